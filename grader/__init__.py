@@ -1,0 +1,1 @@
+"""Tests, verdicts and reports for the attention course."""

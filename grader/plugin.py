@@ -1,0 +1,347 @@
+"""The pytest plugin of the course: fixtures, points, the two halves, and what a student reads.
+
+It acts only on the test files of problems and leaves every other test alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from _pytest.terminal import TerminalReporter
+
+from grader.course import (
+    HIDDEN_MARKER,
+    STUDENT_MODULE,
+    SUBMISSION_FILE,
+    Course,
+    Problem,
+    load_module,
+)
+from grader.guard import Guard
+from grader.reports.student import problem_report
+from grader.result import ProblemResult, Status, TestResult
+from grader.verdict import CannotLoad, Verdict, judge, judge_load
+
+TIMEOUT_SECONDS = 10.0
+"""How long one test may run. The slowest one takes less than a second."""
+
+_TIMEOUTS_BEFORE_GIVING_UP = 2
+"""After so many endless tests of a problem its other tests are not run any more."""
+
+
+class Session:
+    """What a run of the course's tests is about: whose file is tested, and what came of it.
+
+    Args:
+        open_problem: returns the student's module for a problem, or something that acts like it.
+        hidden: whether the tests below the hidden marker run too.
+        seed: what the inputs that tests draw are made from.
+        on_start: called with a problem's id and a test's id before the test runs.
+        on_result: called with a problem's id and the result after each test.
+        skip: ids of tests (problem's id, test's id) that need not run.
+        timeout: seconds that one test may run.
+    """
+
+    def __init__(
+        self,
+        open_problem: Callable[[Problem], Any],
+        *,
+        hidden: bool = False,
+        seed: int = 0,
+        on_start: Callable[[str, str], None] = lambda problem, test: None,
+        on_result: Callable[[str, TestResult], None] = lambda problem, result: None,
+        skip: frozenset[tuple[str, str]] = frozenset(),
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self.open_problem = open_problem
+        self.hidden = hidden
+        self.seed = seed
+        self.on_start = on_start
+        self.on_result = on_result
+        self.skip = skip
+        self.timeout = timeout
+        self.problems: dict[str, Problem] = {}
+        self.results: dict[str, ProblemResult] = {}
+        self.left_out: Counter[str] = Counter()
+        self.timeouts: Counter[str] = Counter()
+
+    def add(self, problem: Problem, result: TestResult) -> None:
+        """Keep one test's result and pass it on."""
+        self.problems[problem.id] = problem
+        self.results.setdefault(problem.id, ProblemResult(problem.id)).tests.append(result)
+        self.timeouts[problem.id] += result.status is Status.TIMEOUT
+        self.on_result(problem.id, result)
+
+
+class LocalFiles:
+    """Opens each problem's file once, in this process.
+
+    Args:
+        find: returns where the file to test is.
+    """
+
+    def __init__(self, find: Callable[[Problem], Path] = lambda problem: problem.stub) -> None:
+        self._find = find
+        self._opened: dict[str, ModuleType | CannotLoad] = {}
+
+    def __call__(self, problem: Problem) -> ModuleType:
+        """Return the loaded module.
+
+        Raises:
+            CannotLoad: the file isn't there or doesn't run.
+        """
+        if problem.id not in self._opened:
+            self._opened[problem.id] = self._load(problem)
+        opened = self._opened[problem.id]
+        if isinstance(opened, CannotLoad):
+            raise opened
+        return opened
+
+    def _load(self, problem: Problem) -> ModuleType | CannotLoad:
+        path = self._find(problem)
+        if not path.is_file():
+            reason = f"There is no {SUBMISSION_FILE} in {path.parent.name}."
+            return CannotLoad(Status.MISSING, reason)
+        try:
+            return load_module(path, STUDENT_MODULE + problem.id[:2])
+        except BaseException as exception:
+            if isinstance(exception, KeyboardInterrupt):
+                raise
+            return judge_load(exception, path)
+
+
+class Draw:
+    """Draws random tensors for one test from the run's seed.
+
+    Attributes:
+        generator: for draws of another kind.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __call__(self, *shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+        """Return N(0, 1) numbers of the given shape."""
+        return torch.randn(*shape, generator=self.generator, dtype=torch.float64).to(dtype)
+
+
+_SESSION = pytest.StashKey[Session]()
+_PROBLEM = pytest.StashKey[Problem]()
+_GUARD = pytest.StashKey[Guard]()
+_SHARE = pytest.StashKey[float]()
+_HIDDEN = pytest.StashKey[bool]()
+_VERDICT = pytest.StashKey[Verdict]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--hidden` and `--seed`."""
+    group = parser.getgroup("attention course")
+    group.addoption("--hidden", action="store_true", help="run the hidden halves too")
+    group.addoption("--seed", type=int, default=0, help="what the tests' inputs are drawn from")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepare a session on the student's own files, unless one was set already."""
+    config.addinivalue_line("markers", "points(n): what a test of a problem is worth")
+    if _SESSION not in config.stash:
+        config.stash[_SESSION] = Session(
+            LocalFiles(), hidden=config.getoption("hidden"), seed=config.getoption("seed")
+        )
+
+
+class UseSession:
+    """A plugin that makes a pytest run report to `session`; for those who call `pytest.main`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Set the session before the plugin makes one of its own."""
+        config.stash[_SESSION] = self._session
+
+
+# Collection: which tests are the course's, what they are worth, which half they stand in.
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Share out points among cases, leave out the hidden half, set the time limit."""
+    session = config.stash[_SESSION]
+    course = [item for item in items if _adopt(item)]
+    cases = Counter(_function_key(item) for item in course)
+    for item in course:
+        marker = item.get_closest_marker("points")
+        item.stash[_SHARE] = (marker.args[0] if marker else 0) / cases[_function_key(item)]
+        item.add_marker(pytest.mark.timeout(session.timeout))
+    left_out = [item for item in course if not _selected(item, session)]
+    for item in left_out:
+        session.left_out[item.stash[_PROBLEM].id] += 1
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _adopt(item: pytest.Item) -> bool:
+    """Note on the item which problem it belongs to; return False for other projects' tests."""
+    problem = Problem(item.path.parent)
+    if item.path.name != problem.test_file.name or not isinstance(item, pytest.Function):
+        return False
+    marker = problem.first_hidden_line()
+    item.stash[_PROBLEM] = problem
+    item.stash[_HIDDEN] = marker is not None and item.function.__code__.co_firstlineno > marker
+    return True
+
+
+def _function_key(item: pytest.Item) -> tuple[Path, str]:
+    return item.path, item.name.split("[")[0]
+
+
+def _selected(item: pytest.Item, session: Session) -> bool:
+    if (item.stash[_PROBLEM].id, item.name) in session.skip:
+        return False
+    return session.hidden or not item.stash[_HIDDEN]
+
+
+# Fixtures
+
+
+@pytest.fixture
+def problem(request: pytest.FixtureRequest) -> Any:
+    """The student's module."""
+    return request.config.stash[_SESSION].open_problem(request.node.stash[_PROBLEM])
+
+
+@pytest.fixture
+def solution(request: pytest.FixtureRequest) -> ModuleType:
+    """The reference solution's module; for tests below the hidden marker."""
+    item = request.node
+    if not item.stash[_HIDDEN]:
+        raise pytest.UsageError(f"{item.name} stands above '{HIDDEN_MARKER}': no solution there")
+    return _reference(item.stash[_PROBLEM])
+
+
+_references: dict[Path, ModuleType] = {}
+
+
+def _reference(problem: Problem) -> ModuleType:
+    path = Course(problem.folder.parent.parent).solution(problem)
+    if path not in _references:
+        _references[path] = load_module(path, f"solution_{problem.id[:2]}")
+    return _references[path]
+
+
+@pytest.fixture
+def draw(request: pytest.FixtureRequest) -> Draw:
+    """Random inputs that depend on the run's seed and the test's name, and on nothing else."""
+    return Draw(_seed(request.node))
+
+
+def _seed(item: pytest.Item) -> int:
+    text = f"{item.config.stash[_SESSION].seed}/{item.stash[_PROBLEM].id}/{item.name}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+
+# Running
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Announce the test and give it a random state of its own."""
+    if _PROBLEM not in item.stash:
+        return
+    session, problem = item.config.stash[_SESSION], item.stash[_PROBLEM]
+    session.on_start(problem.id, item.name)
+    if session.timeouts[problem.id] >= _TIMEOUTS_BEFORE_GIVING_UP:
+        raise CannotLoad(
+            Status.TIMEOUT, "Not run: two tests before this one did not come to an end."
+        )
+    random.seed(_seed(item))
+    torch.manual_seed(_seed(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Run the test under the guard that notices forbidden functions."""
+    if _PROBLEM not in item.stash:
+        return (yield)
+    item.stash[_GUARD] = Guard(getattr(_module(item), "FORBIDDEN", ()))
+    with item.stash[_GUARD]:
+        return (yield)
+
+
+def _module(item: pytest.Item) -> ModuleType:
+    assert isinstance(item, pytest.Function)
+    return item.module
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Replace pytest's view of a test by the course's: a status, and a message for the student."""
+    report = yield
+    if _PROBLEM not in item.stash or call.when == "teardown":
+        return report
+    if call.when == "setup" and call.excinfo is None:
+        return report
+    verdict = judge(call.excinfo, item.stash[_GUARD] if _GUARD in item.stash else None)
+    _keep(item, verdict, call.duration)
+    report.outcome = "passed" if verdict.status is Status.PASSED else "failed"
+    if item.config.getoption("tbstyle") == "auto":
+        report.user_properties.append(("status", verdict.status.value))
+        report.longrepr = verdict.message or None
+    return report
+
+
+def _keep(item: pytest.Item, verdict: Verdict, seconds: float) -> None:
+    result = TestResult(
+        id=item.name,
+        title=_title(item),
+        hidden=item.stash[_HIDDEN],
+        max=item.stash[_SHARE],
+        status=verdict.status,
+        message=verdict.message,
+        seconds=round(seconds, 4),
+    )
+    item.config.stash[_SESSION].add(item.stash[_PROBLEM], result)
+
+
+def _title(item: pytest.Item) -> str:
+    assert isinstance(item, pytest.Function)
+    return " ".join((item.function.__doc__ or item.name).split()).rstrip(".")
+
+
+# What the terminal shows
+
+
+def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
+    """Count what isn't written yet apart from what is wrong."""
+    status = dict(getattr(report, "user_properties", ())).get("status")
+    if status is None or status == Status.PASSED:
+        return None
+    if status == Status.NOT_IMPLEMENTED:
+        return "not written yet", "o", ("NOT WRITTEN YET", {"yellow": True})
+    return "to look at", "x", ("LOOK", {"red": True})
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
+    """Print each problem's tests, points and next step, in place of pytest's failure blocks."""
+    session = config.stash[_SESSION]
+    if config.getoption("tbstyle") != "auto":
+        return
+    for problem, result in _problem_results(session):
+        terminalreporter.write("\n" + problem_report(problem, result, session.left_out[problem.id]))
+
+
+def _problem_results(session: Session) -> Iterator[tuple[Problem, ProblemResult]]:
+    for id, result in session.results.items():
+        yield session.problems[id], result

@@ -1,0 +1,206 @@
+"""The one result model. Every report is a view of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+
+class Status(StrEnum):
+    """How a test ended. Only `PASSED` gives points."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    """The answer was wrong."""
+    ERROR = "error"
+    """The student's code raised an exception."""
+    NOT_IMPLEMENTED = "not_implemented"
+    """The student's code raised NotImplementedError, as the stub does."""
+    MISSING = "missing"
+    """The file, or the function or class that the test needs, isn't there."""
+    FORBIDDEN = "forbidden"
+    """The student's code called a function that the problem forbids."""
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CRASH = "crash"
+    """The process of the student's code ended."""
+    BAD_OUTPUT = "bad_output"
+    """What came back can't be read as tensors and plain data."""
+    INTERNAL = "internal"
+    """The grader's own fault, never a student's zero."""
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One test of one submission.
+
+    Attributes:
+        id: the test's name in its file, with the parameters in brackets.
+        title: the sentence that students and instructors read; the test's docstring.
+        hidden: whether the test stands below the hidden marker.
+        points: what was reached: `max` or 0.
+        max: what the test is worth.
+        message: what was called, what came back, what was expected; empty when passed.
+        diagnosis: the catalogued mistakes whose output this is; empty when none is known.
+        seconds: the test's run time.
+    """
+
+    __test__ = False
+
+    id: str
+    title: str
+    hidden: bool
+    max: float
+    status: Status
+    message: str = ""
+    diagnosis: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def points(self) -> float:
+        """What the test earned: all of its points or none."""
+        return self.max if self.status is Status.PASSED else 0.0
+
+    @property
+    def name(self) -> str:
+        """The test function's name, without the case."""
+        return self.id.partition("[")[0]
+
+    @property
+    def case(self) -> str:
+        """Which case of a parametrised test it is; empty when there is only one."""
+        return self.id.partition("[")[2].removesuffix("]")
+
+
+@dataclass
+class ProblemResult:
+    """One problem of one submission.
+
+    Attributes:
+        id: the problem's id, such as `01-softmax`.
+        sha256: the hash of the student's file; empty when there is none.
+        tests: in the order of the test file.
+        notes: sentences about the file itself, for example a name that was nearly right.
+    """
+
+    id: str
+    sha256: str = ""
+    tests: list[TestResult] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def points(self) -> float:
+        """What was reached in this problem."""
+        return total(t.points for t in self.tests)
+
+    @property
+    def max(self) -> float:
+        """What the tests that ran are worth."""
+        return total(t.max for t in self.tests)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every test passed; never true when no test ran."""
+        return bool(self.tests) and all(t.status is Status.PASSED for t in self.tests)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was attempted: no file, or nothing implemented."""
+        idle = {Status.MISSING, Status.NOT_IMPLEMENTED}
+        return all(t.status in idle for t in self.tests)
+
+
+@dataclass
+class SubmissionResult:
+    """All problems of one submission.
+
+    Attributes:
+        submission: the submission's name, as found.
+        seed: what the hidden tests' inputs were drawn from.
+        isolation: how the student's code was kept apart from the tests.
+        grader_sha256: hash of the grader, the tests and the solutions.
+        notes: sentences about the submission as a whole.
+        problems: in the order of the course.
+    """
+
+    submission: str
+    seed: int
+    isolation: str
+    grader_sha256: str
+    problems: list[ProblemResult] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def points(self) -> float:
+        """What was reached in all problems."""
+        return total(p.points for p in self.problems)
+
+    @property
+    def max(self) -> float:
+        """What all problems are worth."""
+        return total(p.max for p in self.problems)
+
+    @property
+    def status(self) -> str:
+        """One word for the gradebook: `graded`, `not_attempted` or `internal`."""
+        tests = [t for p in self.problems for t in p.tests]
+        if not tests or any(t.status is Status.INTERNAL for t in tests):
+            return Status.INTERNAL.value
+        return "not_attempted" if all(p.untouched for p in self.problems) else "graded"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data with the totals written out, for files and other programs."""
+        return {
+            "schema": SCHEMA_VERSION,
+            "submission": self.submission,
+            "status": self.status,
+            "points": self.points,
+            "max": self.max,
+            "seed": self.seed,
+            "isolation": self.isolation,
+            "grader_sha256": self.grader_sha256,
+            "notes": self.notes,
+            "problems": [_problem_json(p) for p in self.problems],
+        }
+
+    def save(self, folder: Path) -> Path:
+        """Write `<submission>.json` into `folder`, whole or not at all, and return its path."""
+        text = json.dumps(self.to_json(), indent=2, ensure_ascii=True) + "\n"
+        path = folder / f"{self.submission}.json"
+        write_whole(path, text)
+        return path
+
+
+def total(points: Any) -> float:
+    """Add points up. A share such as 2/3 + 2/3 + 2/3 makes 2, without the last digits' noise."""
+    return round(math.fsum(points), 6)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader finds the old one or the new one, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
+    try:
+        aside.write_text(text, encoding="utf-8", newline="")
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _problem_json(problem: ProblemResult) -> dict[str, Any]:
+    tests = [asdict(t) | {"points": t.points, "status": t.status.value} for t in problem.tests]
+    return {
+        "id": problem.id,
+        "sha256": problem.sha256,
+        "points": problem.points,
+        "max": problem.max,
+        "notes": problem.notes,
+        "tests": tests,
+    }

@@ -1,0 +1,33 @@
+"""Problem 01, reference solution."""
+
+import torch
+from torch import Tensor
+
+
+def dot_product_similarity(q: Tensor, k: Tensor) -> Tensor:
+    """Score every query against every key by their dot product.
+
+    Args:
+        q: queries, shape (..., n, d).
+        k: keys, shape (..., m, d), with the same leading dimensions and dtype as q.
+
+    Returns:
+        Scores, shape (..., n, m): entry (i, j) is the dot product of query i and key j, unscaled.
+    """
+    return q @ k.mT
+
+
+def softmax(x: Tensor, dim: int = -1) -> Tensor:
+    """Turn numbers into weights that are positive and sum to 1 along one dimension.
+
+    Args:
+        x: numbers of any size, any shape, any float dtype. An entry of -inf gets the weight 0.
+        dim: the dimension along which the weights sum to 1.
+
+    Returns:
+        Weights, of the shape and dtype of x.
+    """
+    # exp overflows above 88 in float32. A constant cancels in the quotient, so the largest entry
+    # of each slice may go first; then every exponent is at most 0.
+    exponentials = torch.exp(x - x.amax(dim, keepdim=True))
+    return exponentials / exponentials.sum(dim, keepdim=True)
