@@ -29,7 +29,7 @@ _ENTRIES_SHOWN = 6
 _ROWS_SHOWN = 3
 
 
-class Mismatch(AssertionError):
+class Mismatch(AssertionError):  # noqa: N818  (a finding, not an error of the program)
     """An answer is not what it should be. The text is for the student."""
 
 
@@ -257,7 +257,9 @@ def _where(wrong: Tensor) -> str:
         return f"{_count(int(wrong.sum()), wrong.numel())} differ:"
     rows = wrong.any(-1)
     number, of = int(rows.sum()), rows.numel()
-    return f"{_count(number, of, 'row')} differ, for example:" if number < of else "All rows differ:"
+    return (
+        f"{_count(number, of, 'row')} differ, for example:" if number < of else "All rows differ:"
+    )
 
 
 def _count(number: int, of: int, what: str = "entry") -> str:

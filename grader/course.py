@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from dataclasses import dataclass
@@ -40,6 +41,11 @@ class Problem:
     def stub(self) -> Path:
         """The file that the student edits in the course's own folder."""
         return self.folder / SUBMISSION_FILE
+
+    @property
+    def fingerprints(self) -> Path:
+        """The answers of known mistakes, by which a report can name one."""
+        return self.folder / "fingerprints.json"
 
     def first_hidden_line(self) -> int | None:
         """Return the line number of the hidden marker; None when the hidden half was cut off."""
@@ -121,3 +127,13 @@ def load_module(path: Path, name: str) -> ModuleType:
     sys.modules[name] = module
     exec(code, module.__dict__)
     return module
+
+
+def own_sha256(course: Course) -> str:
+    """Return a hash over all that a mark depends on besides the submission: grader and course."""
+    digest = hashlib.sha256()
+    patterns = ["grader/**/*.py", "problems/*/test_*.py", "problems/*/*.json", "solutions/*/*.py"]
+    for path in sorted(file for pattern in patterns for file in course.root.glob(pattern)):
+        digest.update(f"{path.relative_to(course.root).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

@@ -71,9 +71,9 @@ class Guard:
                 raise ForbiddenCall(forbidden)
 
 
-class _Functions(TorchFunctionMode):
+class _Functions(TorchFunctionMode):  # type: ignore[no-untyped-call]
     def __init__(self, guard: Guard) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._guard = guard
 
     def __torch_function__(

@@ -48,7 +48,12 @@ def _not_finite(got: Tensor, want: Tensor) -> str | None:
 def _factor(got: Tensor, want: Tensor, sizes: Mapping[str, int]) -> str | None:
     scale = (got * want).sum() / (want * want).sum()
     factor = float(scale)
-    if not math.isfinite(factor) or abs(factor) < 1e-6 or abs(factor - 1) < 1e-6 or not _close(got, want * scale):
+    if (
+        not math.isfinite(factor)
+        or abs(factor) < 1e-6
+        or abs(factor - 1) < 1e-6
+        or not _close(got, want * scale)
+    ):
         return None
     return f"Every entry is {_name_factor(factor, sizes)} times what it should be."
 

@@ -9,6 +9,7 @@ import hashlib
 import random
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +26,7 @@ from grader.course import (
     Problem,
     load_module,
 )
+from grader.diagnose import Fingerprints, ask
 from grader.guard import Guard
 from grader.reports.student import problem_report
 from grader.result import ProblemResult, Status, TestResult
@@ -37,28 +39,38 @@ _TIMEOUTS_BEFORE_GIVING_UP = 2
 """After so many endless tests of a problem its other tests are not run any more."""
 
 
+DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
+"""The statuses that a mistake in the student's code leads to."""
+
+
+def forbidden_in(test_module: ModuleType) -> tuple[str, ...]:
+    """Return the functions that a problem's test file forbids."""
+    return tuple(getattr(test_module, "FORBIDDEN", ()))
+
+
 class Session:
     """What a run of the course's tests is about: whose file is tested, and what came of it.
 
     Args:
-        open_problem: returns the student's module for a problem, or something that acts like it.
+        open_problem: called with a problem and the names of the functions that it forbids; returns
+            the student's module, or something that acts like it. Called for each test.
         hidden: whether the tests below the hidden marker run too.
         seed: what the inputs that tests draw are made from.
         on_start: called with a problem's id and a test's id before the test runs.
         on_result: called with a problem's id and the result after each test.
-        skip: ids of tests (problem's id, test's id) that need not run.
+        reverse: whether the tests run in reverse order.
         timeout: seconds that one test may run.
     """
 
     def __init__(
         self,
-        open_problem: Callable[[Problem], Any],
+        open_problem: Callable[[Problem, tuple[str, ...]], Any],
         *,
         hidden: bool = False,
         seed: int = 0,
         on_start: Callable[[str, str], None] = lambda problem, test: None,
         on_result: Callable[[str, TestResult], None] = lambda problem, result: None,
-        skip: frozenset[tuple[str, str]] = frozenset(),
+        reverse: bool = False,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self.open_problem = open_problem
@@ -66,12 +78,13 @@ class Session:
         self.seed = seed
         self.on_start = on_start
         self.on_result = on_result
-        self.skip = skip
+        self.reverse = reverse
         self.timeout = timeout
         self.problems: dict[str, Problem] = {}
         self.results: dict[str, ProblemResult] = {}
         self.left_out: Counter[str] = Counter()
         self.timeouts: Counter[str] = Counter()
+        self.modules: dict[str, ModuleType] = {}
 
     def add(self, problem: Problem, result: TestResult) -> None:
         """Keep one test's result and pass it on."""
@@ -79,6 +92,28 @@ class Session:
         self.results.setdefault(problem.id, ProblemResult(problem.id)).tests.append(result)
         self.timeouts[problem.id] += result.status is Status.TIMEOUT
         self.on_result(problem.id, result)
+
+    def diagnose(self) -> None:
+        """Ask the code of each problem that has a wrong answer which known mistake it makes."""
+        for id, result in self.results.items():
+            wrong = [t for t in result.tests if t.status in DIAGNOSED]
+            if wrong and hasattr(self.modules[id], "probe") and not self.timeouts[id]:
+                self._diagnose(self.problems[id], result)
+
+    def _diagnose(self, problem: Problem, result: ProblemResult) -> None:
+        module = self.modules[problem.id]
+        try:
+            code = self.open_problem(problem, forbidden_in(module))
+        except CannotLoad:
+            return
+        answers = ask(module.probe, code, forbidden_in(module))
+        found = Fingerprints.load(problem.fingerprints).diagnose(answers)
+        names = tuple(name for diagnosis in found for name in diagnosis.mistakes)
+        result.diagnoses = [diagnosis.text for diagnosis in found]
+        result.tests = [
+            replace(test, diagnosis=names) if test.status in DIAGNOSED else test
+            for test in result.tests
+        ]
 
 
 class LocalFiles:
@@ -92,8 +127,8 @@ class LocalFiles:
         self._find = find
         self._opened: dict[str, ModuleType | CannotLoad] = {}
 
-    def __call__(self, problem: Problem) -> ModuleType:
-        """Return the loaded module.
+    def __call__(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:
+        """Return the loaded module. The plugin itself watches what is called during a test.
 
         Raises:
             CannotLoad: the file isn't there or doesn't run.
@@ -138,7 +173,6 @@ _PROBLEM = pytest.StashKey[Problem]()
 _GUARD = pytest.StashKey[Guard]()
 _SHARE = pytest.StashKey[float]()
 _HIDDEN = pytest.StashKey[bool]()
-_VERDICT = pytest.StashKey[Verdict]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -188,6 +222,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    if session.reverse:
+        items.reverse()
 
 
 def _adopt(item: pytest.Item) -> bool:
@@ -196,6 +232,7 @@ def _adopt(item: pytest.Item) -> bool:
     if item.path.name != problem.test_file.name or not isinstance(item, pytest.Function):
         return False
     marker = problem.first_hidden_line()
+    item.config.stash[_SESSION].modules[problem.id] = item.module
     item.stash[_PROBLEM] = problem
     item.stash[_HIDDEN] = marker is not None and item.function.__code__.co_firstlineno > marker
     return True
@@ -206,8 +243,6 @@ def _function_key(item: pytest.Item) -> tuple[Path, str]:
 
 
 def _selected(item: pytest.Item, session: Session) -> bool:
-    if (item.stash[_PROBLEM].id, item.name) in session.skip:
-        return False
     return session.hidden or not item.stash[_HIDDEN]
 
 
@@ -217,7 +252,8 @@ def _selected(item: pytest.Item, session: Session) -> bool:
 @pytest.fixture
 def problem(request: pytest.FixtureRequest) -> Any:
     """The student's module."""
-    return request.config.stash[_SESSION].open_problem(request.node.stash[_PROBLEM])
+    session, item = request.config.stash[_SESSION], request.node
+    return session.open_problem(item.stash[_PROBLEM], forbidden_in(item.module))
 
 
 @pytest.fixture
@@ -273,14 +309,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Run the test under the guard that notices forbidden functions."""
     if _PROBLEM not in item.stash:
         return (yield)
-    item.stash[_GUARD] = Guard(getattr(_module(item), "FORBIDDEN", ()))
+    item.stash[_GUARD] = Guard(forbidden_in(_module(item)))
     with item.stash[_GUARD]:
         return (yield)
 
 
 def _module(item: pytest.Item) -> ModuleType:
     assert isinstance(item, pytest.Function)
-    return item.module
+    module: ModuleType = item.module
+    return module
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -293,10 +330,10 @@ def pytest_runtest_makereport(
         return report
     if call.when == "setup" and call.excinfo is None:
         return report
-    verdict = judge(call.excinfo, item.stash[_GUARD] if _GUARD in item.stash else None)
+    verdict = judge(call.excinfo, item.stash.get(_GUARD, None))
     _keep(item, verdict, call.duration)
     report.outcome = "passed" if verdict.status is Status.PASSED else "failed"
-    if item.config.getoption("tbstyle") == "auto":
+    if item.config.getoption("tbstyle", "auto") == "auto":
         report.user_properties.append(("status", verdict.status.value))
         report.longrepr = verdict.message or None
     return report
@@ -320,6 +357,11 @@ def _title(item: pytest.Item) -> str:
     return " ".join((item.function.__doc__ or item.name).split()).rstrip(".")
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Name the mistakes, once all tests have run."""
+    session.config.stash[_SESSION].diagnose()
+
+
 # What the terminal shows
 
 
@@ -336,7 +378,7 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
 def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
     """Print each problem's tests, points and next step, in place of pytest's failure blocks."""
     session = config.stash[_SESSION]
-    if config.getoption("tbstyle") != "auto":
+    if config.getoption("tbstyle", "auto") != "auto":
         return
     for problem, result in _problem_results(session):
         terminalreporter.write("\n" + problem_report(problem, result, session.left_out[problem.id]))

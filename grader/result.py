@@ -88,12 +88,14 @@ class ProblemResult:
         sha256: the hash of the student's file; empty when there is none.
         tests: in the order of the test file.
         notes: sentences about the file itself, for example a name that was nearly right.
+        diagnoses: what to tell the student about the known mistakes that the answers show.
     """
 
     id: str
     sha256: str = ""
     tests: list[TestResult] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    diagnoses: list[str] = field(default_factory=list)
 
     @property
     def points(self) -> float:
@@ -202,5 +204,6 @@ def _problem_json(problem: ProblemResult) -> dict[str, Any]:
         "points": problem.points,
         "max": problem.max,
         "notes": problem.notes,
+        "diagnoses": problem.diagnoses,
         "tests": tests,
     }

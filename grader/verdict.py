@@ -105,7 +105,8 @@ def _forbidden(name: str) -> str:
     )
 
 
-def _missing(module: ModuleType, name: str) -> str:
+def _missing(module: ModuleType, name: str | None) -> str:
+    name = name or ""
     own = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
     near = difflib.get_close_matches(name, own, n=1, cutoff=0.6)
     hint = f" Did you mean to call `{near[0]}` so?" if near else ""

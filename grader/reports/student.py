@@ -22,6 +22,8 @@ def problem_report(problem: Problem, result: ProblemResult, left_out: int) -> st
     lines = [f"{problem.id} · {_points(result.points)} of {_points(result.max)} points", ""]
     for _, cases in groupby(result.tests, key=lambda test: test.name):
         lines += _test_lines(list(cases))
+    for text in result.diagnoses:
+        lines += ["", _wrap(text)]
     lines += ["", next_step(result)]
     if left_out and result.passed:
         lines.append(f"{left_out} hidden tests check more when your work is graded.")
@@ -48,7 +50,7 @@ def _test_lines(cases: list[TestResult]) -> list[str]:
     first = failed[0]
     if first.status is Status.NOT_IMPLEMENTED:
         return [f"  ○ {title} — {first.message}"]
-    share = f" ({len(failed)} of {len(cases)} cases)" if 1 < len(cases) else ""
+    share = f" ({len(failed)} of {len(cases)} cases)" if len(cases) > 1 else ""
     return [f"  ✗ {title}{share}", textwrap.indent(_wrap(first.message), " " * 6)]
 
 

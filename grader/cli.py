@@ -1,0 +1,136 @@
+"""The command line: parses options, calls the rooms below, and turns faults into exit statuses."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from grader.batch import GraderError, default_jobs, grade_all
+from grader.course import CourseError, own_course
+from grader.grade import Settings, run_tests
+from grader.plugin import LocalFiles, Session
+from grader.reports.gradebook import write_gradebook
+from grader.reports.student import next_step
+from grader.reports.terminal import class_table, progress_table
+from grader.result import SubmissionResult
+from grader.submissions import SubmissionError, find_submissions
+
+app = typer.Typer(
+    help="Tests and grades the attention course.",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+console = Console(highlight=False)
+
+BAD_USAGE = 2
+OWN_FAULT = 3
+
+
+class Isolation(StrEnum):
+    """How student code is kept apart from the tests."""
+
+    AUTO = "auto"
+    SANDBOX = "sandbox"
+    PROCESS = "process"
+
+
+@app.callback(invoke_without_command=True)
+def default(context: typer.Context) -> None:
+    """Without a command: show the progress, as `grader check` does."""
+    if context.invoked_subcommand is None:
+        check([])
+
+
+@app.command()
+def check(
+    problems: Annotated[list[str] | None, typer.Argument(help="such as 03; default: all")] = None,
+    hidden: Annotated[bool, typer.Option("--hidden", help="run the hidden halves too")] = False,
+    seed: Annotated[int, typer.Option(help="what the tests' inputs are drawn from")] = 0,
+) -> None:
+    """Show how far your own work in problems/ has come, and what to do next."""
+    course = own_course()
+    with _faults():
+        selected = course.select(problems or [])
+        session = Session(LocalFiles(), hidden=hidden, seed=seed)
+        run_tests(selected, session, course.root)
+    console.print(progress_table(selected, session.results))
+    points = sum(result.points for result in session.results.values())
+    console.print(f"\n{points:g} points so far.")
+    todo = next((p for p in selected if not session.results[p.id].passed), None)
+    if todo is None:
+        console.print("Everything here passes. Well done!")
+        return
+    console.print(f"{todo.id}: {next_step(session.results[todo.id])}", markup=False)
+    console.print(f"For the details: cd problems/{todo.id} && uv run pytest", markup=False)
+    raise typer.Exit(1)
+
+
+@app.command()
+def grade(
+    paths: Annotated[list[Path], typer.Argument(help="submissions, or folders of submissions")],
+    out: Annotated[Path, typer.Option(help="folder for results and reports")],
+    jobs: Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")] = None,
+    seed: Annotated[int, typer.Option(help="what the tests' inputs are drawn from")] = 0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one call")] = 10.0,
+    memory: Annotated[int, typer.Option(min=64, help="MB for one submission")] = 1024,
+    isolation: Annotated[Isolation, typer.Option(help="how to keep code apart")] = Isolation.AUTO,
+) -> None:
+    """Grade submissions and write results, gradebook and feedback to a folder."""
+    course = own_course()
+    settings = Settings(seed, timeout, memory, isolation.value)
+    results: list[SubmissionResult] = []
+    with _faults():
+        ids = [problem.id for problem in course.problems()]
+        submissions = find_submissions(paths, course)
+        with _progress_bar() as progress:
+            task = progress.add_task("grading", total=len(submissions))
+
+            def keep(result: SubmissionResult) -> None:
+                result.save(out / "results")
+                results.append(result)
+                progress.advance(task)
+
+            grade_all(submissions, course, settings, jobs or default_jobs(), keep)
+        write_gradebook(results, ids, out / "gradebook.csv")
+    console.print(class_table(results, ids))
+    console.print(f"{len(results)} submissions graded. Reports are in {out}.", markup=False)
+    if any(result.status == "internal" for result in results):
+        sys.exit(OWN_FAULT)
+
+
+def _progress_bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """Turn what went wrong into one line and an exit status."""
+    try:
+        yield
+    except SubmissionError as error:
+        _stop(str(error), BAD_USAGE)
+    except (CourseError, GraderError) as error:
+        _stop(f"The grader failed, no mark was given: {error}", OWN_FAULT)
+    except OSError as error:
+        _stop(f"Could not write the reports: {error}", OWN_FAULT)
+
+
+def _stop(message: str, status: int) -> None:
+    Console(stderr=True, highlight=False).print(message, markup=False)
+    sys.exit(status)

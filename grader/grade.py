@@ -1,0 +1,122 @@
+"""Grades one submission: runs the course's tests against its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.course import Course, CourseError, Problem, own_sha256
+from grader.plugin import Session, UseSession
+from grader.result import ProblemResult, Status, SubmissionResult
+from grader.submissions import StudentFile, Submission, read_source
+from grader.verdict import CannotLoad
+
+OpenSource = Callable[[bytes, tuple[str, ...]], Any]
+"""Loads a student's source, given what it may not call, and returns something like its module."""
+
+_PLAIN = ["--override-ini=addopts=", "--import-mode=importlib", "-p", "no:cacheprovider"]
+# Without a terminal of its own and without plugins that collect garbage five times a run.
+_QUIET = ["-p", "no:terminal", "-p", "no:unraisableexception", "-p", "no:threadexception"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an instructor can set for a run of the grader.
+
+    Attributes:
+        seed: what the tests' inputs are drawn from.
+        call_seconds: how long one call of a student's function may take.
+        memory_mb: how much memory a student's process may take beyond what torch needs.
+        isolation: `auto`, `sandbox` or `process`.
+    """
+
+    seed: int = 0
+    call_seconds: float = 10.0
+    memory_mb: int = 1024
+    isolation: str = "auto"
+
+
+def run_tests(problems: Iterable[Problem], session: Session, root: Path) -> None:
+    """Run the tests of `problems`; the session collects what they find.
+
+    Args:
+        problems: which tests to run.
+        session: whose files are tested, and where the results go.
+        root: the course's folder.
+
+    Raises:
+        CourseError: a test file itself can't be run, or no test was found.
+    """
+    files = [str(problem.test_file) for problem in problems]
+    arguments = [*_PLAIN, *_QUIET, "--rootdir", str(root), *files]
+    status = pytest.main(arguments, plugins=[UseSession(session)])
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise CourseError(f"pytest could not run {', '.join(files)} ({status!r})")
+
+
+def grade_submission(
+    submission: Submission,
+    course: Course,
+    settings: Settings,
+    open_source: OpenSource,
+    isolation: str,
+) -> SubmissionResult:
+    """Run all tests, both halves, against one submission.
+
+    Args:
+        submission: what the student handed in.
+        course: whose tests to run.
+        settings: the seed is used here.
+        open_source: loads a student's source somewhere and returns what the tests call.
+        isolation: how that keeps it apart from the tests, for the report.
+
+    Raises:
+        CourseError: a test file itself can't be run.
+    """
+    session = Session(_Opened(submission, open_source), hidden=True, seed=settings.seed)
+    run_tests(course.problems(), session, course.root)
+    result = SubmissionResult(
+        submission.name, settings.seed, isolation, own_sha256(course), notes=submission.notes
+    )
+    for problem in course.problems():
+        found = session.results.get(problem.id, ProblemResult(problem.id))
+        file = submission.files[problem.id]
+        found.sha256 = file.sha256
+        found.notes = [file.reason] if file.reason else []
+        result.problems.append(found)
+    return result
+
+
+def reference_submission(course: Course) -> Submission:
+    """Return the reference solutions as a submission: what has full marks if all is well."""
+    files = {problem.id: read_source(course.solution(problem)) for problem in course.problems()}
+    return Submission("the reference solutions", files)
+
+
+class _Opened:
+    """Opens each of a submission's files once."""
+
+    def __init__(self, submission: Submission, open_source: OpenSource) -> None:
+        self._files = submission.files
+        self._open_source = open_source
+        self._opened: dict[str, Any] = {}
+
+    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> Any:
+        if problem.id not in self._opened:
+            self._opened[problem.id] = self._open(self._files[problem.id], forbidden)
+        opened = self._opened[problem.id]
+        if isinstance(opened, CannotLoad):
+            raise opened
+        return opened
+
+    def _open(self, file: StudentFile, forbidden: tuple[str, ...]) -> Any:
+        if file.source is None:
+            return CannotLoad(Status.ERROR if file.bad else Status.MISSING, file.reason)
+        try:
+            return self._open_source(file.source, forbidden)
+        except CannotLoad as cannot_load:
+            return cannot_load

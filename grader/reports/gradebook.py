@@ -1,0 +1,34 @@
+"""The gradebook: one line for each submission, for spreadsheets and learning platforms."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+from grader.result import SubmissionResult, write_whole
+
+
+def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], path: Path) -> None:
+    """Write `submission,status,<one column per problem>,total,max`, sorted by submission.
+
+    Args:
+        results: of the whole class.
+        problems: the ids of the course's problems, which name the columns.
+        path: the file to write, whole or not at all.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["submission", "status", *problems, "total", "max"])
+    for result in sorted(results, key=lambda r: r.submission):
+        points = {problem.id: problem.points for problem in result.problems}
+        columns = [f"{points.get(id, 0):g}" for id in problems]
+        total, of = f"{result.points:g}", f"{result.max:g}"
+        writer.writerow([cell(result.submission), result.status, *columns, total, of])
+    write_whole(path, text.getvalue())
+
+
+def cell(text: str) -> str:
+    """Return text that a spreadsheet shows and doesn't run; a formula starts with =, +, - or @."""
+    return f"'{text}" if text[:1] in "=+-@\t\r" else text

@@ -1,0 +1,91 @@
+"""What the terminal shows of the course and of a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.markup import escape
+from rich.table import Table
+
+from grader.course import Problem
+from grader.result import ProblemResult, Status, SubmissionResult
+
+_NAMED = {
+    Status.TIMEOUT: "does not end",
+    Status.CRASH: "crashes",
+    Status.MEMORY: "out of memory",
+    Status.FORBIDDEN: "forbidden function",
+    Status.BAD_OUTPUT: "unreadable answer",
+    Status.INTERNAL: "grader's fault",
+}
+
+
+def progress_table(problems: Iterable[Problem], results: dict[str, ProblemResult]) -> Table:
+    """Return the student's progress over all problems.
+
+    Args:
+        problems: in the order of the course.
+        results: what their tests found, by problem id.
+    """
+    table = Table(box=None, pad_edge=False)
+    table.add_column("problem")
+    table.add_column("points", justify="right")
+    table.add_column("")
+    table.add_column("")
+    for problem in problems:
+        result = results[problem.id]
+        share = result.points / result.max if result.max else 0.0
+        table.add_row(
+            problem.id, f"{result.points:g} of {result.max:g}", _bar(share), _state(result)
+        )
+    return table
+
+
+def _bar(share: float, width: int = 20) -> str:
+    full = int(share * width)
+    return f"[green]{'█' * full}[/][dim]{'░' * (width - full)}[/]"
+
+
+def _state(result: ProblemResult) -> str:
+    if result.passed:
+        return "[green]done[/]"
+    return "[dim]not started[/]" if result.untouched else "[yellow]in progress[/]"
+
+
+def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Table:
+    """Return the class: a row for each submission, with its points and what stands out.
+
+    Args:
+        results: of the whole class.
+        problems: the ids of the course's problems.
+    """
+    table = Table(pad_edge=False)
+    table.add_column("submission", overflow="fold")
+    for id in problems:
+        table.add_column(id[:2], justify="right")
+    table.add_column("total", justify="right", style="bold")
+    table.add_column("notes", overflow="fold")
+    for result in sorted(results, key=lambda r: r.submission):
+        points = {problem.id: problem for problem in result.problems}
+        cells = [f"{points[id].points:g}" if id in points else "-" for id in problems]
+        total = f"{result.points:g} / {result.max:g}"
+        table.add_row(escape(result.submission), *cells, total, escape(remark(result)))
+    return table
+
+
+def remark(result: SubmissionResult) -> str:
+    """Return what an instructor should know of a submission; empty when all is usual."""
+    if result.status == "not_attempted":
+        return "not attempted"
+    remarks = list(result.notes)
+    for problem in result.problems:
+        remarks += problem.notes or _standing_out(problem)
+    return " ".join(remarks)
+
+
+def _standing_out(problem: ProblemResult) -> list[str]:
+    failed = [t for t in problem.tests if t.status != Status.PASSED]
+    if failed and len({t.message for t in problem.tests}) == 1 and not problem.untouched:
+        return [f"{problem.id[:2]}: {failed[0].message.splitlines()[0]}"]
+    found = dict.fromkeys(_NAMED[t.status] for t in failed if t.status in _NAMED)
+    return [f"{problem.id[:2]}: {', '.join(found)}."] if found else []
