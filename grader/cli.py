@@ -13,10 +13,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from grader.audit import candidates, run_audit
 from grader.batch import GraderError, default_jobs, grade_all
 from grader.course import CourseError, own_course
 from grader.grade import Settings, run_tests
 from grader.plugin import LocalFiles, Session
+from grader.reports.audit import legend, matrix, write_tables
 from grader.reports.gradebook import write_gradebook
 from grader.reports.student import next_step
 from grader.reports.terminal import class_table, progress_table
@@ -105,6 +107,38 @@ def grade(
     console.print(f"{len(results)} submissions graded. Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in results):
         sys.exit(OWN_FAULT)
+
+
+@app.command()
+def audit(
+    problems: Annotated[list[str] | None, typer.Argument(help="such as 03; default: all")] = None,
+    out: Annotated[Path | None, typer.Option(help="folder for the tables as files")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")] = None,
+    write_fingerprints: Annotated[
+        bool, typer.Option("--write-fingerprints", help="write fingerprints.json anew first")
+    ] = False,
+) -> None:
+    """Prove the course: what is right passes, what is wrong is caught and named."""
+    course = own_course()
+    with _faults():
+        selected = course.select(problems or [])
+        with _progress_bar() as progress:
+            task = progress.add_task("auditing", total=len(list(candidates(course, selected))))
+            found = run_audit(
+                course,
+                selected,
+                jobs or default_jobs(),
+                write_fingerprints=write_fingerprints,
+                on_outcome=lambda outcome: progress.advance(task),
+            )
+        if out is not None:
+            write_tables(found, selected, out)
+    for problem in selected:
+        console.print(matrix(found, problem), legend(found, problem), "", sep="\n")
+    for finding in found.findings:
+        console.print(f"finding: {finding}", markup=False)
+    console.print(found.summary())
+    raise typer.Exit(1 if found.findings else 0)
 
 
 def _progress_bar() -> Progress:

@@ -51,7 +51,9 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Answer:
     """
     try:
         value = function(*args, **kwargs)
-    except Exception as exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exception:  # student code may raise SystemExit or worse
         return type(exception).__name__
     return _answer(value)
 

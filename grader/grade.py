@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -19,8 +23,8 @@ OpenSource = Callable[[bytes, tuple[str, ...]], Any]
 """Loads a student's source, given what it may not call, and returns something like its module."""
 
 _PLAIN = ["--override-ini=addopts=", "--import-mode=importlib", "-p", "no:cacheprovider"]
-# Without a terminal of its own and without plugins that collect garbage five times a run.
-_QUIET = ["-p", "no:terminal", "-p", "no:unraisableexception", "-p", "no:threadexception"]
+# Without pytest's own plugins that collect garbage five times a run.
+_QUICK = ["-p", "no:unraisableexception", "-p", "no:threadexception"]
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,24 @@ def run_tests(problems: Iterable[Problem], session: Session, root: Path) -> None
         CourseError: a test file itself can't be run, or no test was found.
     """
     files = [str(problem.test_file) for problem in problems]
-    arguments = [*_PLAIN, *_QUIET, "--rootdir", str(root), *files]
-    status = pytest.main(arguments, plugins=[UseSession(session)])
+    arguments = [*_PLAIN, *_QUICK, "--rootdir", str(root), *files]
+    with redirect_stdout(io.StringIO()) as printed:
+        status = pytest.main(arguments, plugins=[UseSession(session)])
+    _forget(files)
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        raise CourseError(f"pytest could not run {', '.join(files)} ({status!r})")
+        raise CourseError(f"pytest could not run the course's tests:\n{printed.getvalue()[-3000:]}")
+
+
+def _forget(files: list[str]) -> None:
+    """Make pytest import test files anew: it takes a module it knows for any file of that name."""
+    known = [name for name, module in sys.modules.items() if _file_of(module) in files]
+    for name in known:
+        del sys.modules[name]
+
+
+def _file_of(module: ModuleType | None) -> str | None:
+    # Not getattr: some modules import others when they are asked for a name.
+    return vars(module).get("__file__") if module is not None else None
 
 
 def grade_submission(

@@ -71,9 +71,9 @@ class Guard:
                 raise ForbiddenCall(forbidden)
 
 
-class _Functions(TorchFunctionMode):  # type: ignore[no-untyped-call]
+class _Functions(TorchFunctionMode):
     def __init__(self, guard: Guard) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._guard = guard
 
     def __torch_function__(

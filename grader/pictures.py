@@ -8,6 +8,7 @@ Run `uv run python -m grader.pictures` to write every picture of the course.
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import torch.nn.functional as F
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from PIL import Image
 from torch import Tensor, nn
 
 from grader.course import STUDENT_MODULE, load_module, own_course
@@ -35,7 +37,6 @@ STYLE: dict[str, Any] = {
     "axes.titlesize": 10,
     "axes.labelsize": 9,
     "figure.constrained_layout.use": True,
-    "figure.titlesize": 11,
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "image.cmap": "cividis",
@@ -108,8 +109,8 @@ def heatmap(
         queries: the labels of the rows; without them the rows have no labels.
         keys: the labels of the columns; without them the columns have no labels.
     """
-    image = axes.imshow(weights.detach(), vmin=0, vmax=1)
-    axes.set_xticks(range(len(keys)), keys, rotation=90)
+    image = axes.imshow(weights.detach().numpy(), vmin=0, vmax=1)
+    axes.set_xticks(range(len(keys)), keys)
     axes.set_yticks(range(len(queries)), queries)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -128,8 +129,11 @@ def save(figure: Figure, name: str) -> None:
     if "--save" in sys.argv:
         path = Path(sys.argv[0]).resolve().parent / "pictures" / f"{name}.png"
         path.parent.mkdir(exist_ok=True)
-        # Without the name of the software the same figure gives the same file.
-        figure.savefig(path, metadata={"Software": None})
+        # No name of the software inside: the same figure gives the same file.
+        png = io.BytesIO()
+        figure.savefig(png, metadata={"Software": None})
+        # 256 colours are plenty here and make the file a third of the size.
+        Image.open(png).convert("RGB").quantize(256).save(path, optimize=True)
         print(f"Wrote pictures/{path.name}.")
     elif plt.get_backend().lower() == "agg":
         print(f"No display here: run this with --save to write pictures/{name}.png.")
@@ -164,8 +168,8 @@ class SimpleAttention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the attention's output; scale=1 means unscaled."""
-        projected = [layer(x) for layer in self.children()]
-        return F.scaled_dot_product_attention(*projected, scale=1.0)
+        q, k, v = (layer(x) for layer in self.children())
+        return F.scaled_dot_product_attention(q, k, v, scale=1.0)
 
 
 def dot_product_variance(

@@ -325,15 +325,19 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Replace pytest's view of a test by the course's: a status, and a message for the student."""
-    report = yield
     if _PROBLEM not in item.stash or call.when == "teardown":
-        return report
+        return (yield)
     if call.when == "setup" and call.excinfo is None:
-        return report
+        return (yield)
     verdict = judge(call.excinfo, item.stash.get(_GUARD, None))
+    short = item.config.getoption("tbstyle") == "auto"
+    if short:  # spare pytest the work of drawing a traceback, which can take longer than the test
+        item.repr_failure = lambda *args, **kwargs: verdict.message  # type: ignore[method-assign]
+    report = yield
     _keep(item, verdict, call.duration)
     report.outcome = "passed" if verdict.status is Status.PASSED else "failed"
-    if item.config.getoption("tbstyle", "auto") == "auto":
+    report.longrepr = report.longrepr if report.failed else None
+    if short:
         report.user_properties.append(("status", verdict.status.value))
         report.longrepr = verdict.message or None
     return report
@@ -378,7 +382,7 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
 def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
     """Print each problem's tests, points and next step, in place of pytest's failure blocks."""
     session = config.stash[_SESSION]
-    if config.getoption("tbstyle", "auto") != "auto":
+    if config.getoption("tbstyle") != "auto":
         return
     for problem, result in _problem_results(session):
         terminalreporter.write("\n" + problem_report(problem, result, session.left_out[problem.id]))

@@ -158,10 +158,13 @@ def read_source(path: Path) -> StudentFile:
         descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
     except OSError as error:
         return _unusable(path, f"can't be opened ({error.strerror})")
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return _unusable(path, "is not a regular file")
-        source = file.read(MAX_SOURCE_BYTES + 1)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            source = file.read(MAX_SOURCE_BYTES + 1)
+    finally:
+        os.close(descriptor)
     if len(source) > MAX_SOURCE_BYTES:
         return _unusable(path, f"has more than {MAX_SOURCE_BYTES:,} bytes")
     return StudentFile(source)

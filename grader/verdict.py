@@ -6,6 +6,7 @@ import difflib
 import linecache
 import re
 import traceback
+import unittest
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -87,7 +88,12 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             return Verdict(Status.MEMORY, "Your code ran out of memory." + _place(tb))
         case pytest.fail.Exception() if str(exception).startswith("Timeout"):
             return Verdict(Status.TIMEOUT, "Your code did not come to an end." + _place(tb))
-        case pytest.skip.Exception() | pytest.xfail.Exception() | pytest.exit.Exception():
+        case (
+            pytest.skip.Exception()
+            | pytest.xfail.Exception()
+            | pytest.exit.Exception()
+            | unittest.SkipTest()
+        ):
             return Verdict(Status.ERROR, "A test can't be skipped or ended from problem.py.")
         case AttributeError() if isinstance(exception.obj, ModuleType):
             return Verdict(Status.MISSING, _missing(exception.obj, exception.name))

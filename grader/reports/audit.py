@@ -1,0 +1,64 @@
+"""The audit as tables: which test catches which mistake."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from grader.audit import Audit, Kind, Outcome
+from grader.course import Problem
+from grader.result import write_whole
+
+
+def matrix(audit: Audit, problem: Problem) -> Table:
+    """Return the table mistakes x tests of one problem; the legend names the tests.
+
+    A test that caught a mistake is marked; hidden tests stand right of the bar.
+    """
+    tests = test_names(audit, problem)
+    table = Table(title=problem.id, title_justify="left", pad_edge=False, box=None)
+    table.add_column("mistake", no_wrap=True)
+    for number in range(1, len(tests) + 1):
+        table.add_column(str(number), justify="right")
+    table.add_column("points", justify="right")
+    table.add_column("named")
+    for outcome in audit.of(Kind.MISTAKE, problem):
+        caught = {test.name for test in outcome.caught_by}
+        marks = ["[green]●[/]" if name in caught else "[dim]·[/]" for name in tests]
+        points = f"{outcome.result.points:.4g}/{outcome.result.max:g}"
+        table.add_row(escape(outcome.candidate.name), *marks, points, _named(outcome))
+    return table
+
+
+def legend(audit: Audit, problem: Problem) -> str:
+    """Return the numbers of the matrix's columns with the tests they stand for."""
+    numbered = enumerate(test_names(audit, problem), 1)
+    return "\n".join(f"{number:4} {name}" for number, name in numbered)
+
+
+def test_names(audit: Audit, problem: Problem) -> list[str]:
+    """Return the names of a problem's test functions, in their order."""
+    (solution,) = audit.of(Kind.SOLUTION, problem)
+    return list(dict.fromkeys(test.name for test in solution.result.tests))
+
+
+def write_tables(audit: Audit, problems: list[Problem], folder: Path) -> None:
+    """Write `audit.csv`, a line for each mistake and test, and `findings.txt` into `folder`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["problem", "mistake", "test", "hidden", "status", "named"])
+    for problem in problems:
+        for outcome in audit.of(Kind.MISTAKE, problem):
+            for test in outcome.result.tests:
+                row = [problem.id, outcome.candidate.name, test.id, test.hidden, test.status]
+                writer.writerow([*row, outcome.named])
+    write_whole(folder / "audit.csv", text.getvalue())
+    write_whole(folder / "findings.txt", "".join(f"{finding}\n" for finding in audit.findings))
+
+
+def _named(outcome: Outcome) -> str:
+    return "[green]yes[/]" if outcome.named else "[red]no[/]"

@@ -1,0 +1,92 @@
+"""What the tests of the grader share."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course, own_course
+from grader.grade import run_tests
+from grader.plugin import LocalFiles, Session
+from grader.result import ProblemResult
+
+README = """# 01 · Doubling
+
+Easy, 5 minutes, 4 points.
+
+## Rules that the tests enforce
+
+- The number is doubled (`test_doubles`).
+
+## Hints
+"""
+
+TESTS = '''
+"""Tests of a problem that exists only here."""
+
+import pytest
+import torch
+
+from grader.compare import check
+from grader.diagnose import attempt
+
+FORBIDDEN = ("softmax",)
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("size", [1, 2])
+def test_doubles(problem, size):
+    """double returns twice its argument"""
+    check(problem.double(torch.ones(size)), torch.full((size,), 2.0), "double(x)")
+
+
+def probe(problem):
+    """Ask what three becomes."""
+    return {"three": attempt(problem.double, torch.tensor([3.0]))}
+
+
+# --- hidden tests ---
+
+
+@pytest.mark.points(2)
+def test_hidden(problem, solution, draw):
+    """double is right for other numbers"""
+    x = draw(3)
+    check(problem.double(x), solution.double(x), "double(x)")
+'''
+
+
+@pytest.fixture
+def course() -> Course:
+    """The course that this project is."""
+    return own_course()
+
+
+@pytest.fixture
+def small_course(tmp_path: Path) -> Course:
+    """A course of one problem, 01-doubling, that takes no time."""
+    folder, solutions = tmp_path / "problems/01-doubling", tmp_path / "solutions/01-doubling"
+    folder.mkdir(parents=True)
+    (solutions / "mistakes").mkdir(parents=True)
+    (folder / "README.md").write_text(README, encoding="utf-8")
+    (folder / "test_doubling.py").write_text(TESTS, encoding="utf-8")
+    (folder / "problem.py").write_text("def double(x):\n    raise NotImplementedError\n")
+    (solutions / "problem.py").write_text("def double(x):\n    return x + x\n")
+    return Course(tmp_path)
+
+
+@pytest.fixture
+def run(small_course: Course) -> Callable[..., ProblemResult]:
+    """Run the small course's tests on a source text and return what they found."""
+
+    def run_source(source: str, **options: object) -> ProblemResult:
+        path = small_course.root / "student.py"
+        path.write_text(textwrap.dedent(source), encoding="utf-8")
+        session = Session(LocalFiles(lambda _: path), **{"hidden": True, **options})
+        run_tests(small_course.problems(), session, small_course.root)
+        return session.results["01-doubling"]
+
+    return run_source

@@ -1,0 +1,160 @@
+"""Comparison: what is right passes, what is wrong gets a message in the words of the subject."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from grader.compare import (
+    Mismatch,
+    check,
+    check_layer,
+    check_number,
+    gradients,
+    set_weights,
+)
+
+ROWS = torch.tensor([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]], dtype=torch.float64)
+
+
+def message(actual: object, expected: torch.Tensor, **options: object) -> str:
+    with pytest.raises(Mismatch) as caught:
+        check(actual, expected, "f(x)", **options)
+    return str(caught.value)
+
+
+def test_equal_tensors_pass() -> None:
+    check(ROWS + 1e-15, ROWS, "f(x)")
+    check(torch.tensor([math.nan, -math.inf]), torch.tensor([math.nan, -math.inf]), "f(x)")
+    check(torch.tensor([True]), torch.tensor([True]), "f(x)")
+
+
+def test_message_begins_with_the_call() -> None:
+    assert message(None, ROWS).startswith("f(x)\n")
+
+
+@pytest.mark.parametrize(
+    ("actual", "words"),
+    [
+        (None, "None (is a `return` missing?)"),
+        ([0.1, 0.2], "a list of 2"),
+        (ROWS.numpy(), "a ndarray"),
+        (0.5, "a float"),
+    ],
+)
+def test_what_is_no_tensor_is_named(actual: object, words: str) -> None:
+    assert words in message(actual, ROWS)
+
+
+def test_dtype_and_shape_are_told_together() -> None:
+    text = message(ROWS.float()[:1], ROWS)
+    assert "dtype float32, expected float64" in text
+    assert "shape (1, 3), expected (2, 3)" in text
+
+
+@pytest.mark.parametrize("wrong", [torch.zeros(0, 3), torch.zeros(1, 3), torch.zeros(())])
+def test_nothing_is_broadcast(wrong: torch.Tensor) -> None:
+    assert "shape" in message(wrong.double(), torch.zeros(2, 3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_nan_and_infinity_are_wrong_where_not_expected(bad: float) -> None:
+    wrong = ROWS.clone()
+    wrong[0, 1] = bad
+    assert "1 of 2 rows differ" in message(wrong, ROWS)
+    assert ("NaN" if math.isnan(bad) else "inf") in message(wrong, ROWS)
+
+
+def test_a_finite_number_is_wrong_where_infinity_is_expected() -> None:
+    assert message(torch.tensor([1e308], dtype=torch.float64), torch.tensor([math.inf]).double())
+
+
+def test_float32_precision_in_float64_is_named() -> None:
+    assert "float32" in message(ROWS.float().double(), ROWS)
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (4.0, "√d_k = 4 times"),
+        (16.0, "d_k = 16 times"),
+        (0.25, "1/√d_k = 0.25 times"),
+        (1.7, "1.7 times"),
+    ],
+)
+def test_a_constant_factor_is_named(factor: float, words: str) -> None:
+    assert words in message(ROWS * factor, ROWS, sizes={"d_k": 16})
+
+
+def test_swapped_dimensions_are_named() -> None:
+    square = torch.arange(9.0).reshape(3, 3)
+    assert "last two dimensions swapped" in message(square.T, square)
+
+
+def test_numbers_out_of_place_are_named() -> None:
+    assert "not in their places" in message(ROWS.flip(0), ROWS)
+
+
+def test_rows_that_do_not_sum_to_one_are_named() -> None:
+    wrong = ROWS.clone()
+    wrong[0] *= 2
+    assert "sums to 2" in message(wrong, ROWS)
+
+
+def test_a_single_wrong_position_is_named() -> None:
+    wrong = ROWS.clone()
+    wrong[1] = wrong[1, [1, 0, 2]]
+    assert "Only the last position is wrong" in message(wrong, ROWS)
+
+
+def test_a_small_difference_is_shown_with_the_digits_that_differ() -> None:
+    assert "0.100001" in message(ROWS + 1e-6, ROWS)
+
+
+@pytest.mark.parametrize("wrong", [torch.tensor(1.0), 1, None, "1.0"])
+def test_a_number_must_be_a_float(wrong: object) -> None:
+    with pytest.raises(Mismatch, match="a Python float was expected"):
+        check_number(wrong, 0.0, 2.0, "f()", "about 1")
+
+
+@pytest.mark.parametrize("wrong", [2.5, -1.0, math.nan])
+def test_a_number_outside_its_bounds_is_wrong(wrong: float) -> None:
+    with pytest.raises(Mismatch, match="about 1"):
+        check_number(wrong, 0.0, 2.0, "f()", "about 1")
+
+
+def test_a_lost_gradient_is_named() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = torch.ones(3, requires_grad=True)
+    with pytest.raises(Mismatch, match="no gradient"):
+        gradients((x * 2).detach(), {"x": x}, torch.ones(3), "f(x)")
+    with pytest.raises(Mismatch, match="No gradient reaches y"):
+        gradients(x * y.detach(), {"x": x, "y": y}, torch.ones(3), "f(x, y)")
+    assert gradients(x * y, {"x": x, "y": y}, torch.ones(3), "f(x, y)")["y"].sum() == 3
+
+
+class Module(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.query = nn.Linear(2, 3)
+
+
+def test_layers_are_looked_up_by_name() -> None:
+    check_layer(Module(), "query", 2, 3)
+    with pytest.raises(Mismatch, match="no layer called `key`. The layers found are: query"):
+        check_layer(Module(), "key", 2, 3)
+    with pytest.raises(Mismatch, match="bias=False"):
+        check_layer(Module(), "query", 2, 3, bias=False)
+
+
+def test_weights_are_set_by_name() -> None:
+    module = Module()
+    set_weights(module, {"query.weight": torch.full((3, 2), 7.0)})
+    assert (module.query.weight == 7).all()
+    with pytest.raises(Mismatch, match="no parameter `value.weight`"):
+        set_weights(module, {"value.weight": torch.ones(3, 2)})
+    with pytest.raises(Mismatch, match="has shape"):
+        set_weights(module, {"query.bias": torch.ones(2)})

@@ -1,0 +1,123 @@
+"""Forbidden functions are noticed under any spelling, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from grader.guard import ForbiddenCall, Guard
+
+SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp")
+ATTENTION = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
+
+X = torch.randn(2, 3, 4)
+
+
+@torch.jit.script
+def scripted(x: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x, -1)
+
+
+@torch.jit.script
+def scripted_attention(x: torch.Tensor) -> torch.Tensor:
+    return F.scaled_dot_product_attention(x, x, x)
+
+
+def swallowed() -> torch.Tensor:
+    try:
+        return torch.softmax(X, -1)
+    except Exception:
+        return X
+
+
+def with_overrides_off() -> torch.Tensor:
+    with torch._C.DisableTorchFunction():
+        return torch.softmax(X, -1)
+
+
+MULTI_HEAD = nn.MultiheadAttention(4, 2, batch_first=True)
+
+SOFTMAX_SPELLINGS: dict[str, Callable[[], object]] = {
+    "torch": lambda: torch.softmax(X, -1),
+    "functional": lambda: F.softmax(X, -1),
+    "method": lambda: X.softmax(-1),
+    "module": lambda: nn.Softmax(-1)(X),
+    "getattr": lambda: getattr(torch, "soft" + "max")(X, -1),
+    "special": lambda: torch.special.softmax(X, -1),
+    "operator": lambda: torch.ops.aten.softmax.int(X, -1),
+    "kernel": lambda: torch.ops.aten._softmax(X, -1, False),
+    "bindings": lambda: torch._C._VariableFunctions.softmax(X, -1),
+    "scripted": lambda: scripted(X),
+    "softmin": lambda: F.softmin(-X, -1),
+    "log": lambda: X.log_softmax(-1).exp(),
+    "logsumexp": lambda: (X - X.logsumexp(-1, keepdim=True)).exp(),
+    "gumbel": lambda: F.gumbel_softmax(X),
+    "categorical": lambda: torch.distributions.Categorical(logits=X).probs,
+    "cross entropy": lambda: F.cross_entropy(X.view(6, 4), torch.zeros(6, dtype=torch.long)),
+    "vmap": lambda: torch.vmap(lambda row: torch.softmax(row, -1))(X),
+    "swallowed": swallowed,
+    "overrides off": with_overrides_off,
+}
+
+ATTENTION_SPELLINGS: dict[str, Callable[[], object]] = {
+    "functional": lambda: F.scaled_dot_product_attention(X, X, X),
+    "4-D": lambda: F.scaled_dot_product_attention(X[None], X[None], X[None]),
+    "operator": lambda: torch.ops.aten.scaled_dot_product_attention(X, X, X),
+    "bindings": lambda: torch._C._nn.scaled_dot_product_attention(X, X, X),
+    "scripted": lambda: scripted_attention(X),
+    "module": lambda: MULTI_HEAD(X, X, X),
+    "module without weights": lambda: MULTI_HEAD(X, X, X, need_weights=False),
+    "encoder layer": lambda: nn.TransformerEncoderLayer(4, 2, batch_first=True)(X),
+}
+
+
+def is_noticed(forbidden: tuple[str, ...], call: Callable[[], object]) -> bool:
+    guard = Guard(forbidden)
+    try:
+        with guard:
+            call()
+    except (ForbiddenCall, RuntimeError):  # TorchScript wraps what is raised in it
+        assert guard.called
+    return guard.called is not None
+
+
+@pytest.mark.parametrize("spelling", SOFTMAX_SPELLINGS)
+def test_softmax_is_noticed(spelling: str) -> None:
+    assert is_noticed(SOFTMAX, SOFTMAX_SPELLINGS[spelling])
+
+
+@pytest.mark.parametrize("spelling", ATTENTION_SPELLINGS)
+def test_attention_is_noticed(spelling: str) -> None:
+    assert is_noticed(ATTENTION, ATTENTION_SPELLINGS[spelling])
+
+
+def test_softmax_is_allowed_where_only_attention_is_forbidden() -> None:
+    assert not is_noticed(ATTENTION, lambda: torch.softmax(X, -1))
+
+
+def own_softmax() -> torch.Tensor:
+    """Mentions torch.softmax and logsumexp, and calls neither."""
+    softmax = torch.exp(X - X.amax(-1, keepdim=True))
+    return softmax / softmax.sum(-1, keepdim=True)
+
+
+def test_own_code_and_mentions_are_not_calls() -> None:
+    assert not is_noticed(SOFTMAX, own_softmax)
+
+
+def test_results_and_gradients_are_the_same_under_the_guard() -> None:
+    x = torch.randn(3, 4, requires_grad=True)
+    with Guard(SOFTMAX):
+        (torch.vmap(torch.exp)(x) @ x.T).sum().backward()
+    watched, x.grad = x.grad, None
+    (torch.exp(x) @ x.T).sum().backward()
+    assert torch.equal(watched, x.grad)
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        Guard(["no_such_function"])

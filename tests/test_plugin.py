@@ -1,0 +1,142 @@
+"""What each kind of student code gets: status, points, message. And what the terminal shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course, CourseError
+from grader.grade import run_tests
+from grader.plugin import LocalFiles, Session
+from grader.result import ProblemResult, Status
+
+Run = Callable[..., ProblemResult]
+
+
+def statuses(result: ProblemResult) -> set[str]:
+    return {test.status.value for test in result.tests}
+
+
+def test_right_code_gets_all_points(run: Run) -> None:
+    result = run("def double(x): return 2 * x")
+    assert (result.points, result.max, statuses(result)) == (4, 4, {"passed"})
+
+
+def test_cases_share_the_points_of_their_test(run: Run) -> None:
+    result = run("import torch\ndef double(x): return torch.full((1,), 2.0)")
+    assert (result.points, [t.max for t in result.tests]) == (1, [1, 1, 2])
+
+
+def test_the_hidden_half_runs_only_when_asked(run: Run) -> None:
+    assert {t.name for t in run("def double(x): return x", hidden=False).tests} == {"test_doubles"}
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "words"),
+    [
+        ("def double(x): raise NotImplementedError", "not_implemented", "not written yet: double"),
+        ("def double(x): return 3 * x", "failed", "1.5 times"),
+        ("def double(x): return x.nothing", "error", "line 1, in double"),
+        ("def doubel(x): return x + x", "missing", "Did you mean to call `doubel` so?"),
+        ("x = 1", "missing", "has no `double`"),
+        ("def double(x) return x", "error", "line 1: def double(x) return x"),
+        ("import no_such_module", "error", "No module named 'no_such_module'"),
+        ("1 / 0", "error", "line 1: 1 / 0"),
+        ("import sys; sys.exit(0)", "error", "SystemExit"),
+        ("def double(x): raise SystemExit(0)", "error", "SystemExit"),
+        ("class Stop(BaseException): pass\ndef double(x): raise Stop", "error", "Stop"),
+        ("import pytest\ndef double(x): pytest.skip()", "error", "can't be skipped"),
+        ("import pytest\ndef double(x): pytest.xfail('no')", "error", "can't be skipped"),
+        ("import unittest\ndef double(x): raise unittest.SkipTest", "error", "can't be skipped"),
+        ("def double(x): return double(x)", "error", "RecursionError"),
+        ("def double(x): return bytearray(10**15)", "memory", "out of memory"),
+        ("import torch\ndef double(x): return x.softmax(-1)", "forbidden", "calls PyTorch's own"),
+        ("def double(x): return None", "failed", "is a `return` missing?"),
+    ],
+)
+def test_what_goes_wrong_is_named(run: Run, source: str, status: str, words: str) -> None:
+    result = run(source)
+    assert statuses(result) == {status}
+    assert result.points == 0
+    assert words in result.tests[0].message
+
+
+def test_a_missing_file_is_named(small_course: Course) -> None:
+    small_course.problems()[0].stub.unlink()
+    session = Session(LocalFiles())
+    run_tests(small_course.problems(), session, small_course.root)
+    result = session.results["01-doubling"]
+    assert statuses(result) == {"missing"}
+    assert result.untouched
+
+
+def test_an_endless_loop_ends(run: Run) -> None:
+    result = run("def double(x):\n    while True: pass", timeout=0.3)
+    assert statuses(result) == {"timeout"}
+    assert "line 2, in double" in result.tests[0].message
+    assert "Not run" in result.tests[2].message
+
+
+def test_no_tests_is_an_error_and_not_full_marks(small_course: Course) -> None:
+    small_course.problems()[0].test_file.write_text("# nothing\n")
+    with pytest.raises(CourseError):
+        run_tests(small_course.problems(), Session(LocalFiles()), small_course.root)
+
+
+def test_a_broken_test_file_is_the_courses_fault(small_course: Course) -> None:
+    small_course.problems()[0].test_file.write_text("def test_x(:\n")
+    with pytest.raises(CourseError):
+        run_tests(small_course.problems(), Session(LocalFiles()), small_course.root)
+
+
+def test_draws_depend_on_the_seed_and_nothing_else(run: Run, small_course: Course) -> None:
+    source = (
+        "import sys\ndef double(x):\n    sys.modules['seen'].append(x.tolist())\n    return x + x"
+    )
+    seen: list[object] = []
+    sys.modules["seen"] = seen  # type: ignore[assignment]
+    runs = []
+    for seed, reverse in [(0, False), (0, True), (1, False)]:
+        seen.clear()
+        run(source, seed=seed, reverse=reverse)
+        runs.append([x for x in seen if len(x) == 3])
+    del sys.modules["seen"]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def terminal(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
+
+
+@pytest.mark.parametrize("problem", ["01-softmax"])
+def test_the_stub_fails_kindly(course: Course, problem: str) -> None:
+    done = terminal(course.root / "problems" / problem)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) < 40
+    assert sum("not written yet: softmax" in line for line in lines) > 3
+    assert any(line.startswith("Next: ") for line in lines)
+
+
+def test_a_slip_is_shown_with_points_and_what_to_look_at(small_course: Course) -> None:
+    folder = small_course.problems()[0].folder
+    (small_course.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    (folder / "problem.py").write_text("def double(x):\n    return 3 * x\n")
+    done = terminal(folder, "--hidden", "--import-mode=importlib")
+    assert done.returncode == 1
+    assert "01-doubling · 0 of 4 points" in done.stdout
+    assert "Look at this first: double returns twice its argument." in done.stdout
+    assert "got      [3.0000]" in done.stdout
+
+
+def test_other_tests_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "test_other.py").write_text("def test_other():\n    assert 1 == 2\n")
+    done = terminal(tmp_path)
+    assert "assert 1 == 2" in done.stdout
+    assert "points" not in done.stdout
