@@ -64,6 +64,7 @@ class Conditions:
 
 USUAL = Conditions()
 OTHERS = (Conditions(1, reverse=True, threads=2), Conditions(2), Conditions(3))
+_CATCHERS_ASKED_AGAIN = 3
 
 
 @dataclass(frozen=True)
@@ -161,12 +162,9 @@ def run_audit(
         on_outcome: called as each candidate is done.
     """
     outcomes: list[Outcome] = []
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        todo = list(candidates(course, problems))
-        for outcome in pool.map(_run, todo, [course.root] * len(todo)):
-            outcomes.append(outcome)
-            on_outcome(outcome)
+    for outcome in _run_all(list(candidates(course, problems)), course.root, jobs):
+        outcomes.append(outcome)
+        on_outcome(outcome)
     if write_fingerprints:
         for problem in problems:
             fingerprints = Fingerprints(_fingerprints([*_of(outcomes, problem)]))
@@ -174,6 +172,17 @@ def run_audit(
     outcomes = [_diagnosed(outcome) for outcome in outcomes]
     findings = [f for problem in problems for f in _findings(problem, [*_of(outcomes, problem)])]
     return Audit(outcomes, findings)
+
+
+def _run_all(todo: list[Candidate], root: Path, jobs: int) -> Iterator[Outcome]:
+    """Run the candidates, one at a time in this process or several in others."""
+    roots = [root] * len(todo)
+    if jobs == 1:
+        yield from map(_run, todo, roots)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        yield from pool.map(_run, todo, roots)
 
 
 def _of(outcomes: Iterable[Outcome], problem: Problem) -> Iterator[Outcome]:
@@ -186,22 +195,33 @@ def _of(outcomes: Iterable[Outcome], problem: Problem) -> Iterator[Outcome]:
 def _run(candidate: Candidate, root: Path) -> Outcome:
     result, answers = _run_once(candidate, USUAL, root)
     unsteady: set[str] = set()
-    if candidate.kind is not Kind.STUB:
+    if candidate.kind in (Kind.SOLUTION, Kind.VARIANT):
         for conditions in OTHERS:
             again, _ = _run_once(candidate, conditions, root)
-            unsteady |= _differences(result, again, candidate.kind)
+            unsteady |= _differences(result, again)
+    elif candidate.kind is Kind.MISTAKE and not result.passed:
+        caught = [t.id for t in result.tests if t.status is not Status.PASSED]
+        again, _ = _run_once(candidate, OTHERS[0], root, only=caught[:_CATCHERS_ASKED_AGAIN])
+        if again.passed:
+            unsteady.add(f"{', '.join(caught[:_CATCHERS_ASKED_AGAIN])} catch it by chance")
     tree = ast.parse(candidate.path.read_bytes())
     text = _student_text(ast.get_docstring(tree) or "")
     return Outcome(candidate, result, answers, tuple(sorted(unsteady)), text)
 
 
 def _run_once(
-    candidate: Candidate, conditions: Conditions, root: Path
+    candidate: Candidate, conditions: Conditions, root: Path, only: list[str] | None = None
 ) -> tuple[ProblemResult, dict[str, Answer]]:
     problem = candidate.problem
     torch.set_num_threads(conditions.threads)
     files = LocalFiles(lambda _: candidate.path)
-    session = Session(files, hidden=True, seed=conditions.seed, reverse=conditions.reverse)
+    session = Session(
+        files,
+        hidden=True,
+        seed=conditions.seed,
+        reverse=conditions.reverse,
+        only=None if only is None else frozenset(only),
+    )
     run_tests([problem], session, root)
     module = session.modules[problem.id]
     answers: dict[str, Answer] = {}
@@ -210,18 +230,8 @@ def _run_once(
     return session.results[problem.id], answers
 
 
-def _differences(usual: ProblemResult, again: ProblemResult, kind: Kind) -> set[str]:
-    """Return the tests that ended otherwise.
-
-    What is right must pass every test under all conditions. What is wrong must be caught under all
-    of them; by which tests may depend on the numbers that were drawn.
-    """
-    if kind is Kind.MISTAKE:
-        return (
-            {"all tests pass under other conditions"}
-            if again.passed and not usual.passed
-            else set()
-        )
+def _differences(usual: ProblemResult, again: ProblemResult) -> set[str]:
+    """Return the tests that ended otherwise."""
     before = {test.id: test.status for test in usual.tests}
     return {test.id for test in again.tests if before[test.id] is not test.status}
 
@@ -308,9 +318,9 @@ def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
     """Check that the README's points are the tests', and that each of its rules has its test."""
     readme = (problem.folder / "README.md").read_text(encoding="utf-8")
     points = sum(test.max for test in tests)
-    promised = re.search(r"(\d+) points", readme)
-    if promised is None or abs(int(promised[1]) - points) > 1e-6:
-        yield f"the tests add up to {points:g} points; the README says {promised and promised[1]}"
+    promised = re.search(r"(?:Points: (\d+)|(\d+) points)", readme)
+    if promised is None or abs(int(promised[1] or promised[2]) - points) > 1e-6:
+        yield f"the tests add up to {points:g} points; the README says {promised and promised[0]}"
     rules = re.search(r"^## Rules.*?\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)
     bullets = re.split(r"^- ", rules[1], flags=re.MULTILINE)[1:] if rules else []
     visible = {test.name for test in tests if not test.hidden}

@@ -18,6 +18,7 @@ from multiprocessing.process import BaseProcess
 
 from grader.course import Course
 from grader.grade import Settings, grade_submission, reference_submission
+from grader.isolation import Boundary
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 from grader.submissions import Submission
 
@@ -87,16 +88,16 @@ def _start(course: Course, settings: Settings) -> _Job:
 
 def _serve(connection: Connection, course: Course, settings: Settings) -> None:
     """Grade what comes down the connection until it is closed."""
-    from grader.isolation import Boundary
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process in good order
-    limits = {"call_seconds": settings.call_seconds, "memory_mb": settings.memory_mb}
-    with Boundary(settings.isolation, **limits) as boundary, suppress(EOFError, BrokenPipeError):
+    boundary = Boundary(
+        settings.isolation, call_seconds=settings.call_seconds, memory_mb=settings.memory_mb
+    )
+    with boundary, suppress(EOFError, BrokenPipeError):
         while True:
             submission: Submission = connection.recv()
             try:
                 answer: SubmissionResult | str = grade_submission(
-                    submission, course, settings, boundary.open, boundary.level
+                    submission, course, settings, boundary
                 )
             except Exception as error:
                 answer = f"{type(error).__name__}: {error}"

@@ -6,6 +6,7 @@ import hashlib
 import re
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -129,8 +130,12 @@ def load_module(path: Path, name: str) -> ModuleType:
     return module
 
 
+@cache
 def own_sha256(course: Course) -> str:
-    """Return a hash over all that a mark depends on besides the submission: grader and course."""
+    """Return a hash over all that a mark depends on besides the submission: grader and course.
+
+    It is taken once in a process, when the first submission is graded.
+    """
     digest = hashlib.sha256()
     patterns = ["grader/**/*.py", "problems/*/test_*.py", "problems/*/*.json", "solutions/*/*.py"]
     for path in sorted(file for pattern in patterns for file in course.root.glob(pattern)):

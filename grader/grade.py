@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
 from grader.course import Course, CourseError, Problem, own_sha256
+from grader.isolation import Boundary, RemoteProblem
 from grader.plugin import Session, UseSession
 from grader.result import ProblemResult, Status, SubmissionResult
 from grader.submissions import StudentFile, Submission, read_source
 from grader.verdict import CannotLoad
 
-OpenSource = Callable[[bytes, tuple[str, ...]], Any]
-"""Loads a student's source, given what it may not call, and returns something like its module."""
-
 _PLAIN = ["--override-ini=addopts=", "--import-mode=importlib", "-p", "no:cacheprovider"]
-# Without pytest's own plugins that collect garbage five times a run.
-_QUICK = ["-p", "no:unraisableexception", "-p", "no:threadexception"]
+# Without plugins of pytest's own that collect garbage five times a run, or watch each test's log.
+_QUICK = [f"-pno:{name}" for name in ("unraisableexception", "threadexception", "logging")]
 
 
 @dataclass(frozen=True)
@@ -71,17 +68,13 @@ def _forget(files: list[str]) -> None:
         del sys.modules[name]
 
 
-def _file_of(module: ModuleType | None) -> str | None:
-    # Not getattr: some modules import others when they are asked for a name.
-    return vars(module).get("__file__") if module is not None else None
+def _file_of(module: ModuleType) -> str | None:
+    # By its dictionary: some modules import others when they are asked for a name.
+    return getattr(module, "__dict__", {}).get("__file__")
 
 
 def grade_submission(
-    submission: Submission,
-    course: Course,
-    settings: Settings,
-    open_source: OpenSource,
-    isolation: str,
+    submission: Submission, course: Course, settings: Settings, boundary: Boundary
 ) -> SubmissionResult:
     """Run all tests, both halves, against one submission.
 
@@ -89,16 +82,19 @@ def grade_submission(
         submission: what the student handed in.
         course: whose tests to run.
         settings: the seed is used here.
-        open_source: loads a student's source somewhere and returns what the tests call.
-        isolation: how that keeps it apart from the tests, for the report.
+        boundary: behind which the student's code runs.
 
     Raises:
         CourseError: a test file itself can't be run.
     """
-    session = Session(_Opened(submission, open_source), hidden=True, seed=settings.seed)
-    run_tests(course.problems(), session, course.root)
+    files = _Opened(submission, boundary)
+    session = Session(files, hidden=True, seed=settings.seed, watch=False)
+    try:
+        run_tests(course.problems(), session, course.root)
+    finally:
+        files.close()
     result = SubmissionResult(
-        submission.name, settings.seed, isolation, own_sha256(course), notes=submission.notes
+        submission.name, settings.seed, boundary.level, own_sha256(course), notes=submission.notes
     )
     for problem in course.problems():
         found = session.results.get(problem.id, ProblemResult(problem.id))
@@ -118,12 +114,12 @@ def reference_submission(course: Course) -> Submission:
 class _Opened:
     """Opens each of a submission's files once."""
 
-    def __init__(self, submission: Submission, open_source: OpenSource) -> None:
+    def __init__(self, submission: Submission, boundary: Boundary) -> None:
         self._files = submission.files
-        self._open_source = open_source
-        self._opened: dict[str, Any] = {}
+        self._boundary = boundary
+        self._opened: dict[str, RemoteProblem | CannotLoad] = {}
 
-    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> Any:
+    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
         if problem.id not in self._opened:
             self._opened[problem.id] = self._open(self._files[problem.id], forbidden)
         opened = self._opened[problem.id]
@@ -131,10 +127,16 @@ class _Opened:
             raise opened
         return opened
 
-    def _open(self, file: StudentFile, forbidden: tuple[str, ...]) -> Any:
+    def close(self) -> None:
+        """End the processes that the files run in."""
+        for opened in self._opened.values():
+            if isinstance(opened, RemoteProblem):
+                opened.close()
+
+    def _open(self, file: StudentFile, forbidden: tuple[str, ...]) -> RemoteProblem | CannotLoad:
         if file.source is None:
             return CannotLoad(Status.ERROR if file.bad else Status.MISSING, file.reason)
         try:
-            return self._open_source(file.source, forbidden)
+            return self._boundary.open(file.source, forbidden)
         except CannotLoad as cannot_load:
             return cannot_load

@@ -84,6 +84,11 @@ class _Functions(TorchFunctionMode):
 
 
 class _Operators(TorchDispatchMode):
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Nothing is compiled here; without this, newer versions of torch make each call slower.
+        return False
+
     def __init__(self, guard: Guard) -> None:
         super().__init__()
         self._guard = guard

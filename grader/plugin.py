@@ -59,6 +59,9 @@ class Session:
         on_start: called with a problem's id and a test's id before the test runs.
         on_result: called with a problem's id and the result after each test.
         reverse: whether the tests run in reverse order.
+        only: ids of the tests to run; all if None.
+        watch: whether to look out for forbidden calls here; not where the student's code runs in
+            another process, which does so itself.
         timeout: seconds that one test may run.
     """
 
@@ -71,6 +74,8 @@ class Session:
         on_start: Callable[[str, str], None] = lambda problem, test: None,
         on_result: Callable[[str, TestResult], None] = lambda problem, result: None,
         reverse: bool = False,
+        only: frozenset[str] | None = None,
+        watch: bool = True,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self.open_problem = open_problem
@@ -79,6 +84,8 @@ class Session:
         self.on_start = on_start
         self.on_result = on_result
         self.reverse = reverse
+        self.only = only
+        self.watch = watch
         self.timeout = timeout
         self.problems: dict[str, Problem] = {}
         self.results: dict[str, ProblemResult] = {}
@@ -106,7 +113,7 @@ class Session:
             code = self.open_problem(problem, forbidden_in(module))
         except CannotLoad:
             return
-        answers = ask(module.probe, code, forbidden_in(module))
+        answers = ask(module.probe, code, forbidden_in(module) if self.watch else ())
         found = Fingerprints.load(problem.fingerprints).diagnose(answers)
         names = tuple(name for diagnosis in found for name in diagnosis.mistakes)
         result.diagnoses = [diagnosis.text for diagnosis in found]
@@ -243,6 +250,8 @@ def _function_key(item: pytest.Item) -> tuple[Path, str]:
 
 
 def _selected(item: pytest.Item, session: Session) -> bool:
+    if session.only is not None and item.name not in session.only:
+        return False
     return session.hidden or not item.stash[_HIDDEN]
 
 
@@ -301,7 +310,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             Status.TIMEOUT, "Not run: two tests before this one did not come to an end."
         )
     random.seed(_seed(item))
-    torch.manual_seed(_seed(item))
+    torch.default_generator.manual_seed(_seed(item))  # of the CPU only: quicker by a millisecond
 
 
 @pytest.hookimpl(wrapper=True)
@@ -309,7 +318,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Run the test under the guard that notices forbidden functions."""
     if _PROBLEM not in item.stash:
         return (yield)
-    item.stash[_GUARD] = Guard(forbidden_in(_module(item)))
+    watch = item.config.stash[_SESSION].watch
+    item.stash[_GUARD] = Guard(forbidden_in(_module(item)) if watch else ())
     with item.stash[_GUARD]:
         return (yield)
 

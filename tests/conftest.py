@@ -65,17 +65,28 @@ def course() -> Course:
     return own_course()
 
 
-@pytest.fixture
-def small_course(tmp_path: Path) -> Course:
-    """A course of one problem, 01-doubling, that takes no time."""
-    folder, solutions = tmp_path / "problems/01-doubling", tmp_path / "solutions/01-doubling"
+def write_small_course(root: Path) -> Course:
+    """Write a course of one problem, 01-doubling, that takes no time."""
+    folder, solutions = root / "problems/01-doubling", root / "solutions/01-doubling"
     folder.mkdir(parents=True)
     (solutions / "mistakes").mkdir(parents=True)
     (folder / "README.md").write_text(README, encoding="utf-8")
     (folder / "test_doubling.py").write_text(TESTS, encoding="utf-8")
     (folder / "problem.py").write_text("def double(x):\n    raise NotImplementedError\n")
     (solutions / "problem.py").write_text("def double(x):\n    return x + x\n")
-    return Course(tmp_path)
+    return Course(root)
+
+
+@pytest.fixture(scope="session")
+def new_course() -> Callable[[Path], Course]:
+    """Write the small course into a folder of the test's choice."""
+    return write_small_course
+
+
+@pytest.fixture
+def small_course(tmp_path: Path) -> Course:
+    """A course of one problem that takes no time."""
+    return write_small_course(tmp_path / "course")
 
 
 @pytest.fixture

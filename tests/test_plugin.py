@@ -12,7 +12,7 @@ import pytest
 from grader.course import Course, CourseError
 from grader.grade import run_tests
 from grader.plugin import LocalFiles, Session
-from grader.result import ProblemResult, Status
+from grader.result import ProblemResult
 
 Run = Callable[..., ProblemResult]
 

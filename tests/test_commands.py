@@ -1,0 +1,219 @@
+"""Every command in the documents works.
+
+A block that begins with ```bash is run line by line in a copy of the project: from its root, and in
+a problem's README from the problem's folder, unless the block begins with `cd problems/`. What is
+not to be run here, since it installs something, never ends or speaks of files that one has at home,
+stands in a block that begins with ```console or ```text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from grader.cli import app
+from grader.course import own_course
+
+if os.name == "nt" or not shutil.which("make"):
+    pytest.skip("the documents' commands are for bash and make", allow_module_level=True)
+
+ROOT = own_course().root
+DOCUMENTS = sorted(
+    path
+    for pattern in ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "problems/*/README.md")
+    for path in ROOT.glob(pattern)
+)
+
+RUNNABLE = re.compile(r"(cat|grader|ls|make|pytest|python|uv run)\b|\[ ")
+"""How each part of a command may begin. Anything else might install something, or wait."""
+
+SECONDS = 120
+"""How long a command may take."""
+
+UV = """#!/bin/sh
+# Stands in for uv: runs a command in the environment that is already there, off the network.
+case "$1" in
+    --version) echo "a stand-in for uv" ;;
+    run) shift && exec "$@" ;;
+    *) echo "the stand-in for uv knows only 'uv run'" >&2 && exit 64 ;;
+esac
+"""
+
+
+class Command(NamedTuple):
+    """A command and the folder that it runs in, seen from the root."""
+
+    folder: str
+    text: str
+
+    def runnable(self) -> bool:
+        """Return whether it can be run without harm."""
+        return all(RUNNABLE.match(part.strip()) for part in re.split(r"&&|\|\|?|;", self.text))
+
+    def may_return(self) -> set[int]:
+        """Return the exit statuses that are right: 1 says that something isn't solved yet."""
+        unsolved = re.search(r"\bpytest(?! tests)\b|\bgrader( check|$)", self.text)
+        return {0, 1} if unsolved else {0}
+
+
+class Result(NamedTuple):
+    """How a command ended; the status is None when it took too long."""
+
+    status: int | None
+    output: str
+
+
+def blocks(text: str) -> Iterator[tuple[int, str, list[str]]]:
+    """Give a document's blocks of code: line number, what stands behind the ```, lines."""
+    for match in re.finditer(r"^( *)```([^\n`]*)\n(.*?)^\1```", text, re.MULTILINE | re.DOTALL):
+        lines = textwrap.dedent(match[3]).replace("\\\n", " ").splitlines()
+        yield text.count("\n", 0, match.start()) + 1, match[2].strip(), lines
+
+
+def written_commands() -> Iterator[tuple[str, Command]]:
+    """Give every command of the documents and where it is written."""
+    for path in DOCUMENTS:
+        document = path.relative_to(ROOT)
+        for number, language, lines in blocks(path.read_text(encoding="utf-8")):
+            if language != "bash":
+                continue
+            commands = [line for line in (re.sub(r"(^|\s)#.*", "", row) for row in lines) if line]
+            from_root = len(document.parts) < 3 or commands[0].startswith("cd problems/")
+            folder = "." if from_root else str(document.parent)
+            for command in commands:
+                change = re.fullmatch(r"cd (\S+)(?: *&& *(.*))?", command.strip())
+                if change:
+                    folder = os.path.normpath(os.path.join(folder, change[1]))
+                rest = change[2] if change else command.strip()
+                if rest:
+                    yield f"{document}:{number}", Command(folder, rest)
+
+
+def made_by(make: str) -> list[str]:
+    """Return the commands that a make command runs."""
+    dry = ["make", "--dry-run", "UV=uv", *shlex.split(make)[1:]]
+    done = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=False)
+    return [line.strip() for line in done.stdout.splitlines()]
+
+
+IN_CI = {
+    Command(".", command)
+    for line in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
+    if line.startswith("make ")
+    for command in made_by(line)
+}
+"""What CI runs itself, among it the command that runs this file."""
+
+
+def commands_to_run() -> dict[Command, str]:
+    """Return each command once, with the place where it is written first."""
+    places: dict[Command, str] = {}
+    for place, command in written_commands():
+        made = made_by(command.text) if command.text.startswith("make ") else []
+        plain = bool(made) and all(line.startswith("uv run ") for line in made)
+        for each in [Command(".", line) for line in made] if plain else [command]:
+            if each not in IN_CI:
+                places.setdefault(each, place)
+    return places
+
+
+COMMANDS = commands_to_run()
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project as git sees it, with files that are not committed yet."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    folder = tmp_path_factory.mktemp("project")
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(
+    copy: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[dict[Command, Future[Result]]]:
+    """All commands of this session, two at a time: most of each is the wait for torch."""
+    tools = tmp_path_factory.mktemp("tools")
+    (tools / "uv").write_text(UV, encoding="utf-8")
+    (tools / "uv").chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(tools), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        # An editable install names the original; what is tested is the copy.
+        "PYTHONPATH": str(copy),
+    }
+
+    def run(command: Command) -> Result:
+        process = subprocess.Popen(
+            ["bash", "-c", command.text],
+            cwd=copy / command.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # with all that the command started
+            return Result(None, process.communicate()[0])
+        return Result(process.returncode, output)
+
+    wanted: list[Command] = [
+        item.callspec.params["command"]  # type: ignore[misc]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.function is test_command_works
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        yield {c: pool.submit(run, c) for c in wanted if c.runnable()}
+
+
+@pytest.mark.parametrize(
+    "command", COMMANDS, ids=[f"{place} {command.text}" for command, place in COMMANDS.items()]
+)
+def test_command_works(command: Command, runs: dict[Command, Future[Result]]) -> None:
+    """The command ends as it should."""
+    what = f"'{command.text}' in {command.folder}"
+    if command not in runs:
+        pytest.fail(f"{what} isn't run here: write ```console instead of ```bash", pytrace=False)
+    status, output = runs[command].result()
+    if status not in command.may_return():
+        how = f"took more than {SECONDS} s" if status is None else f"returned {status}"
+        pytest.fail(f"{what} {how}:\n{output}", pytrace=False)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=[str(p.relative_to(ROOT)) for p in DOCUMENTS])
+def test_every_block_says_whether_it_is_run(path: Path) -> None:
+    """No block of code is unmarked, or marked as another shell's."""
+    found = blocks(path.read_text(encoding="utf-8"))
+    unclear = [n for n, language, _ in found if language in ("", "sh", "shell", "zsh")]
+    assert not unclear, f"lines {unclear}: write ```bash (run by the tests), ```console or ```text"
+
+
+def test_targets_call_commands_that_exist() -> None:
+    """Each target of the Makefile that calls the grader names one of its commands."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    known = {c.name or getattr(c.callback, "__name__", "") for c in app.registered_commands}
+    for target in re.findall(r"^([a-z]+):.*## ", makefile, re.MULTILINE):
+        for line in made_by(f"make {target}"):
+            if called := re.match(r"uv run grader (\w+)", line):
+                assert called[1] in known, f"make {target} calls '{line}'"
