@@ -1,0 +1,62 @@
+# What one does in this repository; `make help` lists it. Every target is one uv command, shown
+# before it runs, so that one can as well type it. The first one that runs sets everything up.
+
+# uv as found on the PATH, else one of the project's own.
+UV := $(shell uv --version >/dev/null 2>&1 && echo uv)
+ifeq ($(UV),)
+UV := .tools/uv/bin/uv
+OWN_UV := $(UV)
+endif
+
+RUN := $(UV) run
+
+# What to add to a command: make grade ARGS="--jobs 1", make check ARGS=03
+ARGS ?=
+
+.PHONY: help
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(firstword $(MAKEFILE_LIST)) \
+		| while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+.PHONY: grade
+grade: $(OWN_UV) ## grade the sample class in examples/ and print its table
+	$(RUN) grader grade examples/class --out reports $(ARGS)
+
+.PHONY: test
+test: $(OWN_UV) ## test the grader and the course
+	$(RUN) pytest tests $(ARGS)
+
+# It returns 1 while something is still to do; that is no fault of make's.
+.PHONY: check
+check: $(OWN_UV) ## score the problems as they stand, with the tests that students have
+	$(RUN) grader check $(ARGS) || [ $$? -eq 1 ]
+
+.PHONY: audit
+audit: $(OWN_UV) ## prove the course: stubs score 0, solutions all, mistakes lose points
+	$(RUN) grader audit $(ARGS)
+
+.PHONY: figures
+figures: $(OWN_UV) ## draw the pictures of the problems anew
+	$(RUN) python -m grader.pictures
+
+.PHONY: lint
+lint: $(OWN_UV) ## look at style and types
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	$(RUN) mypy
+
+.PHONY: clean
+clean: ## remove what the other targets made, but for .venv and .tools
+	rm -rf reports dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name .venv -prune -o -name .tools -prune -o -name __pycache__ -prune -exec rm -rf {} +
+
+# pip of the machine's Python installs into the new environment, so that neither uv nor ensurepip,
+# which some systems keep in a package of its own, need be there.
+.tools/uv/bin/uv:
+	@echo "uv is not on the PATH; installing it into .tools/uv"
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "This course needs Python 3.11 or later as python3; found: $$(python3 --version 2>&1)"; exit 1; }
+	@python3 -m pip --version >/dev/null 2>&1 \
+		|| { echo "python3 has no pip. Install pip, or uv itself, and run make again."; exit 1; }
+	@python3 -m venv --without-pip .tools/uv
+	@python3 -m pip --python .tools/uv/bin/python install --quiet uv

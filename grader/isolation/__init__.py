@@ -1,0 +1,36 @@
+"""The boundary between tests and student code: each side in a process of its own.
+
+    with Boundary() as boundary:
+        problem = boundary.open(source, forbidden=("softmax",))
+        problem.softmax(x)
+
+See docs/isolation.md for what it protects against, by which means, and what it doesn't.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grader.isolation.boundary import Boundary
+    from grader.isolation.link import WorkerFailure
+    from grader.isolation.proxy import RemoteProblem
+    from grader.isolation.start import BoundaryError
+
+__all__ = ["Boundary", "BoundaryError", "RemoteProblem", "WorkerFailure"]
+
+_PLACES = {
+    "Boundary": "boundary",
+    "BoundaryError": "start",
+    "RemoteProblem": "proxy",
+    "WorkerFailure": "link",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Only when asked for: a worker imports this package too, and must not load the trusted half.
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

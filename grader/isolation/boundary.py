@@ -1,0 +1,146 @@
+"""The public face of the boundary: starts it, says how strong it is, opens submissions."""
+
+from __future__ import annotations
+
+import math
+import sys
+from types import TracebackType
+from typing import Self
+
+from grader.isolation.link import Budget
+from grader.isolation.proxy import RemoteProblem
+from grader.isolation.selftest import attack
+from grader.isolation.start import BoundaryError, SpawnedWorkers, WarmWorkers, Workers
+
+LEVELS = ("auto", "sandbox", "process")
+
+_SANDBOX = (
+    "Student code ran in a sandbox: a process of its own{user}, without network, without access "
+    "to files other than Python's and torch's, and with limits on time and memory."
+)
+_PROCESS = (
+    "Student code ran in a process of its own but NOT in a sandbox: it could read and change "
+    "whatever the user who graded can"
+)
+
+
+class Boundary:
+    """Where student code runs, apart from the process that uses this. A context manager.
+
+    Entering it starts what it needs. A process that is forked afterwards may use it too; workers
+    that it leaves behind are ended. Processes may use it at the same time.
+
+    Args:
+        level: "sandbox" (confined processes; Linux), "process" (other processes, not confined), or
+            "auto" for the stronger one that this machine proves to have.
+        call_seconds: how long one call of student code may take.
+        submission_seconds: how long all calls of one opened file may take together.
+        memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox.
+        mark_changes: what happens when a call changes its argument. By default the call itself
+            raises Mismatch. If true, the test's tensor is marked by a change in the last place of
+            one entry, so that only a test that compares it exactly fails, as it does in process.
+
+    Attributes:
+        level: "sandbox" or "process", once entered.
+        description: one sentence on what that means, for reports.
+    """
+
+    def __init__(
+        self,
+        level: str = "auto",
+        *,
+        call_seconds: float = 10.0,
+        submission_seconds: float = 120.0,
+        memory_mb: int = 1024,
+        mark_changes: bool = False,
+    ) -> None:
+        if level not in LEVELS:
+            raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
+        self.level = level
+        self.description = ""
+        self._call_seconds = call_seconds
+        self._submission_seconds = submission_seconds
+        self._memory = memory_mb << 20
+        self._mark_changes = mark_changes
+        self._workers: Workers | None = None
+
+    def __enter__(self) -> Self:
+        """Start it.
+
+        Raises:
+            BoundaryError: the level asked for isn't to be had here; the text says why.
+        """
+        if self.level == "process":
+            self._workers = SpawnedWorkers()
+            self.description = f"{_PROCESS}."
+        else:
+            self._enter_sandbox()
+        self.level = "sandbox" if isinstance(self._workers, WarmWorkers) else "process"
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End everything that was started."""
+        if self._workers is not None:
+            self._workers.close()
+
+    def open(self, source: bytes, forbidden: tuple[str, ...] = ()) -> RemoteProblem:
+        """Load a student's file in a new worker.
+
+        Args:
+            source: what is in the file.
+            forbidden: the functions that it may not call, as `grader.guard.Guard` names them.
+
+        Returns:
+            What acts like the module. Close it when it isn't needed any more.
+
+        Raises:
+            CannotLoad: the file can't be used; with a status and what the student reads.
+            BoundaryError: no worker could be started.
+        """
+        if self._workers is None:
+            raise BoundaryError("the boundary was not entered")
+        budget = Budget(self._call_seconds, self._submission_seconds)
+        return RemoteProblem(
+            self._workers, source, tuple(forbidden), budget, mark_changes=self._mark_changes
+        )
+
+    def _enter_sandbox(self) -> None:
+        reason = self._start_sandbox()
+        if not reason:
+            return
+        if self.level == "sandbox":
+            raise BoundaryError(
+                f"this machine can't keep student code in a sandbox: {reason}.\n"
+                "Use a Linux machine or container, or choose the level 'process', which runs "
+                "student code with all rights of your own user."
+            )
+        self._workers = SpawnedWorkers()
+        self.description = f"{_PROCESS} (no sandbox: {reason})."
+
+    def _start_sandbox(self) -> str:
+        """Start confined workers and attack them; return why that can't be, or nothing."""
+        reason = _missing()
+        if reason:
+            return reason
+        workers = WarmWorkers(self._memory, math.ceil(self._submission_seconds))
+        broken = attack(workers)
+        if broken:
+            workers.close()
+            return f"its self-test found a hole ({'; '.join(broken)})"
+        self._workers = workers
+        user = ", as a user of its own" if workers.own_uid else ""
+        self.description = _SANDBOX.format(user=user)
+        return ""
+
+
+def _missing() -> str:
+    if sys.platform != "linux":
+        return f"there is none for {sys.platform}"
+    from grader.isolation import sandbox
+
+    return sandbox.missing()

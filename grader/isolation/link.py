@@ -1,0 +1,143 @@
+"""The connection to one worker: requests, answers, deadlines, and what to make of a silence."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+import weakref
+from collections.abc import Iterator
+
+from torch import Tensor
+
+from grader.isolation import wire
+from grader.isolation.start import BoundaryError, Process
+from grader.isolation.wire import Header, ProtocolError
+from grader.result import Status
+from grader.verdict import CannotLoad
+
+BAD_OUTPUT = "What came back from your code can't be read as tensors and plain values"
+
+
+class WorkerFailure(CannotLoad):
+    """The student's process didn't answer, ended, or answered nonsense.
+
+    Args:
+        status: `timeout`, `crash`, `memory` or `bad_output`.
+        message: what the student reads.
+    """
+
+
+class Budget:
+    """How long a submission's calls may keep the tests waiting.
+
+    Args:
+        call_seconds: seconds that one call may take.
+        seconds: seconds that all calls may take.
+    """
+
+    def __init__(self, call_seconds: float, seconds: float) -> None:
+        self.call_seconds = call_seconds
+        self.left = seconds
+
+    def spend(self, seconds: float) -> None:
+        """Take note of waiting that happened."""
+        self.left = max(0.0, self.left - seconds)
+
+
+class Link:
+    """The connection to one live worker.
+
+    Args:
+        process: the worker.
+        budget: how long it may take.
+
+    Attributes:
+        dead: whether it ended.
+        free: numbers of what the worker may forget; sent with the next request.
+    """
+
+    def __init__(self, process: Process, budget: Budget) -> None:
+        self._process = process
+        self._budget = budget
+        self._count = 0
+        self.dead = False
+        self.free: list[int] = []
+        # When nothing refers to the worker any more it may go.
+        self._finalizer = weakref.finalize(self, _end_quietly, process)
+        self._finalizer.atexit = False
+
+    def exchange(self, header: Header, tensors: list[Tensor]) -> tuple[Header, list[Tensor]]:
+        """Send a request and return the answer.
+
+        Raises:
+            WorkerFailure: there is none.
+        """
+        if self._budget.left <= 0:
+            self.close()
+            raise WorkerFailure(Status.TIMEOUT, "Not run: the time for this submission is used up.")
+        started = time.monotonic()
+        try:
+            return self._exchange(header, tensors, started + self._seconds())
+        except TimeoutError:
+            self.close()
+            raise WorkerFailure(Status.TIMEOUT, "Your code did not come to an end.") from None
+        except (wire.Closed, ConnectionError):
+            raise _ended(self.close()) from None
+        except ProtocolError:
+            self.close()
+            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
+        except BaseException:
+            self.close()  # interrupted half-way: what comes next couldn't be told apart
+            raise
+        finally:
+            self._budget.spend(time.monotonic() - started)
+
+    def _seconds(self) -> float:
+        return min(self._budget.call_seconds, self._budget.left)
+
+    def _exchange(
+        self, header: Header, tensors: list[Tensor], deadline: float
+    ) -> tuple[Header, list[Tensor]]:
+        self._count += 1
+        free = self.free[:]
+        del self.free[: len(free)]
+        connection = self._process.connection
+        connection.settimeout(self._seconds())
+        wire.send(connection, header | {"id": self._count, "free": free}, tensors)
+        answer, found = wire.receive(connection, deadline)
+        if answer.get("id") != self._count:
+            raise ProtocolError("an answer to another request")
+        return answer, found
+
+    @contextlib.contextmanager
+    def checked(self) -> Iterator[None]:
+        """Take any error while an answer is read as the worker's: it sent something unreadable."""
+        try:
+            yield
+        except Exception:
+            self.close()
+            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
+
+    def close(self) -> int:
+        """End the worker and return its exit code; 0 if that was done before."""
+        if self.dead:
+            return 0
+        self.dead = True
+        self._finalizer.detach()
+        return self._process.end()
+
+
+def _end_quietly(process: Process) -> None:
+    with contextlib.suppress(BoundaryError, OSError):
+        process.end()
+
+
+def _ended(code: int) -> WorkerFailure:
+    if code == -getattr(signal, "SIGXCPU", 24):
+        return WorkerFailure(Status.TIMEOUT, "Your code used more CPU time than it may.")
+    if code >= 0:
+        return WorkerFailure(Status.CRASH, f"Your code ended its process (exit status {code}).")
+    names = {s.value: s.name for s in signal.Signals}
+    name = names.get(-code, "unknown")
+    return WorkerFailure(Status.CRASH, f"Your code's process died (signal {-code}, {name}).")

@@ -1,0 +1,205 @@
+"""The warm parent of the workers: has torch loaded, and forks a worker whenever it is asked to.
+
+It is started by exec with a clean environment, so that neither it nor a worker holds anything of
+the tests, the solutions or the trusted process. It has one thread, keeps no secret and never runs
+student code.
+
+    trusted process                 this process                    workers
+    --- "connect" + a socket --->   keeps the connection
+    --- "start" + a socket ----->   fork, confine, serve  ------->  answers on that socket
+    --- "end" ------------------>   kill, wait
+    <-- how it ended ------------
+
+When a connection closes, for whatever reason, its workers are killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+from typing import Any
+
+import torch
+
+from grader.guard import Guard
+from grader.isolation import sandbox, wire, worker
+
+_MESSAGE = 4096
+
+
+def main(control: socket.socket, config: dict[str, Any]) -> None:
+    """Serve until the control socket closes.
+
+    Args:
+        control: brings new connections.
+        config: `memory` in bytes, `cpu_seconds`, `secret` paths and `wanted` paths.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.chdir("/")
+    warm()
+    paths = sandbox.readable_paths(config["secret"], config["wanted"])
+    readable = [*config["wanted"], os.__file__, torch.__file__]
+    own_uid = sandbox.may_become_other(sandbox.pick_uid(os.getpid()), readable)
+    parent = Parent(control, config["memory"], config["cpu_seconds"], paths, own_uid)
+    sandbox.hide_from_debuggers()
+    gc.collect()
+    gc.freeze()
+    control.send(json.dumps({"ready": True, "own_uid": own_uid}).encode())
+    parent.serve()
+
+
+def warm() -> None:
+    """Do what torch does once per process: a worker would do it again, or could not any more."""
+    torch.set_num_threads(1)
+    with Guard(("multi_head_attention_forward",)):
+        _use_torch()
+    _use_torch()
+
+
+def _use_torch() -> None:
+    x = torch.ones(2, 2, requires_grad=True)
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5), torch.nn.GELU())
+    output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
+    torch.autograd.grad(output, x, torch.ones_like(output))
+    torch.randn(2, generator=torch.Generator().manual_seed(0))
+
+
+class Parent:
+    """The connections, and the workers of each.
+
+    Args:
+        control: brings new connections.
+        memory: bytes that a worker may use.
+        cpu_seconds: seconds of CPU time that a worker may use.
+        paths: what workers may read.
+        own_uid: whether each worker gets a user id of its own.
+    """
+
+    def __init__(
+        self,
+        control: socket.socket,
+        memory: int,
+        cpu_seconds: int,
+        paths: tuple[str, ...],
+        own_uid: bool,
+    ) -> None:
+        self._control = control
+        self._memory = memory
+        self._cpu_seconds = cpu_seconds
+        self._paths = paths
+        self._own_uid = own_uid
+        self._workers: dict[socket.socket, set[int]] = {}
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(control, selectors.EVENT_READ)
+
+    def serve(self) -> None:
+        """Answer until the control socket closes, then kill all workers."""
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is self._control:
+                    if not self._connect():
+                        return self._leave()
+                else:
+                    self._answer(key.fileobj)
+
+    def _connect(self) -> bool:
+        message, sockets = _receive(self._control)
+        for connection in sockets:
+            self._workers[connection] = set()
+            self._selector.register(connection, selectors.EVENT_READ)
+        return message != b""
+
+    def _leave(self) -> None:
+        for connection in list(self._workers):
+            self._disconnect(connection)
+
+    def _answer(self, connection: Any) -> None:
+        # Nothing that arrives here may end this process: others depend on it.
+        try:
+            message, sockets = _receive(connection)
+            if not message:
+                return self._disconnect(connection)
+            request = json.loads(message)
+            try:
+                answer = self._carry_out(request, connection, sockets)
+            finally:
+                for unused in sockets:
+                    unused.close()
+            connection.send(json.dumps(answer | {"id": request["id"]}).encode())
+        except Exception as error:
+            print(f"warm parent: {error!r}", file=sys.stderr)
+            self._disconnect(connection)
+
+    def _carry_out(
+        self, request: dict[str, Any], connection: Any, sockets: list[socket.socket]
+    ) -> dict[str, Any]:
+        if request["do"] == "start":
+            process = self._fork(sockets[0])
+            self._workers[connection].add(process)
+            return {"worker": process}
+        process = request["worker"]
+        if process not in self._workers[connection]:
+            return {"code": 0}
+        self._workers[connection].remove(process)
+        return {"code": _end(process)}
+
+    def _disconnect(self, connection: Any) -> None:
+        self._selector.unregister(connection)
+        connection.close()
+        for process in self._workers.pop(connection):
+            _end(process)
+
+    def _fork(self, connection: socket.socket) -> int:
+        parent = os.getpid()
+        process = os.fork()
+        if process:
+            return process
+        # In the worker. It must never return into the loop above.
+        try:
+            kept = socket.socket(fileno=_only_descriptor(connection.detach()))
+            self._confine(kept, parent)
+            worker.main(kept)
+        finally:
+            os._exit(1)
+
+    def _confine(self, connection: socket.socket, parent: int) -> None:
+        """Confine this process and say so, or say what went wrong; before it knows any code."""
+        try:
+            os.setsid()
+            uid = sandbox.pick_uid(os.getpid()) if self._own_uid else None
+            sandbox.confine(
+                sandbox.Limits(self._memory, self._cpu_seconds, uid, self._paths), parent
+            )
+        except Exception as error:
+            wire.send(connection, {"confined": False, "reason": repr(error)}, [])
+            raise
+        wire.send(connection, {"confined": True}, [])
+
+
+def _only_descriptor(kept: int) -> int:
+    """Close all files but one, which becomes number 3; point 0, 1 and 2 at nothing."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    if kept != 3:
+        os.dup2(kept, 3)
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+    return 3
+
+
+def _receive(connection: Any) -> tuple[bytes, list[socket.socket]]:
+    message, descriptors, _, _ = socket.recv_fds(connection, _MESSAGE, 4)
+    return message, [socket.socket(fileno=number) for number in descriptors]
+
+
+def _end(process: int) -> int:
+    """Kill a worker, unless it ended already, and return its exit code; -N after signal N."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])

@@ -1,0 +1,442 @@
+"""The language that the trusted and the untrusted side speak: frames, and values within a frame.
+
+A frame is two lengths, a header of JSON, and tensors in the format of safetensors. Nothing in it is
+ever run: no pickle, no class names that are looked up, no attribute names that are set. Whatever
+arrives is measured before it is read, and any deviation is a `ProtocolError`.
+
+Values are written as JSON. What JSON doesn't know is an object with a single letter:
+
+    {"t": 3, ...}   the frame's tensor 3           {"l": [...]}  a list    {"u": [...]}  a tuple
+    {"m": [...]}    a tensor's form without data   {"s": [...]}  a Size    {"d": [...]}  a dict
+    {"y": "int64"}  a dtype                        {"v": "cpu"}  a device
+
+and each side may add letters of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import socket
+import struct
+import time
+from typing import Any
+
+import torch
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+MAX_HEADER = 1 << 20
+MAX_PAYLOAD = 256 << 20
+MAX_TENSORS = 4096
+MAX_DEPTH = 40
+MAX_DIMENSIONS = 16
+MAX_TEXT = 4000
+MAX_NAME = 100
+
+Header = dict[str, Any]
+Packed = Any
+
+_LENGTHS = struct.Struct("!II")
+_CHUNK = 1 << 20
+# A text, closed or not, or a bracket. Possessive, so that no input takes more than one pass.
+_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+_SENT = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8")
+SENT_DTYPES = {name: getattr(torch, name) for name in (*_SENT, "bool")}
+"""The dtypes whose numbers are sent."""
+
+DTYPES = SENT_DTYPES | {
+    name: getattr(torch, name)
+    for name in ("complex32", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2")
+    + ("uint16", "uint32", "uint64", "qint8", "quint8", "qint32")
+    if hasattr(torch, name)
+}
+"""The dtypes that have a name here. Of those beyond SENT_DTYPES only the form is sent."""
+
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+_STOCK = ("Linear", "Dropout", "LayerNorm", "Embedding", "Identity", "ReLU", "GELU", "Softmax")
+STOCK: dict[str, type[nn.Module]] = {
+    name: getattr(nn, name) for name in (*_STOCK, "ModuleList", "ModuleDict", "Sequential")
+}
+"""torch's own layers that the trusted side builds for itself, by name."""
+
+FILE = "problem.py"
+MODULE = "problem_"
+"""The file and module name that the student's code sees."""
+
+
+class ProtocolError(Exception):
+    """What arrived isn't a message of this protocol."""
+
+
+class Unsendable(Exception):  # noqa: N818  (it is a finding about a value)
+    """A value can't be sent. The text completes "a value that can't be sent: ..."."""
+
+
+class Closed(Exception):  # noqa: N818  (an event)
+    """The other side closed the connection."""
+
+
+# Frames
+
+
+def send(connection: socket.socket, header: Header, tensors: list[Tensor]) -> None:
+    """Send one frame.
+
+    Args:
+        connection: a stream socket.
+        header: plain data for JSON.
+        tensors: contiguous tensors of the dtypes of SENT_DTYPES, no two of which share memory.
+
+    Raises:
+        Unsendable: the frame would be larger than a frame may be.
+        OSError: the connection is broken, or its time-out passed.
+    """
+    text = json.dumps(header, separators=(",", ":")).encode()
+    named = {str(number): tensor for number, tensor in enumerate(tensors)}
+    payload = save_tensors(named) if named else b""
+    if len(text) > MAX_HEADER or len(payload) > MAX_PAYLOAD or len(tensors) > MAX_TENSORS:
+        raise Unsendable("it is too large")
+    connection.sendall(_LENGTHS.pack(len(text), len(payload)) + text)
+    if payload:
+        connection.sendall(payload)
+
+
+def receive(
+    connection: socket.socket, deadline: float | None = None
+) -> tuple[Header, list[Tensor]]:
+    """Receive one frame.
+
+    Args:
+        connection: a stream socket.
+        deadline: the `time.monotonic()` by which the whole frame must be here.
+
+    Raises:
+        ProtocolError: what arrived isn't a frame, or is larger than a frame may be.
+        Closed: the other side closed the connection.
+        TimeoutError: the deadline passed.
+        OSError: the connection is broken.
+    """
+    header_size, payload_size = _LENGTHS.unpack(_read(connection, _LENGTHS.size, deadline))
+    if header_size > MAX_HEADER or payload_size > MAX_PAYLOAD:
+        raise ProtocolError("the frame is too large")
+    text = bytes(_read(connection, header_size, deadline))
+    payload = bytes(_read(connection, payload_size, deadline))
+    return parse(text, payload)
+
+
+def parse(text: bytes, payload: bytes) -> tuple[Header, list[Tensor]]:
+    """Read a frame's two parts.
+
+    Raises:
+        ProtocolError: they aren't what `send` writes.
+    """
+    try:
+        _check_depth(text)
+        header = json.loads(text)
+        if type(header) is not dict:
+            raise ProtocolError("the header isn't an object")
+        return header, _tensors(payload)
+    except ProtocolError:
+        raise
+    except Exception as error:  # many kinds, from two parsers; all mean the same
+        raise ProtocolError(f"unreadable frame ({type(error).__name__})") from None
+
+
+def _read(connection: socket.socket, size: int, deadline: float | None) -> bytearray:
+    # The buffer grows with what arrives: a length alone costs the receiver nothing.
+    data = bytearray()
+    while len(data) < size:
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            connection.settimeout(left)
+        part = connection.recv(min(size - len(data), _CHUNK))
+        if not part:
+            raise Closed
+        data += part
+    return data
+
+
+def _check_depth(text: bytes) -> None:
+    depth = 0
+    for match in _BRACKETS.finditer(text):
+        token = match.group()
+        if token in b"[{":
+            depth += 1
+        elif token in b"]}":
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise ProtocolError("the header is nested too deeply")
+
+
+def _tensors(payload: bytes) -> list[Tensor]:
+    if not payload:
+        return []
+    # The format begins with the length of its own list of tensors.
+    (list_size,) = struct.unpack_from("<Q", payload)
+    if list_size > MAX_HEADER:
+        raise ProtocolError("the list of tensors is too long")
+    _check_depth(payload[8 : 8 + list_size])
+    named = load_tensors(payload)
+    if len(named) > MAX_TENSORS:
+        raise ProtocolError("there are too many tensors")
+    return [_clean(named[str(number)]) for number in range(len(named))]
+
+
+def _clean(tensor: Tensor) -> Tensor:
+    if tensor.dtype not in SENT_DTYPES.values() or tensor.dim() > MAX_DIMENSIONS:
+        raise ProtocolError("a tensor's dtype or shape isn't allowed")
+    # A byte such as 2 is neither True nor False, and sum() and any() would disagree about it.
+    return tensor.view(torch.uint8).ne(0) if tensor.dtype == torch.bool else tensor
+
+
+# Values
+
+
+class Packer:
+    """Writes values as JSON and gathers their tensors.
+
+    A side that sends more kinds of values overrides `other`.
+
+    Attributes:
+        tensors: what goes into the frame beside the header.
+    """
+
+    def __init__(self) -> None:
+        self.tensors: list[Tensor] = []
+        self._bytes = 0
+
+    def pack(self, value: object, depth: int = 0) -> Packed:
+        """Return `value` as JSON.
+
+        Raises:
+            Unsendable: it can't be sent.
+        """
+        if depth > MAX_DEPTH // 3:
+            raise Unsendable("it is nested too deeply")
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, Tensor):
+            return self.tensor(value)
+        if isinstance(value, int | float | str):
+            return _plain(value)
+        if isinstance(value, torch.dtype):
+            return {"y": _NAMES[value]} if value in _NAMES else self.other(value)
+        if isinstance(value, torch.device):
+            return {"v": str(value)}
+        return self._container(value, depth + 1)
+
+    def _container(self, value: object, depth: int) -> Packed:
+        if isinstance(value, torch.Size):
+            return {"s": [int(size) for size in value]}
+        if isinstance(value, list | tuple):
+            items = [self.pack(item, depth) for item in _few(value)]
+            return {"l" if isinstance(value, list) else "u": items}
+        if isinstance(value, dict):
+            pairs = _few(value.items())
+            return {"d": [[self.pack(k, depth), self.pack(v, depth)] for k, v in pairs]}
+        return self.other(value)
+
+    def other(self, value: object) -> Packed:
+        """Return something that is neither plain data nor a tensor as JSON, or raise Unsendable."""
+        raise Unsendable(f"a {type(value).__name__}")
+
+    def tensor(self, tensor: Tensor) -> Packed:
+        """Add a tensor to the frame and return what stands for it in the JSON.
+
+        Raises:
+            Unsendable: it isn't a plain tensor, or is too large.
+        """
+        name = _NAMES.get(tensor.dtype)
+        if name is None or tensor.dim() > MAX_DIMENSIONS:
+            raise Unsendable(f"a tensor of {tensor.dtype} with {tensor.dim()} dimensions")
+        if tensor.device.type == "meta" or name not in SENT_DTYPES:
+            return {"m": [name, list(tensor.shape)]}
+        if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+            raise Unsendable("a tensor that isn't a plain dense one on the CPU")
+        self._bytes += tensor.numel() * tensor.element_size()
+        if self._bytes > MAX_PAYLOAD or len(self.tensors) >= MAX_TENSORS:
+            raise Unsendable("it is too large")
+        # `view` fails or not by the order of the dimensions in memory, so that order is kept.
+        strides: tuple[int, ...] = tensor.stride()
+        order = sorted(range(tensor.dim()), key=lambda dim: -strides[dim])
+        packed: Packed = {"t": len(self.tensors)}
+        if order != sorted(order):
+            packed["order"] = order
+        # safetensors wants tensors that share no memory, hence the copy.
+        with torch.no_grad():
+            copy = tensor.detach().resolve_neg().permute(order)
+            self.tensors.append(copy.clone(memory_format=torch.contiguous_format))
+        return packed
+
+
+class Unpacker:
+    """Reads values back. A side that receives more kinds of values overrides `special`.
+
+    Args:
+        tensors: the frame's tensors.
+    """
+
+    def __init__(self, tensors: list[Tensor]) -> None:
+        self._tensors = tensors
+
+    def unpack(self, packed: Packed) -> Any:
+        """Return the value that `packed` stands for.
+
+        Raises:
+            ProtocolError: it stands for none.
+        """
+        if packed is None or isinstance(packed, bool | int | float | str):
+            return packed
+        if type(packed) is not dict:
+            raise ProtocolError("a value is neither plain nor marked")
+        for mark in ("t", "m", "l", "u", "s", "d", "y", "v"):
+            if mark in packed:
+                return self._marked(mark, packed)
+        return self.special(packed)
+
+    def _marked(self, mark: str, packed: Header) -> Any:
+        content = packed[mark]
+        match mark:
+            case "t":
+                return self.tensor(packed)
+            case "m":
+                return form(content)
+            case "l":
+                return [self.unpack(item) for item in items(content)]
+            case "u":
+                return tuple(self.unpack(item) for item in items(content))
+            case "s":
+                return torch.Size(sizes(content))
+            case "d":
+                return self._dict(content)
+            case "y":
+                return DTYPES[name_in(content, DTYPES)]
+            case _:
+                return torch.device(name_in(content, ("cpu", "meta")))
+
+    def _dict(self, content: Packed) -> dict[Any, Any]:
+        result = {}
+        for pair in items(content):
+            key, value = (self.unpack(part) for part in items(pair, 2))
+            if not isinstance(key, str | int | float | bool | None):
+                raise ProtocolError("a key isn't plain")
+            result[key] = value
+        return result
+
+    def tensor(self, packed: Header) -> Tensor:
+        """Return the tensor that `packed` stands for, its dimensions in memory as they were sent.
+
+        Raises:
+            ProtocolError: there is no such tensor.
+        """
+        tensor = self._tensors[index(packed["t"], len(self._tensors))]
+        order = packed.get("order")
+        if order is None:
+            return tensor
+        if sorted(items(order)) != list(range(tensor.dim())):
+            raise ProtocolError("an order of dimensions isn't one")
+        return in_order(tensor, order)
+
+    def special(self, packed: Header) -> Any:
+        """Return a value of the kinds that only this side knows."""
+        raise ProtocolError("a value has no known mark")
+
+
+def in_order(tensor: Tensor, order: list[int]) -> Tensor:
+    """Undo `tensor.permute(order)`."""
+    return tensor.permute([order.index(dim) for dim in range(tensor.dim())])
+
+
+# Small checks that a receiver makes; each raises ProtocolError.
+
+
+def items(packed: Packed, count: int | None = None) -> list[Any]:
+    """Return `packed` if it is a list, of `count` items if that is given."""
+    if type(packed) is not list or count not in (None, len(packed)):
+        raise ProtocolError("a list was expected")
+    return packed
+
+
+def index(packed: Packed, count: int) -> int:
+    """Return `packed` if it is a number from 0 to `count` - 1."""
+    if type(packed) is not int or not 0 <= packed < count:
+        raise ProtocolError("a number is out of range")
+    return packed
+
+
+def name_in(packed: Packed, names: Any) -> str:
+    """Return `packed` if it is one of `names`."""
+    if type(packed) is not str or packed not in names:
+        raise ProtocolError("a name isn't known")
+    return packed
+
+
+def identifier(packed: Packed) -> str:
+    """Return `packed` if it could be a name in a program."""
+    if type(packed) is not str or len(packed) > MAX_NAME or not packed.isidentifier():
+        raise ProtocolError("a name isn't an identifier")
+    return packed
+
+
+def sizes(packed: Packed) -> list[int]:
+    """Return `packed` if it is a tensor's shape."""
+    found = items(packed)
+    if len(found) > MAX_DIMENSIONS:
+        raise ProtocolError("a shape has too many dimensions")
+    shape = [index(size, 1 << 40) for size in found]
+    if math.prod(shape) >= 1 << 50:
+        raise ProtocolError("a shape is too large")
+    return shape
+
+
+def form(packed: Packed) -> Tensor:
+    """Return a tensor without data (on the meta device) of the given dtype and shape."""
+    dtype, shape = items(packed, 2)
+    return torch.empty(sizes(shape), dtype=DTYPES[name_in(dtype, DTYPES)], device="meta")
+
+
+def clean_text(text: str, limit: int = MAX_TEXT) -> str:
+    """Cut a text and replace what could control a terminal; line ends and tabs stay."""
+    cut = text[:limit]
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in cut
+    )
+
+
+def same(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors agree in dtype, shape and every byte (so NaN equals NaN)."""
+    if (a.dtype, a.shape, a.device) != (b.dtype, b.shape, b.device):
+        return False
+    if a.device.type == "meta" or a.numel() == 0:
+        return True
+    return torch.equal(_bytes(a), _bytes(b))
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
+def _few(values: Any) -> list[Any]:
+    # More can't be told in a header; this keeps a giant list from being walked to its end.
+    if len(values) > MAX_HEADER // 2:
+        raise Unsendable("it has too many items")
+    return list(values)
+
+
+def _plain(value: int | float | str) -> Packed:
+    # Subclasses (numpy's float64, an IntEnum) become the plain number or text that they are.
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if abs(value) >= 1 << 63:
+        raise Unsendable("an integer of more than 64 bits")
+    return int.__int__(value)

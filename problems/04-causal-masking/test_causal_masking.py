@@ -1,0 +1,850 @@
+"""Tests of problem 04. Run them with `uv run pytest` in this folder."""
+
+import math
+
+import pytest
+import torch
+
+from grader.compare import (
+    Mismatch,
+    check,
+    check_form,
+    check_gradients,
+    check_layer,
+    gradients,
+    require,
+    set_weights,
+)
+from grader.diagnose import attempt
+
+# Nothing in problem.py may call these, under any name.
+FORBIDDEN = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
+
+LAYERS = ("query", "key", "value")
+
+# Scores that large overflow as soon as one takes exp of them, and lie beyond -1e9 or -1e30.
+HUGE = {torch.float32: 1e37, torch.float64: 1e300}
+BOTH_DTYPES = pytest.mark.parametrize("dtype", list(HUGE), ids=["float32", "float64"])
+
+
+def table(text):
+    """Read a table of numbers, one row per line."""
+    rows = [[float(number) for number in line.split()] for line in text.strip().splitlines()]
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+# The worked example: 4 queries, keys and values of 8 numbers each, given to 8 digits.
+Q = table("""
+1.16797418 -0.73724956 0.75041732 -0.1220419 1.70315355 0.31347885 0.34485802 0.4460984
+3.30107262 0.52084263 -0.30178335 1.6757843 -0.5155369 -2.57282086 0.7492196 -0.1116739
+1.79346332 1.43356091 1.04335097 -0.17879843 0.64886601 -1.36614847 0.23380491 0.87536806
+1.47103375 -1.58489204 -0.45911092 0.28391595 0.21250504 -1.61590866 -1.29484902 0.00475083
+""")
+K = table("""
+-0.27718816 -1.65065268 0.65895024 -0.30877976 0.08718337 -1.25869869 -0.189555 0.19835477
+0.34020432 0.52734301 0.70054018 0.02666352 -0.47575991 0.27451574 0.31178952 -0.80116187
+-0.32764932 -0.14549352 -0.40258405 0.75537362 1.05953459 -1.34530308 1.99241804 0.17674986
+-1.40543092 0.43389184 -0.07028518 0.10003431 1.26343057 -2.0707861 0.51659185 -1.03069964
+""")
+V = table("""
+-1.20455614 -0.78141984 -0.60550966 -0.49607676 0.05358656 0.31648808 1.97222775 0.97455048
+-0.22988732 -2.3585375 0.49206019 -0.74539263 -0.530485 -0.23619713 0.80175571 0.96790588
+-1.20769139 -1.33242785 -1.59215534 2.60984511 0.33729297 0.46552584 1.51418349 0.72913429
+0.5936924 -0.6305729 -0.95026899 0.87634056 -1.56283632 0.3099347 -0.36928654 1.2784266
+""")
+SCALED_SCORES = table("""
+0.42511031 -0.15665998 0.52292703 -0.28472334
+0.19029433 0.38644534 1.63270176 0.337278
+-0.07610522 0.27581297 0.63450144 0.31025797
+1.45558315 -0.56625303 -0.01134759 0.0871309
+""")
+MASK = torch.tensor(
+    [
+        [True, False, False, False],
+        [True, True, False, False],
+        [True, True, True, False],
+        [True, True, True, True],
+    ]
+)
+WEIGHTS = table("""
+1.0 0.0 0.0 0.0
+0.45111887 0.54888113 0.0 0.0
+0.22436527 0.31900079 0.45663394 0.0
+0.61822085 0.08185993 0.14258168 0.15733755
+""")
+OUTPUT = table("""
+-1.20455614 -0.78141984 -0.60550966 -0.49607676 0.05358656 0.31648808 1.97222775 0.97455048
+-0.66957881 -1.64706996 -0.00307428 -0.63292153 -0.2669993 0.0131296 1.32977774 0.97090339
+-0.89506767 -1.53613058 -0.70591991 0.84266061 -0.00318276 0.20823676 1.38968769 0.86036549
+-0.84228483 -0.96535234 -0.71058386 0.14229459 -0.20809817 0.29146427 1.44269616 0.98682583
+""")
+
+
+def mask_by_hand(seq_len):
+    """True where position i may attend to position j: the definition, made runnable."""
+    return torch.tensor([[j <= i for j in range(seq_len)] for i in range(seq_len)])
+
+
+def softmax_by_hand(scores, allowed):
+    """The softmax of the allowed numbers of one list; the weight of the others is 0."""
+    pairs = list(zip(scores, allowed, strict=True))
+    largest = max(score for score, may in pairs if may)
+    powers = [math.exp(score - largest) if may else 0.0 for score, may in pairs]
+    return [power / sum(powers) for power in powers]
+
+
+def masked_softmax_by_hand(scores, mask):
+    """`softmax_by_hand` for every row of scores."""
+    rows = scores.double().reshape(-1, scores.shape[-1]).tolist()
+    allowed = mask.broadcast_to(scores.shape).reshape(-1, scores.shape[-1]).tolist()
+    weights = [softmax_by_hand(*row) for row in zip(rows, allowed, strict=True)]
+    return torch.tensor(weights, dtype=torch.float64).reshape(scores.shape).to(scores.dtype)
+
+
+def linear_by_hand(token, weights, name):
+    """What the layer `name` makes of one token."""
+    matrix = weights[f"{name}.weight"].tolist()
+    bias = weights[f"{name}.bias"].tolist() if f"{name}.bias" in weights else [0.0] * len(matrix)
+    return [dot(row, token) + b for row, b in zip(matrix, bias, strict=True)]
+
+
+def dot(a, b):
+    """The dot product of two lists."""
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def attention_by_hand(x, weights):
+    """Each position averages the values of the positions up to its own."""
+    batch = [sequence_by_hand(tokens, weights) for tokens in x.double().tolist()]
+    return torch.tensor(batch, dtype=torch.float64).to(x.dtype)
+
+
+def sequence_by_hand(tokens, weights):
+    """`attention_by_hand` for one sequence."""
+    queries, keys, values = ([linear_by_hand(t, weights, name) for t in tokens] for name in LAYERS)
+    output = []
+    for i, query in enumerate(queries):
+        scores = [dot(query, key) / math.sqrt(len(query)) for key in keys[: i + 1]]
+        shares = softmax_by_hand(scores, [True] * len(scores))
+        output.append([dot(shares, column) for column in zip(*values[: i + 1], strict=True)])
+    return output
+
+
+def random_mask(draw, *shape):
+    """A mask of the given shape, with at least one True in every row."""
+    mask = draw(*shape) > 0
+    mask[..., 0] |= ~mask.any(-1)
+    return mask
+
+
+def random_weights(draw, n_embd, *, bias=True):
+    """Weights for the three layers, by name, that make scores of ordinary size."""
+    weights = {f"{name}.weight": draw(n_embd, n_embd) / math.sqrt(n_embd) for name in LAYERS}
+    if bias:
+        weights |= {f"{name}.bias": draw(n_embd) / 2 for name in LAYERS}
+    return weights
+
+
+def make_layer(problem, weights, n_positions):
+    """A CausalAttention in float64 that holds the given weights."""
+    n_embd, bias = weights["query.weight"].shape[0], "query.bias" in weights
+    layer = problem.CausalAttention(n_embd, n_positions, bias).double()
+    set_weights(layer, weights)
+    return layer
+
+
+def check_weights(actual, expected, mask, call, **tolerance):
+    """Compare weights, and see that the masked ones are exactly 0."""
+    check(actual, expected, call, **tolerance)
+    masked = actual[~mask.broadcast_to(actual.shape)]
+    require((masked == 0).all(), f"{call}\nThe weight of a masked entry should be exactly 0.")
+
+
+def check_refused(layer, x, call):
+    """See that the layer refuses x with a ValueError."""
+    try:
+        layer(x)
+    except ValueError:
+        return
+    except Exception as error:
+        # NotImplementedError and the like go on their way.
+        if type(error) not in (AssertionError, IndexError, RuntimeError):
+            raise
+        require(False, f"{call}\nIt raised {type(error).__name__}; expected a ValueError.")
+    require(False, f"{call}\nIt returned something; expected a ValueError.")
+
+
+def huge_scores(dtype):
+    """Scores and a mask whose rows are each hard in another way."""
+    huge = HUGE[dtype]
+    scores = [
+        [0.3, huge, -0.5, -huge],  # huge masked ones beside small allowed ones
+        [-huge, 0.2, -2 * huge, 0.5],  # allowed ones far below the masked ones
+        [huge, -huge, -2 * huge, -3 * huge],  # both at once
+        [100.0, -100.5, -101.0, 100.25],  # exp of the allowed ones is almost 0
+        [1000.0, 1001.0, 999.5, -huge],  # exp of the allowed ones overflows
+        [-huge, -1000.0, 2 * huge, huge],  # a single allowed one
+        [huge, -4 * huge, 0.5, 2 * huge],  # a single one, the lowest of all
+    ]
+    mask = [
+        [True, False, True, False],
+        [True, False, True, False],
+        [False, True, False, True],
+        [False, True, True, False],
+        [True, True, True, False],
+        [False, True, False, False],
+        [False, True, False, False],
+    ]
+    return torch.tensor(scores, dtype=dtype), torch.tensor(mask)
+
+
+@pytest.mark.points(0.75)
+def test_causal_mask_in_numbers(problem):
+    """causal_mask(4) is True on the diagonal and below it, and False above it"""
+    check(problem.causal_mask(4), MASK, "causal_mask(4)")
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("seq_len", [1, 2, 3, 7, 10])
+def test_causal_mask_of_any_size(problem, seq_len):
+    """causal_mask is a bool matrix in which position i may attend to position j when j <= i"""
+    check(problem.causal_mask(seq_len), mask_by_hand(seq_len), f"causal_mask({seq_len})")
+
+
+@pytest.mark.points(0.25)
+def test_causal_mask_takes_a_device(problem):
+    """causal_mask takes a device, by its name or as a torch.device"""
+    expected = mask_by_hand(3)
+    check(problem.causal_mask(3, "cpu"), expected, 'causal_mask(3, "cpu")')
+    actual = problem.causal_mask(3, device=torch.device("cpu"))
+    check(actual, expected, 'causal_mask(3, device=torch.device("cpu"))')
+
+
+@pytest.mark.points(0.75)
+def test_masked_softmax_in_numbers(problem):
+    """masked_softmax gives the weights of the worked example"""
+    # Copies, lest what your code might do to them reaches another test.
+    actual = problem.masked_softmax(SCALED_SCORES.clone(), MASK.clone())
+    call = "masked_softmax(scaled scores of the worked example, causal mask)"
+    check_weights(actual, WEIGHTS, MASK, call, atol=2e-7)
+
+
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize(
+    ("shape", "mask_shape"),
+    [
+        ((4, 6), (4, 6)),
+        ((3, 4, 6), (4, 6)),
+        ((3, 2, 5), (3, 2, 5)),
+        ((2, 3, 4, 6), (1, 1, 4, 6)),
+        ((3, 2, 4, 5), (3, 1, 4, 5)),
+        ((3, 2, 4, 5), (3, 1, 1, 5)),
+        ((2, 3, 4, 6), (6,)),
+        ((1, 3, 1, 5), (1, 5)),
+    ],
+    ids=str,
+)
+def test_masked_softmax_with_any_mask(problem, draw, shape, mask_shape):
+    """masked_softmax makes softmax weights of each row's allowed scores, whatever the mask"""
+    scores, mask = draw(*shape) * 2, random_mask(draw, *mask_shape)
+    call = f"masked_softmax(scores, mask) with scores {shape} and mask {mask_shape}"
+    # Nearer than usual: a small number added to the denominator would show.
+    tolerance = {"rtol": 1e-12, "atol": 1e-13}
+    expected = masked_softmax_by_hand(scores, mask)
+    check_weights(problem.masked_softmax(scores, mask), expected, mask, call, **tolerance)
+
+
+@pytest.mark.points(0.25)
+def test_masked_softmax_of_equal_scores(problem):
+    """masked_softmax shares out the weight equally among allowed scores that are all 0"""
+    shares = [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]
+    scores, mask = torch.zeros(3, 3, dtype=torch.float64), mask_by_hand(3)
+    actual = problem.masked_softmax(scores, mask)
+    expected = torch.tensor(shares, dtype=torch.float64)
+    check_weights(actual, expected, mask, "masked_softmax(scores, mask) of scores 0")
+
+
+@pytest.mark.points(0.25)
+def test_masked_softmax_with_one_place_left(problem, draw):
+    """masked_softmax gives the weight 1 to the only allowed entry of a row"""
+    scores, mask = draw(2, 3, 4), torch.eye(4)[[2, 0, 3]].bool()
+    call = "masked_softmax(scores, mask) where each row of the mask has a single True"
+    expected = mask.double().broadcast_to(2, 3, 4)
+    check_weights(problem.masked_softmax(scores, mask), expected, mask, call)
+
+
+@pytest.mark.points(1.25)
+@BOTH_DTYPES
+def test_masked_softmax_of_huge_scores(problem, dtype):
+    """masked_softmax stays right when masked or allowed scores are huge or far below zero"""
+    scores, mask = huge_scores(dtype)
+    call = f"masked_softmax(scores, mask) with masked and allowed scores beyond {HUGE[dtype]:g}"
+    expected = masked_softmax_by_hand(scores, mask)
+    check_weights(problem.masked_softmax(scores, mask), expected, mask, call)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("size", ["ordinary", "huge"])
+def test_masked_softmax_gradients(problem, draw, size):
+    """Gradients of masked_softmax are right, finite, and 0 for masked scores"""
+    if size == "huge":
+        scores, mask = huge_scores(torch.float64)
+    else:
+        scores, mask = draw(2, 6, 4), mask_by_hand(6)[:, :4]
+    upstream = draw(*scores.shape)
+    # With weights w and upstream g, entry i of the gradient is w_i (g_i - sum_j w_j g_j).
+    weights = masked_softmax_by_hand(scores, mask)
+    expected = weights * (upstream - (weights * upstream).sum(-1, keepdim=True))
+    call = f"masked_softmax(scores, mask) of {size} scores"
+    scores.requires_grad_()
+    found = gradients(problem.masked_softmax(scores, mask), {"scores": scores}, upstream, call)
+    check_gradients(found, {"scores": expected}, call)
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("bias", [True, False])
+def test_layers(problem, bias):
+    """CausalAttention has the layers query, key and value, with a bias only where asked"""
+    layer = problem.CausalAttention(n_embd=6, n_positions=4, bias=bias)
+    for name in LAYERS:
+        check_layer(layer, name, 6, 6, bias=bias)
+
+
+@pytest.mark.points(0.25)
+def test_defaults(problem):
+    """CausalAttention is 768 wide unless told otherwise, and its layers have a bias"""
+    layer = problem.CausalAttention(n_positions=3)
+    for name in LAYERS:
+        check_layer(layer, name, 768, 768)
+
+
+@pytest.mark.points(0.25)
+def test_weights_start_at_random(problem):
+    """The weights of CausalAttention start at random, and no seed is set inside"""
+    starts = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        layer = problem.CausalAttention(4, 3)
+        starts.append(dict(layer.named_parameters())["query.weight"].detach().clone())
+    same = torch.equal(*starts) and not (starts[0] == starts[0][0, 0]).all()
+    require(not same, "Two layers made from different seeds start with the same weights.")
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("n_positions", [1, 5, 8])
+def test_mask_is_a_buffer(problem, n_positions):
+    """CausalAttention holds the causal mask of all its positions as a buffer that isn't trained"""
+    layer = problem.CausalAttention(3, n_positions)
+    trained, buffers = dict(layer.named_parameters()), dict(layer.named_buffers())
+    require("mask" not in trained, "`mask` is a parameter; it should be a buffer, never trained.")
+    here = ", ".join(buffers) or "none"
+    require("mask" in buffers, f"There is no buffer called `mask`. The buffers found are: {here}.")
+    require(not buffers["mask"].requires_grad, "`mask` asks for gradients; it isn't to be trained.")
+    # Its number type is free: bool, or numbers 0 and 1.
+    call = f"the buffer mask of CausalAttention(3, n_positions={n_positions}), as 0 and 1"
+    check(buffers["mask"].double(), mask_by_hand(n_positions).double(), call)
+
+
+@pytest.mark.points(0.75)
+def test_attention_in_numbers(problem):
+    """CausalAttention gives the output of the worked example"""
+    # Token i is 1 at place i and 0 elsewhere, so column i of each matrix is what it turns into.
+    tokens = torch.eye(4, 8, dtype=torch.float64)[None]
+    tables = zip(LAYERS, (Q, K, V), strict=True)
+    weights = {f"{name}.weight": torch.cat([rows.T, 0 * rows.T], 1) for name, rows in tables}
+    actual = make_layer(problem, weights, n_positions=6)(tokens)
+    check(actual, OUTPUT[None], "CausalAttention on the worked example", atol=2e-7)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize(
+    ("shape", "n_positions"),
+    [((2, 5, 6), 9), ((4, 3, 10), 5), ((1, 4, 3), 7), ((3, 1, 5), 2), ((1, 6, 2), 8)],
+    ids=str,
+)
+def test_attention(problem, draw, shape, n_positions, bias):
+    """CausalAttention averages, for each position, the values up to it, by scaled scores"""
+    x, weights = draw(*shape), random_weights(draw, shape[-1], bias=bias)
+    actual = make_layer(problem, weights, n_positions)(x)
+    call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
+    check(actual, attention_by_hand(x, weights), call, sizes={"n_embd": shape[-1]})
+
+
+@pytest.mark.points(0.25)
+def test_attention_of_equal_scores(problem, draw):
+    """CausalAttention gives the mean of the values so far where all scores are 0"""
+    x, weights = draw(2, 4, 3), random_weights(draw, 3)
+    weights["query.weight"], weights["query.bias"] = torch.zeros(3, 3), torch.zeros(3)
+    actual = make_layer(problem, weights, n_positions=5)(x)
+    call = "CausalAttention(3, 5) whose queries are all 0"
+    check(actual, attention_by_hand(x, weights), call)
+
+
+@pytest.mark.points(0.5)
+def test_attention_of_large_tokens(problem, draw):
+    """CausalAttention stays right for tokens of any size"""
+    x, weights = draw(5, 4, 3) * 1e100, random_weights(draw, 3)
+    actual = make_layer(problem, weights, n_positions=6)(x)
+    check(actual, attention_by_hand(x, weights), "CausalAttention(3, 6) on tokens around 1e100")
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("size", [1.0, 1e100], ids=["ordinary", "huge"])
+def test_no_look_ahead(problem, draw, size):
+    """What comes later changes nothing: the first output is the first token's own value"""
+    x, weights = draw(2, 5, 6), random_weights(draw, 6)
+    layer = make_layer(problem, weights, n_positions=7)
+    before = layer(x)
+    values = [[linear_by_hand(tokens[0], weights, "value")] for tokens in x.tolist()]
+    first = torch.tensor(values, dtype=x.dtype)
+    check(check_form(before, x, "CausalAttention(6, 7) on x")[:, :1], first, "the first output")
+    for seen in range(1, 5):
+        other = torch.cat([x[:, :seen], draw(2, 5 - seen, 6) * size], dim=1)
+        after = check_form(layer(other), x, "CausalAttention(6, 7) on x")
+        call = f"the first {seen} outputs, once the tokens after them are others, of {size:g}"
+        check(after[:, :seen], before[:, :seen], call)
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("batch", [1, 8])
+def test_longest_sequence(problem, draw, batch):
+    """A sequence of n_positions tokens is fine, and a longer one raises ValueError"""
+    weights = random_weights(draw, 3)
+    layer = make_layer(problem, weights, n_positions=4)
+    x = draw(batch, 4, 3)
+    check(layer(x), attention_by_hand(x, weights), "CausalAttention(3, 4) on a sequence of 4")
+    for length in (5, 9):
+        call = f"CausalAttention(3, n_positions=4) on a sequence of {length}"
+        check_refused(layer, draw(batch, length, 3), call)
+    wide = make_layer(problem, random_weights(draw, 7), n_positions=2)
+    call = "CausalAttention(7, n_positions=2) on a sequence of 3"
+    check_refused(wide, draw(batch, 3, 7), call)
+
+
+@pytest.mark.points(0.75)
+def test_attention_gradients(problem, draw):
+    """Gradients of CausalAttention reach x and every weight, and are right"""
+    x, upstream = draw(2, 4, 3).requires_grad_(), draw(2, 4, 3)
+    weights = random_weights(draw, 3)
+    layer = make_layer(problem, weights, n_positions=5)
+    output = layer(x)
+    inputs = {"x": x} | {n: p for n, p in layer.named_parameters() if n in weights}
+    found = gradients(output, inputs, upstream, "CausalAttention(3, 5)")
+    point = {"x": x.detach()} | weights
+
+    def total(values):
+        return (attention_by_hand(values["x"], values) * upstream).sum()
+
+    # The slope along a random direction, measured by a small step either way.
+    step = 1e-5
+    for name, gradient in found.items():
+        direction = draw(*gradient.shape)
+        forth = total(point | {name: point[name] + step * direction})
+        back = total(point | {name: point[name] - step * direction})
+        call = f"the slope of CausalAttention's output along {name}, by its gradient"
+        slope = (gradient * direction).sum()
+        check(slope, (forth - back) / (2 * step), call, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.points(0.5)
+@BOTH_DTYPES
+def test_dtype_is_kept(problem, draw, dtype):
+    """masked_softmax and CausalAttention return the dtype that came in, with its precision"""
+    scores, mask = draw(2, 4, 5, dtype=dtype), random_mask(draw, 4, 5)
+    name = str(dtype).removeprefix("torch.")
+    expected = masked_softmax_by_hand(scores, mask)
+    check(problem.masked_softmax(scores, mask), expected, f"masked_softmax(scores, mask) in {name}")
+
+    x, weights = draw(2, 4, 6, dtype=dtype), random_weights(draw, 6)
+    layer = problem.CausalAttention(6, 5).to(dtype)
+    set_weights(layer, weights)
+    check(layer(x), attention_by_hand(x, weights), f"CausalAttention(6, 5) in {name}")
+
+
+@pytest.mark.points(0.25)
+def test_arguments_are_left_alone(problem, draw):
+    """Nothing changes its arguments or the global random state"""
+    scores, mask, x = draw(2, 4, 4), mask_by_hand(4), draw(2, 4, 3)
+    layer = make_layer(problem, random_weights(draw, 3), n_positions=4)
+    before = scores.clone(), mask.clone(), x.clone()
+    torch.rand(3)  # so that a seed set inside shows, even if it was set before
+    random_state = torch.get_rng_state()
+    problem.causal_mask(4)
+    problem.masked_softmax(scores, mask)
+    layer(x)
+    names = ("scores", "mask", "x")
+    for name, now, then in zip(names, (scores, mask, x), before, strict=True):
+        require(torch.equal(now, then), f"Your code changed its argument {name}.")
+    unchanged = torch.equal(torch.get_rng_state(), random_state)
+    require(unchanged, "Your code changed the global random state; nothing here needs chance.")
+
+
+@pytest.mark.points(0.25)
+def test_second_call(problem, draw):
+    """CausalAttention remembers nothing and does the same in training and in eval"""
+    weights = random_weights(draw, 3)
+    layer = make_layer(problem, weights, n_positions=6)
+    for shape in [(2, 3, 3), (2, 3, 3), (1, 6, 3), (4, 2, 3), (2, 5, 3)]:
+        x = draw(*shape)
+        call = f"CausalAttention(3, 6) on x of shape {shape}, after other calls"
+        check(layer.train()(x), attention_by_hand(x, weights), call)
+        check(layer.eval()(x), attention_by_hand(x, weights), f"{call}, in eval")
+
+
+@pytest.mark.points(0.25)
+def test_attention_is_your_own(problem, draw):
+    """CausalAttention is written without PyTorch's own attention"""
+    problem.CausalAttention(6, 4)(draw(2, 3, 6, dtype=torch.float32))
+
+
+def probe(problem):
+    """Ask a few small fixed questions; the answers tell known mistakes apart."""
+    numbers = torch.sin(torch.arange(200.0, dtype=torch.float64) ** 2)
+    scores, upstream = 2 * numbers[:40].reshape(2, 1, 4, 5), numbers[40:80].reshape(2, 1, 4, 5)
+    huge, huge_mask = huge_scores(torch.float64)
+    causal = mask_by_hand(5)[:4]
+    padding = torch.tensor([[True, True, False, True, False], [False, True, True, False, True]])
+    padding = padding[:, None, None, :]
+    low = torch.tensor([[-1e12, 0.5, -2e12], [0.25, -3e12, 1e9]], dtype=torch.float64)
+    weights = {}
+    for start, name in enumerate(LAYERS):
+        weights[f"{name}.weight"] = 2 * numbers[9 * start : 9 * start + 9].reshape(3, 3)
+        weights[f"{name}.bias"] = numbers[3 * start : 3 * start + 3] / 2
+
+    def ignores_device():
+        problem.causal_mask(3, device="cpu")
+        try:
+            return problem.causal_mask(3, device="meta").device.type != "meta"
+        except Exception:
+            return False  # some right ways of writing it can't run there
+
+    def softmax(scores, mask):
+        return problem.masked_softmax(scores.clone(), mask.clone())
+
+    def softmax_gradient(scores, mask, upstream):
+        scores = scores.clone().requires_grad_()
+        output = problem.masked_softmax(1 * scores, mask.clone())
+        return torch.autograd.grad(output, scores, upstream)[0]
+
+    def softmax_changes(name):
+        before = {"scores": scores, "mask": causal}
+        arguments = {key: tensor.clone() for key, tensor in before.items()}
+        try:
+            problem.masked_softmax(**arguments)
+        except Mismatch as found:  # in grading a change is noticed at once
+            return name in str(found)
+        return not torch.equal(arguments[name], before[name])
+
+    def layer(n_positions=5):
+        made = problem.CausalAttention(3, n_positions).double()
+        set_weights(made, weights)
+        return made
+
+    def without_bias():
+        made = problem.CausalAttention(3, 5, bias=False).double()
+        names = [name for name, _ in made.named_parameters()]
+        set_weights(made, {name: weights[name] for name in weights if name in names})
+        return made(tokens(1, 4))
+
+    def biases(**asked):
+        names = dict(problem.CausalAttention(3, 5, **asked).named_parameters())
+        return sum(f"{name}.bias" in names for name in LAYERS)
+
+    def tokens(batch, length):
+        return numbers[-3 * batch * length :].reshape(batch, length, 3)
+
+    def before_a_huge_future():
+        return layer()(torch.cat([tokens(1, 2), 1e100 * tokens(1, 2)], dim=1))[:, :2]
+
+    def after_other_calls():
+        made = layer()
+        made(tokens(1, 3))
+        made(tokens(1, 5))
+        return made(tokens(2, 4))
+
+    def layer_gradient(name):
+        made, x = layer(), tokens(2, 4).clone().requires_grad_()
+        inputs = {"x": x} | dict(made.named_parameters())
+        return torch.autograd.grad(made(x), inputs[name], numbers[:24].reshape(2, 4, 3))[0]
+
+    def layer_changes_tokens():
+        x = tokens(2, 4).clone()
+        layer()(x)
+        return not torch.equal(x, tokens(2, 4))
+
+    def in_float32():
+        made = layer().float()
+        return made(tokens(1, 4).float())
+
+    def starts_are_the_same():
+        starts = []
+        for seed in (1, 2):
+            torch.manual_seed(seed)
+            made = problem.CausalAttention(3, 2)
+            starts.append(dict(made.named_parameters())["query.weight"].detach().clone())
+        return torch.equal(*starts)
+
+    def seven_digits_only(actual, expected):
+        return 1e-10 < (actual - expected).detach().abs().max().item() < 1e-5
+
+    questions = {
+        "causal_mask.of 4": lambda: problem.causal_mask(4),
+        "causal_mask.of 7": lambda: problem.causal_mask(7),
+        "causal_mask.ignores its device": ignores_device,
+        "masked_softmax.causal": lambda: softmax(scores, causal),
+        "masked_softmax.padding": lambda: softmax(scores, padding),
+        "masked_softmax.3-D": lambda: softmax(scores[0], causal),
+        "masked_softmax.far below zero": lambda: softmax(low, low < -1e10),
+        "masked_softmax.huge": lambda: softmax(huge, huge_mask),
+        "masked_softmax.float32": lambda: softmax(scores.float(), causal),
+        "masked_softmax.gradient": lambda: softmax_gradient(scores, causal, upstream),
+        "masked_softmax.gradient, huge": lambda: softmax_gradient(
+            huge, huge_mask, numbers[:28].reshape(7, 4)
+        ),
+        "masked_softmax.changes its scores": lambda: softmax_changes("scores"),
+        "masked_softmax.changes its mask": lambda: softmax_changes("mask"),
+        "masked_softmax.seven digits only": lambda: seven_digits_only(
+            softmax(scores, causal), masked_softmax_by_hand(scores, causal)
+        ),
+        "attention.the mask": lambda: dict(layer().named_buffers())["mask"].double(),
+        "attention.trains the mask": lambda: "mask" in dict(layer().named_parameters()),
+        "attention.biases": lambda: biases(),
+        "attention.biases where none are asked for": lambda: biases(bias=False),
+        "attention.default width": lambda: len(
+            dict(problem.CausalAttention(n_positions=2).named_parameters())["query.weight"]
+        ),
+        "attention.no bias": without_bias,
+        "attention.ordinary": lambda: layer()(tokens(2, 4)),
+        "attention.one sequence": lambda: layer()(tokens(1, 3)),
+        "attention.one token": lambda: layer()(tokens(2, 1)),
+        "attention.large batch": lambda: layer()(tokens(7, 2)),
+        "attention.longest": lambda: layer()(tokens(1, 5)),
+        "attention.wider than long": lambda: layer(2)(tokens(1, 2)),
+        "attention.too long": lambda: layer()(tokens(1, 6)),
+        "attention.huge tokens": lambda: 1e-100 * layer()(1e100 * tokens(2, 4)),
+        "attention.before a huge future": before_a_huge_future,
+        "attention.after other calls": after_other_calls,
+        "attention.changes its argument": layer_changes_tokens,
+        "attention.float32": in_float32,
+        "attention.seven digits only": lambda: seven_digits_only(
+            layer()(tokens(2, 4)), attention_by_hand(tokens(2, 4), weights)
+        ),
+        "attention.starts the same each time": starts_are_the_same,
+    }
+    for name in ("x", *weights):
+        questions[f"attention.gradient of {name}"] = lambda name=name: layer_gradient(name)
+    return {question: attempt(answer) for question, answer in questions.items()}
+
+
+# --- hidden tests ---
+
+
+def cases(draw, dtype):
+    """Scores and masks of other sizes, with masks that broadcast in other ways."""
+    shapes = [
+        ((7, 7), (7, 7)),
+        ((3, 8), (8,)),
+        ((6, 5), (1, 5)),
+        ((5, 1, 4), (5, 1, 4)),
+        ((4, 5, 7), (4, 1, 7)),
+        ((4, 2, 6, 6), (2, 6, 6)),
+        ((3, 4, 5, 8), (3, 1, 1, 8)),
+        ((3, 4, 8, 5), (1, 1, 8, 5)),
+        ((5, 2, 3, 7), (5, 1, 3, 7)),
+        ((2, 1, 3, 4, 6), (1, 3, 4, 6)),
+        ((2, 3, 1, 1), (2, 3, 1, 1)),
+    ]
+    for shape, mask_shape in shapes:
+        scores = (draw(*shape) * 2 + draw(*shape[:-1], 1) * 60).to(dtype)
+        call = f"masked_softmax(scores, mask) with scores {shape} and mask {mask_shape}"
+        yield scores, random_mask(draw, *mask_shape), call
+
+
+def both_layers(problem, solution, draw, n_embd, n_positions, *, bias=True, dtype=torch.float64):
+    """The student's layer and the reference's, with the same weights."""
+    mine = solution.CausalAttention(n_embd=n_embd, n_positions=n_positions, bias=bias).to(dtype)
+    theirs = problem.CausalAttention(n_embd=n_embd, n_positions=n_positions, bias=bias).to(dtype)
+    weights = random_weights(draw, n_embd, bias=bias)
+    set_weights(mine, weights)
+    set_weights(theirs, weights)
+    return theirs, mine
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("seq_len", [1, 4, 5, 6, 8, 13, 17])
+def test_hidden_causal_mask(problem, solution, seq_len):
+    """causal_mask is right for other sizes"""
+    for _ in range(2):
+        actual = problem.causal_mask(seq_len=seq_len, device=None)
+        check(actual, solution.causal_mask(seq_len), f"causal_mask({seq_len})")
+
+
+@pytest.mark.points(0.5)
+def test_hidden_device(problem, solution):
+    """causal_mask makes its mask on the device that it is given"""
+    expected = solution.causal_mask(5)
+    check(problem.causal_mask(5, device="cpu"), expected, 'causal_mask(5, device="cpu")')
+    # The meta device keeps shapes without numbers, so it is at hand on every machine. Not every
+    # right way of writing a mask can run there, and that is no fault.
+    try:
+        device = problem.causal_mask(5, device="meta").device.type
+    except Exception:
+        return
+    call = 'causal_mask(5, device="meta")'
+    require(device == "meta", f"{call}\nIt returned a tensor on the device {device}.")
+
+
+@pytest.mark.points(2)
+@BOTH_DTYPES
+def test_hidden_masked_softmax(problem, solution, draw, dtype):
+    """masked_softmax is right for other sizes and masks, and so are its gradients"""
+    for scores, mask, call in cases(draw, dtype):
+        scores.requires_grad_()
+        upstream = draw(*scores.shape, dtype=dtype)
+        expected = solution.masked_softmax(scores, mask)
+        actual = problem.masked_softmax(scores=scores, mask=mask)
+        check_weights(actual, expected, mask, call)
+        check_gradients(
+            gradients(actual, {"scores": scores}, upstream, call),
+            gradients(expected, {"scores": scores}, upstream, call),
+            call,
+        )
+
+
+@pytest.mark.points(1.5)
+@BOTH_DTYPES
+def test_hidden_huge_scores(problem, solution, draw, dtype):
+    """masked_softmax is right, with finite gradients, for scores of any size"""
+    for exponent in (2, 6, 10, 14, 31, 36, 100, 300):
+        size = 10.0**exponent
+        if size > HUGE[dtype]:
+            continue
+        for allowed, masked in [(1, size), (-size, 1), (-size, size), (-size, -1), (size, -size)]:
+            mask = random_mask(draw, 3, 5)
+            sizes = torch.tensor([masked, allowed], dtype=torch.float64)[mask.long()]
+            scores = (sizes * (1 + draw(2, 3, 5).abs())).to(dtype).requires_grad_()
+            upstream = draw(2, 3, 5, dtype=dtype)
+            call = f"masked_softmax of allowed scores near {allowed:g}, masked ones near {masked:g}"
+            expected = solution.masked_softmax(scores, mask)
+            actual = problem.masked_softmax(scores, mask)
+            check_weights(actual, expected, mask, call)
+            check_gradients(
+                gradients(actual, {"scores": scores}, upstream, call),
+                gradients(expected, {"scores": scores}, upstream, call),
+                call,
+            )
+
+
+@pytest.mark.points(3)
+@BOTH_DTYPES
+@pytest.mark.parametrize(
+    ("shape", "n_positions", "bias"),
+    [
+        ((3, 7, 4), 11, True),
+        ((2, 4, 9), 4, False),
+        ((1, 8, 5), 12, True),
+        ((5, 1, 7), 3, True),
+        ((1, 1, 6), 1, True),
+        ((2, 6, 1), 10, False),
+        ((6, 2, 12), 13, True),
+        ((2, 12, 8), 16, False),
+    ],
+    ids=str,
+)
+def test_hidden_attention(problem, solution, draw, shape, n_positions, bias, dtype):
+    """CausalAttention is right for other sizes, and so are its gradients"""
+    layers = both_layers(problem, solution, draw, shape[-1], n_positions, bias=bias, dtype=dtype)
+    x, upstream = draw(*shape, dtype=dtype).requires_grad_(), draw(*shape, dtype=dtype)
+    call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
+    actual, expected = (layer(x) for layer in layers)
+    check(actual, expected, call, sizes={"n_embd": shape[-1]})
+    names = [name for name, _ in layers[1].named_parameters()]
+    found, right = (
+        gradients(
+            output,
+            {"x": x} | {name: dict(layer.named_parameters())[name] for name in names},
+            upstream,
+            call,
+        )
+        for layer, output in zip(layers, (actual, expected), strict=True)
+    )
+    check_gradients(found, right, call)
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("size", [1e3, 1e12, 1e100], ids=str)
+def test_hidden_future(problem, solution, draw, size):
+    """Tokens of any size that come later change neither earlier outputs nor their gradients"""
+    theirs, mine = both_layers(problem, solution, draw, 5, 8)
+    for seen in (1, 3, 6):
+        now, later = draw(3, seen, 5), draw(3, 7 - seen, 5) * size
+        x = torch.cat([now, later], dim=1).requires_grad_()
+        upstream = torch.cat([draw(3, seen, 5), torch.zeros_like(later)], dim=1)
+        call = f"CausalAttention(5, 8), the first {seen} tokens, those after them near {size:g}"
+        actual, expected = theirs(x), mine(x)
+        check(check_form(actual, x, call)[:, :seen], mine(now), call)
+        check_gradients(
+            gradients(actual, {"x": x}, upstream, call),
+            gradients(expected, {"x": x}, upstream, call),
+            call,
+        )
+
+
+@pytest.mark.points(0.5)
+@BOTH_DTYPES
+def test_hidden_large_tokens(problem, solution, draw, dtype):
+    """CausalAttention is right for tokens of any size, in float32 too"""
+    for exponent in (2, 6, 11, 16):
+        theirs, mine = both_layers(problem, solution, draw, 4, 6, dtype=dtype)
+        x = draw(9, 5, 4, dtype=dtype) * 10.0**exponent
+        # Of two large scores near each other, rounding decides which is the larger. So only the
+        # first position is looked at: it has one score, often far below zero.
+        call = f"CausalAttention(4, 6) on tokens near 1e{exponent}, in {dtype}"
+        check(check_form(theirs(x), x, call)[:, :1], mine(x)[:, :1], call)
+
+
+@pytest.mark.points(0.5)
+def test_hidden_second_call(problem, solution, draw):
+    """Calls of any lengths may follow one another, also after one that was refused"""
+    theirs, mine = both_layers(problem, solution, draw, 4, 5)
+    results = []
+    for shape in [(2, 5, 4), (3, 2, 4), (2, 6, 4), (1, 4, 4), (2, 1, 4), (2, 5, 4), (1, 5, 4)]:
+        x = draw(*shape)
+        call = f"CausalAttention(4, 5) on x of shape {shape}, after other calls"
+        if shape[1] > 5:
+            check_refused(theirs, x, call)
+        else:
+            results.append((theirs(x), mine(x), call))
+    for actual, expected, call in results:
+        check(actual, expected, call)
+    expected = mask_by_hand(5).double()
+    check(dict(theirs.named_buffers())["mask"].double(), expected, "the buffer mask, after calls")
+
+    scores, mask = draw(3, 5), random_mask(draw, 3, 5)
+    first, second = problem.masked_softmax(scores, mask), problem.masked_softmax(-scores, mask)
+    fewer, their_mask = draw(2, 4), random_mask(draw, 4)
+    other = problem.masked_softmax(fewer, their_mask)
+    check(first, solution.masked_softmax(scores, mask), "masked_softmax, looked at after others")
+    check(second, solution.masked_softmax(-scores, mask), "a second call of masked_softmax")
+    expected = solution.masked_softmax(fewer, their_mask)
+    check(other, expected, "a third call of masked_softmax, of other sizes")
+
+
+@pytest.mark.points(0.25)
+def test_hidden_left_alone(problem, draw):
+    """Arguments, weights and the global random state are left alone, in training and in eval"""
+    scores, mask, x = draw(2, 1, 3, 4), random_mask(draw, 2, 1, 1, 4), draw(2, 5, 3)
+    layer = make_layer(problem, random_weights(draw, 3), n_positions=7)
+    watched = {"scores": scores, "mask": mask, "x": x} | dict(layer.named_parameters())
+    before = {name: tensor.detach().clone() for name, tensor in watched.items()}
+    torch.rand(5)
+    random_state = torch.get_rng_state()
+    problem.causal_mask(6)
+    problem.masked_softmax(scores, mask)
+    outputs = [layer.train(training)(x) for training in (True, False)]
+    unchanged = torch.equal(torch.get_rng_state(), random_state)
+    require(unchanged, "Your code changed the global random state; nothing here needs chance.")
+    for name, tensor in watched.items():
+        require(torch.equal(tensor, before[name]), f"Your code changed {name}.")
+    check(outputs[1], outputs[0], "CausalAttention in eval, compared with training")

@@ -1,0 +1,14 @@
+"""PyTorch's own softmax is called, or another function that contains it
+
+The numbers are right, but writing softmax is the task. The README names what may not be called.
+"""
+
+import torch
+
+
+def dot_product_similarity(q, k):
+    return q @ k.transpose(-2, -1)
+
+
+def softmax(x, dim=-1):
+    return torch.softmax(x, dim=dim)

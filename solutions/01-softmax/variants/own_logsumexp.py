@@ -1,0 +1,16 @@
+"""softmax as exp(x - log sum exp), with a log-sum-exp of its own; broadcast products for scores."""
+
+import torch
+
+
+def dot_product_similarity(q, k):
+    return (q[..., :, None, :] * k[..., None, :, :]).sum(-1)
+
+
+def log_sum_exp(x, dim):
+    m = x.amax(dim, keepdim=True)
+    return m + (x - m).exp().sum(dim, keepdim=True).log()
+
+
+def softmax(x, dim: int = -1):
+    return (x - log_sum_exp(x, dim)).exp()

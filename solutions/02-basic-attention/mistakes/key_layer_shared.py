@@ -1,0 +1,19 @@
+"""query and key are one and the same layer
+
+Two names for one layer share its weights, so that nothing can look for what it isn't itself.
+How many layers does your constructor make?
+"""
+
+import torch
+from torch import nn
+
+
+class SimpleAttention(nn.Module):
+    def __init__(self, n_embd=768, bias=True):
+        super().__init__()
+        self.query = self.key = nn.Linear(n_embd, n_embd, bias=bias)
+        self.value = nn.Linear(n_embd, n_embd, bias=bias)
+
+    def forward(self, x):
+        q, k, v = self.query(x), self.key(x), self.value(x)
+        return torch.softmax(q @ k.mT, dim=-1) @ v

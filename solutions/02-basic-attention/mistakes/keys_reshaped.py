@@ -1,0 +1,24 @@
+"""the keys are reshaped to (B, C, T) instead of transposed
+
+A reshape keeps the numbers in their order and only cuts the rows elsewhere. What exchanges two
+dimensions?
+"""
+
+import torch
+from torch import nn
+
+
+class SimpleAttention(nn.Module):
+    def __init__(self, n_embd=768, bias=True):
+        super().__init__()
+        self.query = nn.Linear(n_embd, n_embd, bias=bias)
+        self.key = nn.Linear(n_embd, n_embd, bias=bias)
+        self.value = nn.Linear(n_embd, n_embd, bias=bias)
+
+    def forward(self, x):
+        B, T, C = x.shape
+        q = self.query(x)
+        k = self.key(x).reshape(B, C, T)
+        v = self.value(x)
+        weights = torch.softmax(q @ k, dim=-1)
+        return weights @ v

@@ -1,0 +1,20 @@
+"""dimensions of size 1 are dropped from the result
+
+A batch may hold one sequence, and a sequence one position. Which shape should come back then?
+"""
+
+import torch
+from torch import nn
+
+
+class SimpleAttention(nn.Module):
+    def __init__(self, n_embd=768, bias=True):
+        super().__init__()
+        self.query = nn.Linear(n_embd, n_embd, bias=bias)
+        self.key = nn.Linear(n_embd, n_embd, bias=bias)
+        self.value = nn.Linear(n_embd, n_embd, bias=bias)
+
+    def forward(self, x):
+        q, k, v = self.query(x), self.key(x), self.value(x)
+        weights = torch.softmax(q @ k.mT, dim=-1)
+        return (weights @ v).squeeze()

@@ -1,0 +1,21 @@
+"""the weights are cut off from the gradient, so that queries and keys never learn
+
+Which steps of your forward should a gradient pass on its way back, and where does it end?
+"""
+
+import torch
+from torch import nn
+
+
+class SimpleAttention(nn.Module):
+    def __init__(self, n_embd=768, bias=True):
+        super().__init__()
+        self.query = nn.Linear(n_embd, n_embd, bias=bias)
+        self.key = nn.Linear(n_embd, n_embd, bias=bias)
+        self.value = nn.Linear(n_embd, n_embd, bias=bias)
+
+    def forward(self, x):
+        q, k, v = self.query(x), self.key(x), self.value(x)
+        weights = torch.softmax(q @ k.mT, dim=-1)
+        self.attention_weights = weights.detach()
+        return self.attention_weights @ v

@@ -1,0 +1,34 @@
+"""the weights of attention are computed once and kept for later calls
+
+The weights depend on x. Is there anything about them worth keeping?
+"""
+
+import torch
+from torch import nn
+
+
+def scaled_dot_product_attention(q, k, v):
+    scale = k.shape[-1] ** -0.5
+    scores = torch.einsum("...nd,...md->...nm", q, k) * scale
+    return torch.einsum("...nm,...me->...ne", scores.softmax(-1), v)
+
+
+class ScaledAttention(nn.Module):
+    def __init__(self, n_embd=768, bias=True):
+        super().__init__()
+        for name in ("value", "key", "query"):
+            setattr(self, name, nn.Linear(n_embd, n_embd, bias))
+
+    def forward(self, x):
+        q, k, v = self.query(x), self.key(x), self.value(x)
+        if getattr(self, "att", None) is None or self.att.shape[:2] != x.shape[:2]:
+            self.att = ((q @ k.transpose(-2, -1)) * k.shape[-1] ** -0.5).softmax(-1)
+        return self.att @ v
+
+
+def dot_product_variance(d_k, n_pairs, scaled, generator=None):
+    q, k = torch.randn(2, n_pairs, d_k, generator=generator)
+    products = torch.einsum("nd,nd->n", q, k)
+    if scaled:
+        products = products * d_k**-0.5
+    return float(((products - products.mean()) ** 2).mean())

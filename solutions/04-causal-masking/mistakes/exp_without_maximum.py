@@ -1,0 +1,42 @@
+"""exp is taken of the scores as they are, however large
+
+What is exp(1000)? And a sum of several exp(-1000)? A number that is subtracted from the whole row
+cancels in the quotient.
+"""
+
+import math
+
+import torch
+import torch.nn as nn
+
+
+def causal_mask(seq_len: int, device=None) -> torch.Tensor:
+    future = torch.triu(torch.ones(seq_len, seq_len, device=device), diagonal=1)
+    return future == 0
+
+
+def masked_softmax(scores, mask):
+    exps = torch.exp(scores.masked_fill(~mask, float("-inf")))
+    return exps / exps.sum(dim=-1, keepdim=True)
+
+
+class CausalAttention(nn.Module):
+    def __init__(self, n_embd: int = 768, n_positions: int = 1024, bias: bool = True):
+        super().__init__()
+        self.n_embd = n_embd
+        self.n_positions = n_positions
+        self.query = nn.Linear(n_embd, n_embd, bias)
+        self.key = nn.Linear(n_embd, n_embd, bias)
+        self.value = nn.Linear(n_embd, n_embd, bias)
+        self.register_buffer("mask", causal_mask(n_positions), persistent=False)
+
+    def forward(self, x):
+        B, T, C = x.shape
+        if T > self.mask.size(0):
+            raise ValueError(f"sequence of length {T} is too long")
+        q = self.query(x)
+        k = self.key(x)
+        v = self.value(x)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(k.size(-1))
+        weights = masked_softmax(scores, self.mask[:T, :T])
+        return weights @ v

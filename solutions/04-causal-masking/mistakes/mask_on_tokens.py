@@ -1,0 +1,37 @@
+"""the mask is applied to the output rather than to the scores
+
+By then every position has already gathered from all others. Which numbers say who looks at whom?
+"""
+
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+def causal_mask(seq_len, device=None):
+    return torch.tril(torch.ones(seq_len, seq_len, dtype=torch.bool, device=device))
+
+
+def masked_softmax(scores, mask):
+    scores = scores.masked_fill(~mask, float("-inf"))
+    return F.softmax(scores, dim=-1)
+
+
+class CausalAttention(nn.Module):
+    def __init__(self, n_embd=768, n_positions=1024, bias=True):
+        super().__init__()
+        self.query = nn.Linear(n_embd, n_embd, bias=bias)
+        self.key = nn.Linear(n_embd, n_embd, bias=bias)
+        self.value = nn.Linear(n_embd, n_embd, bias=bias)
+        self.register_buffer("mask", causal_mask(n_positions))
+
+    def forward(self, x):
+        B, T, C = x.shape
+        if T > self.mask.size(0):
+            raise ValueError(f"sequence of length {T} is too long")
+        scores = self.query(x) @ self.key(x).transpose(1, 2) / math.sqrt(C)
+        weights = F.softmax(scores, dim=-1)
+        weights = weights * self.mask[:T, :T]
+        return weights @ self.value(x)

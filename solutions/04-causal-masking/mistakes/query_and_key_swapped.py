@@ -1,0 +1,36 @@
+"""query and key have changed places
+
+Row i of the scores belongs to query i. What do the rows of your scores belong to?
+"""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+def causal_mask(seq_len, device=None):
+    return torch.tril(torch.ones(seq_len, seq_len, dtype=torch.bool, device=device))
+
+
+def masked_softmax(scores, mask):
+    scores = scores.masked_fill(~mask, float("-inf"))
+    return F.softmax(scores, dim=-1)
+
+
+class CausalAttention(nn.Module):
+    def __init__(self, n_embd=768, n_positions=1024, bias=True):
+        super().__init__()
+        self.query = nn.Linear(n_embd, n_embd, bias=bias)
+        self.key = nn.Linear(n_embd, n_embd, bias=bias)
+        self.value = nn.Linear(n_embd, n_embd, bias=bias)
+        self.register_buffer("mask", causal_mask(n_positions))
+
+    def forward(self, x):
+        seq_len = x.shape[1]
+        n_positions = self.mask.shape[0]
+        if seq_len > n_positions:
+            raise ValueError("at most %d tokens" % n_positions)
+        q, k, v = self.key(x), self.query(x), self.value(x)
+        scores = torch.einsum("bid,bjd->bij", q, k) * k.shape[-1] ** -0.5
+        attn = masked_softmax(scores, causal_mask(seq_len, x.device))
+        return torch.einsum("bij,bjd->bid", attn, v)

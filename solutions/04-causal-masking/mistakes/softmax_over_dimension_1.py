@@ -1,0 +1,38 @@
+"""softmax runs along dimension 1, whatever the rank of the scores
+
+Dimension 1 is the last one of a matrix only. How can you name the last dimension of any tensor?
+"""
+
+import math
+
+import torch
+import torch.nn as nn
+
+
+def causal_mask(seq_len, device=None):
+    return torch.tril(torch.ones(seq_len, seq_len, dtype=torch.bool, device=device))
+
+
+def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    bias = torch.zeros(mask.shape, dtype=scores.dtype, device=scores.device)
+    bias = bias.masked_fill(mask.logical_not(), -math.inf)
+    return torch.softmax(scores + bias, dim=1)
+
+
+class CausalAttention(nn.Module):
+    def __init__(self, n_embd=768, n_positions=1024, bias=True):
+        super().__init__()
+        self.query = nn.Linear(n_embd, n_embd, bias=bias)
+        self.key = nn.Linear(n_embd, n_embd, bias=bias)
+        self.value = nn.Linear(n_embd, n_embd, bias=bias)
+        self.register_buffer("mask", causal_mask(n_positions))
+
+    def forward(self, x):
+        seq_len = x.shape[1]
+        n_positions = self.mask.shape[0]
+        if seq_len > n_positions:
+            raise ValueError("at most %d tokens" % n_positions)
+        q, k, v = self.query(x), self.key(x), self.value(x)
+        scores = torch.einsum("bid,bjd->bij", q, k) * k.shape[-1] ** -0.5
+        attn = masked_softmax(scores, causal_mask(seq_len, x.device))
+        return torch.einsum("bij,bjd->bid", attn, v)

@@ -1,0 +1,34 @@
+"""the hidden scores are made by multiplying the mask with -inf
+
+What is 0 times infinity? Look at what your product gives where attention is allowed.
+"""
+
+import torch
+import torch.nn as nn
+
+
+def causal_mask(seq_len, device=None):
+    return torch.tril(torch.ones(seq_len, seq_len, dtype=torch.bool, device=device))
+
+
+def masked_softmax(scores, mask):
+    penalty = (1 - mask.to(scores.dtype)) * float("-inf")
+    return torch.softmax(scores + penalty, dim=-1)
+
+
+class CausalAttention(nn.Module):
+    def __init__(self, n_embd=768, n_positions=1024, bias=True):
+        super().__init__()
+        self.query = nn.Linear(n_embd, n_embd, bias=bias)
+        self.key = nn.Linear(n_embd, n_embd, bias=bias)
+        self.value = nn.Linear(n_embd, n_embd, bias=bias)
+        self.register_buffer("mask", causal_mask(n_positions))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        T = x.size(1)
+        if T > len(self.mask):
+            raise ValueError("sequence is longer than n_positions")
+        q = self.query(x) / x.size(-1) ** 0.5
+        att = torch.bmm(q, self.key(x).mT)
+        att = masked_softmax(att, self.mask[None, :T, :T].bool())
+        return torch.bmm(att, self.value(x))

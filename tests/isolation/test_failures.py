@@ -1,0 +1,239 @@
+"""Student code that hangs, dies or lies: the test fails, the run goes on with a new worker."""
+
+import os
+import signal
+import time
+
+import pytest
+import torch
+from grader.isolation import Boundary, BoundaryError, WorkerFailure
+from grader.isolation.link import Budget
+from grader.isolation.proxy import RemoteProblem
+from grader.result import Status
+from grader.verdict import CannotLoad
+
+# Each of these ends, breaks or blocks the worker in its own way.
+DEADLY = {
+    "os._exit": ("import os\ndef f(): os._exit(0)", Status.CRASH, "exit status 0"),
+    "abort": ("import os\ndef f(): os.abort()", Status.CRASH, "signal 6, SIGABRT"),
+    "segfault": ("import ctypes\ndef f(): ctypes.string_at(0)", Status.CRASH, "SIGSEGV"),
+    "kill": ("import os, signal\ndef f(): signal.raise_signal(9)", Status.CRASH, "SIGKILL"),
+    "closed": ("import os\ndef f(): os.close(3)", Status.CRASH, "Your code"),
+    "garbage": ("import os\ndef f(): os.write(3, b'x' * 999)", Status.BAD_OUTPUT, "can't be read"),
+    "forged": (
+        "import os\nA = b'{\"id\":2,\"value\":1}'\n"
+        "def f(): os.write(3, bytes([0, 0, 0, len(A), 0, 0, 0, 0]) + A)",
+        Status.BAD_OUTPUT,
+        "can't be read",
+    ),
+    "huge frame": (
+        "import os\ndef f(): os.write(3, b'\\xff' * 8)",
+        Status.BAD_OUTPUT,
+        "can't be read",
+    ),
+}  # fmt: skip
+
+# Each of these would go on for ever.
+ENDLESS = {
+    "loop": "def f():\n    while True: pass",
+    "sleep": "import time\ndef f(): time.sleep(10**6)",
+    "regular expression": "import re\ndef f(): re.match('(a*)*b', 'a' * 64)",
+    "ignores everything": """
+        import signal
+        def f():
+            for number in range(1, 65):
+                try: signal.signal(number, signal.SIG_IGN)
+                except (OSError, ValueError): pass
+            while True:
+                try:
+                    while True: pass
+                except BaseException: continue
+        """,
+    "recursion": """
+        import sys
+        sys.setrecursionlimit(10**9)
+        class Mirror:
+            def __getattr__(self, name): return getattr(self, name)
+        def f(): return Mirror().x
+        """,
+    "endless generator": "import itertools\ndef f(): return list(itertools.repeat(0))",
+}
+
+
+@pytest.fixture(scope="module")
+def impatient():
+    with Boundary("sandbox", call_seconds=1.5, memory_mb=256) as boundary:
+        yield boundary
+
+
+@pytest.mark.parametrize("name", DEADLY)
+def test_a_worker_that_dies_is_replaced(opened, impatient, name):
+    source, status, message = DEADLY[name]
+    problem = opened(source + "\ndef g(x): return x + 1", boundary=impatient)
+    for _ in range(2):
+        with pytest.raises(WorkerFailure, match=message) as caught:
+            problem.f()
+        assert caught.value.status is status
+        assert torch.equal(problem.g(torch.ones(2)), torch.full((2,), 2.0))
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_endless_code_is_ended(opened, impatient, name):
+    problem = opened(ENDLESS[name], boundary=impatient)
+    started = time.monotonic()
+    with pytest.raises((WorkerFailure, MemoryError, RecursionError)):
+        problem.f()
+    assert time.monotonic() - started < 6
+
+
+def test_endless_import_is_ended(opened, impatient):
+    with pytest.raises(CannotLoad, match="did not come to an end") as caught:
+        opened("while True: pass", boundary=impatient)
+    assert caught.value.status is Status.TIMEOUT
+
+
+def test_a_used_up_budget_fails_at_once(impatient):
+    budget = Budget(0.5, 0.9)
+    problem = RemoteProblem(impatient._workers, b"def f():\n    while True: pass", (), budget)
+    for _ in range(2):
+        with pytest.raises((WorkerFailure, CannotLoad)):
+            problem.f()
+    started = time.monotonic()
+    with pytest.raises((WorkerFailure, CannotLoad), match="used up"):
+        problem.f()
+    assert time.monotonic() - started < 1
+
+
+def test_modules_of_a_dead_worker_fail_and_say_so(opened):
+    problem = opened(
+        """
+        import os
+        from torch import nn
+        class M(nn.Module):
+            def forward(self, x): return x * 2
+        def die(): os._exit(1)
+        """
+    )
+    module = problem.M()
+    x = torch.ones(1, requires_grad=True)
+    result = module(x)
+    with pytest.raises(WorkerFailure):
+        problem.die()
+    with pytest.raises(WorkerFailure, match="The process that held this M has ended"):
+        module(x)
+    with pytest.raises(WorkerFailure, match="has ended"):
+        result.sum().backward()
+    assert torch.equal(problem.M()(torch.ones(1)), torch.full((1,), 2.0))
+
+
+def test_an_interrupted_call_leaves_no_stale_answer(opened, impatient):
+    problem = opened("import time\ndef f():\n    time.sleep(1)\n    return 1\ndef g(): return 2")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    with pytest.raises(KeyboardInterrupt):
+        problem.f()
+    assert problem.g() == 2
+
+
+def test_hostile_results_are_bad_output_or_harmless(opened):
+    problem = opened(
+        """
+        import torch
+        class Equal:
+            def __eq__(self, other): return True
+            __class__ = float
+        class Sub(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, *args, **kwargs): raise RuntimeError("hands off")
+        def equal(): return Equal()
+        def subclass(): return torch.ones(2).as_subclass(Sub)
+        def expanded(): return torch.zeros(1).expand(1 << 40)
+        def endless():
+            a = []
+            a.append(a)
+            return a
+        def nested():
+            a = []
+            for _ in range(10**5): a = [a]
+            return a
+        def long(): return [0] * 10**7
+        """
+    )
+    assert type(problem.subclass()) is torch.Tensor
+    for name in ("equal", "expanded", "endless", "nested", "long"):
+        try:
+            result = getattr(problem, name)()
+        except (WorkerFailure, TypeError, AttributeError) as failure:
+            assert not isinstance(failure, WorkerFailure) or failure.status is Status.BAD_OUTPUT
+        else:
+            assert not isinstance(result, (float, torch.Tensor, list))
+
+
+def test_flooded_output_is_swallowed(opened):
+    problem = opened("def f():\n    for _ in range(2000): print('x' * 10**5)\n    return 1")
+    assert problem.f() == 1
+
+
+def test_workers_end_with_the_connection(impatient):
+    problem = impatient.open(b"import os\ndef pid(): return os.getpid()")
+    pid = problem.pid()
+    os.kill(pid, 0)
+    problem.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_forked_process_has_workers_of_its_own_that_end_with_it(impatient):
+    outer = impatient.open(b"def one(): return 1")
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        inner = impatient.open(b"import os\ndef pid(): return os.getpid()")
+        os.write(writer, str(inner.pid()).encode())
+        os._exit(0)
+    pid = int(os.read(reader, 20))
+    assert os.waitpid(child, 0)[1] == 0
+    deadline = time.monotonic() + 10
+    while _exists(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _exists(pid)
+    assert outer.one() == 1
+    os.close(reader)
+    os.close(writer)
+
+
+def _exists(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_level_process_works_without_a_sandbox():
+    with Boundary("process", call_seconds=90) as boundary:
+        assert boundary.level == "process"
+        assert "NOT in a sandbox" in boundary.description
+        problem = boundary.open(b"import os\ndef f(x): return x * 2\ndef die(): os._exit(3)")
+        assert torch.equal(problem.f(torch.ones(2)), torch.full((2,), 2.0))
+        with pytest.raises(WorkerFailure, match="exit status 3"):
+            problem.die()
+
+
+def test_level_sandbox_is_refused_where_there_is_none(monkeypatch):
+    monkeypatch.setattr("grader.isolation.boundary._missing", lambda: "no such thing here")
+    with pytest.raises(BoundaryError, match="no such thing here"), Boundary("sandbox"):
+        pass
+    with Boundary("auto") as boundary:
+        assert boundary.level == "process"
+        assert "no such thing here" in boundary.description
+
+
+def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch):
+    monkeypatch.setattr("grader.isolation.boundary.attack", lambda workers: ["open a socket"])
+    with pytest.raises(BoundaryError, match="open a socket"), Boundary("sandbox"):
+        pass

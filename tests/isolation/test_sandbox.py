@@ -1,0 +1,311 @@
+"""The sandbox: what each layer stops, as root and as an ordinary user, and what all stop together.
+
+The attacks run in short-lived interpreters without torch, one for each layer.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from grader.isolation import selftest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+
+ROOT = Path(__file__).resolve().parents[2]
+NOBODY = 65534
+
+# Puts up one layer, then tries every attack, each in a process of its own.
+SCRIPT = """
+import json, os, sys
+layer, user, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+sys.path.insert(0, ROOT)
+from grader.isolation import sandbox
+import resource, signal, socket, threading, fcntl, ctypes, encodings.idna
+if user:
+    os.setgroups([]); os.setresgid(user, user, user); os.setresuid(user, user, user)
+
+def put_up():
+    paths = sandbox.readable_paths([ROOT])
+    if layer == "limits":
+        sandbox.limit_resources(1 << 28, 30, private_uid=False)
+    elif layer == "files":
+        sandbox._prctl(sandbox._PR_SET_NO_NEW_PRIVS, 1)
+        sandbox.restrict_files(paths)
+    elif layer == "calls":
+        sandbox._prctl(sandbox._PR_SET_NO_NEW_PRIVS, 1)
+        sandbox.restrict_calls()
+    elif layer == "all":
+        uid = sandbox.pick_uid(os.getpid()) if os.geteuid() == 0 else None
+        sandbox.confine(sandbox.Limits(1 << 28, 30, uid, paths), os.getppid())
+
+def outcome(name):
+    # Over a pipe that only holds a word, because the attack may end the process.
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            put_up()
+            scope = {}
+            exec(ATTACKS, scope)
+            os.write(writer, b"start ")
+            target = folder if name == "list_a_folder" else folder + "/secret.txt"
+            os.write(writer, b"succeeded" if scope[name](target) else b"stopped")
+        except BaseException as error:
+            os.write(writer, repr(error).encode()[:200])
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    text = os.read(reader, 300).decode()
+    os.close(reader)
+    return "succeeded" if text == "start " else text.removeprefix("start ")
+
+print(json.dumps({name: outcome(name) for name in NAMES}))
+"""
+
+SAFE = {"signal_everybody"}  # not tried without the layer that stops it: see `control`
+FILES = {
+    "read_a_file",
+    "list_a_folder",
+    "write_a_file",
+    "remove_a_file",
+    "read_another_process",
+    "run_a_program",
+}
+CALLS = {
+    "remove_a_file",
+    "open_a_socket",
+    "start_a_process",
+    "run_a_program",
+    "signal_the_parent",
+    "signal_everybody",
+    "direct_signals_of_a_file",
+    "trace_the_parent",
+    "make_a_namespace",
+    "make_a_file_in_memory",
+    "become_root",
+}
+LIMITS = {"use_all_memory"}
+ALWAYS = {"see_the_environment"}  # judged with a real worker, whose environment is empty
+
+
+def interpreter():
+    """Return a Python that other users may run too."""
+    for path in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
+        folder = Path(path).resolve()
+        if folder.exists() and all(p.stat().st_mode & 0o001 for p in [folder, *folder.parents]):
+            return path
+    pytest.skip("no Python here that an ordinary user could run")
+
+
+def attack(layer, user, tmp_path):
+    """Return the outcome of each attack with one layer in place."""
+    if os.geteuid() != 0:
+        user = 0  # an ordinary user already
+    folder = tmp_path / "target"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    (folder / "secret.txt").write_text("secret")
+    (folder / "secret.txt").chmod(0o666)
+    for parent in folder.parents:
+        if parent.owner() != "root" or str(parent).startswith("/tmp/"):
+            parent.chmod(parent.stat().st_mode | 0o711)
+    given = f"ROOT = {str(ROOT)!r}\nATTACKS = {selftest._ATTACKS!r}\nNAMES = {selftest._NAMES!r}\n"
+    run = subprocess.run(
+        [interpreter() if user else sys.executable, "-I", "-c", given + SCRIPT]
+        + [layer, str(user), str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return json.loads(run.stdout)
+
+
+users = pytest.mark.parametrize("user", [0, NOBODY], ids=["own user", "nobody"])
+
+
+def stopped(outcomes):
+    return {name for name, outcome in outcomes.items() if outcome == "stopped"}
+
+
+@users
+def test_the_layer_of_files(user, tmp_path):
+    outcomes = attack("files", user, tmp_path)
+    assert stopped(outcomes) >= FILES
+    assert outcomes["start_a_process"] == "succeeded"
+
+
+@users
+def test_the_layer_of_calls(user, tmp_path):
+    outcomes = attack("calls", user, tmp_path)
+    assert stopped(outcomes) >= CALLS
+    assert outcomes["read_a_file"] == "succeeded"
+
+
+@users
+def test_the_layer_of_limits(user, tmp_path):
+    assert stopped(attack("limits", user, tmp_path)) >= LIMITS
+
+
+@users
+def test_all_layers_together(user, tmp_path):
+    outcomes = attack("all", user, tmp_path)
+    assert {k: v for k, v in outcomes.items() if v != "stopped"} == {}
+
+
+@users
+def test_without_layers_the_attacks_work(user, tmp_path):
+    """Otherwise the tests above would prove nothing."""
+    outcomes = attack("none", user, tmp_path)
+    expected = FILES | CALLS - {"trace_the_parent", "make_a_namespace", "become_root"}
+    harmless = {"see_the_environment", "raise_a_limit", "use_all_memory"}
+    assert {n for n in expected - harmless if outcomes[n] != "succeeded"} <= {
+        "remove_a_file",  # removed by an attack before it
+        "read_another_process",  # a container may hide processes
+        "open_a_socket",
+        "signal_everybody",
+        "signal_the_parent",
+    }
+
+
+def test_attacks_on_a_real_worker(opened):
+    problem = opened(selftest._ATTACKS)
+    for name in selftest._NAMES:
+        assert getattr(problem, name)("/etc/passwd") == "", name
+
+
+MORE = {
+    "other processes": "[p for p in __import__('os').listdir('/proc') if p.isdigit()]",
+    "the course by import": "__import__('grader.compare')",
+    "a solution by path": f"open({str(ROOT / 'solutions/01-softmax/problem.py')!r}).read()",
+    "the shared memory folder": "open('/dev/shm/x', 'w')",
+    "a subprocess": "__import__('subprocess').run(['true'])",
+    "os.system": "1 / (__import__('os').system('true') != 0) and 1 / 0",
+    "a shared file mapping": "__import__('mmap').mmap(-1, 1 << 40)",
+    "a named pipe": "__import__('os').mkfifo('/tmp/pipe')",
+    "a terminal": "__import__('fcntl').ioctl(0, 0x5412, b'x')",
+    "a higher priority": "__import__('os').nice(-5)",
+    "another CPU set": "__import__('os').sched_setaffinity(0, {0})",
+    "the clock": "__import__('time').clock_settime(0, 0)",
+    "a process of its own by multiprocessing": "__import__('multiprocessing').Process().start()",
+    "many files": "[open('/dev/null') for _ in range(100)]",
+    "a core dump": "__import__('resource').setrlimit(4, (1, 1))",
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_more_attacks_on_a_real_worker(opened, name):
+    problem = opened(f"def f():\n    {MORE[name]}\n    return 'succeeded'")
+    with pytest.raises((OSError, ValueError, ImportError, ZeroDivisionError)):
+        problem.f()
+
+
+def test_threads_work_and_processes_do_not(opened):
+    problem = opened(
+        """
+        import threading, torch
+        def threads():
+            done = []
+            made = [threading.Thread(target=done.append, args=(n,)) for n in range(8)]
+            for t in made: t.start()
+            for t in made: t.join()
+            return sorted(done)
+        def several():
+            torch.set_num_threads(2)
+            return torch.randn(300, 300).mm(torch.randn(300, 300)).shape
+        """
+    )
+    assert problem.threads() == list(range(8))
+    assert tuple(problem.several()) == (300, 300)
+
+
+def test_a_worker_holds_nothing_of_the_course(sandbox, monkeypatch):
+    """A word that this process knows is found nowhere in a worker."""
+    monkeypatch.setenv("COURSE_CANARY", "canary-" + "7" * 12)
+    problem = sandbox.open(
+        b"""
+import gc, os, sys
+def look(word):
+    words = (word, word[::-1])
+    found = [m for m in sys.modules if "grader" in m or "test" in m or "pytest" in m]
+    texts = [o for o in gc.get_objects() if isinstance(o, dict)]
+    hits = [k for d in texts for k, v in list(d.items()) if v in words]
+    return [found, len(hits), dict(os.environ), sys.argv, sys.orig_argv[1:3], os.getcwd()]
+def open_files():
+    found = []
+    for n in range(64):
+        try: os.fstat(n); found.append(n)
+        except OSError: pass
+    return found
+"""
+    )
+    # The worker gets the word backwards twice removed, so that it isn't there by being asked for.
+    found, hits, environment, argv, original, folder = problem.look("unlikely")
+    ours = {m for m in found if m.startswith("grader")}
+    assert ours == {
+        "grader",
+        "grader.guard",
+        "grader.isolation",
+        "grader.isolation.parent",
+        "grader.isolation.sandbox",
+        "grader.isolation.wire",
+        "grader.isolation.worker",
+    }
+    assert not [m for m in found if m.split(".")[0] in ("pytest", "_pytest")]
+    assert hits == 0
+    assert environment == {}
+    assert (argv, original) == (["-c"], ["-I", "-W"])
+    assert folder == "/"
+    assert problem.open_files() == [0, 1, 2, 3]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
+def test_a_workers_memory_holds_no_word_of_the_tests():
+    """Search all memory of a warm parent, which every worker is a copy of."""
+    from grader.isolation.start import WarmWorkers
+
+    canary = "-".join(["canary", "of", "the", "tests", str(os.getpid())])
+    os.environ["COURSE_CANARY"] = canary
+    workers = WarmWorkers(1 << 28, 30)
+    try:
+        memory = _memory_of(workers._parent.pid)
+    finally:
+        workers.close()
+        del os.environ["COURSE_CANARY"]
+    assert b"grader.isolation" in memory  # the search itself works
+    assert canary.encode() not in memory
+    assert b"--- hidden tests ---" not in memory
+    assert b"def test_" + b"hidden_" not in memory
+
+
+def _memory_of(process):
+    found = []
+    with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "rb", 0) as memory:
+        for line in maps:
+            span, rights, *_ = line.split()
+            path = line.partition("/")[2]
+            if not rights.startswith("rw") or ".so" in path:
+                continue
+            start, end = (int(part, 16) for part in span.split("-"))
+            try:
+                memory.seek(start)
+                found.append(memory.read(end - start))
+            except OSError:
+                continue
+    return b"".join(found)
+
+
+def test_the_filter_knows_this_machine():
+    from grader.isolation import sandbox
+
+    if platform.machine() in ("x86_64", "aarch64"):
+        assert sandbox.missing() == ""
+    for machine in sandbox._MACHINES.values():
+        program = sandbox._program(machine)
+        assert len(program) < 4096
+        assert len(set(machine.numbers.values())) == len(machine.numbers)

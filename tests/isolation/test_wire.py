@@ -1,0 +1,241 @@
+"""The wire: what is sent comes back, and whatever else arrives is refused without harm."""
+
+import json
+import math
+import socket
+import struct
+import threading
+import time
+from random import Random
+
+import pytest
+import torch
+from grader.isolation import wire
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save
+
+MUTATIONS, INVENTIONS = 4800, 400  # 10,000 messages in all
+
+
+def round_trip(value):
+    packer = wire.Packer()
+    packed = json.loads(json.dumps(packer.pack(value)))
+    _, tensors = frame({}, packer.tensors)
+    return wire.Unpacker(tensors).unpack(packed)
+
+
+def frame(header, tensors):
+    return wire.parse(*parts(header, tensors))
+
+
+def parts(header, tensors):
+    named = {str(n): t for n, t in enumerate(tensors)}
+    return json.dumps(header).encode(), save(named) if named else b""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 0, -5, 1 << 62, 0.1, math.inf, "text é", [1, [2]], (1, "a"), {"k": (1.5, None)}]
+    + [torch.float16, torch.bool, torch.Size([2, 3]), torch.device("cpu"), {1: 2}],
+    ids=repr,
+)
+def test_plain_values_come_back(value):
+    back = round_trip(value)
+    assert back == value
+    assert type(back) is type(value)
+
+
+def test_nan_comes_back():
+    assert math.isnan(round_trip(math.nan))
+
+
+@pytest.mark.parametrize("dtype", wire.SENT_DTYPES.values(), ids=str)
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3, 4)], ids=str)
+def test_tensors_come_back(dtype, shape):
+    tensor = (torch.rand(shape) * 3).to(dtype)
+    assert wire.same(round_trip(tensor), tensor)
+
+
+def test_the_order_of_dimensions_in_memory_is_kept():
+    tensor = torch.rand(2, 3, 4).transpose(1, 2)
+    back = round_trip(tensor)
+    assert back.stride() == tensor.stride()
+    assert wire.same(back, tensor)
+
+
+def test_expanded_and_shared_tensors_are_sent_as_their_numbers():
+    row = torch.rand(3)
+    first, second = round_trip([row.expand(4, 3), row])
+    assert torch.equal(first, row.expand(4, 3))
+    first[0, 0] = 5
+    assert torch.equal(second, row)
+
+
+@pytest.mark.parametrize("tensor", [torch.empty(2, 3, device="meta"), torch.zeros(2, 3).cfloat()])
+def test_other_tensors_are_sent_as_their_form(tensor):
+    back = round_trip(tensor)
+    assert back.is_meta
+    assert (back.shape, back.dtype) == (tensor.shape, tensor.dtype)
+
+
+def test_subclasses_of_numbers_become_plain():
+    class Liar(float):
+        def __eq__(self, other):
+            return True
+
+        __hash__ = float.__hash__
+
+    assert type(round_trip(Liar(0.5))) is float
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.zeros(1).expand(1 << 40),
+        torch.eye(3).to_sparse(),
+        1 << 70,
+        object(),
+        lambda: 0,
+        {1, 2},
+    ],
+    ids=["4 TB", "sparse", "large integer", "object", "function", "set"],
+)
+def test_what_cannot_be_sent_is_said(value):
+    with pytest.raises(wire.Unsendable):
+        wire.Packer().pack(value)
+
+
+def test_a_list_that_holds_itself_cannot_be_sent():
+    endless = []
+    endless.append(endless)
+    with pytest.raises(wire.Unsendable):
+        wire.Packer().pack(endless)
+
+
+def test_bytes_of_a_bool_tensor_become_true_or_false():
+    payload = bytearray(save({"0": torch.tensor([True, False, True])}))
+    payload[-3:] = b"\x02\x00\x07"
+    _, (tensor,) = wire.parse(b"{}", bytes(payload))
+    assert tensor.view(torch.uint8).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"[]", b"1", b"{", b"\xff", b'{"a":' * 50 + b"1" + b"}" * 50, b"[" * 200_000]
+    + [b'{"a":' + b"9" * 5000 + b"}", b'{"a":"' + b'\\"' * 400_000],
+    ids=lambda text: repr(text[:8]),
+)
+def test_a_header_that_is_none_is_refused_at_once(text):
+    started = time.monotonic()
+    with pytest.raises(wire.ProtocolError):
+        wire.parse(text, b"")
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        {"t": 1},
+        {"t": -1},
+        {"t": True},
+        {"t": 0, "order": [0, 0]},
+        {"m": ["float32", [1 << 41]]},
+        {"m": ["float32", [1 << 30, 1 << 30]]},
+        {"m": ["no such dtype", []]},
+        {"y": "load"},
+        {"v": "cuda:0"},
+        {"l": {}},
+        {"d": [[1]]},
+        {"d": [[{"l": []}, 1]]},
+        {"z": 1},
+        [1],
+    ],
+    ids=str,
+)
+def test_a_value_that_is_none_is_refused(packed):
+    with pytest.raises(wire.ProtocolError):
+        wire.Unpacker([torch.zeros(2, 2)]).unpack(packed)
+
+
+def test_an_announced_size_costs_nothing():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(struct.pack("!II", wire.MAX_HEADER + 1, 0))
+        with pytest.raises(wire.ProtocolError):
+            wire.receive(ours, time.monotonic() + 5)
+        theirs.sendall(struct.pack("!II", 2, wire.MAX_PAYLOAD) + b"{}")
+        with pytest.raises(TimeoutError):
+            wire.receive(ours, time.monotonic() + 0.2)
+
+
+def test_a_trickle_does_not_extend_the_deadline():
+    ours, theirs = socket.socketpair()
+    stop = threading.Event()
+
+    def drip():
+        while not stop.wait(0.05):
+            theirs.send(b"\0")
+
+    thread = threading.Thread(target=drip)
+    theirs.sendall(struct.pack("!II", 1000, 0))
+    thread.start()
+    started = time.monotonic()
+    with ours, pytest.raises(TimeoutError):
+        wire.receive(ours, time.monotonic() + 0.5)
+    assert time.monotonic() - started < 3
+    stop.set()
+    thread.join()
+    theirs.close()
+
+
+def test_control_characters_are_replaced():
+    assert wire.clean_text("a\x1b[31mb\nc\u202e", 7) == "a\ufffd[31mb"
+
+
+GOOD = parts(
+    {"id": 1, "value": {"l": [{"t": 0}, {"u": [1, {"d": [["k", {"m": ["int8", [2]]}]]}]}]}},
+    [torch.rand(2, 3), torch.tensor([True, False])],
+)
+
+
+def is_refused_or_read(text, payload):
+    """The only two ways that reading may end."""
+    try:
+        header, tensors = wire.parse(text, payload)
+        wire.Unpacker(tensors).unpack(header.get("value"))
+    except wire.ProtocolError:
+        pass
+
+
+def mutated(data, random):
+    """Replace, insert or cut a few bytes somewhere."""
+    place = random.randrange(len(data))
+    new = random.choice([b"", random.randbytes(random.randrange(8)), bytes([data[place] ^ 1])])
+    return data[:place] + new + data[place + random.randrange(12) :]
+
+
+@pytest.mark.parametrize("part", [0, 1], ids=["header", "payload"])
+def test_mutated_frames_are_refused_or_read(part):
+    random = Random(part)
+    for _ in range(MUTATIONS):
+        changed = list(GOOD)
+        for _ in range(random.randrange(1, 4)):
+            changed[part] = mutated(changed[part], random)
+        is_refused_or_read(*changed)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from("tmlusdyvxo") | st.just("order"), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=INVENTIONS, deadline=None, database=None)
+@given(json_values)
+def test_invented_values_are_refused_or_read(value):
+    is_refused_or_read(json.dumps({"value": value}).encode(), GOOD[1])
