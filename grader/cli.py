@@ -19,10 +19,12 @@ from grader.course import CourseError, own_course
 from grader.grade import Settings, run_tests
 from grader.plugin import LocalFiles, Session
 from grader.reports.audit import legend, matrix, write_tables
+from grader.reports.feedback import Policy
+from grader.reports.feedback import feedback as student_feedback
 from grader.reports.gradebook import write_gradebook
 from grader.reports.student import next_step
 from grader.reports.terminal import class_table, progress_table
-from grader.result import SubmissionResult
+from grader.result import SubmissionResult, write_whole
 from grader.submissions import SubmissionError, find_submissions
 
 app = typer.Typer(
@@ -85,6 +87,9 @@ def grade(
     timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one call")] = 10.0,
     memory: Annotated[int, typer.Option(min=64, help="MB for one submission")] = 1024,
     isolation: Annotated[Isolation, typer.Option(help="how to keep code apart")] = Isolation.AUTO,
+    feedback: Annotated[
+        Policy, typer.Option(help="what students read of hidden tests")
+    ] = Policy.TITLES,
 ) -> None:
     """Grade submissions and write results, gradebook and feedback to a folder."""
     course = own_course()
@@ -98,6 +103,8 @@ def grade(
 
             def keep(result: SubmissionResult) -> None:
                 result.save(out / "results")
+                text = student_feedback(result, feedback)
+                write_whole(out / "feedback" / f"{result.submission}.md", text)
                 results.append(result)
                 progress.advance(task)
 

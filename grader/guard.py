@@ -90,7 +90,7 @@ class _Operators(TorchDispatchMode):
         return False
 
     def __init__(self, guard: Guard) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._guard = guard
 
     def __torch_dispatch__(

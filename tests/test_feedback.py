@@ -1,0 +1,48 @@
+"""What a student may read: visible tests in full, hidden ones as far as the policy goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.reports.feedback import Policy, feedback
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+
+CANARY = "canary-7f3a"
+
+
+def result(message: str, title: str = "The rows sum to 1") -> SubmissionResult:
+    tests = [
+        TestResult("test_seen[1]", title, False, 1, Status.FAILED, "f(x)\nIt returned 2."),
+        TestResult("test_seen[2]", title, False, 1, Status.PASSED),
+        TestResult("test_unseen", "Other numbers", True, 2, Status.ERROR, message),
+    ]
+    problem = ProblemResult("01-softmax", tests=tests, diagnoses=["Your output is ..."])
+    return SubmissionResult("ada", 0, "sandbox", "", [problem])
+
+
+@pytest.mark.parametrize("policy", [Policy.POINTS, Policy.TITLES])
+def test_a_hidden_message_stays_hidden(policy: Policy) -> None:
+    assert CANARY not in feedback(result(CANARY), policy)
+
+
+def test_each_policy_shows_more_than_the_one_before() -> None:
+    points, titles, full = (feedback(result(CANARY), policy) for policy in Policy)
+    assert "Other numbers" not in points
+    assert "Hidden tests: 0 of 2 points" in points
+    assert "Other numbers: your code raised an exception" in titles
+    assert CANARY in full
+
+
+def test_visible_tests_are_shown_in_full() -> None:
+    text = feedback(result(""), Policy.POINTS)
+    assert "1 of 4 points" in text
+    assert "It returned 2." in text
+    assert "Your output is" in text
+
+
+def test_signs_and_control_characters_are_shown_as_text() -> None:
+    text = feedback(result("\x1b[31m\u202e<b>", title="<script>|`"), Policy.FULL)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "\\<script\\>\\|\\`" in text
+    assert "      �[31m�<b>" in text
