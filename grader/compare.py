@@ -180,7 +180,8 @@ def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
         Mismatch: a parameter isn't there or has another shape.
     """
     owner = type(module).__name__
-    parameters = dict(module.named_parameters())
+    # A layer may be kept under a second name as well; both names count.
+    parameters = dict(module.named_parameters(remove_duplicate=False))
     for name, weight in weights.items():
         if name not in parameters:
             here = ", ".join(parameters) or "none"

@@ -233,6 +233,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.reverse()
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Make torch load what it loads late, before the first test's clock runs."""
+    if any(_PROBLEM in item.stash for item in session.items):
+        with Guard(("softmax",)):
+            x = torch.ones(2, requires_grad=True)
+            torch.autograd.grad(x * 2, x, torch.ones(2))
+
+
 def _adopt(item: pytest.Item) -> bool:
     """Note on the item which problem it belongs to; return False for other projects' tests."""
     problem = Problem(item.path.parent)

@@ -154,6 +154,9 @@ def test_weights_are_set_by_name() -> None:
     module = Module()
     set_weights(module, {"query.weight": torch.full((3, 2), 7.0)})
     assert (module.query.weight == 7).all()
+    module.alias = module.query
+    set_weights(module, {"alias.weight": torch.zeros(3, 2)})
+    assert (module.query.weight == 0).all()
     with pytest.raises(Mismatch, match="no parameter `value.weight`"):
         set_weights(module, {"value.weight": torch.ones(3, 2)})
     with pytest.raises(Mismatch, match="has shape"):

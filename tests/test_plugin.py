@@ -113,11 +113,8 @@ def terminal(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
 
 
-@pytest.mark.parametrize("problem", ["01-softmax"])
-def test_the_stub_fails_kindly(course: Course, problem: str) -> None:
-    done = terminal(course.root / "problems" / problem)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stdout + done.stderr
+def test_a_stub_gets_one_line_for_each_test(course: Course) -> None:
+    done = terminal(course.root / "problems/01-softmax")
     lines = done.stdout.splitlines()
     assert len(lines) < 40
     assert sum("not written yet: softmax" in line for line in lines) > 3

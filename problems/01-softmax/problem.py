@@ -24,10 +24,12 @@ def dot_product_similarity(q: Tensor, k: Tensor) -> Tensor:
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
     """Turn numbers into weights that are positive and sum to 1 along one dimension.
 
-    Write it yourself: torch's softmax, softmin, log_softmax and logsumexp may not be called.
+    Write it yourself: torch's softmax, softmin, log_softmax and logsumexp may not be called, nor
+    anything that calls them.
 
     Args:
-        x: numbers of any size, any shape, any float dtype. An entry of -inf gets the weight 0.
+        x: numbers of any size, any shape, any float dtype. An entry of -inf gets the weight 0, and
+            a slice of nothing else NaN.
         dim: the dimension along which the weights sum to 1.
 
     Returns:

@@ -120,6 +120,11 @@ def build(problem, weights):
     return module
 
 
+def parameters_of(module):
+    """All parameters by name, under each of its names if one has several."""
+    return dict(module.named_parameters(remove_duplicate=False))
+
+
 def gradients_of(module, x, weights, upstream, call):
     """The gradients with respect to x and the weights.
 
@@ -127,7 +132,7 @@ def gradients_of(module, x, weights, upstream, call):
     ignores that, so its gradient is 0 in any case.
     """
     x = x.clone().requires_grad_()
-    parameters = dict(module.named_parameters())
+    parameters = parameters_of(module)
     inputs = {"x": x}
     for name in weights:
         if name != "key.bias":
@@ -150,7 +155,7 @@ def check_left_alone(module, x, weights, call):
     before = x.clone()
     check_form(module(x), before, call)
     require(torch.equal(x, before), f"{call}\nYour code changed its argument x.")
-    parameters = dict(module.named_parameters())
+    parameters = parameters_of(module)
     for name, weight in weights.items():
         unchanged = torch.equal(parameters[name].detach(), weight)
         require(unchanged, f"{call}\nYour code changed the layers' own numbers, in `{name}`.")
@@ -442,7 +447,7 @@ def probe(problem):
 
     def gradient(name):
         made, mine = module(), x.clone().requires_grad_()
-        by = mine if name == "x" else dict(made.named_parameters())[name]
+        by = mine if name == "x" else parameters_of(made)[name]
         upstream = waves(2, 3, 4, start=60)
         return gradients(output(made, mine), {name: by}, upstream, "attention(x)")[name]
 
@@ -568,7 +573,7 @@ def test_hidden_learning(problem, solution, draw):
         check(module(x), expected, call)
         for learner in (module, right):
             found = gradients_of(learner, x, weights, upstream, call)
-            parameters = dict(learner.named_parameters())
+            parameters = parameters_of(learner)
             moved = {n: parameters[n].detach() - 0.1 * g for n, g in found.items() if n != "x"}
             set_weights(learner, moved)
 

@@ -63,8 +63,10 @@ def linear_by_hand(token, weights, name):
 def attend_by_hand(query, keys, values):
     """What one query gathers in one head: the values, weighted by the softmax of its scores."""
     scores = [dot(query, key) / math.sqrt(len(query)) for key in keys]
-    powers = [math.exp(score - max(scores)) for score in scores]
-    weights = [power / sum(powers) for power in powers]
+    largest = max(scores)
+    powers = [math.exp(score - largest) for score in scores]
+    total = sum(powers)
+    weights = [power / total for power in powers]
     return [dot(weights, column) for column in zip(*values, strict=True)]
 
 
@@ -279,7 +281,7 @@ OUTPUT = numbers("""
 """)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 def test_worked_example(problem):
     """One causal head gives the output of the worked example"""
     # Token t is the t-th unit vector, so column t of c_attn's weight is its query, key and value.
@@ -590,28 +592,62 @@ def test_dropout_is_drawn_anew(problem, draw):
 # What holds for every function of the course
 
 
-@pytest.mark.points(1)
+def check_slopes(module, tensors, upstream, output_of, call, draw):
+    """Compare gradients with slopes along random directions, from two outputs a small step apart.
+
+    Args:
+        module: the student's layer.
+        tensors: "x" and the weights that the layer holds.
+        upstream: what each entry of the output counts.
+        output_of: returns the output that belongs to x and weights.
+        call: what was called.
+        draw: draws the directions.
+    """
+    inputs = {"x": tensors["x"].clone().requires_grad_()} | dict(module.named_parameters())
+    found = gradients(module(inputs["x"]), inputs, upstream, call)
+    for name, tensor in tensors.items():
+        direction, sums = draw(*tensor.shape), []
+        for step in (1e-5, -1e-5):
+            moved = tensors | {name: tensor + step * direction}
+            sums.append((output_of(moved.pop("x"), moved) * upstream).sum())
+        slope = (sums[0] - sums[1]) / 2e-5
+        what = f"the gradient of {call} with respect to {name}, times a random direction"
+        check((found[name] * direction).sum(), slope, what, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_gradients_flow(problem, draw, causal):
     """Gradients reach the input, the weights and the biases"""
     weights, x, upstream = random_weights(draw, 4), draw(2, 3, 4), draw(2, 3, 4)
-    tensors = {"x": x.clone().requires_grad_()}
     module = layer(problem, weights, 2, causal=causal)
+
+    def by_hand(x, weights):
+        return attention_by_hand(x, weights, 2, causal)
+
     call = f"{named(4, 2, causal=causal)}(x)"
-    inputs = tensors | dict(module.named_parameters())
-    found = gradients(module(tensors["x"]), inputs, upstream, call)
-    for name in ("x", *weights):
-        # The slope along a random direction, from two outputs a small step apart.
-        direction = draw(*inputs[name].shape)
-        sums = []
-        for step in (1e-5, -1e-5):
-            moved = {"x": x} | weights
-            moved[name] = moved[name] + step * direction
-            output = attention_by_hand(moved.pop("x"), moved, 2, causal)
-            sums.append((output * upstream).sum())
-        slope = (sums[0] - sums[1]) / 2e-5
-        what = f"the gradient of {call} with respect to {name}, times a random direction"
-        check((found[name] * direction).sum(), slope, what, rtol=1e-6, atol=1e-8)
+    check_slopes(module, {"x": x} | weights, upstream, by_hand, call, draw)
+
+
+def check_gradients_in_training(problem, draw, n_embd, n_head, dropout, causal):
+    """Compare gradients with slopes while dropout drops the same again and again."""
+    weights, x, upstream = random_weights(draw, n_embd), draw(2, 4, n_embd), draw(2, 4, n_embd)
+    module = layer(problem, weights, n_head, dropout=dropout, causal=causal)
+
+    def again(x, weights):
+        set_weights(module, weights)
+        torch.manual_seed(5)
+        return module(x).detach()
+
+    call = f"{named(n_embd, n_head, dropout=dropout, causal=causal)}(x) in training"
+    torch.manual_seed(5)
+    check_slopes(module, {"x": x} | weights, upstream, again, call, draw)
+
+
+@pytest.mark.points(0.25)
+def test_gradients_in_training(problem, draw):
+    """With dropout in training, gradients are those of what was kept"""
+    check_gradients_in_training(problem, draw, 4, 2, 0.3, causal=False)
 
 
 @pytest.mark.points(0.5)
@@ -646,9 +682,28 @@ def test_arguments_are_left_alone(problem, draw):
         require(unchanged, f"A call of {named(6, 2)} changed its own {name}.")
 
 
+@pytest.mark.points(0.25)
+def test_names_and_positions(problem, draw):
+    """All arguments can be given by name or by position, in the order of the docstrings"""
+    weights, x, heads = random_weights(draw, 6, bias=False), draw(2, 4, 6), draw(2, 3, 4, 2)
+    call = "split_heads(n_head=3, x=x)"
+    check(problem.split_heads(n_head=3, x=x), split_by_hand(x, 3), call)
+    check(problem.merge_heads(x=heads), merge_by_hand(heads), "merge_heads(x=x)")
+    expected = attention_by_hand(x, weights, 3, True)
+    for module, making in [
+        (problem.MultiHeadAttention(6, 3, 0.0, True, False), "(6, 3, 0.0, True, False)"),
+        (
+            problem.MultiHeadAttention(bias=False, causal=True, dropout=0.0, n_head=3, n_embd=6),
+            "(bias=False, causal=True, dropout=0.0, n_head=3, n_embd=6)",
+        ),
+    ]:
+        set_weights(module.double(), weights)
+        check(module(x=x), expected, f"attention(x=x) with attention = MultiHeadAttention{making}")
+
+
 @pytest.mark.points(0.5)
-def test_second_call(problem, draw):
-    """A second call with another x is right too, and changes nothing about the first"""
+def test_nothing_is_remembered(problem, draw):
+    """Each call is about its own x and the present weights; nothing is left of other calls"""
     weights, inputs = random_weights(draw, 6), [draw(2, 4, 6), draw(2, 4, 6), draw(3, 4, 6)]
     module = layer(problem, weights, 2, causal=True)
     call = f"{named(6, 2, causal=True)}(x)"
@@ -656,6 +711,37 @@ def test_second_call(problem, draw):
     for number, (x, output) in enumerate(zip(inputs, outputs, strict=True), 1):
         expected = attention_by_hand(x, weights, 2, True)
         check(output, expected, f"call {number} of {call}, looked at after all three")
+
+    x, others = inputs[0], random_weights(draw, 6)
+    other = layer(problem, others, 2)
+    expected = attention_by_hand(x, others, 2, False)
+    check(other(x), expected, f"{named(6, 2)}(x), after calls of another layer")
+    set_weights(module, others)
+    expected = attention_by_hand(x, others, 2, True)
+    check(module(x), expected, f"{call}, after its weights were changed")
+
+
+@pytest.mark.points(0.25)
+def test_no_seed_is_set(problem, draw):
+    """The layers start from random weights, nothing sets a seed, and evaluation draws nothing"""
+    starts = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        module = problem.MultiHeadAttention(6, 2, dropout=0.3).eval()
+        check_layer(module, "c_attn", 6, 18)
+        starts.append(module.c_attn.weight.detach().clone())
+    require(
+        not torch.equal(*starts),
+        f"{named(6, 2)}, made twice\nBoth have the same weights, though the seed was set to 1 "
+        "before the first and to 2 before the second. Is a seed set in your code?",
+    )
+    random_state = torch.get_rng_state()
+    module(draw(2, 3, 6, dtype=torch.float32))
+    require(
+        torch.equal(torch.get_rng_state(), random_state),
+        f"{named(6, 2, dropout=0.3)}.eval()(x)\nIt changed the global random state; nothing in "
+        "evaluation needs chance.",
+    )
 
 
 @pytest.mark.points(0.25)
@@ -682,7 +768,7 @@ def wave_weights(n_embd):
 
 
 def probe(problem):
-    """Small fixed questions; the answers of known mistakes to them are kept for the diagnosis."""
+    """Small fixed questions; known mistakes answer them differently, each in its own way."""
     weights, x = wave_weights(6), waves(2, 4, 6, phase=0.5)
     counting = torch.arange(24, dtype=torch.float64)
 
@@ -785,6 +871,13 @@ def probe(problem):
         module(x)
         return not torch.equal(torch.get_rng_state(), before)
 
+    def made_alike():
+        starts = []
+        for seed in (1, 2):
+            torch.manual_seed(seed)
+            starts.append(problem.MultiHeadAttention(6, 2).c_attn.weight.detach().clone())
+        return torch.equal(*starts)
+
     def drawn(seeds):
         module = layer(problem, weights, 2, dropout=0.5)
         outputs = []
@@ -864,6 +957,7 @@ def probe(problem):
         "evaluation": attempt(forward, evaluate=True, dropout=0.5),
         "evaluation, causal": attempt(forward, evaluate=True, dropout=0.5, causal=True),
         "evaluation draws": attempt(state_changed),
+        "other seed, same weights": attempt(made_alike),
         "same seed, same output": attempt(drawn, [3, 3]),
         "other seed, same output": attempt(drawn, [3, 4]),
         "next call, same output": attempt(drawn, [3, 0]),
@@ -1072,24 +1166,5 @@ def test_hidden_dropout_modes(problem, solution, draw):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_hidden_gradients_in_training(problem, draw, causal):
-    """With dropout in training, gradients are those of the output that was drawn"""
-    weights, x, upstream = random_weights(draw, 6), draw(2, 4, 6), draw(2, 4, 6)
-    call = f"{named(6, 2, causal=causal, dropout=0.3)}(x) in training"
-    module = layer(problem, weights, 2, causal=causal, dropout=0.3)
-    inputs = {"x": x.clone().requires_grad_()} | dict(module.named_parameters())
-    torch.manual_seed(5)
-    found = gradients(module(inputs["x"]), inputs, upstream, call)
-    for name in ("x", *weights):
-        direction = draw(*inputs[name].shape)
-        sums = []
-        for step in (1e-5, -1e-5):
-            moved = {"x": x} | weights
-            moved[name] = moved[name] + step * direction
-            tokens = moved.pop("x")
-            set_weights(module, moved)
-            torch.manual_seed(5)
-            sums.append((module(tokens).detach() * upstream).sum())
-        set_weights(module, weights)
-        slope = (sums[0] - sums[1]) / 2e-5
-        what = f"the gradient of {call} with respect to {name}, times a random direction"
-        check((found[name] * direction).sum(), slope, what, rtol=1e-6, atol=1e-7)
+    """With dropout in training, gradients are those of what was kept, for other sizes too"""
+    check_gradients_in_training(problem, draw, 6, 3, 0.2, causal)

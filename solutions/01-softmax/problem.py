@@ -21,7 +21,8 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     """Turn numbers into weights that are positive and sum to 1 along one dimension.
 
     Args:
-        x: numbers of any size, any shape, any float dtype. An entry of -inf gets the weight 0.
+        x: numbers of any size, any shape, any float dtype. An entry of -inf gets the weight 0, and
+            a slice of nothing else NaN.
         dim: the dimension along which the weights sum to 1.
 
     Returns:

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 
 import pytest
+
 from grader.isolation import Boundary, RemoteProblem
 
 Open = Callable[..., RemoteProblem]

@@ -7,12 +7,13 @@ import pickle
 
 import pytest
 import torch
+from torch import nn
+
 from grader.compare import Mismatch
 from grader.guard import ForbiddenCall
 from grader.isolation import WorkerFailure
 from grader.result import Status
 from grader.verdict import CannotLoad
-from torch import nn
 
 LAYER = """
     import torch
@@ -249,7 +250,11 @@ def test_buffers_made_in_forward_are_seen(opened):
 def test_what_is_forgotten_here_is_forgotten_there(opened):
     problem = opened(
         LAYER
-        + "\n    import gc\n    def alive(): return sum(isinstance(o, Layer) for o in gc.get_objects())"
+        + """
+    import gc
+    def alive():
+        return sum(isinstance(thing, Layer) for thing in gc.get_objects())
+    """
     )
     layers = [problem.Layer() for _ in range(3)]
     assert problem.alive() == 3
@@ -354,11 +359,12 @@ def test_a_result_that_a_later_call_changes_is_an_error(opened):
 
 
 def test_weights_that_a_call_changes_are_an_error(opened):
-    source = (
-        LAYER
-        + "\n        def spoil(self, x):\n            self.query.weight.data.zero_()\n            return x"
-    )
-    layer = opened(source).Layer(4)
+    spoil = """
+        def spoil(self, x):
+            self.query.weight.data.zero_()
+            return x
+    """
+    layer = opened(LAYER + spoil).Layer(4)
     before = layer.query.weight.clone()
     with pytest.raises(Mismatch, match=r"changed its own weights \(query.weight\)"):
         layer.spoil(torch.ones(1))
@@ -462,8 +468,8 @@ def test_memory(opened):
 @pytest.mark.parametrize(
     ("source", "status", "message"),
     [
-        ("def f(:\n  pass", Status.ERROR, r"^problem.py can't be read as Python: .*\n  line 1: def f\(:"),
-        ("x = 1\nraise ValueError('no')", Status.ERROR, r"stops while it is being imported.\nValueError: no\n  problem.py, line 2: raise"),
+        ("def f(:\n  pass", Status.ERROR, r"can't be read as Python: .*\n  line 1: def"),
+        ("x = 1\nraise ValueError('no')", Status.ERROR, r"imported.\nValueError: no\n  problem.py, line 2: "),
         ("raise NotImplementedError", Status.NOT_IMPLEMENTED, "stops before it is read to its end"),
         ("import nowhere_at_all", Status.ERROR, "ModuleNotFoundError: No module named"),
         ("import os\nos._exit(0)", Status.CRASH, "can't be imported. Your code ended its process"),

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from grader.isolation import selftest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
@@ -62,12 +63,12 @@ def outcome(name):
     os.waitpid(child, 0)
     text = os.read(reader, 300).decode()
     os.close(reader)
-    return "succeeded" if text == "start " else text.removeprefix("start ")
+    # A program that was run instead, or a second process, also means success.
+    return "succeeded" if text == "start " or "succeeded" in text else text.removeprefix("start ")
 
 print(json.dumps({name: outcome(name) for name in NAMES}))
 """
 
-SAFE = {"signal_everybody"}  # not tried without the layer that stops it: see `control`
 FILES = {
     "read_a_file",
     "list_a_folder",
@@ -90,7 +91,6 @@ CALLS = {
     "become_root",
 }
 LIMITS = {"use_all_memory"}
-ALWAYS = {"see_the_environment"}  # judged with a real worker, whose environment is empty
 
 
 def interpreter():
@@ -162,15 +162,11 @@ def test_all_layers_together(user, tmp_path):
 def test_without_layers_the_attacks_work(user, tmp_path):
     """Otherwise the tests above would prove nothing."""
     outcomes = attack("none", user, tmp_path)
-    expected = FILES | CALLS - {"trace_the_parent", "make_a_namespace", "become_root"}
-    harmless = {"see_the_environment", "raise_a_limit", "use_all_memory"}
-    assert {n for n in expected - harmless if outcomes[n] != "succeeded"} <= {
-        "remove_a_file",  # removed by an attack before it
-        "read_another_process",  # a container may hide processes
-        "open_a_socket",
-        "signal_everybody",
-        "signal_the_parent",
-    }
+    # Not as an ordinary user; not twice on the same file; not in every container.
+    rights = {"trace_the_parent", "make_a_namespace", "become_root", "open_a_socket"}
+    others = {"remove_a_file", "read_another_process", "signal_the_parent", "signal_everybody"}
+    work = {name for name, outcome in outcomes.items() if outcome == "succeeded"}
+    assert work >= (FILES | CALLS) - rights - others
 
 
 def test_attacks_on_a_real_worker(opened):

@@ -10,10 +10,11 @@ from random import Random
 
 import pytest
 import torch
-from grader.isolation import wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save
+
+from grader.isolation import wire
 
 MUTATIONS, INVENTIONS = 4800, 400  # 10,000 messages in all
 

@@ -1,0 +1,9 @@
+"""Ends the process in one call only. That test fails; the others run in a new process."""
+
+import os
+
+
+def double(x):
+    if x.numel() == 1:
+        os._exit(0)
+    return x + x

@@ -1,0 +1,5 @@
+"""Leaves at import as a program would. An error like any other."""
+
+import sys
+
+sys.exit(0)

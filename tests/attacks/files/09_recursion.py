@@ -1,0 +1,4 @@
+"""Calls itself for ever. An error."""
+
+def double(x):
+    return double(x)

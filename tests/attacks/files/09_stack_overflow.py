@@ -1,0 +1,14 @@
+"""Calls itself for ever without Python's limit. Only its own process suffers."""
+
+import sys
+
+sys.setrecursionlimit(10**9)
+
+
+class Mirror:
+    def __getattr__(self, name):
+        return getattr(self, name)
+
+
+def double(x):
+    return Mirror().x

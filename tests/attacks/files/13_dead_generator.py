@@ -1,0 +1,9 @@
+"""Leaves the generator in a state that gives zeros only. Its state never comes back."""
+
+import torch
+
+
+def double(x):
+    state = torch.get_rng_state()
+    torch.set_rng_state(torch.zeros_like(state).index_fill_(0, torch.tensor([8]), 1))
+    return 3 * x

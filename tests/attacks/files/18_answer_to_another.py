@@ -1,0 +1,11 @@
+"""Answers another request than the one that was made. Bad output."""
+
+import json
+import os
+import struct
+
+
+def double(x):
+    text = json.dumps({"id": 10**6, "value": True, "changed": [], "stale": False}).encode()
+    os.write(3, struct.pack("!II", len(text), 0) + text)
+    return x

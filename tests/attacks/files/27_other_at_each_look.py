@@ -1,0 +1,15 @@
+"""Returns a list that is another one at each look. It is looked at once."""
+
+class Changing(list):
+    looks = 0
+
+    def __len__(self):
+        self.looks += 1
+        return self.looks
+
+    def __iter__(self):
+        return iter([2.0] * len(self))
+
+
+def double(x):
+    return Changing([1.0])

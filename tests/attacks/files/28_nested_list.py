@@ -1,0 +1,7 @@
+"""Returns a list nested a hundred thousand deep. Bad output."""
+
+def double(x):
+    nested = []
+    for _ in range(10**5):
+        nested = [nested]
+    return nested

@@ -1,0 +1,16 @@
+"""Raises an exception whose class fights back when it is looked at. Only its own process suffers."""
+
+class Meta(type):
+    def __getattribute__(cls, name):
+        raise RuntimeError("hands off")
+
+    def __subclasscheck__(cls, other):
+        raise RuntimeError("hands off")
+
+
+class Hostile(Exception, metaclass=Meta):
+    pass
+
+
+def double(x):
+    raise Hostile

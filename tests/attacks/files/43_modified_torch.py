@@ -1,0 +1,11 @@
+"""Spoils PyTorch for whoever comes next. Nobody comes next in its process."""
+
+import torch
+
+torch.Tensor.__add__ = torch.Tensor.__mul__ = lambda self, other: self.zero_()
+torch.set_default_dtype(torch.float16)
+torch.use_deterministic_algorithms(True)
+
+
+def double(x):
+    return x + x

@@ -1,0 +1,11 @@
+"""Catches what the grader raises when it calls a forbidden function. That doesn't help."""
+
+import torch
+
+
+def double(x):
+    try:
+        torch.nn.functional.softmax(x, -1)
+    except BaseException:
+        pass
+    return x + x

@@ -1,0 +1,5 @@
+"""Sleeps at import. A timeout."""
+
+import time
+
+time.sleep(10**6)

@@ -1,0 +1,13 @@
+"""Prints 200 megabytes and is right. The output goes nowhere; right is right."""
+
+import os
+import sys
+
+
+def double(x):
+    for _ in range(200):
+        print("x" * 500_000)
+        print("\n" * 500_000, file=sys.stderr)
+    for number in (1, 2):
+        os.write(number, b"x" * 1_000_000)
+    return x + x

@@ -1,0 +1,17 @@
+"""Fills the disk with one huge file. It can't make a file."""
+
+import os
+import tempfile
+
+
+def double(x):
+    for folder in ("@FOLDER@", "/tmp", "/dev/shm", "/var/tmp"):
+        try:
+            with open(os.path.join(folder, "huge"), "wb") as file:
+                file.truncate(1 << 20)
+        except OSError as error:
+            refusal = error
+        else:
+            return x + x
+    tempfile.TemporaryFile().close()
+    raise refusal

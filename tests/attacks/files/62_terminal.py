@@ -1,0 +1,16 @@
+"""Types into the instructor's terminal. It has none."""
+
+import fcntl
+import os
+import termios
+
+
+def double(x):
+    for number in (0, 1, 2):
+        try:
+            fcntl.ioctl(number, termios.TIOCSTI, b"x")
+            return x + x
+        except OSError as error:
+            refusal = error
+    os.open("/dev/tty", os.O_RDWR)
+    raise refusal

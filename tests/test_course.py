@@ -1,0 +1,87 @@
+"""The course itself: every stub scores 0, every solution all points, in both ways of running."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course, CourseError, own_course
+from grader.grade import run_tests
+from grader.plugin import LocalFiles, Session
+from grader.result import ProblemResult, Status
+
+POINTS = {
+    "01-softmax": 10,
+    "02-basic-attention": 15,
+    "03-scaled-attention": 25,
+    "04-causal-masking": 25,
+    "05-multi-head-attention": 25,
+}
+
+
+def results(course: Course, files: LocalFiles) -> dict[str, ProblemResult]:
+    session = Session(files, hidden=True)
+    run_tests(course.problems(), session, course.root)
+    return session.results
+
+
+def test_the_problems_and_their_points() -> None:
+    course = own_course()
+    found = results(course, LocalFiles(course.solution))
+    assert {id: result.max for id, result in found.items()} == POINTS
+    assert all(result.passed for result in found.values())
+    assert {id: result.points for id, result in found.items()} == POINTS
+
+
+def test_every_stub_scores_nothing() -> None:
+    found = results(own_course(), LocalFiles())
+    assert found.keys() == POINTS.keys()
+    for result in found.values():
+        assert {test.status for test in result.tests} == {Status.NOT_IMPLEMENTED}
+        assert result.points == 0
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the problems, in a folder whose name has a space in it."""
+    root = tmp_path_factory.mktemp("a course")
+    for name in ("problems", "solutions"):
+        shutil.copytree(own_course().root / name, root / name)
+    shutil.copy(own_course().root / "pyproject.toml", root)
+    return root
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_in_its_folder(clone: Path, name: str) -> None:
+    folder = clone / "problems" / name
+    stub = run_pytest(folder)
+    assert stub.returncode == 1
+    assert "Traceback" not in stub.stdout + stub.stderr
+    assert f"{name} · 0 of " in stub.stdout
+    assert "Next: " in stub.stdout
+    shutil.copy(clone / "solutions" / name / "problem.py", folder)
+    solved = run_pytest(folder)
+    assert solved.returncode == 0, solved.stdout
+    assert "All of these tests pass" in solved.stdout
+
+
+def run_pytest(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", ["03", "3", "03-scaled-attention", "scaled", "problems/03-scaled-attention/"]
+)
+def test_a_problem_is_found_by_many_names(name: str) -> None:
+    assert [p.id for p in own_course().select([name])] == ["03-scaled-attention"]
+
+
+@pytest.mark.parametrize("name", ["9", "attention", "relu"])
+def test_an_unclear_name_is_refused_with_the_names_there_are(name: str) -> None:
+    with pytest.raises(CourseError, match="01-softmax"):
+        own_course().select([name])
