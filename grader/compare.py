@@ -254,25 +254,23 @@ def _rows(wrong: Tensor) -> list[tuple[int, ...]]:
 
 
 def _where(wrong: Tensor) -> str:
+    if wrong.numel() == 1:
+        return "It differs:"
     if wrong.dim() < 2:
-        return f"{_count(int(wrong.sum()), wrong.numel())} differ:"
+        return f"{int(wrong.sum())} of {wrong.numel()} entries differ:"
     rows = wrong.any(-1)
-    number, of = int(rows.sum()), rows.numel()
-    return (
-        f"{_count(number, of, 'row')} differ, for example:" if number < of else "All rows differ:"
-    )
-
-
-def _count(number: int, of: int, what: str = "entry") -> str:
-    plural = {"entry": "entries", "row": "rows"}[what]
-    return f"{number} of {of} {plural if of > 1 else what}"
+    if rows.all():
+        return "All rows differ:"
+    return f"{int(rows.sum())} of {rows.numel()} rows differ, for example:"
 
 
 def _digits(actual: Tensor, expected: Tensor) -> int:
     """Return how many digits it takes to see the difference; 4 when it is plain."""
-    difference = (actual.double() - expected.double()).abs().max()
-    largest = expected.double().abs().max()
-    return 4 if not difference.isfinite() or difference > 1e-3 * largest else 12
+    difference = float((actual.double() - expected.double()).abs().max())
+    largest = float(expected.double().abs().max())
+    if difference == 0 or not difference <= 1e-3 * largest:  # not: it may be NaN
+        return 4
+    return min(17, 2 - math.floor(math.log10(difference)))
 
 
 def _numbers(row: Tensor, digits: int) -> str:

@@ -340,8 +340,8 @@ class Worker:
         except wire.Unsendable as reason:
             return answer | {"unsendable": str(reason)}, _Packer()
         except BaseException as error:  # a value that fights back when it is looked at
-            reason = f"a {type(value).__name__} that raises {type(error).__name__}"
-            return answer | {"unsendable": reason}, _Packer()
+            text = f"a {type(value).__name__} that raises {type(error).__name__}"
+            return answer | {"unsendable": text}, _Packer()
         answer["results"] = [self._watch(*result) for result in packer.results]
         if packer.outputs:
             answer["graph"] = self._number()

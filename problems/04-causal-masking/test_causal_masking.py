@@ -208,7 +208,8 @@ def test_causal_mask_in_numbers(problem):
 @pytest.mark.parametrize("seq_len", [1, 2, 3, 7, 10])
 def test_causal_mask_of_any_size(problem, seq_len):
     """causal_mask is a bool matrix in which position i may attend to position j when j <= i"""
-    check(problem.causal_mask(seq_len), mask_by_hand(seq_len), f"causal_mask({seq_len})")
+    actual = problem.causal_mask(seq_len=seq_len)
+    check(actual, mask_by_hand(seq_len), f"causal_mask(seq_len={seq_len})")
 
 
 @pytest.mark.points(0.25)
@@ -224,7 +225,7 @@ def test_causal_mask_takes_a_device(problem):
 def test_masked_softmax_in_numbers(problem):
     """masked_softmax gives the weights of the worked example"""
     # Copies, lest what your code might do to them reaches another test.
-    actual = problem.masked_softmax(SCALED_SCORES.clone(), MASK.clone())
+    actual = problem.masked_softmax(scores=SCALED_SCORES.clone(), mask=MASK.clone())
     call = "masked_softmax(scaled scores of the worked example, causal mask)"
     check_weights(actual, WEIGHTS, MASK, call, atol=2e-7)
 
@@ -485,11 +486,14 @@ def test_second_call(problem, draw):
     """CausalAttention remembers nothing and does the same in training and in eval"""
     weights = random_weights(draw, 3)
     layer = make_layer(problem, weights, n_positions=6)
+    answers = []
     for shape in [(2, 3, 3), (2, 3, 3), (1, 6, 3), (4, 2, 3), (2, 5, 3)]:
         x = draw(*shape)
-        call = f"CausalAttention(3, 6) on x of shape {shape}, after other calls"
-        check(layer.train()(x), attention_by_hand(x, weights), call)
-        check(layer.eval()(x), attention_by_hand(x, weights), f"{call}, in eval")
+        call = f"CausalAttention(3, 6) on x of shape {shape}, with other calls before and after"
+        answers.append((layer.train()(x), x, call))
+        answers.append((layer.eval()(x), x, f"{call}, in eval"))
+    for answer, x, call in answers:
+        check(answer, attention_by_hand(x, weights), call)
 
 
 @pytest.mark.points(0.25)
