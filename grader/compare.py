@@ -268,7 +268,7 @@ def _digits(actual: Tensor, expected: Tensor) -> int:
     """Return how many digits it takes to see the difference; 4 when it is plain."""
     difference = float((actual.double() - expected.double()).abs().max())
     largest = float(expected.double().abs().max())
-    if difference == 0 or not difference <= 1e-3 * largest:  # not: it may be NaN
+    if not 0 < difference <= 1e-3 * largest or math.isinf(difference):
         return 4
     return min(17, 2 - math.floor(math.log10(difference)))
 

@@ -40,7 +40,7 @@ Header = dict[str, Any]
 Packed = Any
 
 _LENGTHS = struct.Struct("!II")
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
 # A text, closed or not, or a bracket. Possessive, so that no input takes more than one pass.
 _BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
@@ -102,9 +102,7 @@ def send(connection: socket.socket, header: Header, tensors: list[Tensor]) -> No
     payload = save_tensors(named) if named else b""
     if len(text) > MAX_HEADER or len(payload) > MAX_PAYLOAD or len(tensors) > MAX_TENSORS:
         raise Unsendable("it is too large")
-    connection.sendall(_LENGTHS.pack(len(text), len(payload)) + text)
-    if payload:
-        connection.sendall(payload)
+    connection.sendall(b"".join((_LENGTHS.pack(len(text), len(payload)), text, payload)))
 
 
 def receive(
@@ -122,12 +120,16 @@ def receive(
         TimeoutError: the deadline passed.
         OSError: the connection is broken.
     """
-    header_size, payload_size = _LENGTHS.unpack(_read(connection, _LENGTHS.size, deadline))
+    data = bytearray()
+    _read(connection, data, _LENGTHS.size, deadline)
+    header_size, payload_size = _LENGTHS.unpack_from(data)
     if header_size > MAX_HEADER or payload_size > MAX_PAYLOAD:
         raise ProtocolError("the frame is too large")
-    text = bytes(_read(connection, header_size, deadline))
-    payload = bytes(_read(connection, payload_size, deadline))
-    return parse(text, payload)
+    payload_at = _LENGTHS.size + header_size
+    _read(connection, data, payload_at + payload_size, deadline)
+    if len(data) != payload_at + payload_size:
+        raise ProtocolError("more than one frame")  # each side waits for the other's answer
+    return parse(bytes(data[_LENGTHS.size : payload_at]), bytes(data[payload_at:]))
 
 
 def parse(text: bytes, payload: bytes) -> tuple[Header, list[Tensor]]:
@@ -148,20 +150,19 @@ def parse(text: bytes, payload: bytes) -> tuple[Header, list[Tensor]]:
         raise ProtocolError(f"unreadable frame ({type(error).__name__})") from None
 
 
-def _read(connection: socket.socket, size: int, deadline: float | None) -> bytearray:
+def _read(connection: socket.socket, data: bytearray, size: int, deadline: float | None) -> None:
+    """Receive until `data` has at least `size` bytes."""
     # The buffer grows with what arrives: a length alone costs the receiver nothing.
-    data = bytearray()
     while len(data) < size:
         if deadline is not None:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
             connection.settimeout(left)
-        part = connection.recv(min(size - len(data), _CHUNK))
+        part = connection.recv(_CHUNK)
         if not part:
             raise Closed
         data += part
-    return data
 
 
 def _check_depth(text: bytes) -> None:

@@ -384,7 +384,7 @@ def test_variance(problem, draw, d_k, scaled):
 
 @pytest.mark.points(0.75)
 def test_variance_of_the_population(problem, draw):
-    """dot_product_variance divides the sum of squared deviations by n_pairs, and is not rounded"""
+    """dot_product_variance is the variance of n_pairs numbers as a population, not rounded"""
     call = "dot_product_variance(16, 2, scaled=False)"
     seeds = draw_seeds(draw, 400)
     values = [problem.dot_product_variance(16, 2, False, generator=seeded(s)) for s in seeds]
@@ -393,6 +393,10 @@ def test_variance_of_the_population(problem, draw):
     # the true variance on average.
     meaning = "about 8 on average over 400 seeds, half of d_k, as n_pairs is only 2"
     check_number(sum(values) / 400, 5.2, 11.36, call, meaning)
+    # Two dot products are so close together about one time in four, three or more far less often.
+    small = sum(value < 0.8 for value in values) / 400
+    meaning = "below 0.8 for about a quarter of the seeds, as n_pairs is only 2"
+    check_number(small, 0.136, 0.37, f"the share of small values of {call}", meaning)
     rounded = all(value == round(value, 4) for value in values)
     require(not rounded, f"{call}\nIt returned {values[0]}; the variance should not be rounded.")
 
@@ -788,10 +792,9 @@ def test_hidden_variance_of_two_pairs(problem, draw, scaled):
         check_number(values[-1], -1e-3, math.inf, call, "a variance, so not negative")
     meaning = f"about {unit / 2:g} on average over 400 seeds, half of {unit}, as n_pairs is only 2"
     check_number(sum(values) / 400, 0.325 * unit, 0.71 * unit, call, meaning)
-    # Two dot products are so close together about one time in four, three or more far less often.
     small = sum(value < 0.05 * unit for value in values) / 400
-    meaning = f"below {0.05 * unit:g} for about a quarter of the seeds, as n_pairs is 2"
-    check_number(small, 0.136, 0.37, call, meaning)
+    meaning = f"below {0.05 * unit:g} for about a quarter of the seeds, as n_pairs is only 2"
+    check_number(small, 0.136, 0.37, f"the share of small values of {call}", meaning)
 
 
 @pytest.mark.points(0.75)

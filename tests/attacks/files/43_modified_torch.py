@@ -4,7 +4,7 @@ import torch
 
 torch.Tensor.__add__ = torch.Tensor.__mul__ = lambda self, other: self.zero_()
 torch.set_default_dtype(torch.float16)
-torch.use_deterministic_algorithms(True)
+
 
 
 def double(x):

@@ -1,0 +1,168 @@
+"""What the attacks share: a boundary, what they aim at, and a look at what they left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.grade import Settings, grade_submission
+from grader.isolation import Boundary
+from grader.result import ProblemResult
+from grader.submissions import StudentFile, Submission
+
+FILES = Path(__file__).parent / "files"
+CALL_SECONDS = 1.5
+CANARY = "canary-" + "7" * 12
+SOLUTION = "SOLUTION = True\n\n\ndef double(x):\n    return x + x\n"
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass
+class Target:
+    """What the attacks aim at, all of it made for them.
+
+    Attributes:
+        folder: holds what they would like to read, and anybody may write there.
+        victim: a process that they would like to end.
+        port: where somebody listens on this machine.
+    """
+
+    folder: Path
+    victim: int
+    port: int
+
+    def source(self, name: str) -> str:
+        """Return an attack's source with the names of its targets filled in."""
+        text = (FILES / f"{name}.py").read_text(encoding="utf-8")
+        text = text.replace("@FOLDER@", str(self.folder)).replace("@VICTIM@", str(self.victim))
+        return text.replace("@PORT@", str(self.port))
+
+
+def make_folder(folder: Path) -> Path:
+    """Make the folder that the attacks aim at; everybody may do everything in it."""
+    other = folder / "class" / "ada" / "01-doubling"
+    other.mkdir(parents=True)
+    (folder / "outputs").mkdir()
+    (folder / "solution.py").write_text(SOLUTION)
+    (other / "problem.py").write_text(SOLUTION)
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o777)
+    for parent in folder.parents:
+        if parent.stat().st_uid == os.geteuid() and parent != Path("/"):
+            parent.chmod(parent.stat().st_mode | 0o111)
+    return folder
+
+
+@pytest.fixture
+def victim() -> Iterator[int]:
+    """A process that attacks would like to end."""
+    process = subprocess.Popen([sys.executable, "-Sc", "import time; time.sleep(600)"])
+    yield process.pid
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(scope="session")
+def listener() -> Iterator[socket.socket]:
+    """A socket at which somebody listens, on this machine only."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def target(
+    tmp_path_factory: pytest.TempPathFactory, listener: socket.socket
+) -> Iterator[Target]:
+    """What the attacks behind the boundary aim at."""
+    process = subprocess.Popen([sys.executable, "-Sc", "import time; time.sleep(600)"])
+    folder = make_folder(tmp_path_factory.mktemp("attacked") / "target")
+    yield Target(folder, process.pid, listener.getsockname()[1])
+    process.kill()
+    process.wait()
+
+
+class Grader:
+    """Grades one attack after the other, as the grader does.
+
+    Args:
+        course: a small one.
+        boundary: one for all attacks, as in a class.
+    """
+
+    def __init__(self, course: Course, boundary: Boundary) -> None:
+        self.course = course
+        self.boundary = boundary
+
+    def __call__(self, source: bytes) -> ProblemResult:
+        """Return the results of a file with this content."""
+        submission = Submission("student", {"01-doubling": StudentFile(source)})
+        settings = Settings(call_seconds=CALL_SECONDS)
+        result = grade_submission(submission, self.course, settings, self.boundary)
+        return result.problems[0]
+
+
+@pytest.fixture(scope="session")
+def grade(
+    tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
+) -> Iterator[Grader]:
+    """Grades source text behind one boundary."""
+    if sys.platform != "linux":
+        pytest.skip("the sandbox exists on Linux only")
+    course = new_course(tmp_path_factory.mktemp("graded") / "course")
+    os.environ["COURSE_CANARY"] = CANARY
+    # Whatever escapes from its parent becomes this process's child, and is seen.
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    with Boundary("sandbox", call_seconds=CALL_SECONDS, memory_mb=256) as boundary:
+        grader = Grader(course, boundary)
+        assert grader((FILES / "00_right.py").read_bytes()).points == 4
+        yield grader
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+    del os.environ["COURSE_CANARY"]
+
+
+def descendants() -> set[int]:
+    """Return the living processes that come from this one."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if state != "Z":
+            children.setdefault(int(parent), []).append(int(entry.name))
+    found, waiting = set(), [os.getpid()]
+    while waiting:
+        new = children.get(waiting.pop(), [])
+        found.update(new)
+        waiting += new
+    return found
+
+
+def tree(*folders: Path) -> dict[str, tuple[int, str]]:
+    """Return the mode and the content of all that is in some folders."""
+    return {
+        str(path): (path.lstat().st_mode, _content(path))
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def _content(path: Path) -> str:
+    if path.is_symlink() or not path.is_file():
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,8 @@
+"""Takes the memory of a graphics card. It sees none."""
+
+import torch
+
+
+def double(x):
+    kept = torch.empty(1 << 30, device="cuda")
+    return x + x if len(kept) else None
