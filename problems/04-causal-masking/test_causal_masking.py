@@ -561,6 +561,13 @@ def probe(problem):
     def before_a_huge_future():
         return layer()(torch.cat([tokens(1, 2), 1e100 * tokens(1, 2)], dim=1))[:, :2]
 
+    def refuses_too_long():
+        try:
+            layer()(tokens(1, 6))
+        except ValueError:
+            return True
+        return False
+
     def after_other_calls():
         made = layer()
         made(tokens(1, 3))
@@ -625,7 +632,7 @@ def probe(problem):
         "attention.large batch": lambda: layer()(tokens(7, 2)),
         "attention.longest": lambda: layer()(tokens(1, 5)),
         "attention.wider than long": lambda: layer(2)(tokens(1, 2)),
-        "attention.too long": lambda: layer()(tokens(1, 6)),
+        "attention.refuses what is too long": refuses_too_long,
         "attention.huge tokens": lambda: 1e-100 * layer()(1e100 * tokens(2, 4)),
         "attention.before a huge future": before_a_huge_future,
         "attention.after other calls": after_other_calls,

@@ -384,7 +384,7 @@ def quick(module, n_embd, seq_len):
     Python loops over pairs of positions are right, but may take minutes for long sequences.
     """
     x, limit = torch.zeros(1, 100, n_embd, dtype=torch.float64), 5 * (100 / seq_len) ** 2
-    for _ in range(3):
+    for _ in range(5):
         start = time.perf_counter()
         module(x)
         seconds = time.perf_counter() - start

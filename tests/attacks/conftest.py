@@ -36,11 +36,17 @@ class Target:
         folder: holds what they would like to read, and anybody may write there.
         victim: a process that they would like to end.
         port: where somebody listens on this machine.
+        canary: what only the grader's environment knows.
     """
 
     folder: Path
     victim: int
     port: int
+    canary: str = CANARY
+
+    def tree(self) -> dict[str, tuple[int, str]]:
+        """Return the mode and the content of all that is in the folder."""
+        return tree(self.folder)
 
     def source(self, name: str) -> str:
         """Return an attack's source with the names of its targets filled in."""
@@ -64,15 +70,6 @@ def make_folder(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def victim() -> Iterator[int]:
-    """A process that attacks would like to end."""
-    process = subprocess.Popen([sys.executable, "-Sc", "import time; time.sleep(600)"])
-    yield process.pid
-    process.kill()
-    process.wait()
-
-
 @pytest.fixture(scope="session")
 def listener() -> Iterator[socket.socket]:
     """A socket at which somebody listens, on this machine only."""
@@ -82,15 +79,27 @@ def listener() -> Iterator[socket.socket]:
 
 
 @pytest.fixture(scope="session")
+def new_target(listener: socket.socket) -> Iterator[Callable[[Path], Target]]:
+    """Makes what an attack aims at, with a folder of the test's choice."""
+    processes = []
+
+    def make(folder: Path) -> Target:
+        process = subprocess.Popen([sys.executable, "-Sc", "import time; time.sleep(600)"])
+        processes.append(process)
+        return Target(make_folder(folder), process.pid, listener.getsockname()[1])
+
+    yield make
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="session")
 def target(
-    tmp_path_factory: pytest.TempPathFactory, listener: socket.socket
-) -> Iterator[Target]:
+    tmp_path_factory: pytest.TempPathFactory, new_target: Callable[[Path], Target]
+) -> Target:
     """What the attacks behind the boundary aim at."""
-    process = subprocess.Popen([sys.executable, "-Sc", "import time; time.sleep(600)"])
-    folder = make_folder(tmp_path_factory.mktemp("attacked") / "target")
-    yield Target(folder, process.pid, listener.getsockname()[1])
-    process.kill()
-    process.wait()
+    return new_target(tmp_path_factory.mktemp("attacked") / "target")
 
 
 class Grader:
@@ -111,6 +120,20 @@ class Grader:
         settings = Settings(call_seconds=CALL_SECONDS)
         result = grade_submission(submission, self.course, settings, self.boundary)
         return result.problems[0]
+
+    def tree(self) -> dict[str, tuple[int, str]]:
+        """Return the mode and the content of all files of the course."""
+        return tree(self.course.root)
+
+    def another(self) -> tuple[Boundary, Grader]:
+        """Return a boundary that isn't entered yet, and what grades behind it."""
+        boundary = Boundary("sandbox", call_seconds=CALL_SECONDS, memory_mb=256)
+        return boundary, Grader(self.course, boundary)
+
+    @staticmethod
+    def processes() -> set[int]:
+        """Return the living processes that come from this one."""
+        return descendants()
 
 
 @pytest.fixture(scope="session")

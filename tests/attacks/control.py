@@ -9,6 +9,7 @@ and `equal`, by how the answer is compared), and a process that writes its resul
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import resource
@@ -75,7 +76,14 @@ def prepare(folder: Path) -> None:
 def in_pytest(kind: str) -> int:
     """Grade as courses commonly do: the tests import the student's module."""
     Path("test_problem.py").write_text(TEST.format(comparison=COMPARISONS[kind]))
-    options = ["-q", "-s", "-pno:grader", "-pno:cacheprovider", "--rootdir=."]
+    options = [
+        "-q",
+        "-s",
+        "--rootdir=.",
+        "-pno:grader",
+        "-pno:cacheprovider",
+        "-pno:unraisableexception",
+    ]
     return int(pytest.main([*options, "test_problem.py"]))
 
 
@@ -91,5 +99,7 @@ def in_pipe(writer: int) -> int:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    gc.collect()
+    gc.freeze()  # pytest collects garbage several times a run
     folders = sorted(Path(sys.argv[1]).iterdir())
     print(json.dumps({folder.name: run(folder) for folder in folders}))

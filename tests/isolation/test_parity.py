@@ -16,15 +16,14 @@ LEFT_OUT = ("chang", "in_place", "dropout")
 
 
 def candidates() -> Iterator[object]:
-    """The reference, the stub, a variant and two mistakes of each problem."""
+    """The reference, the stub and one mistake of each problem."""
     for problem in COURSE.problems():
         solution = COURSE.solution(problem)
         if not solution.is_file():
             continue
         wrong = sorted((solution.parent / "mistakes").glob("*.py"))
         wrong = [path for path in wrong if not any(word in path.name for word in LEFT_OUT)]
-        right = sorted((solution.parent / "variants").glob("*.py"))
-        chosen = [solution, problem.stub, *right[:1], *wrong[:: max(1, len(wrong) // 2)][:2]]
+        chosen = [solution, problem.stub, *wrong[:1]]
         for path in chosen:
             yield pytest.param(problem, path, id=f"{problem.id}-{path.parent.name}-{path.stem}")
 

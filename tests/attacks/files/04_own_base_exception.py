@@ -1,5 +1,6 @@
 """Raises an exception that `except Exception` doesn't catch. An error."""
 
+
 class Stop(BaseException):
     pass
 

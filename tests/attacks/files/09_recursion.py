@@ -1,4 +1,5 @@
 """Calls itself for ever. An error."""
 
+
 def double(x):
     return double(x)

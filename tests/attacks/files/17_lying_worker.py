@@ -1,4 +1,4 @@
-"""Takes over the answers of its own process: a pass, no value, no mistakes. It is read as a value."""
+"""Takes over the answers of its own process: a pass, no value, no mistakes. That is a value."""
 
 from grader.isolation import worker
 

@@ -1,4 +1,5 @@
 """Returns the right numbers in another dtype. The dtype is wrong."""
 
+
 def double(x):
     return (x + x).half()

@@ -1,4 +1,5 @@
 """Returns NaN, which no difference is greater than. It is wrong."""
 
+
 def double(x):
     return x * float("nan")

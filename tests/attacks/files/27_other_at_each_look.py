@@ -1,5 +1,6 @@
 """Returns a list that is another one at each look. It is looked at once."""
 
+
 class Changing(list):
     looks = 0
 

@@ -1,5 +1,6 @@
 """Returns a dictionary whose keys all have the same hash. Nobody spends minutes on building it."""
 
+
 class Key(int):
     def __abs__(self):  # for whoever asks whether it has more than 64 bits
         return 0

@@ -1,5 +1,6 @@
 """Returns a list nested a hundred thousand deep. Bad output."""
 
+
 def double(x):
     nested = []
     for _ in range(10**5):

@@ -1,4 +1,5 @@
 """Raises an exception whose text controls a terminal. The controls are replaced."""
 
+
 def double(x):
     raise ValueError("\x1b]0;title\x07\x1b[2J\u202egnp.exe\ud800 \r passed")

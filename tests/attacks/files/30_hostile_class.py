@@ -1,4 +1,5 @@
-"""Raises an exception whose class fights back when it is looked at. Only its own process suffers."""
+"""Raises an exception whose class fights back. Only its own process suffers."""
+
 
 class Meta(type):
     def __getattribute__(cls, name):
@@ -8,7 +9,7 @@ class Meta(type):
         raise RuntimeError("hands off")
 
 
-class Hostile(Exception, metaclass=Meta):
+class Hostile(Exception, metaclass=Meta):  # noqa: N818
     pass
 
 

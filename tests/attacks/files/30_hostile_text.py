@@ -1,6 +1,7 @@
 """Raises an exception whose text raises. The error is told without it."""
 
-class Hostile(Exception):
+
+class Hostile(Exception):  # noqa: N818
     def __str__(self):
         raise RuntimeError("no text for you")
 

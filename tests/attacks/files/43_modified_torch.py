@@ -6,6 +6,5 @@ torch.Tensor.__add__ = torch.Tensor.__mul__ = lambda self, other: self.zero_()
 torch.set_default_dtype(torch.float16)
 
 
-
 def double(x):
     return x + x

@@ -5,7 +5,6 @@ import torch
 
 def double(x):
     try:
-        torch.nn.functional.softmax(x, -1)
+        return torch.nn.functional.softmax(x, -1)
     except BaseException:
-        pass
-    return x + x
+        return x + x

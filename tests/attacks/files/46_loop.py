@@ -1,5 +1,6 @@
 """Never comes to an end. A timeout."""
 
+
 def double(x):
     while True:
         pass

@@ -1,5 +1,6 @@
 """Takes 600 megabytes bit by bit, more than it may have. Out of memory."""
 
+
 def double(x):
     kept = [bytearray(20_000_000) for _ in range(30)]
     return x + x if kept else None

@@ -1,0 +1,352 @@
+"""Submissions that are odd as files: what is read, what is refused, and what it is called.
+
+What is read is graded too where the verdict depends on it. `tests/test_submissions.py` has the
+simple cases.
+"""
+
+import hashlib
+import os
+import py_compile
+import socket
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.batch import GraderError, grade_all
+from grader.course import CourseError
+from grader.grade import Settings, grade_submission
+from grader.submissions import MAX_SOURCE_BYTES, SubmissionError, find_submissions, read_source
+
+RIGHT = "def double(x):\n    return x + x\n"
+TEXT = "# Größe: doppelt\n" + RIGHT
+NOBODY = 65534
+
+
+@pytest.fixture
+def hand_in(tmp_path):
+    """Returns a function that writes a class of one submission, `ada`, and returns her folder."""
+
+    def write(content=RIGHT, name="ada"):
+        folder = tmp_path / "class" / name / "01-doubling"
+        folder.mkdir(parents=True)
+        if content is not None:
+            data = content if isinstance(content, bytes) else content.encode()
+            (folder / "problem.py").write_bytes(data)
+        return folder
+
+    return write
+
+
+def found(folder, course):
+    """Return what is read of the class that holds this problem's folder, by name."""
+    return {s.name: s for s in find_submissions([folder.parents[1]], course)}
+
+
+def graded(grade, submission):
+    result = grade_submission(submission, grade.course, Settings(), grade.boundary)
+    return result.problems[0]
+
+
+# What is in the file
+
+CONTENTS = {
+    "windows line ends": (RIGHT.replace("\n", "\r\n").encode(), "passed", ""),
+    "old mac line ends": (RIGHT.replace("\n", "\r").encode(), "passed", ""),
+    "no last line end": (RIGHT.strip().encode(), "passed", ""),
+    "byte order mark": (TEXT.encode("utf-8-sig"), "passed", ""),
+    "utf-16": (TEXT.encode("utf-16"), "error", "can't be read as Python"),
+    "latin-1": (TEXT.encode("latin-1"), "error", "can't be read as Python"),
+    "latin-1, declared": (b"# coding: latin-1\n" + TEXT.encode("latin-1"), "passed", ""),
+    "unknown coding": (b"# coding: klingon\n" + RIGHT.encode(), "error", "klingon"),
+    "two codings": (b"# coding: latin-1\n" + TEXT.encode("utf-8-sig"), "error", "coding"),
+    "zero bytes": (RIGHT.encode() + b"\0", "error", "null bytes"),
+    "a compiled file": (b"\xa7\r\r\n" + bytes(range(256)), "error", "can't be read as Python"),
+    "an archive": (b"PK\x03\x04" + bytes(range(200)), "error", "can't be read as Python"),
+    "half a file": (RIGHT.replace("x + x", "(x +").encode(), "error", "line 2"),
+    "tabs and spaces": (b"def double(x):\n\ty = x\n        return y\n", "error", "line 3"),
+    "python 2": (b"def double(x):\n    print x\n", "error", "line 2: print x"),
+    "a return outside": (b"return 1\n", "error", "outside function"),
+    "brackets": (b"(" * 900_000, "error", "nested"),
+    "minus signs": (b"x = " + b"-" * 900_000 + b"1\n", "error memory crash", ""),
+    "a long chain": (b"x = 1" + b" + 1" * 200_000 + b"\n", "error memory crash missing", ""),
+    "only comments": (b"# nothing yet\n", "missing", ""),
+    "only blanks": (b" \n\t\n", "missing", ""),
+    "the untouched stub": (
+        b"def double(x):\n    raise NotImplementedError\n",
+        "not_implemented",
+        "",
+    ),
+    "a notebook": (b'{"cells": [], "metadata": {}, "nbformat": 4}', "missing", ""),
+    "web page": (b"<!DOCTYPE html><html>404</html>", "error", "line 1"),
+    "merge conflict": (b"<<<<<<< HEAD\n" + RIGHT.encode(), "error", "line 1"),
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_what_is_in_the_file(grade, hand_in, name):
+    content, statuses, words = CONTENTS[name]
+    submission = found(hand_in(content), grade.course)["ada"]
+    assert submission.files["01-doubling"].sha256 == hashlib.sha256(content).hexdigest()
+    result = graded(grade, submission)
+    assert len(result.tests) == 3
+    assert {test.status.value for test in result.tests} <= set(statuses.split())
+    assert result.points == (4 if statuses == "passed" else 0)
+    message = result.tests[0].message
+    assert words in message
+    assert len(message) < 5000
+    assert all(c.isprintable() or c in "\n\t" for c in message)
+
+
+# What is in the place of the file
+
+
+def local_socket(path):
+    here = os.getcwd()
+    os.chdir(path.parent)  # the path of a socket may have 100 characters only
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(path.name)
+    os.chdir(here)
+
+
+def link_in_a_circle(path):
+    path.with_name("other.py").symlink_to(path)
+    path.symlink_to(path.with_name("other.py"))
+
+
+THINGS = {
+    "folder": Path.mkdir,
+    "pipe": os.mkfifo,
+    "socket": local_socket,
+    "link to a file": lambda path: path.symlink_to("/etc/passwd"),
+    "link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "link to nothing": lambda path: path.symlink_to("nowhere"),
+    "link in a circle": link_in_a_circle,
+    "device": lambda path: os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5)),
+    "a terabyte of nothing": lambda path: os.truncate(
+        os.open(path, os.O_CREAT | os.O_RDWR), 10**12
+    ),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+@pytest.mark.parametrize("name", THINGS)
+def test_what_is_no_file_is_refused_and_named(hand_in, small_course, name):
+    folder = hand_in(None)
+    try:
+        THINGS[name](folder / "problem.py")
+    except PermissionError:
+        pytest.skip("only root may make one here")
+    file = found(folder, small_course)["ada"].files["01-doubling"]
+    assert file.source is None
+    assert file.bad
+    assert "problem.py in 01-doubling" in file.reason
+
+
+def test_a_hard_link_is_a_file(hand_in, small_course):
+    """It can't be told from a file, and the student could read what it holds anyway."""
+    folder = hand_in(None)
+    (folder / "other").write_text(RIGHT)
+    os.link(folder / "other", folder / "problem.py")
+    assert found(folder, small_course)["ada"].files["01-doubling"].source == RIGHT.encode()
+
+
+# What is beside the file
+
+PLANTED = {
+    "conftest.py": "import os\nos._exit(0)\n",
+    "test_doubling.py": "def test_doubles():\n    pass\n",
+    "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "--collect-only"\n',
+    "pytest.ini": "[pytest]\naddopts = --collect-only\n",
+    "tox.ini": "[pytest]\naddopts = --collect-only\n",
+    "sitecustomize.py": "import os\nos._exit(0)\n",
+    "usercustomize.py": "import os\nos._exit(0)\n",
+    "numpy.py": "raise SystemExit\n",
+    "torch/__init__.py": "raise SystemExit\n",
+    "planted.pth": "import os; os._exit(0)\n",
+    "__init__.py": "raise SystemExit\n",
+    "results.json": '{"status": "graded", "points": 4}',
+    "gradebook.csv": "submission,status,total\nada,graded,4\n",
+    ".git/hooks/post-checkout": "#!/bin/sh\nexit 0\n",
+    ".venv/bin/python": "#!/bin/sh\nexit 0\n",
+}
+
+
+@pytest.mark.parametrize(("content", "points"), [(RIGHT, 4), ("def double(x):\n    return x\n", 0)])
+def test_what_is_planted_beside_the_file_changes_nothing(grade, hand_in, content, points):
+    folder = hand_in(content)
+    for place in (folder, folder.parent, folder.parents[1]):
+        for name, text in PLANTED.items():
+            if place != folder.parents[1] or "." in name.strip("."):
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).write_text(text)
+    result = graded(grade, found(folder, grade.course)["ada"])
+    assert (result.points, result.max) == (points, 4)
+
+
+def test_a_compiled_file_beside_it_is_not_run(grade, hand_in):
+    """Python itself would run it if time and size of the source fit."""
+    folder = hand_in("def double(x):\n    return 3 * x\n")
+    source = folder / "problem.py"
+    (folder / "right.py").write_text(RIGHT)
+    (folder / "__pycache__").mkdir()
+    name = folder / "__pycache__" / f"problem.{sys.implementation.cache_tag}.pyc"
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(folder / "right.py"), cfile=str(name), invalidation_mode=mode)
+    result = graded(grade, found(source.parent, grade.course)["ada"])
+    assert {test.status.value for test in result.tests} == {"failed"}
+
+
+def test_huge_files_beside_it_are_not_read(hand_in, small_course):
+    folder = hand_in()
+    for place in (folder, folder.parent):
+        with (place / "data.bin").open("wb") as file:
+            file.truncate(5 * 10**9)
+        for number in range(300):
+            (place / f"extra{number}.py").touch()
+    assert found(folder, small_course)["ada"].files["01-doubling"].source == RIGHT.encode()
+
+
+@pytest.mark.parametrize("name", ["Problem.py", "problem.py.txt", "problem.py ", "problen.py"])
+def test_a_name_that_is_nearly_right_is_named(hand_in, small_course, name):
+    folder = hand_in(None)
+    (folder / name).write_text(RIGHT)
+    if (folder / "problem.py").exists():
+        pytest.skip("this file system takes the two names for one")
+    file = found(folder, small_course)["ada"].files["01-doubling"]
+    assert file.source is None
+    assert "There is no problem.py in 01-doubling." in file.reason
+
+
+# The folders
+
+ODD_NAMES = {
+    "dots": "..hidden..",
+    "bytes that are no text": os.fsdecode(b"\xff\xfe\x80"),
+    "two bytes a letter": "ß" * 120,
+    "markup": "<script>alert(1)<",
+    "a link in Markdown": "[x](javascript:1)",
+    "a template": "{{7*7}}${IFS}`id`",
+    "an escape": "\x1b[2J\x07",
+    "a null device": "nul",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't allow such names")
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_more_odd_names_are_data(hand_in, small_course, name):
+    (submission,) = found(hand_in(name=ODD_NAMES[name]), small_course).values()
+    assert submission.files["01-doubling"].source == RIGHT.encode()
+    assert submission.name.isascii()
+    assert submission.name.isprintable()
+    assert not set(submission.name) & set("/\\<>|`$\"'*?:[](){}")
+    assert not submission.name.startswith(".")
+    for note in submission.notes:
+        assert note.isprintable()
+
+
+def test_the_hash_is_of_what_was_graded(grade, hand_in):
+    """The file is read once; what becomes of it afterwards changes neither verdict nor hash."""
+    folder = hand_in()
+    submission = found(folder, grade.course)["ada"]
+    (folder / "problem.py").write_text("def double(x):\n    return x\n")
+    result = graded(grade, submission)
+    assert result.points == 4
+    assert result.sha256 == hashlib.sha256(RIGHT.encode()).hexdigest()
+
+
+def test_one_folder_of_an_odd_name_does_not_hide_a_class(hand_in, small_course):
+    """Somebody handed in the problem's folder alone, next to the folders of the others."""
+    folder = hand_in(name="ada")
+    hand_in(name="grace")
+    stray = folder.parents[1] / "01-doubling"
+    stray.mkdir()
+    (stray / "problem.py").write_text(RIGHT)
+    try:
+        names = set(found(folder, small_course))
+    except SubmissionError:
+        return  # to ask what is meant is fine, too
+    assert {"ada", "grace"} <= names
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_folder_that_is_a_link_is_named(hand_in, small_course):
+    folder = hand_in(name="ada")
+    (folder.parents[1] / "eve").symlink_to(folder.parent)
+    submissions = found(folder, small_course)
+    assert "eve" in submissions, "who hands in a link vanishes from the class"
+    assert submissions["eve"].files["01-doubling"].source is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes mean something else there")
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+@pytest.mark.parametrize("what", ["ada", "ada/01-doubling", "ada/01-doubling/problem.py"])
+def test_what_may_not_be_read_is_named_and_stops_nobody(tmp_path, what, mode, small_course):
+    for name in ("ada", "grace"):
+        folder = tmp_path / "class" / name / "01-doubling"
+        folder.mkdir(parents=True)
+        (folder / "problem.py").write_text(RIGHT)
+    readable = what.endswith(".py") and mode == 0o444
+    closed = tmp_path / "class" / what
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    closed.chmod(mode)
+    try:
+        submissions = _as_ordinary_user(lambda: found(folder, small_course))
+    finally:
+        closed.chmod(0o755)
+    assert submissions["grace"].files["01-doubling"].source == RIGHT.encode()
+    ada = submissions["ada"].files["01-doubling"]
+    assert (ada.source is None) != readable
+    assert ada.bad != readable, f"it is there, but the student reads: {ada.reason}"
+
+
+def _as_ordinary_user(action):
+    if os.geteuid() != 0:
+        return action()
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        return action()
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+# The instructor's own mistakes
+
+
+def class_of_one(course, hand_in):
+    return find_submissions([hand_in().parents[1]], course)
+
+
+def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
+    """The reference solution goes first, so no student is graded by a test that can't be passed."""
+    test_file = small_course.problems()[0].test_file
+    broken = test_file.read_text().replace("x = draw(3)", "x = draw(3) + undefined")
+    test_file.write_text(broken)
+    results = []
+    with pytest.raises(GraderError, match="reference solution of 01-doubling fails"):
+        grade_all(class_of_one(small_course, hand_in), small_course, Settings(), 1, results.append)
+    assert results == []
+
+
+def test_no_tests_are_no_full_marks(small_course, hand_in, grade):
+    test_file = small_course.problems()[0].test_file
+    test_file.write_text('"""Nothing yet."""\n\nFORBIDDEN = ()\n')
+    (submission,) = class_of_one(small_course, hand_in)
+    with pytest.raises(CourseError):
+        grade_submission(submission, small_course, Settings(), grade.boundary)
+
+
+def test_the_level_is_in_the_result(grade, hand_in):
+    submission = found(hand_in(), grade.course)["ada"]
+    result = grade_submission(submission, grade.course, Settings(), grade.boundary)
+    assert result.isolation == "sandbox"
+    assert result.to_json()["isolation"] == "sandbox"
+
+
+def test_a_file_of_the_largest_size_is_read(tmp_path):
+    (tmp_path / "problem.py").write_bytes(b"#" * MAX_SOURCE_BYTES)
+    assert len(read_source(tmp_path / "problem.py").source) == MAX_SOURCE_BYTES
