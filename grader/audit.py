@@ -202,8 +202,10 @@ def _run(candidate: Candidate, root: Path) -> Outcome:
     elif candidate.kind is Kind.MISTAKE and not result.passed:
         caught = [t.id for t in result.tests if t.status is not Status.PASSED]
         again, _ = _run_once(candidate, OTHERS[0], root, only=caught[:_CATCHERS_ASKED_AGAIN])
+        if again.passed:  # what one test catches may need another one to run before it
+            again, _ = _run_once(candidate, OTHERS[0], root)
         if again.passed:
-            unsteady.add(f"{', '.join(caught[:_CATCHERS_ASKED_AGAIN])} catch it by chance")
+            unsteady.add("all tests pass under other conditions")
     tree = ast.parse(candidate.path.read_bytes())
     text = _student_text(ast.get_docstring(tree) or "")
     return Outcome(candidate, result, answers, tuple(sorted(unsteady)), text)

@@ -21,6 +21,7 @@ from grader.grade import Settings, grade_submission, reference_submission
 from grader.isolation import Boundary
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 from grader.submissions import Submission
+from grader.verdict import OwnFault
 
 
 class GraderError(Exception):
@@ -90,18 +91,29 @@ def _serve(connection: Connection, course: Course, settings: Settings) -> None:
     """Grade what comes down the connection until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process in good order
     boundary = Boundary(
-        settings.isolation, call_seconds=settings.call_seconds, memory_mb=settings.memory_mb
+        # Never weaker than it says: who wants to grade without a sandbox has to ask for that.
+        "sandbox" if settings.isolation == "auto" else settings.isolation,
+        call_seconds=settings.call_seconds,
+        memory_mb=settings.memory_mb,
+        mark_changes=True,
     )
-    with boundary, suppress(EOFError, BrokenPipeError):
-        while True:
-            submission: Submission = connection.recv()
-            try:
-                answer: SubmissionResult | str = grade_submission(
-                    submission, course, settings, boundary
-                )
-            except Exception as error:
-                answer = f"{type(error).__name__}: {error}"
-            connection.send(answer)
+    with suppress(EOFError, BrokenPipeError):
+        try:
+            with boundary:
+                while True:
+                    submission: Submission = connection.recv()
+                    connection.send(_answer(submission, course, settings, boundary))
+        except OwnFault as error:
+            connection.send(str(error))
+
+
+def _answer(
+    submission: Submission, course: Course, settings: Settings, boundary: Boundary
+) -> SubmissionResult | str:
+    try:
+        return grade_submission(submission, course, settings, boundary)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def _give(job: _Job, waiting: list[Submission]) -> None:

@@ -19,9 +19,13 @@ from grader.result import ProblemResult, Status, SubmissionResult
 from grader.submissions import StudentFile, Submission, read_source
 from grader.verdict import CannotLoad
 
-_PLAIN = ["--override-ini=addopts=", "--import-mode=importlib", "-p", "no:cacheprovider"]
-# Without plugins of pytest's own that collect garbage five times a run, or watch each test's log.
-_QUICK = [f"-pno:{name}" for name in ("unraisableexception", "threadexception", "logging")]
+_PLAIN = ["--override-ini=addopts=", "--import-mode=importlib", "--assert=plain"]
+# The boundary keeps the time of each call. This is for the trusted side, should it ever hang.
+_TEST_SECONDS = 600.0
+
+# Without plugins that collect garbage five times a run, watch each test's log or write files.
+_UNUSED = ("unraisableexception", "threadexception", "logging", "cacheprovider", "hypothesispytest")
+_QUICK = [f"-pno:{name}" for name in _UNUSED]
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def grade_submission(
         CourseError: a test file itself can't be run.
     """
     files = _Opened(submission, boundary)
-    session = Session(files, hidden=True, seed=settings.seed, watch=False)
+    session = Session(files, hidden=True, seed=settings.seed, watch=False, timeout=_TEST_SECONDS)
     try:
         run_tests(course.problems(), session, course.root)
     finally:

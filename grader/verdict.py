@@ -27,6 +27,10 @@ class Verdict:
     message: str = ""
 
 
+class OwnFault(Exception):  # noqa: N818  (it is a verdict on its way up)
+    """The grader itself can't do its work. Never a student's error."""
+
+
 class CannotLoad(Exception):  # noqa: N818  (it is a verdict on its way up)
     """The student's file can't be used, so none of the problem's tests can run.
 
@@ -95,8 +99,14 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             | unittest.SkipTest()
         ):
             return Verdict(Status.ERROR, "A test can't be skipped or ended from problem.py.")
-        case AttributeError() if isinstance(exception.obj, ModuleType):
-            return Verdict(Status.MISSING, _missing(exception.obj, exception.name))
+        case OwnFault():
+            return Verdict(Status.INTERNAL, str(exception))
+        case RuntimeError() if "can't allocate memory" in str(exception):
+            return Verdict(Status.MEMORY, "Your code ran out of memory." + _place(tb))
+        case AttributeError(obj=ModuleType() as module, name=str(name)) if (
+            module.__name__.startswith(STUDENT_MODULE)
+        ):
+            return Verdict(Status.MISSING, _missing(module, name))
         case AssertionError():
             text = re.split(r"\n?assert ", str(exception), maxsplit=1)[0]
             return Verdict(Status.FAILED, (text or _named(exception)) + _place(tb))
@@ -111,8 +121,7 @@ def _forbidden(name: str) -> str:
     )
 
 
-def _missing(module: ModuleType, name: str | None) -> str:
-    name = name or ""
+def _missing(module: ModuleType, name: str) -> str:
     own = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
     near = difflib.get_close_matches(name, own, n=1, cutoff=0.6)
     hint = f" Did you mean to call `{near[0]}` so?" if near else ""

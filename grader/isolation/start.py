@@ -22,6 +22,7 @@ import safetensors
 import torch
 
 from grader.isolation import wire
+from grader.verdict import OwnFault
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,7 +49,7 @@ _BOOT_PARENT = _BOOT.format(module="parent") + "parent.main(connection, config)\
 _BOOT_WORKER = _BOOT.format(module="worker") + "del config\nworker.main(connection)\n"
 
 
-class BoundaryError(Exception):
+class BoundaryError(OwnFault):
     """The boundary itself can't do its work: the grader's own fault, never a student's."""
 
 

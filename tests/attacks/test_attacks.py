@@ -141,7 +141,14 @@ TABLE: dict[str, tuple[str, float]] = {
     "66_odd_name": ("passed", 4),
 }
 
-OPEN: dict[str, str] = {}
+OPEN = {
+    "26_without_data": "a tensor without data is compared, and that raises on the trusted side",
+    "34_main_module": "`config` of the warm parent, with the course's paths, is in every worker",
+    "45_forbidden_in_a_thread": "the guard watches the thread of the call only",
+    "45_guard_switched_off": "the guard is in the student's own process",
+    "50_memory_at_import": "running out of memory at import is an error, not `memory`",
+    "66_odd_name": "one name in a module that is no identifier makes its file bad output",
+}
 """What isn't mended yet, and why the test fails."""
 
 HANGING = {name for name, (statuses, _) in TABLE.items() if "timeout" in statuses}
@@ -215,11 +222,13 @@ def huge_answer():
     return torch.ones(1 << 20, dtype=torch.uint8)
 
 
+@pytest.mark.xfail(strict=True, reason="every entry of a probe's answer becomes a number in a list")
 def test_a_huge_answer_to_a_probe_is_not_spelt_out():
     """A diagnosis asks small questions. A tensor of 256 MB isn't an answer to turn into numbers."""
     assert len(str(attempt(huge_answer))) < 100_000
 
 
+@pytest.mark.xfail(strict=True, reason="a dictionary is built of whatever keys arrive")
 def test_keys_with_the_same_hash_are_read_in_time():
     """A header may hold 40,000 keys, so the time must not grow with the square of their number."""
 
@@ -242,6 +251,9 @@ def softmax(): return nn.Softmax(-1)
 """
 
 
+@pytest.mark.xfail(
+    strict=True, reason="torch's own layers run on the trusted side, `inplace` and all"
+)
 @pytest.mark.parametrize("name", ["relu", "dropout"])
 def test_a_layer_that_works_in_place_cannot_change_a_tests_tensor(grade, name: str):
     """Where zeros come in, zeros are right: a test that computes what it expects afterwards."""
@@ -254,6 +266,9 @@ def test_a_layer_that_works_in_place_cannot_change_a_tests_tensor(grade, name: s
     check(x, before, "x after the call")
 
 
+@pytest.mark.xfail(
+    strict=True, reason="torch's own layers run on the trusted side, which no guard watches"
+)
 def test_a_forbidden_function_is_noticed_in_a_layer_of_torch(grade):
     problem = grade.boundary.open(LAYERS, ("softmax",))
     try:
