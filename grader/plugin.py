@@ -59,7 +59,6 @@ class Session:
         on_start: called with a problem's id and a test's id before the test runs.
         on_result: called with a problem's id and the result after each test.
         reverse: whether the tests run in reverse order.
-        only: ids of the tests to run; all if None.
         watch: whether to look out for forbidden calls here; not where the student's code runs in
             another process, which does so itself.
         timeout: seconds that one test may run.
@@ -74,7 +73,6 @@ class Session:
         on_start: Callable[[str, str], None] = lambda problem, test: None,
         on_result: Callable[[str, TestResult], None] = lambda problem, result: None,
         reverse: bool = False,
-        only: frozenset[str] | None = None,
         watch: bool = True,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
@@ -84,7 +82,6 @@ class Session:
         self.on_start = on_start
         self.on_result = on_result
         self.reverse = reverse
-        self.only = only
         self.watch = watch
         self.timeout = timeout
         self.problems: dict[str, Problem] = {}
@@ -258,8 +255,6 @@ def _function_key(item: pytest.Item) -> tuple[Path, str]:
 
 
 def _selected(item: pytest.Item, session: Session) -> bool:
-    if session.only is not None and item.name not in session.only:
-        return False
     return session.hidden or not item.stash[_HIDDEN]
 
 
@@ -295,12 +290,19 @@ def _reference(problem: Problem) -> ModuleType:
 @pytest.fixture
 def draw(request: pytest.FixtureRequest) -> Draw:
     """Random inputs that depend on the run's seed and the test's name, and on nothing else."""
-    return Draw(_seed(request.node))
+    return Draw(_seed(request.node, "draw"))
 
 
-def _seed(item: pytest.Item) -> int:
-    text = f"{item.config.stash[_SESSION].seed}/{item.stash[_PROBLEM].id}/{item.name}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+def _seed(item: pytest.Item, purpose: str) -> int:
+    """Return a number that the run's seed, the test and the purpose settle.
+
+    The test file's own text goes in too. A student's code gets to see the global random state, and
+    must not be able to work out from it which test is running or what that test has drawn.
+    """
+    session = item.config.stash[_SESSION]
+    digest = hashlib.sha256(item.path.read_bytes())
+    digest.update(f"{session.seed}/{item.name}/{purpose}".encode())
+    return int.from_bytes(digest.digest()[:6], "big")
 
 
 # Running
@@ -317,8 +319,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         raise CannotLoad(
             Status.TIMEOUT, "Not run: two tests before this one did not come to an end."
         )
-    random.seed(_seed(item))
-    torch.default_generator.manual_seed(_seed(item))  # of the CPU only: quicker by a millisecond
+    seed = _seed(item, "global random state")
+    random.seed(seed)
+    torch.default_generator.manual_seed(seed)  # the CPU's only: quicker by a millisecond
 
 
 @pytest.hookimpl(wrapper=True)

@@ -787,7 +787,7 @@ def test_hidden_variance_of_two_pairs(problem, draw, scaled):
     unit = 1 if scaled else 16
     values = []
     for seed in draw_seeds(draw, 400):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # as torch.manual_seed, but 20 times as fast
         values.append(problem.dot_product_variance(16, 2, scaled))
         check_number(values[-1], -1e-3, math.inf, call, "a variance, so not negative")
     meaning = f"about {unit / 2:g} on average over 400 seeds, half of {unit}, as n_pairs is only 2"

@@ -46,6 +46,7 @@ def run(folder: Path) -> dict[str, object]:
         try:
             prepare(folder)
             status = in_pytest(kind) if kind in COMPARISONS else in_pipe(writer)
+            sys.stdout.flush()
             atexit._run_exitfuncs()
         except BaseException:
             status = 99
