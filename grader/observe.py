@@ -30,6 +30,7 @@ def observations(
     looks: list[Callable[[], str | None]] = [
         lambda: _not_finite(got, want),
         lambda: _factor(got, want, sizes),
+        lambda: _sharpness(got, want, sizes),
         lambda: _other_order(got, want),
         lambda: _row_sums(got, want),
         lambda: _good_rows(wrong),
@@ -58,6 +59,25 @@ def _factor(got: Tensor, want: Tensor, sizes: Mapping[str, int]) -> str | None:
     ):
         return None
     return f"Every entry is {_name_factor(factor, sizes)} times what it should be."
+
+
+def _sharpness(got: Tensor, want: Tensor, sizes: Mapping[str, int]) -> str | None:
+    """See whether both are weights, and the scores behind them differ by a factor."""
+    if want.dim() == 0 or not ((want > 0).all() and (got > 0).all()):
+        return None
+    ones = torch.ones_like(want.sum(-1))
+    if not _close(want.sum(-1), ones) or not _close(got.sum(-1), ones):
+        return None
+    # softmax forgets a constant, so the logarithms are the scores but for each row's mean.
+    scores, wanted = got.log(), want.log()
+    scores, wanted = (s - s.mean(-1, keepdim=True) for s in (scores, wanted))
+    factor = float((scores * wanted).sum() / (wanted * wanted).sum())
+    if not math.isfinite(factor) or not torch.allclose(scores, wanted * factor, rtol=1e-3):
+        return None
+    return (
+        f"The scores behind these weights are {_name_factor(factor, sizes)} times what they "
+        "should be."
+    )
 
 
 def _name_factor(factor: float, sizes: Mapping[str, int]) -> str:

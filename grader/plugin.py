@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import random
+import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -402,13 +403,11 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
     """Print each problem's tests, points and next step, in place of pytest's failure blocks."""
-    session = config.stash[_SESSION]
     if config.getoption("tbstyle") != "auto":
         return
-    for problem, result in _problem_results(session):
-        terminalreporter.write("\n" + problem_report(problem, result, session.left_out[problem.id]))
-
-
-def _problem_results(session: Session) -> Iterator[tuple[Problem, ProblemResult]]:
+    session = config.stash[_SESSION]
+    in_full = config.getoption("verbose") > 0
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     for id, result in session.results.items():
-        yield session.problems[id], result
+        text = problem_report(result, session.left_out[id], in_full=in_full, encoding=encoding)
+        terminalreporter.write("\n" + text)

@@ -90,6 +90,12 @@ def test_a_constant_factor_is_named(factor: float, words: str) -> None:
     assert words in message(ROWS * factor, ROWS, sizes={"d_k": 16})
 
 
+def test_a_factor_of_the_scores_behind_weights_is_named() -> None:
+    scores = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    text = message((scores * 4).softmax(-1), scores.softmax(-1), sizes={"d_k": 16})
+    assert "scores behind these weights are √d_k = 4 times" in text
+
+
 def test_swapped_dimensions_are_named() -> None:
     square = torch.arange(9.0).reshape(3, 3)
     assert "last two dimensions swapped" in message(square.T, square)

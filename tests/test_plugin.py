@@ -127,7 +127,7 @@ def test_a_slip_is_shown_with_points_and_what_to_look_at(small_course: Course) -
     (folder / "problem.py").write_text("def double(x):\n    return 3 * x\n")
     done = terminal(folder, "--hidden", "--import-mode=importlib")
     assert done.returncode == 1
-    assert "01-doubling · 0 of 4 points" in done.stdout
+    assert "0 of 4 points." in done.stdout
     assert "Look at this first: double returns twice its argument." in done.stdout
     assert "got      [3.0000]" in done.stdout
 

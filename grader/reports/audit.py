@@ -17,21 +17,26 @@ from grader.result import write_whole
 def matrix(audit: Audit, problem: Problem) -> Table:
     """Return the table mistakes x tests of one problem; the legend names the tests.
 
-    A test that caught a mistake is marked; hidden tests stand right of the bar.
+    A mark stands where a test caught a mistake; tests stand in the order of their file.
     """
     tests = test_names(audit, problem)
     table = Table(title=problem.id, title_justify="left", pad_edge=False, box=None)
     table.add_column("mistake", no_wrap=True)
-    for number in range(1, len(tests) + 1):
-        table.add_column(str(number), justify="right")
-    table.add_column("points", justify="right")
-    table.add_column("named")
+    table.add_column(_column_numbers(len(tests)), no_wrap=True)
+    table.add_column("points", justify="right", no_wrap=True)
+    table.add_column("named", no_wrap=True)
     for outcome in audit.of(Kind.MISTAKE, problem):
         caught = {test.name for test in outcome.caught_by}
-        marks = ["[green]●[/]" if name in caught else "[dim]·[/]" for name in tests]
+        marks = "".join("●" if name in caught else "·" for name in tests)
         points = f"{outcome.result.points:.4g}/{outcome.result.max:g}"
-        table.add_row(escape(outcome.candidate.name), *marks, points, _named(outcome))
+        table.add_row(escape(outcome.candidate.name), marks, points, _named(outcome))
     return table
+
+
+def _column_numbers(columns: int) -> str:
+    """Return the numbers from 1 on, written downwards, one character wide."""
+    tens = "".join(str(n // 10) if n >= 10 else " " for n in range(1, columns + 1))
+    return f"{tens}\n{''.join(str(n % 10) for n in range(1, columns + 1))}"
 
 
 def legend(audit: Audit, problem: Problem) -> str:

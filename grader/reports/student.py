@@ -5,29 +5,50 @@ from __future__ import annotations
 import textwrap
 from itertools import groupby
 
-from grader.course import Problem
 from grader.result import ProblemResult, Status, TestResult
 
 _WIDTH = 96
 
+_IN_FULL = 2
+"""How many failed tests are shown with their messages; the others with a line each."""
 
-def problem_report(problem: Problem, result: ProblemResult, left_out: int) -> str:
+_PLAIN = str.maketrans({"✓": "+", "✗": "x", "○": "o", "·": "-", "—": "-", "…": "...", "√": "root "})
+
+
+def problem_report(
+    result: ProblemResult, left_out: int, *, in_full: bool = False, encoding: str = "utf-8"
+) -> str:
     """Return the report on one problem: a line for each test, the points, and what to do next.
 
     Args:
-        problem: the problem, for the path of the student's file.
         result: what its tests found.
         left_out: how many hidden tests were not run.
+        in_full: whether to show the message of every failed test.
+        encoding: the terminal's; symbols that it does not have are replaced.
     """
-    lines = [f"{problem.id} · {_points(result.points)} of {_points(result.max)} points", ""]
-    for _, cases in groupby(result.tests, key=lambda test: test.name):
-        lines += _test_lines(list(cases))
+    tests = [list(cases) for _, cases in groupby(result.tests, key=lambda test: test.name)]
+    wrong = [cases for cases in tests if _failed(cases)]
+    shown = wrong if in_full else wrong[:_IN_FULL]
+    lines = [result.id, ""]
+    for cases in tests:
+        lines += _test_lines(cases, with_message=cases in shown)
+    if len(shown) < len(wrong):
+        lines += ["", "For the other messages: uv run pytest -v"]
     for text in result.diagnoses:
         lines += ["", _wrap(text)]
-    lines += ["", next_step(result)]
+    lines += ["", next_step(result), f"{_points(result.points)} of {_points(result.max)} points."]
     if left_out and result.passed:
         lines.append(f"{left_out} hidden tests check more when your work is graded.")
-    return "\n".join(lines) + "\n"
+    return printable("\n".join(lines) + "\n", encoding)
+
+
+def printable(text: str, encoding: str) -> str:
+    """Return the text with symbols replaced that the encoding doesn't have."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_PLAIN)
+    return text
 
 
 def next_step(result: ProblemResult) -> str:
@@ -41,17 +62,21 @@ def next_step(result: ProblemResult) -> str:
     return "All of these tests pass. Well done!"
 
 
-def _test_lines(cases: list[TestResult]) -> list[str]:
+def _failed(cases: list[TestResult]) -> list[TestResult]:
+    """Return the cases with a wrong answer; what isn't written yet has none."""
+    return [t for t in cases if t.status not in (Status.PASSED, Status.NOT_IMPLEMENTED)]
+
+
+def _test_lines(cases: list[TestResult], *, with_message: bool) -> list[str]:
     """Return what to show of one test: a line, and the message of the first case that failed."""
-    failed = [t for t in cases if t.status is not Status.PASSED]
     title = cases[0].title
-    if not failed:
-        return [f"  ✓ {title}"]
-    first = failed[0]
-    if first.status is Status.NOT_IMPLEMENTED:
-        return [f"  ○ {title} — {first.message}"]
-    share = f" ({len(failed)} of {len(cases)} cases)" if len(cases) > 1 else ""
-    return [f"  ✗ {title}{share}", textwrap.indent(_wrap(first.message), " " * 6)]
+    failed = _failed(cases)
+    if failed:
+        share = f" ({len(failed)} of {len(cases)} cases)" if len(cases) > 1 else ""
+        message = [textwrap.indent(_wrap(failed[0].message), " " * 6)] if with_message else []
+        return [f"  ✗ {title}{share}", *message]
+    unwritten = [test for test in cases if test.status is Status.NOT_IMPLEMENTED]
+    return [f"  ○ {title} — {unwritten[0].message}"] if unwritten else [f"  ✓ {title}"]
 
 
 def _wrap(text: str) -> str:

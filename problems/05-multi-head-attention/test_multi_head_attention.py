@@ -929,13 +929,10 @@ def probe(problem):
         return (low.int().diff(dim=1) == 0).double().mean() > 0.595
 
     def training_gradient():
-        module = layer(
-            problem, weights | {"c_proj.bias": weights["c_proj.bias"] * 0}, 2, dropout=0.5
-        )
-        output, upstream = module(x), waves(2, 4, 6, phase=0.7)
-        weight = dict(module.named_parameters())["c_attn.weight"]
-        found = gradients(output, {"w": weight}, upstream, "")["w"]
-        return found.isfinite().all()
+        module = layer(problem, weights, 2, dropout=0.5)
+        inputs = {"c_attn": dict(module.named_parameters())["c_attn.weight"]}
+        found = gradients(module(x), inputs, waves(2, 4, 6, phase=0.7), "")
+        return found["c_attn"].isfinite().all()
 
     return {
         "split_heads, 3 heads": attempt(problem.split_heads, counting.reshape(2, 2, 6), 3),
