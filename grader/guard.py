@@ -7,14 +7,21 @@ Two of torch's own hooks watch everything that runs inside `with Guard(names):`
   function or module that leads to them.
 
 So a mention in a comment, or an import that is never used, isn't a call, and an alias doesn't help.
+
+A hook can be taken away by the code that it watches. `removal` is for processes that run nothing
+but such code: it takes away what the forbidden functions are made of instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ctypes
+import functools
+import warnings
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
+import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -35,6 +42,14 @@ class ForbiddenCall(Exception):  # noqa: N818  (it is a finding, not an error of
     """Student code called a function that the problem asks it to do without."""
 
 
+def _traces(names: Iterable[str]) -> dict[str, str]:
+    return {trace: name for name in names for trace in _TRACES[name]}
+
+
+def _find(traces: dict[str, str], name: str) -> str | None:
+    return next((forbidden for trace, forbidden in traces.items() if trace in name), None)
+
+
 class Guard:
     """A context in which calls of the named functions raise ForbiddenCall and are remembered.
 
@@ -50,7 +65,7 @@ class Guard:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._traces = {trace: name for name in names for trace in _TRACES[name]}
+        self._traces = _traces(names)
         self.called: str | None = None
         self._stack = ExitStack()
 
@@ -65,10 +80,10 @@ class Guard:
 
     def look_at(self, name: str) -> None:
         """Raise ForbiddenCall when `name`, of a torch function or operator, is a forbidden one."""
-        for trace, forbidden in self._traces.items():
-            if trace in name:
-                self.called = self.called or forbidden
-                raise ForbiddenCall(forbidden)
+        forbidden = _find(self._traces, name)
+        if forbidden is not None:
+            self.called = self.called or forbidden
+            raise ForbiddenCall(forbidden)
 
 
 class _Functions(TorchFunctionMode):
@@ -98,3 +113,78 @@ class _Operators(TorchDispatchMode):
     ) -> Any:
         self._guard.look_at(func._schema.name)
         return func(*args, **(kwargs or {}))
+
+
+# Where only a student's code runs: no kernels, no calls
+
+_BACKENDS = ("CPU", "MkldnnCPU", "SparseCPU", "NestedTensorCPU")
+
+
+@functools.cache
+def operators() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the operators that `removal` may take away, and for which backends each has a kernel.
+
+    It takes some milliseconds, so a process that forks others had better ask beforehand.
+    """
+    every = _traces(_TRACES)
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    found = {
+        name: tuple(backend for backend in _BACKENDS if has_kernel(name, backend))
+        for name in torch._C._dispatch_get_all_op_names()
+        if name.startswith("aten::") and _find(every, name)
+    }
+    return tuple((name, backends or _BACKENDS[:1]) for name, backends in found.items())
+
+
+def removal(names: Iterable[str]) -> Callable[[], Callable[[], str | None]]:
+    """Prepare to take the forbidden functions away from this process, for good.
+
+    Each of their operators gets a kernel that raises ForbiddenCall, in all threads and below all
+    of torch's modes. Nothing in Python refers to what holds these kernels in place, so the former
+    ones can't be had back. All is prepared here, before any code runs that could patch it.
+
+    Args:
+        names: the forbidden functions, as for Guard.
+
+    Returns:
+        A function to call once. It returns another, which tells the forbidden function that was
+        called since it was last asked, or None.
+    """
+    traces = _traces(names)
+    called: list[str] = []
+    found = [(name, backends, _find(traces, name)) for name, backends in operators()]
+    kernels = [
+        (name, backend, _refusal(forbidden, called))
+        for name, backends, forbidden in found
+        if forbidden is not None
+        for backend in backends
+    ]
+    # torch warns of the first kernel that is replaced, and a student may turn warnings into errors.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _replace(_library(), kernels[:1])
+    library = _library()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # when it goes, so do its kernels
+
+    def remove(replace: Any = _replace) -> Callable[[], str | None]:
+        replace(library, kernels)
+        return lambda: called.pop() if called else None
+
+    return remove
+
+
+def _library() -> Any:
+    return torch._C._dispatch_library("IMPL", "aten", "", __file__, 0)
+
+
+def _replace(library: Any, kernels: list[tuple[str, str, Callable[..., Any]]]) -> None:
+    for name, backend, kernel in kernels:
+        library.impl(name.removeprefix("aten::"), backend, kernel, False)
+
+
+def _refusal(forbidden: str, called: list[str]) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        called[:] = called or [forbidden]
+        raise ForbiddenCall(forbidden)
+
+    return refuse

@@ -1,26 +1,38 @@
-"""What comes in: finds submissions in folders and reads each student's files once, safely.
+"""What comes in: finds submissions in folders and archives and reads each student's files once.
 
-Nothing in a submission is run, imported or followed here. A file is read only when it is a regular
-file of reasonable size and not a link; everything else about it is told in a sentence.
+Nothing in a submission is run, imported, unpacked or followed here. A file is read only when it is
+a regular file of reasonable size; everything else about it is told in a sentence. Whatever is wrong
+with one submission is said in its own row and never keeps the others from being read.
 """
 
 from __future__ import annotations
 
 import difflib
 import hashlib
-import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.archives import (
+    ARCHIVE_SUFFIXES,
+    BadArchive,
+    Entry,
+    InArchive,
+    Kind,
+    OnDisk,
+    Refused,
+    archive_suffix,
+)
 from grader.course import SUBMISSION_FILE, Course
 
 MAX_SOURCE_BYTES = 1_000_000
 """The largest problem.py that is read. The reference solutions have about 3,000 bytes."""
 
-_NOISE = {"__MACOSX", "__pycache__", ".git", ".venv", ".ipynb_checkpoints", ".DS_Store"}
+_PROBLEMS = "problems"
+_NAMES_SHOWN = 3
 _UNSAFE = re.compile(r"[^\w.@+ -]", re.ASCII)
 
 
@@ -64,111 +76,267 @@ class Submission:
 
 
 def find_submissions(paths: Iterable[Path], course: Course) -> list[Submission]:
-    """Read all submissions at `paths`, each a submission's folder or a folder of such folders.
+    """Read all submissions at `paths`, each one submission or a class of them.
+
+    Folders and archives are alike. A class holds submissions; a single folder around a class, or
+    around what an archive holds, is looked through. What holds a problem's folder is one
+    submission, unless two or more submissions stand beside that folder: then it is a class, and the
+    problem's folder is listed with a reason.
 
     Raises:
-        SubmissionError: a path isn't a folder, or there is nothing in it.
+        SubmissionError: a path is neither a folder nor an archive, or there is nothing in it.
     """
-    folders = [folder for path in paths for folder in _submission_folders(path, course)]
+    ids = [problem.id for problem in course.problems()]
     submissions: dict[str, Submission] = {}
-    for folder in folders:
-        name = _free_name(folder.resolve().name, submissions)
-        submissions[name] = _read_submission(folder, name, course)
+    for entry in (entry for path in paths for entry in _entries_at(path, ids)):
+        name = _free_name(_handed_in_as(entry), submissions)
+        submissions[name] = _read_submission(entry, name, ids)
     return list(submissions.values())
 
 
-def _submission_folders(path: Path, course: Course) -> list[Path]:
-    if not path.is_dir():
-        what = "is not a folder" if path.exists() else "does not exist"
-        raise SubmissionError(f"{path} {what}; give a submission's folder or a folder of them")
-    if _looks_like_submission(path, course):
-        return [path]
-    inside = [child for child in sorted(_children(path)) if child.is_dir()]
-    if not inside:
-        raise SubmissionError(
-            f"{path} holds no submissions; a submission is a folder with folders such as "
-            f"{course.problems()[0].id}/{SUBMISSION_FILE} in it"
-        )
-    return inside
+def read_source(path: Path) -> StudentFile:
+    """Read a regular file of at most MAX_SOURCE_BYTES without following a link or waiting."""
+    return _read_file(OnDisk(path, Kind.FILE), path.parent.name)
 
 
-def _looks_like_submission(folder: Path, course: Course) -> bool:
-    ids = {problem.id for problem in course.problems()}
-    return any(child.name in ids for child in _children(_problems_folder(folder)))
+# Which submissions there are
 
 
-def _problems_folder(folder: Path) -> Path:
-    below = folder / "problems"
-    return below if below.is_dir() and not below.is_symlink() else folder
-
-
-def _children(folder: Path) -> Iterator[Path]:
-    """Yield what stands in a folder, but for links and what tools leave behind."""
+def _entries_at(path: Path, ids: Sequence[str]) -> list[Entry]:
+    """Return each submission at a path that the instructor gave."""
+    given = _given(path, ids)
     try:
-        children = list(folder.iterdir())
-    except OSError:
-        return
-    yield from (c for c in children if c.name not in _NOISE and not c.is_symlink())
+        found = _opened(given, ids)
+        students = _students(found, isinstance(found, InArchive), ids)
+    except BadArchive as bad:
+        return [InArchive(given.name, Kind.OTHER, fault=str(bad))]
+    except Refused as refused:
+        raise SubmissionError(f"{path} {refused}") from None
+    if not students:
+        raise SubmissionError(f"{path} holds no submissions; {_what_to_give(ids)}")
+    return students
 
 
-def _free_name(folder_name: str, taken: Iterable[str]) -> str:
-    """Return a name for result files that no other submission has, whatever the folder's name."""
-    safe = _UNSAFE.sub("_", folder_name).strip(" .")[:100] or "submission"
+def _given(path: Path, ids: Sequence[str]) -> OnDisk:
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        raise SubmissionError(f"{path} does not exist; {_what_to_give(ids)}") from None
+    except OSError as error:
+        raise SubmissionError(f"{path} can't be read ({error.strerror})") from None
+    if not is_folder and not archive_suffix(path.name):
+        raise SubmissionError(f"{path} is not a folder or an archive; {_what_to_give(ids)}")
+    return OnDisk(path.resolve(), Kind.FOLDER if is_folder else Kind.FILE)
+
+
+def _what_to_give(ids: Sequence[str]) -> str:
+    return (
+        f"give a submission, which is a folder or an archive ({', '.join(ARCHIVE_SUFFIXES)}) with "
+        f"{ids[0]}/{SUBMISSION_FILE} and so on in it, or a folder of submissions"
+    )
+
+
+def _opened(entry: Entry, ids: Sequence[str]) -> Entry:
+    """Return the folder that an entry is; an archive is read for it."""
+    if entry.kind is Kind.FOLDER or not archive_suffix(entry.name):
+        return entry
+
+    def wanted(parts: Sequence[str]) -> bool:
+        return parts[-1] == SUBMISSION_FILE and len(parts) > 1 and parts[-2] in ids
+
+    return entry.unpacked(wanted, MAX_SOURCE_BYTES)
+
+
+def _students(found: Entry, is_archive: bool, ids: Sequence[str]) -> list[Entry]:
+    """Return what to list of a folder: itself if it is one submission, else those in it."""
+    inside = [child for child in found.children() if _may_be_submission(child)]
+    works = [child for child in inside if _is_submission(child, ids)]
+    if _work_in(found, ids):
+        return inside if len(works) > 1 else [found]
+    if len(inside) == 1 and inside[0].kind is Kind.FOLDER and not works:
+        wrapped = _students_of_class(inside[0], ids)
+        inside = wrapped or inside
+        works = wrapped
+    folders = [child for child in inside if child.kind is not Kind.OTHER]
+    return [found] if is_archive and len(folders) < 2 else inside
+
+
+def _students_of_class(folder: Entry, ids: Sequence[str]) -> list[Entry]:
+    """Return what a folder holds if that is a class, of two submissions or more."""
+    with suppress(Refused):
+        inside = [child for child in folder.children() if _may_be_submission(child)]
+        if not _work_in(folder, ids) and sum(_is_submission(c, ids) for c in inside) > 1:
+            return inside
+    return []
+
+
+def _may_be_submission(entry: Entry) -> bool:
+    """Tell whether a class lists it: all but plain files, so that nobody vanishes unnoticed."""
+    return entry.kind is not Kind.FILE or bool(archive_suffix(entry.name))
+
+
+def _is_submission(entry: Entry, ids: Sequence[str]) -> bool:
+    """Tell whether an entry of a class is a submission by the look of it."""
+    if entry.kind is Kind.FILE:
+        return bool(archive_suffix(entry.name))
+    with suppress(Refused):
+        own = {_PROBLEMS, *ids}
+        return entry.kind is Kind.FOLDER and entry.name not in own and bool(_work_in(entry, ids))
+    return False
+
+
+def _handed_in_as(entry: Entry) -> str:
+    return entry.name.removesuffix(archive_suffix(entry.name)) or entry.name
+
+
+def _free_name(handed_in_as: str, taken: Iterable[str]) -> str:
+    """Return a name for result files that no other submission has, whatever it is called."""
+    safe = _UNSAFE.sub("_", handed_in_as)[:100].strip(" .") or "submission"
     lowered = {name.lower() for name in taken}
     candidates = [safe, *(f"{safe}-{n}" for n in range(2, len(lowered) + 3))]
     return next(name for name in candidates if name.lower() not in lowered)
 
 
-def _read_submission(folder: Path, name: str, course: Course) -> Submission:
-    base = _problems_folder(folder)
-    ids = [problem.id for problem in course.problems()]
-    notes = [f"The folder's name is {folder.name!a}."] if folder.resolve().name != name else []
-    for child in sorted(_children(base)):
+# Where in a submission the work is
+
+
+def _work_in(folder: Entry, ids: Sequence[str]) -> Entry | None:
+    """Return what holds problems' folders: the folder itself or its `problems`."""
+    children = folder.children()
+    if any(child.name in ids and child.kind is not Kind.FILE for child in children):
+        return folder
+    below = [c for c in children if c.name == _PROBLEMS and c.kind is Kind.FOLDER]
+    return _work_in(below[0], ids) if below and folder.name != _PROBLEMS else None
+
+
+def _locate(folder: Entry, ids: Sequence[str]) -> tuple[Entry, list[str]]:
+    """Return what holds the problems' folders of a submission, and what to say about that.
+
+    It is the folder itself, its `problems`, the only folder one level down that has either, or the
+    only archive in it, in this order.
+
+    Raises:
+        Refused: the folder can't be read, or more than one place could be meant.
+    """
+    folder.check_names()
+    children = folder.children()
+    below = {c.name: work for c in children if (work := _work_below(c, ids))}
+    if work := _work_in(folder, ids):
+        if work is folder and any(c.name == _PROBLEMS for c in children):
+            below[_PROBLEMS] = work
+        return work, [f"What is in {_listed(below)} was not read."] if below else []
+    if len(below) > 1:
+        raise Refused(f"has work in {_listed(below)}; which one counts can't be known, so keep one")
+    for name, work in below.items():
+        return work, [f"The work is one level down, in {name!a}."]
+    archives = [c for c in children if c.kind is Kind.FILE and archive_suffix(c.name)]
+    if any(_misspelt(folder, ids)) or not archives:
+        return _named_problems(folder), []
+    if len(archives) > 1:
+        names = _listed(c.name for c in archives)
+        raise Refused(f"has the archives {names}; which one counts can't be known, so keep one")
+    return _locate_in_archive(archives[0], ids)
+
+
+def _work_below(entry: Entry, ids: Sequence[str]) -> Entry | None:
+    if entry.kind is not Kind.FOLDER or entry.name in {_PROBLEMS, *ids}:
+        return None
+    with suppress(Refused):
+        return _work_in(entry, ids)
+    return None
+
+
+def _locate_in_archive(archive: Entry, ids: Sequence[str]) -> tuple[Entry, list[str]]:
+    try:
+        work, notes = _locate(_opened(archive, ids), ids)
+    except Refused as refused:
+        raise BadArchive(f"has the archive {archive.name!a}, which {refused}") from None
+    return work, [f"The work is in the archive {archive.name!a}.", *notes]
+
+
+def _named_problems(folder: Entry) -> Entry:
+    """Return the folder's `problems`, or the folder: where the missing ones would stand."""
+    below = (c for c in folder.children() if c.name == _PROBLEMS and c.kind is Kind.FOLDER)
+    return next(below, folder)
+
+
+def _misspelt(folder: Entry, ids: Sequence[str]) -> list[str]:
+    """Return a sentence about each folder whose name is nearly a problem's."""
+    notes = []
+    for child in folder.children():
         near = difflib.get_close_matches(child.name.lower(), ids, n=1, cutoff=0.8)
-        if child.is_dir() and child.name not in ids and near:
+        if child.kind is Kind.FOLDER and child.name not in ids and near:
             notes.append(f"There is a folder {child.name!a}; did you mean {near[0]}?")
-    return Submission(name, {id: _read_problem(base / id) for id in ids}, notes)
+    return notes
 
 
-def _read_problem(folder: Path) -> StudentFile:
-    if not folder.is_dir() or folder.is_symlink():
-        return StudentFile(None, f"There is no folder {folder.name} in the submission.")
-    path = folder / SUBMISSION_FILE
-    if not os.path.lexists(path):
-        return StudentFile(None, f"There is no {SUBMISSION_FILE} in {folder.name}.{_near(folder)}")
-    return read_source(path)
+def _listed(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    more = len(shown) - _NAMES_SHOWN
+    rest = [f"{more} more"] if more > 0 else []
+    return " and ".join([*(ascii(name) for name in shown[:_NAMES_SHOWN]), *rest])
 
 
-def _near(folder: Path) -> str:
-    """Name files that may have been meant. Which one, only the student knows."""
-    files = [c.name for c in sorted(_children(folder)) if c.is_file() and c.suffix == ".py"]
-    near = [n for n in files if difflib.SequenceMatcher(None, n, SUBMISSION_FILE).ratio() > 0.6]
-    if not near:
-        return ""
-    listed = " or ".join(ascii(n) for n in near[:3])
-    return f" There is {listed}: it has to be called {SUBMISSION_FILE}."
+# What is read of one
 
 
-def read_source(path: Path) -> StudentFile:
-    """Read a regular file of at most MAX_SOURCE_BYTES without following a link or waiting."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    if path.is_symlink():
-        return _unusable(path, "is a link; a link is not followed")
+def _read_submission(entry: Entry, name: str, ids: Sequence[str]) -> Submission:
+    handed_in_as = _handed_in_as(entry)
+    notes = [] if handed_in_as == name else [f"It was handed in as {handed_in_as!a}."]
     try:
-        descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
-    except OSError as error:
-        return _unusable(path, f"can't be opened ({error.strerror})")
+        work, about = _locate(_opened(entry, ids), ids)
+        folders = {child.name: child for child in work.children()}
+        notes += about + _misspelt(work, ids)
+    except Refused as refused:
+        unread = StudentFile(None, refused.sentence(ascii(entry.name)), bad=True)
+        return Submission(name, dict.fromkeys(ids, unread), notes)
+    files = {id: _read_problem(folders.get(id), id, notes) for id in ids}
+    return Submission(name, files, notes)
+
+
+def _read_problem(folder: Entry | None, id: str, notes: list[str]) -> StudentFile:
+    """Read one problem's file; add to the notes what else could have been meant."""
+    if folder is None or folder.kind is Kind.FILE:
+        return StudentFile(None, f"There is no folder {id} in the submission.")
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return _unusable(path, "is not a regular file")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            source = file.read(MAX_SOURCE_BYTES + 1)
-    finally:
-        os.close(descriptor)
-    if len(source) > MAX_SOURCE_BYTES:
-        return _unusable(path, f"has more than {MAX_SOURCE_BYTES:,} bytes")
-    return StudentFile(source)
+        inside = {child.name: child for child in folder.children()}
+    except Refused as refused:
+        return StudentFile(None, refused.sentence(id), bad=True)
+    copies = _copies(inside.values())
+    if SUBMISSION_FILE not in inside:
+        near = f" There is {_listed(copies)}: it has to be called {SUBMISSION_FILE}."
+        missing = f"There is no {SUBMISSION_FILE} in {id}.{near if copies else ''}"
+        return StudentFile(None, missing)
+    if copies:
+        notes.append(f"{id}: {SUBMISSION_FILE} was read, {_listed(copies)} was not.")
+    return _read_file(inside[SUBMISSION_FILE], id)
 
 
-def _unusable(path: Path, why: str) -> StudentFile:
-    return StudentFile(None, f"{path.name} in {path.parent.name} {why}.", bad=True)
+def _copies(inside: Iterable[Entry]) -> list[str]:
+    """Return the files that could have been meant. Which one was, only the student knows."""
+    copies = []
+    for child in inside:
+        if child.kind is Kind.FILE and _is_near(child.name):
+            copies.append(child.name)
+        elif child.kind is Kind.FOLDER:
+            with suppress(Refused):
+                names = {below.name for below in child.children()}
+                copies += [f"{child.name}/{SUBMISSION_FILE}"] if SUBMISSION_FILE in names else []
+    return copies
+
+
+def _is_near(name: str) -> bool:
+    """Tell whether a name is nearly `problem.py`, or that of a copy of it."""
+    if name == SUBMISSION_FILE or name.startswith("test_"):
+        return False
+    stem, ending = SUBMISSION_FILE.split(".")
+    is_copy = stem in name.lower() and name.lower().endswith(f".{ending}")
+    return is_copy or difflib.SequenceMatcher(None, name, SUBMISSION_FILE).ratio() > 0.8
+
+
+def _read_file(file: Entry, folder_name: str) -> StudentFile:
+    try:
+        return StudentFile(file.read(MAX_SOURCE_BYTES))
+    except Refused as refused:
+        reason = refused.sentence(f"{file.name} in {folder_name}")
+        return StudentFile(None, reason, bad=True)

@@ -62,20 +62,37 @@ def judge_load(exception: BaseException, path: Path) -> CannotLoad:
     """Return what to tell of an exception that loading the student's file raised."""
     if isinstance(exception, NotImplementedError):
         return CannotLoad(Status.NOT_IMPLEMENTED, "problem.py stops before it is read to its end.")
-    if isinstance(exception, SyntaxError) and exception.filename == str(path):
-        line = (exception.text or "").strip()
-        where = f"line {exception.lineno}: {line}" if line else f"line {exception.lineno}"
-        return CannotLoad(
-            Status.ERROR, f"{path.name} can't be read as Python: {exception.msg}\n  {where}"
-        )
-    if isinstance(exception, ValueError | UnicodeError) and exception.__traceback__ is not None:
-        frames = traceback.extract_tb(exception.__traceback__)
-        if not any(frame.filename == str(path) for frame in frames):
-            return CannotLoad(Status.ERROR, f"{path.name} can't be read as Python: {exception}")
     where = _place(exception.__traceback__)
+    if _out_of_memory(exception):
+        text = f"{path.name} runs out of memory while it is being imported."
+        return CannotLoad(Status.MEMORY, text + where)
+    if isinstance(exception, SyntaxError | ValueError) and not _runs(exception, path):
+        text = f"{path.name} can't be read as Python: {_unreadable(exception)}"
+        return CannotLoad(Status.ERROR, text)
     return CannotLoad(
         Status.ERROR, f"{path.name} stops while it is being imported.\n{_named(exception)}{where}"
     )
+
+
+def _runs(exception: BaseException, path: Path) -> bool:
+    """Return whether the exception came while the file ran, not while it was read."""
+    frames = traceback.extract_tb(exception.__traceback__)
+    return any(frame.filename == str(path) for frame in frames)
+
+
+def _unreadable(exception: SyntaxError | ValueError) -> str:
+    """Return why a file can't be read, and in which line if that is known."""
+    if not isinstance(exception, SyntaxError):
+        return str(exception)
+    line = (exception.text or "").strip()
+    where = f"\n  line {exception.lineno}" if exception.lineno else ""
+    return f"{exception.msg}{where}" + (f": {line}" if where and line else "")
+
+
+def _out_of_memory(exception: BaseException) -> bool:
+    if isinstance(exception, RuntimeError):
+        return "can't allocate memory" in str(exception)
+    return isinstance(exception, MemoryError)
 
 
 def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdict:
@@ -88,7 +105,7 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             return Verdict(Status.FORBIDDEN, _forbidden(str(exception)))
         case NotImplementedError():
             return Verdict(Status.NOT_IMPLEMENTED, _not_written(tb))
-        case MemoryError():
+        case _ if _out_of_memory(exception):
             return Verdict(Status.MEMORY, "Your code ran out of memory." + _place(tb))
         case pytest.fail.Exception() if str(exception).startswith("Timeout"):
             return Verdict(Status.TIMEOUT, "Your code did not come to an end." + _place(tb))
@@ -101,8 +118,6 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             return Verdict(Status.ERROR, "A test can't be skipped or ended from problem.py.")
         case OwnFault():
             return Verdict(Status.INTERNAL, str(exception))
-        case RuntimeError() if "can't allocate memory" in str(exception):
-            return Verdict(Status.MEMORY, "Your code ran out of memory." + _place(tb))
         case AttributeError(obj=ModuleType() as module, name=str(name)) if (
             module.__name__.startswith(STUDENT_MODULE)
         ):

@@ -27,7 +27,7 @@ from typing import Any
 
 import torch
 
-from grader.guard import Guard
+from grader.guard import Guard, operators
 from grader.isolation import sandbox, wire, worker
 
 _MESSAGE = 4096
@@ -47,6 +47,7 @@ def main(control: socket.socket, config: dict[str, Any]) -> None:
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = sandbox.may_become_other(sandbox.pick_uid(os.getpid()), readable)
     parent = Parent(control, config["memory"], config["cpu_seconds"], paths, own_uid)
+    del config, readable  # every worker is a copy of this process, with what its frames hold
     sandbox.hide_from_debuggers()
     gc.collect()
     gc.freeze()
@@ -57,6 +58,9 @@ def main(control: socket.socket, config: dict[str, Any]) -> None:
 def warm() -> None:
     """Do what torch does once per process: a worker would do it again, or could not any more."""
     torch.set_num_threads(1)
+    # A worker can't make threads, and torch would wait for them.
+    torch.set_num_threads = torch._C.set_num_threads = lambda number: None
+    operators()
     with Guard(("multi_head_attention_forward",)):
         _use_torch()
     _use_torch()

@@ -6,7 +6,7 @@ them to another dtype, take gradients. Anything else is refused with a TypeError
 
 Two rules keep a worker from cheating. Nothing that a test holds ever takes values from a worker
 afterwards: a changed argument or weight is an error, and random states are moved on by this side
-itself. And what arrives is only ever read as plain data (see `wire`); what can't be read so is
+itself. No module of the student's, torch's own layers included, runs on this side. And what arrives is only ever read as plain data (see `wire`); what can't be read so is
 `bad_output`.
 """
 
@@ -116,9 +116,33 @@ class _Unpacker(Unpacker):
             self.numbered[wire.index(packed["r"], wire.MAX_TENSORS)] = tensor
         return tensor
 
+    def form(self, packed: Packed) -> Tensor:
+        """Return a tensor without data that no comparison takes for an answer."""
+        return super().form(packed).as_subclass(Formal)
+
     def special(self, packed: Header) -> Any:
         """Return a module, or a stand-in for something that can't be sent."""
         return super().special(packed) if self._special is None else self._special(packed, self)
+
+
+class Formal(Tensor):
+    """A result without data, on the meta device. Its form can be read; its numbers can't be used.
+
+    Whatever a test does with it beyond looking at its form ends in a Mismatch.
+    """
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Allow what looks at the form."""
+        if getattr(func, "__name__", "") not in _FORM:
+            raise Mismatch("Your code returned a tensor on the meta device: a shape, no numbers.")
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+_FORM = {"__get__", "__repr__", "__format__", "__len__", "detach", "dim", "size", "stride", "numel"}
+_FORM |= {"element_size", "is_floating_point", "is_complex", "as_subclass"}
 
 
 class Foreign:
@@ -210,7 +234,8 @@ class RemoteProblem:
         link = Link(self._workers.start(), self._budget)
         source = torch.frombuffer(bytearray(self._source + b"\n"), dtype=torch.uint8)
         try:
-            answer, _ = link.exchange({"do": "load"}, [source])
+            load = {"do": "load", "forbidden": list(self._forbidden)}
+            answer, _ = link.exchange(load, [source])
         except WorkerFailure as failure:
             raise CannotLoad(failure.status, _while_loading(failure)) from None
         with link.checked():
@@ -372,7 +397,7 @@ class RemoteProblem:
 
     def _module(self, link: Link, packed: Header, unpacker: _Unpacker) -> nn.Module:
         twin = _Twin(link, wire.index(packed["o"], 1 << 62))
-        module = _Builder(self, twin, unpacker).build(packed["module"])
+        module = _Builder(self, twin, Unpacker(unpacker.tensors)).build(packed["module"])
         twin.remember(module)
         return module
 
@@ -439,7 +464,11 @@ class RemoteMethod:
 
 
 class RemoteModule(nn.Module):
-    """A module of the student's: its parameters and layers are here, its `forward` is remote."""
+    """A module of the student's: its parameters and layers are here, its `forward` is remote.
+
+    That goes for torch's own layers, too: which there are, and whether they work in place, is the
+    student's choice. Such a layer is also an instance of torch's class.
+    """
 
     _problem: RemoteProblem
     _twin: _Twin
@@ -459,13 +488,14 @@ class RemoteModule(nn.Module):
         return self._problem._attribute(self._target(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        known = name in self._parameters or name in self._buffers or name == "training"
-        if not known:
+        settings = ("training", *getattr(type(self), "__constants__", ()))
+        if name not in self._parameters and name not in self._buffers and name not in settings:
             raise TypeError(f"setting {type(self).__name__}.{name} from a test isn't supported")
         super().__setattr__(name, value)
 
     def _target(self, name: str) -> _Target:
-        return _Target(name, self._path, self._twin, self._root or self)
+        root = self if self._root is None else self._root  # an empty ModuleList is false
+        return _Target(name, self._path, self._twin, root)
 
 
 class _Twin:
@@ -512,7 +542,7 @@ class _Twin:
         """Take over new buffers; return the names of the parameters that the call changed."""
         assert root is not None
         parameters = dict(root.named_parameters())
-        unpacker = _Unpacker(tensors)
+        unpacker = Unpacker(tensors)
         for entry in wire.items(answer["state"]["buffers"]):
             name, packed, persistent = wire.items(entry, 3)
             path, _, last = _texts([name])[0].rpartition(".")
@@ -541,9 +571,9 @@ def _settings(root: nn.Module) -> Iterator[tuple[str, Packed]]:
 
 
 class _Builder:
-    """Builds the module that a worker describes, out of torch's own layers and remote ones."""
+    """Builds the module that a worker describes, out of remote ones."""
 
-    def __init__(self, problem: RemoteProblem, twin: _Twin, unpacker: _Unpacker) -> None:
+    def __init__(self, problem: RemoteProblem, twin: _Twin, unpacker: Unpacker) -> None:
         self._problem = problem
         self._twin = twin
         self._unpacker = unpacker
@@ -572,19 +602,14 @@ class _Builder:
     def _empty(self, described: Header, path: str) -> nn.Module:
         stock = described["stock"]
         base = None if stock is None else STOCK[wire.name_in(stock, STOCK)]
-        if base is not None and described["exact"] is True:
-            cls: type[nn.Module] = base
-        else:
-            bases = (RemoteModule,) if base is None else (RemoteModule, base)
-            cls = type(wire.identifier(described["class"]), bases, {})
+        bases = (RemoteModule,) if base is None else (RemoteModule, base)
+        cls = type(wire.identifier(described["class"]), bases, {})
         module = cls.__new__(cls)
         # Past RemoteModule.__setattr__, which guards against tests.
-        module.__dict__.update(_new_module_attributes())
+        about = {"_problem": self._problem, "_twin": self._twin, "_path": path, "_root": self._root}
+        module.__dict__.update(_new_module_attributes() | about)
         module.__dict__["training"] = bool(described["training"])
-        if isinstance(module, RemoteModule):
-            about = {"_problem": self._problem, "_twin": self._twin, "_path": path}
-            module.__dict__.update(about | {"_root": self._root})
-        self._root = self._root or module
+        self._root = module if self._root is None else self._root
         allowed = getattr(base, "__constants__", ())
         for entry in wire.items(described["settings"]):
             name, packed = wire.items(entry, 2)
@@ -647,7 +672,7 @@ class _Backward:
         answer, tensors = self._link.exchange(header, packer.tensors)
         self._problem._settle(self._link, answer, packer)
         with self._link.checked():
-            unpacker = _Unpacker(tensors)
+            unpacker = Unpacker(tensors)
             for place, packed in zip(places, wire.items(answer["value"]), strict=True):
                 gradient = unpacker.unpack(packed)
                 if gradient is not None and (gradient.shape, gradient.dtype) != shapes[place]:

@@ -49,6 +49,9 @@ def open_a_socket(path):
 def start_a_process(path):
     return tried(os.fork)
 
+def start_a_thread(path):
+    return tried(threading.Thread(target=int).start)
+
 def run_a_program(path):
     return tried(lambda: os.execv("/bin/true", ["true"]))
 

@@ -37,7 +37,7 @@ _BOOT = """
 import base64, json, os, socket, sys
 config = json.loads(sys.stdin.buffer.readline())
 sys.path[:0] = [config["root"], *config["wanted"]]
-from grader.isolation import {module}
+from grader.isolation.{module} import main
 sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != config["root"]]
 sys.path += [entry for entry in config["wanted"] if entry not in sys.path]
 if "fd" in config:
@@ -45,8 +45,9 @@ if "fd" in config:
 else:
     connection = socket.fromshare(base64.b64decode(config["share"]))
 """
-_BOOT_PARENT = _BOOT.format(module="parent") + "parent.main(connection, config)\n"
-_BOOT_WORKER = _BOOT.format(module="worker") + "del config\nworker.main(connection)\n"
+# What is left in the main module, student code can read.
+_BOOT_PARENT = _BOOT.format(module="parent") + "main(connection, globals().pop('config'))\n"
+_BOOT_WORKER = _BOOT.format(module="worker") + "del config\nmain(connection)\n"
 
 
 class BoundaryError(OwnFault):
@@ -137,9 +138,9 @@ class WarmWorkers(Workers):
 
     def _ask(self, request: dict[str, Any], sockets: list[socket.socket] | None = None) -> Any:
         self._count += 1
-        connection = self._connect()
         text = json.dumps(request | {"id": self._count}).encode()
         try:
+            connection = self._connect()
             socket.send_fds(connection, [text], [s.fileno() for s in sockets or ()])
             deadline = time.monotonic() + _ASK_SECONDS
             while time.monotonic() < deadline:

@@ -237,11 +237,13 @@ class Packer:
     def _container(self, value: object, depth: int) -> Packed:
         if isinstance(value, torch.Size):
             return {"s": [int(size) for size in value]}
-        if isinstance(value, list | tuple):
-            items = [self.pack(item, depth) for item in _few(value)]
-            return {"l" if isinstance(value, list) else "u": items}
+        # As the plain containers that they are: a subclass may have an iterator of its own.
+        if isinstance(value, list):
+            return {"l": [self.pack(item, depth) for item in _few(list, value)]}
+        if isinstance(value, tuple):
+            return {"u": [self.pack(item, depth) for item in _few(tuple, value)]}
         if isinstance(value, dict):
-            pairs = _few(value.items())
+            pairs = dict.items(value) if _few(dict, value) else ()
             return {"d": [[self.pack(k, depth), self.pack(v, depth)] for k, v in pairs]}
         return self.other(value)
 
@@ -281,12 +283,12 @@ class Packer:
 class Unpacker:
     """Reads values back. A side that receives more kinds of values overrides `special`.
 
-    Args:
+    Attributes:
         tensors: the frame's tensors.
     """
 
     def __init__(self, tensors: list[Tensor]) -> None:
-        self._tensors = tensors
+        self.tensors = tensors
 
     def unpack(self, packed: Packed) -> Any:
         """Return the value that `packed` stands for.
@@ -294,8 +296,10 @@ class Unpacker:
         Raises:
             ProtocolError: it stands for none.
         """
-        if packed is None or isinstance(packed, bool | int | float | str):
+        if packed is None or isinstance(packed, bool | float | str):
             return packed
+        if isinstance(packed, int):
+            return _int64(packed)
         if type(packed) is not dict:
             raise ProtocolError("a value is neither plain nor marked")
         for mark in ("t", "m", "l", "u", "s", "d", "y", "v"):
@@ -309,7 +313,7 @@ class Unpacker:
             case "t":
                 return self.tensor(packed)
             case "m":
-                return form(content)
+                return self.form(content)
             case "l":
                 return [self.unpack(item) for item in items(content)]
             case "u":
@@ -338,13 +342,17 @@ class Unpacker:
         Raises:
             ProtocolError: there is no such tensor.
         """
-        tensor = self._tensors[index(packed["t"], len(self._tensors))]
+        tensor = self.tensors[index(packed["t"], len(self.tensors))]
         order = packed.get("order")
         if order is None:
             return tensor
         if sorted(items(order)) != list(range(tensor.dim())):
             raise ProtocolError("an order of dimensions isn't one")
         return in_order(tensor, order)
+
+    def form(self, packed: Packed) -> Tensor:
+        """Return a tensor without data."""
+        return form(packed)
 
     def special(self, packed: Header) -> Any:
         """Return a value of the kinds that only this side knows."""
@@ -425,11 +433,18 @@ def _bytes(tensor: Tensor) -> Tensor:
     return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
 
 
-def _few(values: Any) -> list[Any]:
+def _few(kind: Any, values: Any) -> list[Any]:
     # More can't be told in a header; this keeps a giant list from being walked to its end.
-    if len(values) > MAX_HEADER // 2:
+    if kind.__len__(values) > MAX_HEADER // 2:
         raise Unsendable("it has too many items")
-    return list(values)
+    return list(kind.__iter__(values))
+
+
+def _int64(number: int) -> int:
+    # Of keys with the same hash there are a few among the numbers of 64 bits; beyond, any number.
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ProtocolError("an integer of more than 64 bits")
+    return number
 
 
 def _plain(value: int | float | str) -> Packed:
@@ -438,6 +453,7 @@ def _plain(value: int | float | str) -> Packed:
         return float.__float__(value)
     if isinstance(value, str):
         return str.__str__(value)
-    if abs(value) >= 1 << 63:
+    number = int.__int__(value)
+    if not -(1 << 63) <= number < 1 << 63:
         raise Unsendable("an integer of more than 64 bits")
-    return int.__int__(value)
+    return number

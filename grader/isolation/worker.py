@@ -11,6 +11,7 @@ state (random numbers, default dtype, whether gradients are wanted), and what ca
 from __future__ import annotations
 
 import builtins
+import importlib.util
 import inspect
 import socket
 import sys
@@ -22,12 +23,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.guard import Guard
+from grader.guard import Guard, removal
 from grader.isolation import wire
 from grader.isolation.wire import FILE, MODULE, STOCK, Header, Packed, Packer, Unpacker
 
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 _RESULTS_WATCHED = 64
+_NAMES_TOLD = 2000
 
 Answer = tuple[Header, "_Packer"]
 
@@ -59,7 +61,6 @@ class _Request(Unpacker):
 
     def __init__(self, tensors: list[Tensor]) -> None:
         super().__init__(tensors)
-        self.tensors = tensors
         self.leaves: list[Tensor] = []
         self.given: list[tuple[Tensor, Tensor]] = []
         self.generators: list[tuple[torch.Generator, Tensor]] = []
@@ -171,7 +172,6 @@ class _Object:
             return {
                 "class": type(module).__name__,
                 "stock": _stock(module),
-                "exact": type(module) in STOCK.values(),
                 "training": module.training,
                 "settings": _settings(module),
                 "parameters": [
@@ -242,6 +242,7 @@ class Worker:
         self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
         self._count = 0
+        self._refused: Callable[[], str | None] = lambda: None
 
     def answer(self, header: Header, tensors: list[Tensor]) -> tuple[Header, list[Tensor]]:
         """Carry out one request and return the answer's header and tensors.
@@ -258,6 +259,8 @@ class Worker:
             "backward": self._backward,
         }[header["do"]]
         answer, packer = run(header, _Request(tensors))
+        # What Guard didn't see: a call that went around it, or came while an answer was written.
+        answer["called"] = answer.get("called") or self._refused()
         return answer | {"id": header["id"]}, packer.tensors
 
     def _number(self) -> int:
@@ -273,14 +276,19 @@ class Worker:
         source = request.tensors[0].numpy().tobytes()
         self._module.__file__ = FILE
         sys.modules[MODULE] = self._module
+        remove = removal(header["forbidden"])
         answer: Header = {}
         try:
-            exec(compile(source, FILE, "exec"), self._module.__dict__)
+            code = compile(source, FILE, "exec")
+            importlib.util.decode_source(source)  # compile doesn't look into comments
+            exec(code, self._module.__dict__)
         except BaseException as exception:
-            answer["error"] = _describe(exception) | _describe_loading(exception)
+            answer["error"] = _describe(exception) | _describe_loading(exception, source)
+        # While it is imported a file may compare its own functions with torch's.
+        self._refused = remove()
         members = list(vars(self._module).items())
-        names = [name for name, value in members if not name.startswith("_") and callable(value)]
-        return answer | {"names": names[:1000]}, _Packer()
+        names = [name for name, value in members if _is_public(name) and callable(value)]
+        return answer | {"names": names[-_NAMES_TOLD:]}, _Packer()
 
     def _call(self, header: Header, request: _Request) -> Answer:
         thing = self._objects.get(header["object"])
@@ -391,6 +399,13 @@ def _watched(function: Callable[[], Any], forbidden: list[str]) -> tuple[Header,
     return answer, value
 
 
+def _is_public(name: object) -> bool:
+    # Through globals() a module may have any key.
+    return (
+        type(name) is str and name.isidentifier() and name[0] != "_" and len(name) < wire.MAX_NAME
+    )
+
+
 def _changed_arguments(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], request: _Request
 ) -> list[tuple[int, str]]:
@@ -455,8 +470,14 @@ def _place(exception: BaseException) -> tuple[int, str]:
     return found
 
 
-def _describe_loading(exception: BaseException) -> Header:
-    if isinstance(exception, SyntaxError) and exception.filename == FILE:
+def _describe_loading(exception: BaseException, source: bytes) -> Header:
+    """Return what to add when the file can't be read, rather than stops while it runs."""
+    if _place(exception)[0]:
+        return {}
+    if isinstance(exception, UnicodeDecodeError):
+        line = source.count(b"\n", 0, exception.start) + 1
+        return {"syntax": [str(exception)[: wire.MAX_TEXT], line, ""]}
+    if isinstance(exception, SyntaxError):
         text = (exception.text or "")[: wire.MAX_TEXT]
         return {"syntax": [str(exception.msg)[: wire.MAX_TEXT], exception.lineno or 0, text]}
     return {}

@@ -58,6 +58,7 @@ CONTENTS = {
     "byte order mark": (TEXT.encode("utf-8-sig"), "passed", ""),
     "utf-16": (TEXT.encode("utf-16"), "error", "can't be read as Python"),
     "latin-1": (TEXT.encode("latin-1"), "error", "can't be read as Python"),
+    "latin-1, in a text": (b"x = 1\ny = '\xfc'\n", "error", "line 2"),
     "latin-1, declared": (b"# coding: latin-1\n" + TEXT.encode("latin-1"), "passed", ""),
     "unknown coding": (b"# coding: klingon\n" + RIGHT.encode(), "error", "klingon"),
     "two codings": (b"# coding: latin-1\n" + TEXT.encode("utf-8-sig"), "error", "line 2"),
@@ -84,19 +85,7 @@ CONTENTS = {
 }
 
 
-NOT_TEXT = "what isn't text is said to stop while it is being imported"
-OPEN = {
-    name: pytest.mark.xfail(
-        # Earlier versions of Python raise a ValueError for a zero byte, which is told as it should.
-        name == "latin-1" or sys.version_info >= (3, 11, 4),
-        strict=True,
-        reason=NOT_TEXT,
-    )
-    for name in ("utf-16", "latin-1", "zero bytes", "a compiled file", "an archive")
-}
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=OPEN.get(n, ())) for n in CONTENTS])
+@pytest.mark.parametrize("name", CONTENTS)
 def test_what_is_in_the_file(grade, hand_in, name):
     content, statuses, words = CONTENTS[name]
     submission = found(hand_in(content), grade.course)["ada"]

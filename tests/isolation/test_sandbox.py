@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader.isolation import selftest
 
@@ -81,6 +82,7 @@ CALLS = {
     "remove_a_file",
     "open_a_socket",
     "start_a_process",
+    "start_a_thread",
     "run_a_program",
     "signal_the_parent",
     "signal_everybody",
@@ -201,23 +203,24 @@ def test_more_attacks_on_a_real_worker(opened, name):
         problem.f()
 
 
-def test_threads_work_and_processes_do_not(opened):
+def test_torch_works_without_threads(opened):
+    """Right code may ask for some, and gets on with one."""
     problem = opened(
         """
         import threading, torch
-        def threads():
-            done = []
-            made = [threading.Thread(target=done.append, args=(n,)) for n in range(8)]
-            for t in made: t.start()
-            for t in made: t.join()
-            return sorted(done)
-        def several():
+        torch.set_num_threads(4)
+        def thread(): threading.Thread(target=print).start()
+        def several(x):
             torch.set_num_threads(2)
-            return torch.randn(300, 300).mm(torch.randn(300, 300)).shape
+            torch.set_num_interop_threads(2)
+            return (x.mm(x).exp().sum(0) + torch.nn.functional.conv1d(x[None], x[None])).sum()
         """
     )
-    assert problem.threads() == list(range(8))
-    assert tuple(problem.several()) == (300, 300)
+    x = torch.randn(300, 300, requires_grad=True)
+    problem.several(x).backward()
+    assert x.grad.shape == (300, 300)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        problem.thread()
 
 
 def test_a_worker_holds_nothing_of_the_course(sandbox, monkeypatch):

@@ -1,4 +1,4 @@
-"""Calls a forbidden function in a thread of its own. It is noticed all the same."""
+"""Calls a forbidden function in a thread of its own. There are no threads to be had."""
 
 import threading
 

@@ -1,0 +1,14 @@
+"""Calls a forbidden function when its answer is looked at. It is noticed, and gives no answer."""
+
+import torch
+
+
+class Lazy(torch.Tensor):
+    @property
+    def __class__(self):
+        torch.softmax(torch.ones(2), -1)
+        return torch.Tensor
+
+
+def double(x):
+    return (x + x).as_subclass(Lazy)
