@@ -46,6 +46,7 @@ _SMALL = 20_000_000
 _CHUNK = 1 << 16
 _ZIP_DIRECTORY = 8_000_000
 _TAR_BLOCK = 512
+_LONGEST_NAME = 255
 _IS_LINK = "is a link; a link is not followed"
 _TWICE = "is in the archive more than once; which one counts can't be known"
 _DAMAGED = "is not a zip or tar archive, or is damaged or cut short; pack it and hand it in again"
@@ -262,9 +263,8 @@ class InArchive:
 
     def unpacked(self, wanted: Wanted, limit: int) -> Entry:
         """Refuse: archives inside archives are not opened."""
-        raise BadArchive(
-            "is an archive inside an archive, which is not opened; unpack the outer one"
-        )
+        nested = "is an archive inside an archive, which is not opened; unpack the outer one"
+        raise BadArchive(self.fault or nested)
 
     def check_names(self) -> None:
         """Make sure that no name below leads elsewhere."""
@@ -341,7 +341,7 @@ class _Unpacking:
         if any(_is_noise(part) for part in parts):
             return
         if wrong:
-            fault = f"holds the name {name[:200]!a}, which {wrong}; pack the folder itself again"
+            fault = f"holds the name {name[:100]!a}, which {wrong}; pack the folder itself again"
             odd = InArchive(name, Kind.OTHER, fault=fault, leads_out=True)
             self._place(parts[: MAX_DEPTH - 1], odd)
         elif 0 < len(parts) <= MAX_DEPTH:
@@ -390,6 +390,8 @@ def _split(name: str) -> tuple[list[str], str]:
             return parts, "leads out of its folder"
         if "\\" in part or "\0" in part:
             return parts, "has a backslash" if "\\" in part else "has a zero byte"
+        if len(part) > _LONGEST_NAME:
+            return parts, "is too long"
         if part not in ("", "."):
             parts.append(part)
     return parts, ""

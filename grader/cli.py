@@ -23,7 +23,7 @@ from grader.reports.feedback import Policy
 from grader.reports.feedback import feedback as student_feedback
 from grader.reports.gradebook import write_gradebook
 from grader.reports.student import next_step
-from grader.reports.terminal import class_table, progress_table
+from grader.reports.terminal import class_table, progress_table, remarks
 from grader.result import SubmissionResult, write_whole
 from grader.submissions import SubmissionError, find_submissions
 
@@ -111,6 +111,8 @@ def grade(
             grade_all(submissions, course, settings, jobs or default_jobs(), keep)
         write_gradebook(results, ids, out / "gradebook.csv")
     console.print(class_table(results, ids))
+    for line in remarks(results):
+        console.print(line, markup=False)
     console.print(f"{len(results)} submissions graded. Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in results):
         sys.exit(OWN_FAULT)

@@ -85,6 +85,8 @@ def check_form(actual: object, expected: Tensor, call: str) -> Tensor:
         _fail(call, f"It returned {_kind(actual)}, but a tensor of {_form(expected)} was expected.")
     if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
         _fail(call, _form_message(actual, expected))
+    if actual.is_meta:
+        _fail(call, "It returned a tensor on the meta device, which has a shape but no numbers.")
     return actual.detach()
 
 
@@ -270,7 +272,7 @@ def _digits(actual: Tensor, expected: Tensor) -> int:
     largest = float(expected.double().abs().max())
     if not 0 < difference <= 1e-3 * largest or math.isinf(difference):
         return 4
-    return min(17, 2 - math.floor(math.log10(difference)))
+    return min(17, max(4, 3 - math.floor(math.log10(difference / largest))))
 
 
 def _numbers(row: Tensor, digits: int) -> str:

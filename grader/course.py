@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import re
 import sys
 from dataclasses import dataclass
@@ -124,7 +125,9 @@ def load_module(path: Path, name: str) -> ModuleType:
     """
     module = ModuleType(name)
     module.__file__ = str(path)
-    code = compile(path.read_bytes(), str(path), "exec")
+    source = path.read_bytes()
+    code = compile(source, str(path), "exec")
+    importlib.util.decode_source(source)  # compile doesn't look into comments
     sys.modules[name] = module
     exec(code, module.__dict__)
     return module

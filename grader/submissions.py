@@ -111,7 +111,7 @@ def _entries_at(path: Path, ids: Sequence[str]) -> list[Entry]:
     except BadArchive as bad:
         return [InArchive(given.name, Kind.OTHER, fault=str(bad))]
     except Refused as refused:
-        raise SubmissionError(f"{path} {refused}") from None
+        raise SubmissionError(f"{path} {refused}; {_what_to_give(ids)}") from None
     if not students:
         raise SubmissionError(f"{path} holds no submissions; {_what_to_give(ids)}")
     return students
@@ -123,7 +123,9 @@ def _given(path: Path, ids: Sequence[str]) -> OnDisk:
     except FileNotFoundError:
         raise SubmissionError(f"{path} does not exist; {_what_to_give(ids)}") from None
     except OSError as error:
-        raise SubmissionError(f"{path} can't be read ({error.strerror})") from None
+        raise SubmissionError(
+            f"{path} can't be read ({error.strerror}); {_what_to_give(ids)}"
+        ) from None
     if not is_folder and not archive_suffix(path.name):
         raise SubmissionError(f"{path} is not a folder or an archive; {_what_to_give(ids)}")
     return OnDisk(path.resolve(), Kind.FOLDER if is_folder else Kind.FILE)
@@ -228,14 +230,30 @@ def _locate(folder: Entry, ids: Sequence[str]) -> tuple[Entry, list[str]]:
     if len(below) > 1:
         raise Refused(f"has work in {_listed(below)}; which one counts can't be known, so keep one")
     for name, work in below.items():
-        return work, [f"The work is one level down, in {name!a}."]
+        usual = _is_archive_of_one_folder(folder)
+        return work, [] if usual else [f"The work is one level down, in {name!a}."]
+    return _locate_otherwise(folder, children, ids)
+
+
+def _locate_otherwise(
+    folder: Entry, children: Sequence[Entry], ids: Sequence[str]
+) -> tuple[Entry, list[str]]:
+    """Look for an archive in a submission without a problem's folder, or for what went wrong."""
+    if any(c.name == SUBMISSION_FILE for c in children):
+        raise Refused(f"has a {SUBMISSION_FILE} that stands in no folder such as {ids[0]}")
     archives = [c for c in children if c.kind is Kind.FILE and archive_suffix(c.name)]
-    if any(_misspelt(folder, ids)) or not archives:
-        return _named_problems(folder), []
+    if _misspelt(folder, ids) or not archives:
+        return _likely_place(folder, ids), []
     if len(archives) > 1:
         names = _listed(c.name for c in archives)
         raise Refused(f"has the archives {names}; which one counts can't be known, so keep one")
     return _locate_in_archive(archives[0], ids)
+
+
+def _is_archive_of_one_folder(entry: Entry) -> bool:
+    """Tell whether it is what one gets who packs a folder."""
+    is_archive = isinstance(entry, InArchive) and bool(archive_suffix(entry.name))
+    return is_archive and sum(child.kind is Kind.FOLDER for child in entry.children()) == 1
 
 
 def _work_below(entry: Entry, ids: Sequence[str]) -> Entry | None:
@@ -254,20 +272,24 @@ def _locate_in_archive(archive: Entry, ids: Sequence[str]) -> tuple[Entry, list[
     return work, [f"The work is in the archive {archive.name!a}.", *notes]
 
 
-def _named_problems(folder: Entry) -> Entry:
-    """Return the folder's `problems`, or the folder: where the missing ones would stand."""
-    below = (c for c in folder.children() if c.name == _PROBLEMS and c.kind is Kind.FOLDER)
-    return next(below, folder)
+def _likely_place(folder: Entry, ids: Sequence[str]) -> Entry:
+    """Return where the problems' folders should have stood, to say what is there instead."""
+    folders = {c.name: c for c in folder.children() if c.kind is Kind.FOLDER}
+    if _PROBLEMS in folders:
+        return folders[_PROBLEMS]
+    if len(folders) == 1 and not _misspelt(folder, ids):
+        return next(iter(folders.values()))
+    return folder
 
 
 def _misspelt(folder: Entry, ids: Sequence[str]) -> list[str]:
-    """Return a sentence about each folder whose name is nearly a problem's."""
+    """Return a sentence about folders whose names are nearly a problem's."""
     notes = []
     for child in folder.children():
-        near = difflib.get_close_matches(child.name.lower(), ids, n=1, cutoff=0.8)
-        if child.kind is Kind.FOLDER and child.name not in ids and near:
-            notes.append(f"There is a folder {child.name!a}; did you mean {near[0]}?")
-    return notes
+        if child.kind is Kind.FOLDER and child.name not in ids:
+            for near in difflib.get_close_matches(child.name.lower(), ids, n=1, cutoff=0.8):
+                notes.append(f"There is a folder {child.name!a}; did you mean {near}?")
+    return notes[:_NAMES_SHOWN]
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -304,11 +326,14 @@ def _read_problem(folder: Entry | None, id: str, notes: list[str]) -> StudentFil
         return StudentFile(None, refused.sentence(id), bad=True)
     copies = _copies(inside.values())
     if SUBMISSION_FILE not in inside:
-        near = f" There is {_listed(copies)}: it has to be called {SUBMISSION_FILE}."
+        near = (
+            f" There is {_listed(copies)}: it has to be called {SUBMISSION_FILE} and stand in {id} "
+            "itself."
+        )
         missing = f"There is no {SUBMISSION_FILE} in {id}.{near if copies else ''}"
         return StudentFile(None, missing)
     if copies:
-        notes.append(f"{id}: {SUBMISSION_FILE} was read, {_listed(copies)} was not.")
+        notes.append(f"{id}: {SUBMISSION_FILE} was read, but not {_listed(copies)}.")
     return _read_file(inside[SUBMISSION_FILE], id)
 
 

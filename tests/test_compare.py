@@ -117,6 +117,15 @@ def test_a_single_wrong_position_is_named() -> None:
     assert "Only the last position is wrong" in message(wrong, ROWS)
 
 
+def test_a_small_share_of_large_numbers_is_shown() -> None:
+    large = torch.tensor([1e9, 2e9], dtype=torch.float64)
+    assert "1.0003e+09" in message(large + 3e5, large)
+
+
+def test_a_shape_without_numbers_is_named() -> None:
+    assert "no numbers" in message(ROWS.to("meta"), ROWS)
+
+
 def test_a_small_difference_is_shown_with_the_digits_that_differ() -> None:
     assert "0.100001" in message(ROWS + 1e-6, ROWS)
 

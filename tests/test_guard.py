@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from grader.guard import ForbiddenCall, Guard
+from grader.guard import ForbiddenCall, Guard, removal
 
 SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp")
 ATTENTION = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
@@ -121,3 +123,48 @@ def test_results_and_gradients_are_the_same_under_the_guard() -> None:
 def test_an_unknown_name_is_an_error() -> None:
     with pytest.raises(KeyError):
         Guard(["no_such_function"])
+
+
+# What `removal` does lasts, so it is tried in a process of its own.
+REMOVED = """
+import sys, threading, warnings
+import torch
+from grader.guard import ForbiddenCall, removal
+
+warnings.simplefilter("error")
+x = torch.randn(2, 3)
+remove = removal(["softmax", "scaled_dot_product_attention"])
+assert torch.softmax(x, -1).shape == (2, 3)
+called = remove()
+
+def is_refused(function):
+    try:
+        function()
+    except ForbiddenCall as found:
+        return str(found) == called()
+    return False
+
+assert called() is None
+assert is_refused(lambda: torch.softmax(x, -1))
+assert called() is None
+assert is_refused(lambda: torch.nn.Softmax(-1)(x.requires_grad_()))
+assert is_refused(lambda: torch.nn.functional.scaled_dot_product_attention(x, x, x))
+in_thread = []
+thread = threading.Thread(target=lambda: in_thread.append(is_refused(lambda: x.softmax(-1))))
+thread.start()
+thread.join()
+assert in_thread == [True]
+(x.exp() / x.exp().sum()).sum().backward()
+assert torch.logsumexp(x, -1).shape == (2,)
+print("done")
+"""
+
+
+def test_removed_functions_are_refused_and_others_are_not() -> None:
+    run = subprocess.run([sys.executable, "-c", REMOVED], capture_output=True, text=True)
+    assert run.stdout == "done\n", run.stderr
+
+
+def test_an_unknown_name_can_not_be_removed() -> None:
+    with pytest.raises(KeyError):
+        removal(["no_such_function"])

@@ -108,20 +108,20 @@ class Boundary:
             return self._open(self._workers, source, tuple(forbidden))
         except BoundaryError:
             # The warm parent may have died. A new one serves this file and the next ones.
-            return self._open(self._restart(), source, tuple(forbidden))
+            self._restart()
+            return self._open(self._workers, source, tuple(forbidden))
 
     def _open(self, workers: Workers, source: bytes, forbidden: tuple[str, ...]) -> RemoteProblem:
         budget = Budget(self._call_seconds, self._submission_seconds)
         return RemoteProblem(workers, source, forbidden, budget, mark_changes=self._mark_changes)
 
-    def _restart(self) -> Workers:
-        assert self._workers is not None
-        if self.level == "sandbox":
+    def _restart(self) -> None:
+        """Start the sandbox again, with its self-test; without one there is nothing to start."""
+        if isinstance(self._workers, WarmWorkers):
             self._workers.close()
             reason = self._start_sandbox()
             if reason:
                 raise BoundaryError(f"the sandbox could not be started again: {reason}")
-        return self._workers
 
     def _enter_sandbox(self) -> None:
         reason = self._start_sandbox()

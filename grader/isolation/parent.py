@@ -59,11 +59,15 @@ def warm() -> None:
     """Do what torch does once per process: a worker would do it again, or could not any more."""
     torch.set_num_threads(1)
     # A worker can't make threads, and torch would wait for them.
-    torch.set_num_threads = torch._C.set_num_threads = lambda number: None
+    torch.set_num_threads = torch._C.set_num_threads = _ignore
     operators()
     with Guard(("multi_head_attention_forward",)):
         _use_torch()
     _use_torch()
+
+
+def _ignore(nthreads: int) -> None:
+    pass
 
 
 def _use_torch() -> None:

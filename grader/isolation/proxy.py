@@ -4,9 +4,10 @@ What a test may do is the subset of PyTorch that docs/isolation.md lists: call f
 tensors and plain values, make modules, read and set their parameters and buffers, call them, move
 them to another dtype, take gradients. Anything else is refused with a TypeError that says so.
 
-Two rules keep a worker from cheating. Nothing that a test holds ever takes values from a worker
+Three rules keep a worker from cheating. Nothing that a test holds ever takes values from a worker
 afterwards: a changed argument or weight is an error, and random states are moved on by this side
-itself. No module of the student's, torch's own layers included, runs on this side. And what arrives is only ever read as plain data (see `wire`); what can't be read so is
+itself. No module of the student's runs on this side, not even if it is one of torch's own layers.
+And what arrives is only ever read as plain data (see `wire`); what can't be read so is
 `bad_output`.
 """
 
@@ -138,7 +139,7 @@ class Formal(Tensor):
         """Allow what looks at the form."""
         if getattr(func, "__name__", "") not in _FORM:
             raise Mismatch("Your code returned a tensor on the meta device: a shape, no numbers.")
-        return super().__torch_function__(func, types, args, kwargs)
+        return super().__torch_function__(func, types, args, kwargs)  # type: ignore[no-untyped-call]
 
 
 _FORM = {"__get__", "__repr__", "__format__", "__len__", "detach", "dim", "size", "stride", "numel"}
@@ -603,8 +604,8 @@ class _Builder:
         stock = described["stock"]
         base = None if stock is None else STOCK[wire.name_in(stock, STOCK)]
         bases = (RemoteModule,) if base is None else (RemoteModule, base)
-        cls = type(wire.identifier(described["class"]), bases, {})
-        module = cls.__new__(cls)
+        cls: Any = type(wire.identifier(described["class"]), bases, {})
+        module: nn.Module = cls.__new__(cls)
         # Past RemoteModule.__setattr__, which guards against tests.
         about = {"_problem": self._problem, "_twin": self._twin, "_path": path, "_root": self._root}
         module.__dict__.update(_new_module_attributes() | about)

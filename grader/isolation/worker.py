@@ -401,9 +401,9 @@ def _watched(function: Callable[[], Any], forbidden: list[str]) -> tuple[Header,
 
 def _is_public(name: object) -> bool:
     # Through globals() a module may have any key.
-    return (
-        type(name) is str and name.isidentifier() and name[0] != "_" and len(name) < wire.MAX_NAME
-    )
+    if type(name) is not str or name.startswith("_"):
+        return False
+    return name.isidentifier() and len(name) <= wire.MAX_NAME
 
 
 def _changed_arguments(

@@ -53,7 +53,7 @@ def _state(result: ProblemResult) -> str:
 
 
 def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Table:
-    """Return the class: a row for each submission, with its points and what stands out.
+    """Return the class: a row for each submission, with its points.
 
     Args:
         results: of the whole class.
@@ -64,13 +64,18 @@ def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Tab
     for id in problems:
         table.add_column(id[:2], justify="right")
     table.add_column("total", justify="right", style="bold")
-    table.add_column("notes", overflow="fold")
     for result in sorted(results, key=lambda r: r.submission):
         points = {problem.id: problem for problem in result.problems}
         cells = [f"{points[id].points:g}" if id in points else "-" for id in problems]
         total = f"{result.points:g} / {result.max:g}"
-        table.add_row(escape(result.submission), *cells, total, escape(remark(result)))
+        table.add_row(escape(result.submission), *cells, total)
     return table
+
+
+def remarks(results: Iterable[SubmissionResult]) -> list[str]:
+    """Return a line for each submission that an instructor should look at."""
+    told = [(result.submission, remark(result)) for result in results]
+    return [f"{name}: {text}" for name, text in sorted(told) if text]
 
 
 def remark(result: SubmissionResult) -> str:

@@ -291,6 +291,8 @@ def test_what_breaks_while_a_file_is_open_is_the_graders_fault(grade):
         problem = boundary.open(b"def one(): return 1")
         (parent,) = {p for p in grade.processes() - before if parent_of(p) == os.getpid()}
         os.kill(parent, signal.SIGKILL)
+        while grade.processes() != before:
+            time.sleep(0.01)
         with pytest.raises(BoundaryError):
             problem.one()
         assert boundary.open(b"def one(): return 1").one() == 1

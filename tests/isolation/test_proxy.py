@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from grader.compare import Mismatch
+from grader.compare import Mismatch, check
+from grader.diagnose import attempt
 from grader.guard import ForbiddenCall
 from grader.isolation import WorkerFailure
 from grader.result import Status
@@ -225,6 +226,51 @@ def test_modules_within_modules_and_shared_weights(opened):
     torch.testing.assert_close(
         many(x), 3 * nn.functional.linear(inner, many.wide.weight, many.wide.bias)
     )
+
+
+def test_layers_of_torch_run_in_the_worker(opened):
+    """Whatever the student returns: its settings and weights are here, its forward isn't."""
+    problem = opened(
+        """
+        from torch import nn
+        def layers():
+            return nn.ModuleList([nn.Linear(2, 2), nn.Dropout(1.0, inplace=True), nn.Identity()])
+        """
+    )
+    layers, x = problem.layers(), torch.randn(3, 2, requires_grad=True)
+    assert [type(layer).__name__ for layer in layers] == ["Linear", "Dropout", "Identity"]
+    assert len(layers) == 3
+    assert repr(layers[1]) == "Dropout(p=1.0, inplace=True)"
+    torch.testing.assert_close(layers[0](x), nn.functional.linear(x, *layers[0].parameters()))
+    layers[0](x).sum().backward()
+    assert layers[0].weight.grad is not None
+    before = x.detach().clone()
+    with pytest.raises(Mismatch, match="changed its argument"):
+        layers[1](x.detach())
+    assert torch.equal(x, before)
+    assert torch.equal(layers.eval()[1](x), x)
+    layers.train()[1].inplace = False
+    assert torch.equal(layers[1](x), torch.zeros(3, 2))
+    with pytest.raises(TypeError, match="isn't supported"):
+        layers[0].forward = None
+
+
+def test_a_result_without_data_has_a_form_and_no_numbers(opened):
+    problem = opened("import torch\ndef f(n): return torch.ones(n, n, device='meta')")
+    result = problem.f(2)
+    assert (result.device.type, result.shape, result.dtype) == ("meta", (2, 2), torch.float32)
+    assert "meta" in repr(result)
+    for use in (
+        lambda: check(result, torch.ones(2, 2), "f(2)"),
+        lambda: torch.equal(result, torch.ones(2, 2)),
+        lambda: result + 1,
+        result.tolist,
+    ):
+        with pytest.raises(Mismatch, match="no numbers"):
+            use()
+    with pytest.raises(Mismatch, match="shape"):
+        check(result, torch.ones(3, 3), "f(2)")
+    assert attempt(problem.f, 2) == "returned a shape without numbers"
 
 
 def test_buffers_made_in_forward_are_seen(opened):
@@ -445,6 +491,86 @@ def test_forbidden_calls_are_reported_even_when_swallowed(opened):
     assert torch.equal(opened(source).f(torch.zeros(2)), torch.full((2,), 0.5))
 
 
+LYING = """
+import warnings
+import torch
+import torch.nn.functional as F
+from torch.utils._python_dispatch import _disable_current_modes
+from grader import guard
+from grader.isolation import worker
+
+warnings.simplefilter("error")
+ANSWER = worker.Worker.answer
+
+def lie(self, header, tensors):
+    told, tensors = ANSWER(self, header, tensors)
+    return told | {"called": None}, tensors
+
+worker.Worker.answer = lie
+guard.Guard.look_at = guard._replace = guard._find = lambda *_: None
+
+WAYS = {
+    "torch": lambda x: torch.softmax(x, -1),
+    "functional": lambda x: F.softmax(x, -1),
+    "with a gradient": lambda x: x.detach().requires_grad_().softmax(-1),
+    "half": lambda x: x.half().softmax(-1),
+    "out": lambda x: torch.softmax(x, -1, out=torch.empty(2, 2)),
+    "kernel": lambda x: torch.ops.aten._softmax(x, -1, False),
+    "vmap": lambda x: torch.vmap(lambda row: row.softmax(-1))(x),
+    "mkldnn": lambda x: x.to_mkldnn().softmax(-1),
+    "sparse": lambda x: torch.sparse.softmax(x.to_sparse(), -1),
+    "masked": lambda x: torch._masked_softmax(x, torch.zeros(2, 2, dtype=torch.bool)),
+    "cross entropy": lambda x: F.cross_entropy(x, torch.tensor([0, 1])),
+    "attention": lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]),
+    "many heads": lambda x: torch.nn.MultiheadAttention(2, 1)(x, x, x),
+}
+
+def ways_that_answer():
+    found = []
+    for name, way in WAYS.items():
+        try:
+            with _disable_current_modes(), torch._C.DisableTorchFunction():
+                way(torch.ones(2, 2))
+            found.append(name)
+        except Exception:
+            pass
+    return found
+
+def f(x):
+    return x.exp() / x.exp().sum(-1, keepdim=True)
+"""
+
+
+def test_without_a_guard_there_is_still_nothing_to_call(opened):
+    """Worker and hooks are in the student's hands here, and all that is forbidden is gone."""
+    problem = opened(LYING, ("softmax", "log_softmax", "scaled_dot_product_attention"))
+    assert problem.ways_that_answer() == []
+    x = torch.randn(2, 3, requires_grad=True)
+    problem.f(x).sum().backward()
+    everything = set(opened(LYING).ways_that_answer())
+    assert everything >= {"torch", "kernel", "vmap", "mkldnn", "attention", "many heads"}
+
+
+def test_a_forbidden_call_in_a_call_of_torchs_own_layer(opened):
+    problem = opened("from torch import nn\ndef f(): return nn.Softmax(-1)", ("softmax",))
+    layer = problem.f()
+    assert isinstance(layer, nn.Softmax)
+    with pytest.raises(ForbiddenCall):
+        layer(torch.ones(2))
+
+
+def test_at_import_a_file_may_compare_itself_with_torch(opened):
+    problem = opened(
+        """
+        import torch
+        def f(x): return x.exp() / x.exp().sum()
+        assert torch.allclose(f(torch.ones(3)), torch.softmax(torch.ones(3), 0))
+        """,
+        ("softmax",),
+    )
+    assert torch.equal(problem.f(torch.zeros(2)), torch.full((2,), 0.5))
+
+
 def test_missing_names(opened):
     problem = opened("def softmaks(x): return x")
     with pytest.raises(AttributeError) as caught:
@@ -476,6 +602,8 @@ def test_memory(opened):
         ("import os\nos._exit(0)", Status.CRASH, "can't be imported. Your code ended its process"),
         ("raise SystemExit", Status.ERROR, "SystemExit"),
         ("x = '\0'", Status.ERROR, "null bytes"),
+        ("x = bytearray(10 ** 13)", Status.MEMORY, "out of memory.*\n  problem.py, line 1: x"),
+        ("import json\nexec('x =')", Status.ERROR, "stops while it is being imported"),
         ("(" * 100000, Status.ERROR, "too many nested|problem.py"),
     ],
 )  # fmt: skip
@@ -492,6 +620,20 @@ def test_encodings_are_pythons_own(sandbox, source):
             sandbox.open(source)
     else:
         assert sandbox.open(source).x == "é"
+
+
+@pytest.mark.parametrize(
+    "name", ["not an identifier", "a" * 200, "\ud800", 7, None, ""], ids=ascii
+)  # fmt: skip
+def test_names_that_are_none_are_left_out(opened, name):
+    problem = opened(f"globals()[{name!r}] = print\ndef f(): return 1")
+    assert problem.f() == 1
+    assert problem._names == ["f"]
+
+
+def test_many_names_do_not_hide_the_last(opened):
+    problem = opened("for n in range(3000): globals()[f'g{n}'] = print\ndef f(): return 1")
+    assert problem.f() == 1
 
 
 # Refusals

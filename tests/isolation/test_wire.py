@@ -80,6 +80,16 @@ def test_other_tensors_are_sent_as_their_form(tensor):
     assert (back.shape, back.dtype) == (tensor.shape, tensor.dtype)
 
 
+def test_containers_with_an_iterator_of_their_own_become_plain():
+    class List(list):
+        __iter__ = __len__ = None
+
+    class Dict(dict):
+        items = __iter__ = __len__ = None
+
+    assert round_trip(List([1, Dict(a=2)])) == [1, {"a": 2}]
+
+
 def test_subclasses_of_numbers_become_plain():
     class Liar(float):
         def __eq__(self, other):
@@ -149,6 +159,8 @@ def test_a_header_that_is_none_is_refused_at_once(text):
         {"l": {}},
         {"d": [[1]]},
         {"d": [[{"l": []}, 1]]},
+        {"d": [[1 << 63, 1]]},
+        {"l": [-(1 << 63) - 1]},
         {"z": 1},
         [1],
     ],

@@ -10,13 +10,20 @@ import torch.nn.functional as F
 def split_heads(x, n_head):
     B, T, C = x.shape
     D = C // n_head
-    rows = [[[x[b, t, h * D : (h + 1) * D] for t in range(T)] for h in range(n_head)] for b in range(B)]
+    rows = [
+        [[x[b, t, h * D : (h + 1) * D] for t in range(T)] for h in range(n_head)] for b in range(B)
+    ]
     return torch.stack([torch.stack([torch.stack(r) for r in head]) for head in rows])
 
 
 def merge_heads(x):
     B, H, T, D = x.shape
-    return torch.stack([torch.stack([torch.cat([x[b, h, t] for h in range(H)]) for t in range(T)]) for b in range(B)])
+    return torch.stack(
+        [
+            torch.stack([torch.cat([x[b, h, t] for h in range(H)]) for t in range(T)])
+            for b in range(B)
+        ]
+    )
 
 
 class MultiHeadAttention(nn.Module):

@@ -34,7 +34,9 @@ class MultiHeadAttention(nn.Module):
         parts = []
         for n in range(3):
             rows = slice(n * self.n_embd, (n + 1) * self.n_embd)
-            parts.append(split_heads(F.linear(x, w[rows], None if b is None else b[rows]), self.n_head))
+            parts.append(
+                split_heads(F.linear(x, w[rows], None if b is None else b[rows]), self.n_head)
+            )
         q, k, v = parts
         scores = (q * self.head_dim**-0.5).matmul(k.mT)
         if self.causal:
