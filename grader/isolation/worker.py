@@ -13,6 +13,7 @@ from __future__ import annotations
 import builtins
 import importlib.util
 import inspect
+import linecache
 import socket
 import sys
 import traceback
@@ -280,7 +281,9 @@ class Worker:
         answer: Header = {}
         try:
             code = compile(source, FILE, "exec")
-            importlib.util.decode_source(source)  # compile doesn't look into comments
+            text = importlib.util.decode_source(source)  # compile doesn't look into comments
+            # For what reads its own source, as torch.jit.script does.
+            linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
             exec(code, self._module.__dict__)
         except BaseException as exception:
             answer["error"] = _describe(exception) | _describe_loading(exception, source)

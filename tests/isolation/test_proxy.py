@@ -663,3 +663,14 @@ def test_sparse_results_are_bad_output(opened):
     with pytest.raises(WorkerFailure, match="plain dense") as caught:
         problem.f()
     assert caught.value.status is Status.BAD_OUTPUT
+
+
+def test_a_scripted_function_can_read_its_source(opened):
+    source = """
+        import torch
+
+        @torch.jit.script
+        def double(x: torch.Tensor) -> torch.Tensor:
+            return x + x
+    """
+    assert opened(source).double(torch.ones(1)).item() == 2
