@@ -24,7 +24,7 @@ from grader.reports.feedback import feedback as student_feedback
 from grader.reports.gradebook import write_gradebook
 from grader.reports.student import next_step
 from grader.reports.terminal import class_table, progress_table, remarks
-from grader.result import SubmissionResult, write_whole
+from grader.result import SubmissionResult, shown, write_whole
 from grader.submissions import SubmissionError, find_submissions
 
 app = typer.Typer(
@@ -68,7 +68,7 @@ def check(
         run_tests(selected, session, course.root)
     console.print(progress_table(selected, session.results))
     points = sum(result.points for result in session.results.values())
-    console.print(f"\n{points:g} points so far.")
+    console.print(f"\n{shown(points)} points so far.")
     todo = next((p for p in selected if not session.results[p.id].passed), None)
     if todo is None:
         console.print("Everything here passes. Well done!")

@@ -185,6 +185,11 @@ def total(points: Any) -> float:
     return round(math.fsum(points), 6)
 
 
+def shown(points: float) -> str:
+    """Return points as a report shows them: with two digits at most, and none where none are due."""
+    return f"{round(points, 2):g}"
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader finds the old one or the new one, never half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)

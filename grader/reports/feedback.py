@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from itertools import groupby
 
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -47,7 +47,12 @@ def feedback(result: SubmissionResult, policy: Policy) -> str:
         result: everything that is known.
         policy: what to show of hidden tests.
     """
-    lines = [f"# {_text(result.submission)}", "", f"{result.points:g} of {result.max:g} points", ""]
+    lines = [
+        f"# {_text(result.submission)}",
+        "",
+        f"{shown(result.points)} of {shown(result.max)} points",
+        "",
+    ]
     for note in result.notes:
         lines += [_text(note), ""]
     for problem in result.problems:
@@ -56,7 +61,7 @@ def feedback(result: SubmissionResult, policy: Policy) -> str:
 
 
 def _problem(problem: ProblemResult, policy: Policy) -> list[str]:
-    lines = [f"## {problem.id}: {problem.points:g} of {problem.max:g} points", ""]
+    lines = [f"## {problem.id}: {shown(problem.points)} of {shown(problem.max)} points", ""]
     for sentence in problem.notes:
         lines += [_text(sentence), ""]
     for sentence in problem.diagnoses:
@@ -71,7 +76,7 @@ def _problem(problem: ProblemResult, policy: Policy) -> list[str]:
 
 def _hidden(tests: list[TestResult], policy: Policy) -> Iterator[str]:
     points, most = sum(t.points for t in tests), sum(t.max for t in tests)
-    yield f"Hidden tests: {round(points, 2):g} of {round(most, 2):g} points"
+    yield f"Hidden tests: {shown(points)} of {shown(most)} points"
     if policy is not Policy.POINTS:
         yield ""
     if policy is Policy.TITLES:

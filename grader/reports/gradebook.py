@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable
 from pathlib import Path
 
-from grader.result import SubmissionResult, write_whole
+from grader.result import SubmissionResult, shown, write_whole
 
 
 def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], path: Path) -> None:
@@ -23,8 +23,8 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
     writer.writerow(["submission", "status", *problems, "total", "max"])
     for result in sorted(results, key=lambda r: r.submission):
         points = {problem.id: problem.points for problem in result.problems}
-        columns = [f"{points.get(id, 0):g}" for id in problems]
-        total, of = f"{result.points:g}", f"{result.max:g}"
+        columns = [shown(points.get(id, 0)) for id in problems]
+        total, of = shown(result.points), shown(result.max)
         writer.writerow([cell(result.submission), result.status, *columns, total, of])
     write_whole(path, text.getvalue())
 

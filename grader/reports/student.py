@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from itertools import groupby
 
-from grader.result import ProblemResult, Status, TestResult
+from grader.result import ProblemResult, Status, TestResult, shown
 
 _WIDTH = 96
 
@@ -36,7 +36,7 @@ def problem_report(
         lines += ["", "For the other messages: uv run pytest -v"]
     for text in result.diagnoses:
         lines += ["", _wrap(text)]
-    lines += ["", next_step(result), f"{_points(result.points)} of {_points(result.max)} points."]
+    lines += ["", next_step(result), f"{shown(result.points)} of {shown(result.max)} points."]
     if left_out and result.passed:
         lines.append(f"{left_out} hidden tests check more when your work is graded.")
     return printable("\n".join(lines) + "\n", encoding)
@@ -84,7 +84,3 @@ def _wrap(text: str) -> str:
     lines = text.splitlines()
     wrapped = [line if line.startswith(" ") else textwrap.fill(line, _WIDTH) for line in lines]
     return "\n".join(wrapped)
-
-
-def _points(points: float) -> str:
-    return f"{points:g}" if points == round(points, 2) else f"{points:.2f}"

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from grader.course import Problem
-from grader.result import ProblemResult, Status, SubmissionResult
+from grader.result import ProblemResult, Status, SubmissionResult, shown
 
 _NAMED = {
     Status.TIMEOUT: "does not end",
@@ -36,7 +36,10 @@ def progress_table(problems: Iterable[Problem], results: dict[str, ProblemResult
         result = results[problem.id]
         share = result.points / result.max if result.max else 0.0
         table.add_row(
-            problem.id, f"{result.points:g} of {result.max:g}", _bar(share), _state(result)
+            problem.id,
+            f"{shown(result.points)} of {shown(result.max)}",
+            _bar(share),
+            _state(result),
         )
     return table
 
@@ -66,8 +69,8 @@ def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Tab
     table.add_column("total", justify="right", style="bold")
     for result in sorted(results, key=lambda r: r.submission):
         points = {problem.id: problem for problem in result.problems}
-        cells = [f"{points[id].points:g}" if id in points else "-" for id in problems]
-        total = f"{result.points:g} / {result.max:g}"
+        cells = [shown(points[id].points) if id in points else "-" for id in problems]
+        total = f"{shown(result.points)} / {shown(result.max)}"
         table.add_row(escape(result.submission), *cells, total)
     return table
 
