@@ -173,6 +173,11 @@ def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bo
     require(form == (n_in, n_out, bias), f"`{name}` of {owner} is {found}; it should be {wanted}.")
 
 
+def parameters(module: nn.Module) -> dict[str, nn.Parameter]:
+    """Return a module's parameters by name; those of a layer with two names under both."""
+    return dict(module.named_parameters(remove_duplicate=False))
+
+
 def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Copy `weights`, by name such as `query.weight`, into the module's parameters.
 
@@ -182,19 +187,18 @@ def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
         Mismatch: a parameter isn't there or has another shape.
     """
     owner = type(module).__name__
-    # A layer may be kept under a second name as well; both names count.
-    parameters = dict(module.named_parameters(remove_duplicate=False))
+    found = parameters(module)
     for name, weight in weights.items():
-        if name not in parameters:
-            here = ", ".join(parameters) or "none"
+        if name not in found:
+            here = ", ".join(found) or "none"
             raise Mismatch(f"{owner} has no parameter `{name}`. The parameters found are: {here}.")
-        shape = tuple(parameters[name].shape)
+        shape = tuple(found[name].shape)
         require(
             shape == tuple(weight.shape),
             f"`{name}` of {owner} has shape {shape}; expected {tuple(weight.shape)}.",
         )
         with torch.no_grad():
-            parameters[name].copy_(weight)
+            found[name].copy_(weight)
 
 
 def _fail(call: str, message: str) -> NoReturn:

@@ -30,6 +30,10 @@ _MOST_ENTRIES = 4096
 _RELATIVE, _ABSOLUTE = 2e-4, 2e-5
 """How near two answers must be to be the same. Mistakes differ from the reference by more."""
 
+_SHARE_EXPLAINED = 0.6
+"""The share of all wrong answers that a mistake must explain to be named. Some mistakes show in few
+answers only, and those answers are wrong in many other cases too."""
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -163,6 +167,8 @@ class Fingerprints:
         if not explained:
             return None
         most = max(len(questions) for questions in explained.values())
+        if most < _SHARE_EXPLAINED * len(open_questions):
+            return None
         names = [name for name, questions in explained.items() if len(questions) == most]
         return names, explained[names[0]]
 

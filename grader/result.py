@@ -186,7 +186,7 @@ def total(points: Any) -> float:
 
 
 def shown(points: float) -> str:
-    """Return points as a report shows them: with two digits at most, and none where none are due."""
+    """Return points as a report shows them: with at most two digits behind the point."""
     return f"{round(points, 2):g}"
 
 

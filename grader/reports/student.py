@@ -28,11 +28,11 @@ def problem_report(
     """
     tests = [list(cases) for _, cases in groupby(result.tests, key=lambda test: test.name)]
     wrong = [cases for cases in tests if _failed(cases)]
-    shown = wrong if in_full else wrong[:_IN_FULL]
+    explained = wrong if in_full else wrong[:_IN_FULL]
     lines = [result.id, ""]
     for cases in tests:
-        lines += _test_lines(cases, with_message=cases in shown)
-    if len(shown) < len(wrong):
+        lines += _test_lines(cases, with_message=cases in explained)
+    if len(explained) < len(wrong):
         lines += ["", "For the other messages: uv run pytest -v"]
     for text in result.diagnoses:
         lines += ["", _wrap(text)]

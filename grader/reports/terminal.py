@@ -83,12 +83,11 @@ def remarks(results: Iterable[SubmissionResult]) -> list[str]:
 
 def remark(result: SubmissionResult) -> str:
     """Return what an instructor should know of a submission; empty when all is usual."""
-    if result.status == "not_attempted":
-        return "not attempted"
-    remarks = list(result.notes)
+    told = ["not attempted."] if result.status == "not_attempted" else []
+    told += result.notes
     for problem in result.problems:
-        remarks += problem.notes or _standing_out(problem)
-    return " ".join(remarks)
+        told += problem.notes or _standing_out(problem)
+    return " ".join(dict.fromkeys(told))
 
 
 def _standing_out(problem: ProblemResult) -> list[str]:

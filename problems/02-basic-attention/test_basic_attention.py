@@ -11,6 +11,7 @@ from grader.compare import (
     check_gradients,
     check_layer,
     gradients,
+    parameters,
     require,
     set_weights,
 )
@@ -122,7 +123,7 @@ def build(problem, weights):
 
 def parameters_of(module):
     """All parameters by name, under each of its names if one has several."""
-    return dict(module.named_parameters(remove_duplicate=False))
+    return parameters(module)
 
 
 def gradients_of(module, x, weights, upstream, call):
@@ -334,6 +335,10 @@ def test_nothing_is_remembered(problem, draw):
         call = f"attention(x) with x {tuple(x.shape)}, after a call with another x"
         check_attention(module, x, weights, call)
     check(output, expected, "the first result of attention(x), looked at after other calls")
+    module.eval()
+    for x in [draw(2, 3, 4), first]:
+        check_attention(module, x, weights, "attention(x) after attention.eval() and other calls")
+    module.train()
 
     other_weights = draw_weights(draw, 4)
     build(problem, other_weights)(first)
@@ -516,7 +521,7 @@ def reference(solution, weights):
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     ("batch", "seq", "n_embd"),
-    [(5, 4, 8), (1, 17, 4), (7, 3, 10), (3, 1, 7), (1, 1, 1), (4, 2, 32), (2, 9, 5)],
+    [(5, 4, 8), (1, 17, 4), (7, 3, 10), (3, 1, 7), (1, 1, 1), (4, 2, 32), (2, 9, 5), (1, 3, 80)],
 )
 def test_hidden_sizes(problem, solution, draw, batch, seq, n_embd, bias):
     """attention is right for other sizes, with and without bias, and so are its gradients"""

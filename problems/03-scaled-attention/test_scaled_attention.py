@@ -11,6 +11,7 @@ from grader.compare import (
     check_layer,
     check_number,
     gradients,
+    parameters,
     require,
     set_weights,
 )
@@ -147,7 +148,7 @@ def trained(module, weights):
     softmax does not see that.
     """
     wanted = weights.keys() - {"key.bias"}
-    return {name: p for name, p in module.named_parameters() if name in wanted}
+    return {name: p for name, p in parameters(module).items() if name in wanted}
 
 
 def slopes(compute, inputs, upstream):
@@ -282,6 +283,15 @@ def test_layers(problem):
     ]:
         for name in ("query", "key", "value"):
             check_layer(module, name, n_embd, n_embd, bias=bias)
+    starts = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        starts.append(problem.ScaledAttention(4).query.weight.detach().clone())
+    require(
+        not torch.equal(*starts),
+        "ScaledAttention(4), made twice\nBoth have the same weights, though the seed was set to 1 "
+        "before the first and to 2 before the second. Is a seed set in your code?",
+    )
 
 
 @pytest.mark.points(1.5)
@@ -324,6 +334,9 @@ def test_module_remembers_nothing(problem, draw):
     weights = draw_weights(draw, 4)
     set_weights(module, weights)
     check(module(x), module_by_hand(weights, x), "the first x again, after a change of the weights")
+    module.eval()
+    for again in (x, other):
+        check(module(again), module_by_hand(weights, again), "another call, after eval()")
 
 
 # Both
@@ -357,9 +370,9 @@ def test_arguments_are_left_alone(problem, draw):
     require(unchanged, "Your code changed the global random state; attention needs no chance.")
     for name, tensor in arguments.items():
         require(torch.equal(tensor, before[name]), f"Your code changed its argument {name}.")
-    parameters = dict(module.named_parameters())
+    found = parameters(module)
     for name, weight in weights.items():
-        kept = torch.equal(parameters[name].detach(), weight)
+        kept = torch.equal(found[name].detach(), weight)
         require(kept, f"A call of ScaledAttention changed its {name}.")
 
 
@@ -368,6 +381,7 @@ def test_attention_is_your_own(problem, draw):
     """Attention is written without PyTorch's own attention functions and modules"""
     problem.scaled_dot_product_attention(draw(2, 3), draw(4, 3), draw(4, 3))
     problem.ScaledAttention(4).double()(draw(1, 3, 4))
+    problem.scaled_dot_product_attention(draw(4, 64, 64), draw(4, 64, 64), draw(4, 64, 64))
 
 
 # dot_product_variance
@@ -515,7 +529,7 @@ def probe(problem):
 
     def module_gradient(name):
         made, x = make_module(problem, wave_weights(3)), wave(2, 4, 3).requires_grad_()
-        inputs = {"x": x, **dict(made.named_parameters())}
+        inputs = {"x": x, **parameters(made)}
         output = made(x)
         upstream = wave(2, 4, 3, start=0.7)
         return torch.autograd.grad(output, inputs[name], upstream, allow_unused=True)[0]
@@ -526,7 +540,12 @@ def probe(problem):
         return made(wave(2, 3, 4, start=0.5))
 
     def names(bias):
-        found = [name for name, _ in problem.ScaledAttention(4, bias=bias).named_parameters()]
+        found = [
+            name
+            for name, _ in problem.ScaledAttention(4, bias=bias).named_parameters(
+                remove_duplicate=False
+            )
+        ]
         wanted = [f"{a}.{b}" for a in ("query", "key", "value") for b in ("weight", "bias")]
         return torch.tensor([float(name in found) for name in wanted])
 
@@ -758,7 +777,7 @@ def test_hidden_arguments_and_weights_are_left_alone(problem, draw):
     require(unchanged, "Your code changed the global random state; attention needs no chance.")
     for name, tensor in arguments.items():
         require(torch.equal(tensor, before[name]), f"Your code changed its argument {name}.")
-    for name, parameter in module.named_parameters():
+    for name, parameter in parameters(module).items():
         if name in weights:
             kept = torch.equal(parameter.detach(), weights[name])
             require(kept, f"A call of ScaledAttention changed its {name}.")

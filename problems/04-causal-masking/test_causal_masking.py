@@ -12,6 +12,7 @@ from grader.compare import (
     check_gradients,
     check_layer,
     gradients,
+    parameters,
     require,
     set_weights,
 )
@@ -341,7 +342,7 @@ def test_weights_start_at_random(problem):
     for seed in (1, 2):
         torch.manual_seed(seed)
         layer = problem.CausalAttention(4, 3)
-        starts.append(dict(layer.named_parameters())["query.weight"].detach().clone())
+        starts.append(parameters(layer)["query.weight"].detach().clone())
     same = torch.equal(*starts) and not (starts[0] == starts[0][0, 0]).all()
     require(not same, "Two layers made from different seeds start with the same weights.")
 
@@ -352,7 +353,7 @@ def test_mask_is_a_buffer(problem, n_positions):
     """CausalAttention holds the causal mask of all its positions as a buffer that isn't trained"""
     layer = problem.CausalAttention(3, n_positions)
     require(
-        "mask" not in dict(layer.named_parameters()),
+        "mask" not in parameters(layer),
         "`mask` is a parameter; it should be a buffer, never trained.",
     )
     check_mask(layer, n_positions, f"the buffer mask of CausalAttention(3, {n_positions})")
@@ -443,7 +444,7 @@ def test_attention_gradients(problem, draw):
     weights = random_weights(draw, 3)
     layer = make_layer(problem, weights, n_positions=5)
     output = layer(x)
-    inputs = {"x": x} | {n: p for n, p in layer.named_parameters() if n in weights}
+    inputs = {"x": x} | {n: p for n, p in parameters(layer).items() if n in weights}
     found = gradients(output, inputs, upstream, "CausalAttention(3, 5)")
     point = {"x": x.detach()} | weights
 
@@ -560,12 +561,12 @@ def probe(problem):
 
     def without_bias():
         made = problem.CausalAttention(3, 5, bias=False).double()
-        names = [name for name, _ in made.named_parameters()]
+        names = [name for name, _ in parameters(made).items()]
         set_weights(made, {name: weights[name] for name in weights if name in names})
         return made(tokens(1, 4))
 
     def biases(**asked):
-        names = dict(problem.CausalAttention(3, 5, **asked).named_parameters())
+        names = parameters(problem.CausalAttention(3, 5, **asked))
         return sum(f"{name}.bias" in names for name in LAYERS)
 
     def tokens(batch, length):
@@ -589,7 +590,7 @@ def probe(problem):
 
     def layer_gradient(name):
         made, x = layer(), tokens(2, 4).clone().requires_grad_()
-        inputs = {"x": x} | dict(made.named_parameters())
+        inputs = {"x": x} | parameters(made)
         return torch.autograd.grad(made(x), inputs[name], numbers[:24].reshape(2, 4, 3))[0]
 
     def layer_changes_tokens():
@@ -606,7 +607,7 @@ def probe(problem):
         for seed in (1, 2):
             torch.manual_seed(seed)
             made = problem.CausalAttention(3, 2)
-            starts.append(dict(made.named_parameters())["query.weight"].detach().clone())
+            starts.append(parameters(made)["query.weight"].detach().clone())
         return torch.equal(*starts)
 
     def seven_digits_only(actual, expected):
@@ -632,11 +633,11 @@ def probe(problem):
             softmax(scores, causal), masked_softmax_by_hand(scores, causal)
         ),
         "attention.the mask": lambda: dict(layer().named_buffers())["mask"].double(),
-        "attention.trains the mask": lambda: "mask" in dict(layer().named_parameters()),
+        "attention.trains the mask": lambda: "mask" in parameters(layer()),
         "attention.biases": lambda: biases(),
         "attention.biases where none are asked for": lambda: biases(bias=False),
         "attention.default width": lambda: len(
-            dict(problem.CausalAttention(n_positions=2).named_parameters())["query.weight"]
+            parameters(problem.CausalAttention(n_positions=2))["query.weight"]
         ),
         "attention.no bias": without_bias,
         "attention.ordinary": lambda: layer()(tokens(2, 4)),
@@ -780,11 +781,11 @@ def test_hidden_attention(problem, solution, draw, shape, n_positions, bias, dty
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
     actual, expected = (layer(x) for layer in layers)
     check(actual, expected, call, sizes={"n_embd": shape[-1]})
-    names = [name for name, _ in layers[1].named_parameters()]
+    names = [name for name, _ in parameters(layers[1]).items()]
     found, right = (
         gradients(
             output,
-            {"x": x} | {name: dict(layer.named_parameters())[name] for name in names},
+            {"x": x} | {name: parameters(layer)[name] for name in names},
             upstream,
             call,
         )
@@ -857,7 +858,7 @@ def test_hidden_left_alone(problem, draw):
     """Arguments, weights and the global random state are left alone, in training and in eval"""
     scores, mask, x = draw(2, 1, 3, 4), random_mask(draw, 2, 1, 1, 4), draw(2, 5, 3)
     layer = make_layer(problem, random_weights(draw, 3), n_positions=7)
-    watched = {"scores": scores, "mask": mask, "x": x} | dict(layer.named_parameters())
+    watched = {"scores": scores, "mask": mask, "x": x} | parameters(layer)
     before = {name: tensor.detach().clone() for name, tensor in watched.items()}
     torch.rand(5)
     random_state = torch.get_rng_state()

@@ -10,7 +10,9 @@ class Scores(nn.Module):
 
 
 class SimpleAttention(nn.Module):
-    def __init__(self, n_embd: int = 768, bias: bool = True, dropout: float = 0.0, std: float = 0.02):
+    def __init__(
+        self, n_embd: int = 768, bias: bool = True, dropout: float = 0.0, std: float = 0.02
+    ):
         super().__init__()
         self.n_embd = n_embd
         self.scores = Scores()
@@ -31,7 +33,9 @@ class SimpleAttention(nn.Module):
     def forward(self, x, return_weights=False):
         if x.dim() != 3 or x.size(-1) != self.n_embd:
             raise ValueError(f"expected (B, T, {self.n_embd}), got {tuple(x.shape)}")
-        weights = self.dropout(torch.softmax(self.scores(self.query(x), self.key(x)) * self.scale, -1))
+        weights = self.dropout(
+            torch.softmax(self.scores(self.query(x), self.key(x)) * self.scale, -1)
+        )
         self.attention_weights = weights.detach()
         output = weights @ self.value(x)
         return (output, weights) if return_weights else output

@@ -9,7 +9,7 @@ from torch import nn
 
 def scaled_dot_product_attention(q, k, v):
     d_k = q.shape[-1]
-    scores = (q @ k.transpose(-2, -1)) / (d_k ** 1 / 2)
+    scores = (q @ k.transpose(-2, -1)) / (d_k**1 / 2)
     return torch.softmax(scores, -1) @ v
 
 

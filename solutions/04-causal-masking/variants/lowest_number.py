@@ -34,5 +34,7 @@ class CausalAttention(nn.Module):
         q = F.linear(x, self.query.weight, self.query.bias) * C**-0.25
         k = F.linear(x, self.key.weight, self.key.bias) * C**-0.25
         v = F.linear(x, self.value.weight, self.value.bias)
-        att = torch.baddbmm(torch.zeros(B, T, T, dtype=x.dtype, device=x.device), q, k.transpose(1, 2))
+        att = torch.baddbmm(
+            torch.zeros(B, T, T, dtype=x.dtype, device=x.device), q, k.transpose(1, 2)
+        )
         return self.dropout(masked_softmax(att, causal_mask(T, x.device))) @ v

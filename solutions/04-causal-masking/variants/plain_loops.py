@@ -42,7 +42,9 @@ class CausalAttention(nn.Module):
             q, k, v = self.query(sequence), self.key(sequence), self.value(sequence)
             gathered = []
             for t in range(seq_len):
-                scores = torch.stack([torch.dot(q[t], k[s]) / math.sqrt(n_embd) for s in range(t + 1)])
+                scores = torch.stack(
+                    [torch.dot(q[t], k[s]) / math.sqrt(n_embd) for s in range(t + 1)]
+                )
                 weights = torch.softmax(scores, dim=0)
                 gathered.append(sum(w * v[s] for s, w in enumerate(weights)))
             outputs.append(torch.stack(gathered))
