@@ -19,11 +19,12 @@ from typing import Any
 
 import torch
 
-from grader.course import Course, Problem
+from grader.course import Course, Problem, load_module
 from grader.diagnose import Answer, Fingerprints, ask, deviations, same
 from grader.grade import run_tests
 from grader.plugin import LocalFiles, Session, forbidden_in
 from grader.result import ProblemResult, Status, TestResult
+from grader.verdict import CannotLoad
 
 VISIBLE_SHARE = 0.9
 """The share of mistakes that the visible tests alone must catch."""
@@ -194,10 +195,14 @@ def _of(outcomes: Iterable[Outcome], problem: Problem) -> Iterator[Outcome]:
 
 
 def _run(candidate: Candidate, root: Path) -> Outcome:
-    result, answers = _run_once(candidate, USUAL, root)
+    answers = _probe_answers(candidate)
+    # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden,
+    # which shows in the probe; what is right must pass under it.
+    watch = candidate.kind is not Kind.MISTAKE or "ForbiddenCall" in answers.values()
+    result = _run_once(candidate, USUAL, root, watch=watch)
     unsteady: set[str] = set()
     for conditions in _more_conditions(candidate, result):
-        again, _ = _run_once(candidate, conditions, root)
+        again = _run_once(candidate, conditions, root, watch="ForbiddenCall" in answers.values())
         unsteady |= _differences(candidate, result, again)
     tree = ast.parse(candidate.path.read_bytes())
     text = _student_text(ast.get_docstring(tree) or "")
@@ -205,22 +210,28 @@ def _run(candidate: Candidate, root: Path) -> Outcome:
 
 
 def _run_once(
-    candidate: Candidate, conditions: Conditions, root: Path
-) -> tuple[ProblemResult, dict[str, Answer]]:
-    problem = candidate.problem
+    candidate: Candidate, conditions: Conditions, root: Path, *, watch: bool
+) -> ProblemResult:
     torch.set_num_threads(conditions.threads)
-    files = LocalFiles(lambda _: candidate.path)
-    session = Session(files, hidden=True, seed=conditions.seed, reverse=conditions.reverse)
-    run_tests([problem], session, root)
-    module = session.modules[problem.id]
-    answers: dict[str, Answer] = {}
-    if hasattr(module, "probe") and conditions == USUAL:
-        answers = ask(module.probe, files(problem), forbidden_in(module))
-    return session.results[problem.id], answers
+    session = Session(
+        LocalFiles(lambda _: candidate.path),
+        hidden=True,
+        seed=conditions.seed,
+        reverse=conditions.reverse,
+        watch=watch,
+        diagnose=False,
+    )
+    run_tests([candidate.problem], session, root)
+    return session.results[candidate.problem.id]
 
 
-def _caught(result: ProblemResult) -> list[TestResult]:
-    return [test for test in result.tests if test.status is not Status.PASSED]
+def _probe_answers(candidate: Candidate) -> dict[str, Answer]:
+    tests = load_module(candidate.problem.test_file, f"tests_{candidate.problem.id[:2]}")
+    try:
+        code = LocalFiles(lambda _: candidate.path)(candidate.problem)
+    except CannotLoad:
+        return {}
+    return ask(tests.probe, code, forbidden_in(tests)) if hasattr(tests, "probe") else {}
 
 
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:
@@ -231,9 +242,13 @@ def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Condi
         case Kind.VARIANT:
             return OTHERS[:1]
         case Kind.MISTAKE if 0 < len(_caught(result)) <= _FEW:
-            return OTHERS
+            return OTHERS[:1]
         case _:
             return ()
+
+
+def _caught(result: ProblemResult) -> list[TestResult]:
+    return [test for test in result.tests if test.status is not Status.PASSED]
 
 
 def _differences(candidate: Candidate, usual: ProblemResult, again: ProblemResult) -> set[str]:

@@ -60,6 +60,7 @@ class Session:
         on_start: called with a problem's id and a test's id before the test runs.
         on_result: called with a problem's id and the result after each test.
         reverse: whether the tests run in reverse order.
+        diagnose: whether to name mistakes once the tests have run.
         watch: whether to look out for forbidden calls here; not where the student's code runs in
             another process, which does so itself.
         timeout: seconds that one test may run.
@@ -75,6 +76,7 @@ class Session:
         on_result: Callable[[str, TestResult], None] = lambda problem, result: None,
         reverse: bool = False,
         watch: bool = True,
+        diagnose: bool = True,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self.open_problem = open_problem
@@ -84,6 +86,7 @@ class Session:
         self.on_result = on_result
         self.reverse = reverse
         self.watch = watch
+        self.names_mistakes = diagnose
         self.timeout = timeout
         self.problems: dict[str, Problem] = {}
         self.results: dict[str, ProblemResult] = {}
@@ -385,7 +388,8 @@ def _title(item: pytest.Item) -> str:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Name the mistakes, once all tests have run."""
-    session.config.stash[_SESSION].diagnose()
+    if session.config.stash[_SESSION].names_mistakes:
+        session.config.stash[_SESSION].diagnose()
 
 
 # What the terminal shows
