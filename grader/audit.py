@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import multiprocessing
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -227,11 +228,13 @@ def _run_once(
 
 def _probe_answers(candidate: Candidate) -> dict[str, Answer]:
     tests = load_module(candidate.problem.test_file, f"tests_{candidate.problem.id[:2]}")
-    try:
-        code = LocalFiles(lambda _: candidate.path)(candidate.problem)
-    except CannotLoad:
-        return {}
-    return ask(tests.probe, code, forbidden_in(tests)) if hasattr(tests, "probe") else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # mistakes do what torch warns of
+        try:
+            code = LocalFiles(lambda _: candidate.path)(candidate.problem)
+        except CannotLoad:
+            return {}
+        return ask(tests.probe, code, forbidden_in(tests)) if hasattr(tests, "probe") else {}
 
 
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:

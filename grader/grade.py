@@ -131,6 +131,13 @@ class _Opened:
             raise opened
         return opened
 
+    def reopen(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
+        """Load the file in a new process and return what stands for its module."""
+        opened = self._opened.pop(problem.id, None)
+        if isinstance(opened, RemoteProblem):
+            opened.close()
+        return self(problem, forbidden)
+
     def close(self) -> None:
         """End the processes that the files run in."""
         for opened in self._opened.values():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 import torch
@@ -49,12 +49,26 @@ def forbidden_in(test_module: ModuleType) -> tuple[str, ...]:
     return tuple(getattr(test_module, "FORBIDDEN", ()))
 
 
+class Opener(Protocol):
+    """Gives a problem's code to the tests that ask for it: a module, or what acts like one."""
+
+    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> Any:
+        """Return the code, the same for all tests; may raise CannotLoad.
+
+        Args:
+            problem: whose tests ask.
+            forbidden: the functions that the problem forbids.
+        """
+
+    def reopen(self, problem: Problem, forbidden: tuple[str, ...]) -> Any:
+        """Return the code loaded afresh, without what earlier calls may have left in it."""
+
+
 class Session:
     """What a run of the course's tests is about: whose file is tested, and what came of it.
 
     Args:
-        open_problem: called with a problem and the names of the functions that it forbids; returns
-            the student's module, or something that acts like it. Called for each test.
+        open_problem: gives the student's code to the tests.
         hidden: whether the tests below the hidden marker run too.
         seed: what the inputs that tests draw are made from.
         on_start: called with a problem's id and a test's id before the test runs.
@@ -68,7 +82,7 @@ class Session:
 
     def __init__(
         self,
-        open_problem: Callable[[Problem, tuple[str, ...]], Any],
+        open_problem: Opener,
         *,
         hidden: bool = False,
         seed: int = 0,
@@ -111,7 +125,7 @@ class Session:
     def _diagnose(self, problem: Problem, result: ProblemResult) -> None:
         module = self.modules[problem.id]
         try:
-            code = self.open_problem(problem, forbidden_in(module))
+            code = self.open_problem.reopen(problem, forbidden_in(module))
         except CannotLoad:
             return
         answers = ask(module.probe, code, forbidden_in(module) if self.watch else ())
@@ -147,6 +161,15 @@ class LocalFiles:
         if isinstance(opened, CannotLoad):
             raise opened
         return opened
+
+    def reopen(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:
+        """Load the module anew and return it.
+
+        Raises:
+            CannotLoad: the file isn't there or doesn't run.
+        """
+        self._opened.pop(problem.id, None)
+        return self(problem, forbidden)
 
     def _load(self, problem: Problem) -> ModuleType | CannotLoad:
         path = self._find(problem)
