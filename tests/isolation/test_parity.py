@@ -29,7 +29,7 @@ def candidates() -> Iterator[object]:
 
 
 def verdicts(problem, open_problem) -> list[TestResult]:
-    session = Session(open_problem, hidden=True, timeout=120)
+    session = Session(open_problem, hidden=True, timeout=120, diagnose=False)
     run_tests([problem], session, COURSE.root)
     return session.results[problem.id].tests
 
