@@ -201,17 +201,26 @@ def _run(candidate: Candidate, root: Path) -> Outcome:
     # which shows in the probe; what is right must pass under it.
     watch = candidate.kind is not Kind.MISTAKE or "ForbiddenCall" in answers.values()
     result = _run_once(candidate, USUAL, root, watch=watch)
+    watch = "ForbiddenCall" in answers.values()
     unsteady: set[str] = set()
     for conditions in _more_conditions(candidate, result):
-        again = _run_once(candidate, conditions, root, watch="ForbiddenCall" in answers.values())
-        unsteady |= _differences(candidate, result, again)
+        if candidate.kind is Kind.MISTAKE:
+            unsteady |= _missed_by_chance(candidate, result, conditions, root, watch=watch)
+        else:
+            again = _run_once(candidate, conditions, root, watch=watch)
+            unsteady |= _differences(result, again)
     tree = ast.parse(candidate.path.read_bytes())
     text = _student_text(ast.get_docstring(tree) or "")
     return Outcome(candidate, result, answers, tuple(sorted(unsteady)), text)
 
 
 def _run_once(
-    candidate: Candidate, conditions: Conditions, root: Path, *, watch: bool
+    candidate: Candidate,
+    conditions: Conditions,
+    root: Path,
+    *,
+    watch: bool,
+    tests: Iterable[str] = (),
 ) -> ProblemResult:
     torch.set_num_threads(conditions.threads)
     session = Session(
@@ -222,7 +231,7 @@ def _run_once(
         watch=watch,
         diagnose=False,
     )
-    run_tests([candidate.problem], session, root)
+    run_tests([candidate.problem], session, root, tests)
     return session.results[candidate.problem.id]
 
 
@@ -254,12 +263,20 @@ def _caught(result: ProblemResult) -> list[TestResult]:
     return [test for test in result.tests if test.status is not Status.PASSED]
 
 
-def _differences(candidate: Candidate, usual: ProblemResult, again: ProblemResult) -> set[str]:
-    """Return the tests that ended otherwise; for a mistake, only whether it is caught at all."""
-    if candidate.kind is Kind.MISTAKE:
-        return {"all tests pass under other conditions"} if again.passed else set()
+def _differences(usual: ProblemResult, again: ProblemResult) -> set[str]:
+    """Return the tests that ended otherwise."""
     before = {test.id: test.status for test in usual.tests}
     return {test.id for test in again.tests if before[test.id] is not test.status}
+
+
+def _missed_by_chance(
+    candidate: Candidate, usual: ProblemResult, conditions: Conditions, root: Path, *, watch: bool
+) -> set[str]:
+    """Say whether a mistake gets away under other conditions, trying first what caught it."""
+    for tests in ([test.id for test in _caught(usual)], ()):
+        if not _run_once(candidate, conditions, root, watch=watch, tests=tests).passed:
+            return set()
+    return {"all tests pass under other conditions"}
 
 
 def _student_text(docstring: str) -> str:

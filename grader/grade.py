@@ -45,19 +45,23 @@ class Settings:
     isolation: str = "auto"
 
 
-def run_tests(problems: Iterable[Problem], session: Session, root: Path) -> None:
+def run_tests(
+    problems: Iterable[Problem], session: Session, root: Path, tests: Iterable[str] = ()
+) -> None:
     """Run the tests of `problems`; the session collects what they find.
 
     Args:
-        problems: which tests to run.
+        problems: whose tests to run.
         session: whose files are tested, and where the results go.
         root: the course's folder.
+        tests: ids of the tests to run, of each of the problems; by default all.
 
     Raises:
         CourseError: a test file itself can't be run, or no test was found.
     """
     files = [str(problem.test_file) for problem in problems]
-    arguments = [*_PLAIN, *_QUICK, "--rootdir", str(root), *files]
+    chosen = [f"{file}::{test}" for file in files for test in tests] or files
+    arguments = [*_PLAIN, *_QUICK, "--rootdir", str(root), *chosen]
     with redirect_stdout(io.StringIO()) as printed:
         status = pytest.main(arguments, plugins=[UseSession(session)])
     _forget(files)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
+from jinja2 import Environment, PackageLoader
 from rich.markup import escape
 from rich.table import Table
 
@@ -52,7 +55,7 @@ def test_names(audit: Audit, problem: Problem) -> list[str]:
 
 
 def write_tables(audit: Audit, problems: list[Problem], folder: Path) -> None:
-    """Write `audit.csv`, a line for each mistake and test, and `findings.txt` into `folder`."""
+    """Write `audit.html`, and `audit.csv` with a line for each mistake and test, into `folder`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["problem", "mistake", "test", "hidden", "status", "named"])
@@ -62,7 +65,36 @@ def write_tables(audit: Audit, problems: list[Problem], folder: Path) -> None:
                 row = [problem.id, outcome.candidate.name, test.id, test.hidden, test.status]
                 writer.writerow([*row, outcome.named])
     write_whole(folder / "audit.csv", text.getvalue())
-    write_whole(folder / "findings.txt", "".join(f"{finding}\n" for finding in audit.findings))
+    write_whole(folder / "audit.html", page(audit, problems))
+
+
+def page(audit: Audit, problems: list[Problem]) -> str:
+    """Return the summary, the findings and all tables as one HTML page without other files."""
+    environment = Environment(loader=PackageLoader("grader", "reports"), autoescape=True)
+    return environment.get_template("audit.html.jinja").render(
+        summary=audit.summary(),
+        findings=audit.findings,
+        problems=[_problem_view(audit, problem) for problem in problems],
+    )
+
+
+def _problem_view(audit: Audit, problem: Problem) -> dict[str, Any]:
+    (solution,) = audit.of(Kind.SOLUTION, problem)
+    mistakes = [_mistake_view(outcome) for outcome in audit.of(Kind.MISTAKE, problem)]
+    catches = Counter(name for mistake in mistakes for name in mistake["caught_by"])
+    hidden = {test.name: test.hidden for test in solution.result.tests}
+    tests = [{"name": n, "hidden": h, "catches": catches[n]} for n, h in hidden.items()]
+    return {"id": problem.id, "tests": tests, "mistakes": mistakes}
+
+
+def _mistake_view(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "name": outcome.candidate.name,
+        "text": outcome.text,
+        "caught_by": {test.name for test in outcome.caught_by},
+        "points": f"{outcome.result.points:.4g} / {outcome.result.max:g}",
+        "named": outcome.named,
+    }
 
 
 def _named(outcome: Outcome) -> str:
