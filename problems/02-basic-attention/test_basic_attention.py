@@ -179,30 +179,6 @@ def test_defaults(problem):
         check_layer(module, layer, 768, 768)
 
 
-@pytest.mark.points(0.25)
-def test_names_and_positions(problem, draw):
-    """n_embd, bias and x can be given by name or by position, in this order"""
-    weights, x = draw_weights(draw, 3, bias=False), draw(2, 4, 3)
-    expected = self_attention_by_hand(x, weights)
-    for module, call in [
-        (problem.SimpleAttention(3, False), "SimpleAttention(3, False)"),
-        (problem.SimpleAttention(bias=False, n_embd=3), "SimpleAttention(bias=False, n_embd=3)"),
-    ]:
-        set_weights(module.double(), weights)
-        check(module(x=x.clone()), expected, f"attention(x=x) with attention = {call}")
-
-
-@pytest.mark.points(0.75)
-def test_bias_can_be_left_out(problem, draw):
-    """With bias=False no layer has a bias, and attention is right without"""
-    module = problem.SimpleAttention(5, bias=False)
-    for layer in LAYERS:
-        check_layer(module, layer, 5, 5, bias=False)
-    weights, x = draw_weights(draw, 5, bias=False), draw(2, 3, 5)
-    call = "attention(x) with attention = SimpleAttention(5, bias=False)"
-    check_attention(build(problem, weights), x, weights, call, n_embd=5)
-
-
 @pytest.mark.points(1)
 def test_attention_in_numbers(problem):
     """attention gives the numbers of the README's example: three positions, two numbers each"""
@@ -264,6 +240,30 @@ def test_worked_example(problem):
     expected[0, :, :8] = torch.tensor(output, dtype=torch.float64)
     call = "attention(x) where the layers pick Q, K and V of the worked example out of x"
     check(build(problem, weights)(x), expected, call, atol=2e-7, sizes={"d_k": 8})
+
+
+@pytest.mark.points(0.25)
+def test_names_and_positions(problem, draw):
+    """n_embd, bias and x can be given by name or by position, in this order"""
+    weights, x = draw_weights(draw, 3, bias=False), draw(2, 4, 3)
+    expected = self_attention_by_hand(x, weights)
+    for module, call in [
+        (problem.SimpleAttention(3, False), "SimpleAttention(3, False)"),
+        (problem.SimpleAttention(bias=False, n_embd=3), "SimpleAttention(bias=False, n_embd=3)"),
+    ]:
+        set_weights(module.double(), weights)
+        check(module(x=x.clone()), expected, f"attention(x=x) with attention = {call}")
+
+
+@pytest.mark.points(0.75)
+def test_bias_can_be_left_out(problem, draw):
+    """With bias=False no layer has a bias, and attention is right without"""
+    module = problem.SimpleAttention(5, bias=False)
+    for layer in LAYERS:
+        check_layer(module, layer, 5, 5, bias=False)
+    weights, x = draw_weights(draw, 5, bias=False), draw(2, 3, 5)
+    call = "attention(x) with attention = SimpleAttention(5, bias=False)"
+    check_attention(build(problem, weights), x, weights, call, n_embd=5)
 
 
 @pytest.mark.points(1.25)
