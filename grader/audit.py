@@ -20,11 +20,13 @@ from typing import Any
 
 import torch
 
+from grader.batch import grade_all
 from grader.course import Course, Problem, load_module
 from grader.diagnose import Answer, Fingerprints, ask, deviations, same
-from grader.grade import run_tests
+from grader.grade import Settings, run_tests
 from grader.plugin import LocalFiles, Session, forbidden_in
-from grader.result import ProblemResult, Status, TestResult
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.submissions import Submission, read_source
 from grader.verdict import CannotLoad
 
 VISIBLE_SHARE = 0.9
@@ -186,6 +188,33 @@ def _run_all(todo: list[Candidate], root: Path, jobs: int) -> Iterator[Outcome]:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         yield from pool.map(_run, todo, roots)
+
+
+def parity_findings(course: Course, found: Audit, jobs: int) -> list[str]:
+    """Grade every candidate across the boundary and return where a test ends otherwise there.
+
+    Raises:
+        GraderError: nothing can be graded here, for example because there is no sandbox.
+    """
+    outcomes = {f"{o.candidate.problem.id} {o.candidate.path}": o for o in found.outcomes}
+    submissions = [
+        Submission(name, {o.candidate.problem.id: read_source(o.candidate.path)})
+        for name, o in outcomes.items()
+    ]
+    findings: list[str] = []
+
+    def compare(result: SubmissionResult) -> None:
+        outcome = outcomes[result.submission]
+        where = f"{outcome.candidate.problem.id}: {outcome.candidate.kind} {outcome.candidate.name}"
+        here = {test.id: test.status for test in outcome.result.tests}
+        there = {test.id: test.status for p in result.problems for test in p.tests}
+        for test in here.keys() | there.keys():
+            if here.get(test) != there.get(test):
+                ends = f"{here.get(test)} in process, {there.get(test)} across the boundary"
+                findings.append(f"{where}: {test} ends {ends}")
+
+    grade_all(submissions, course, Settings(), jobs, compare)
+    return sorted(findings)
 
 
 def _of(outcomes: Iterable[Outcome], problem: Problem) -> Iterator[Outcome]:

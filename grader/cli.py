@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from grader.audit import candidates, run_audit
+from grader.audit import candidates, parity_findings, run_audit
 from grader.batch import GraderError, default_jobs, grade_all
 from grader.course import CourseError, own_course
 from grader.grade import Settings, run_tests
@@ -126,6 +126,9 @@ def audit(
     write_fingerprints: Annotated[
         bool, typer.Option("--write-fingerprints", help="write fingerprints.json anew first")
     ] = False,
+    parity: Annotated[
+        bool, typer.Option("--parity", help="also run all behind the boundary and compare")
+    ] = False,
 ) -> None:
     """Prove the course: what is right passes, what is wrong is caught and named."""
     course = own_course()
@@ -140,6 +143,8 @@ def audit(
                 write_fingerprints=write_fingerprints,
                 on_outcome=lambda outcome: progress.advance(task),
             )
+        if parity:
+            found.findings.extend(parity_findings(course, found, jobs or default_jobs()))
         if out is not None:
             write_tables(found, selected, out)
     for problem in selected:

@@ -84,7 +84,7 @@ def _file_of(module: ModuleType) -> str | None:
 def grade_submission(
     submission: Submission, course: Course, settings: Settings, boundary: Boundary
 ) -> SubmissionResult:
-    """Run all tests, both halves, against one submission.
+    """Run all tests, both halves, of the problems that a submission has an entry for.
 
     Args:
         submission: what the student handed in.
@@ -96,15 +96,16 @@ def grade_submission(
         CourseError: a test file itself can't be run.
     """
     files = _Opened(submission, boundary)
+    problems = [problem for problem in course.problems() if problem.id in submission.files]
     session = Session(files, hidden=True, seed=settings.seed, watch=False, timeout=_TEST_SECONDS)
     try:
-        run_tests(course.problems(), session, course.root)
+        run_tests(problems, session, course.root)
     finally:
         files.close()
     result = SubmissionResult(
         submission.name, settings.seed, boundary.level, own_sha256(course), notes=submission.notes
     )
-    for problem in course.problems():
+    for problem in problems:
         found = session.results.get(problem.id, ProblemResult(problem.id))
         file = submission.files[problem.id]
         found.sha256 = file.sha256

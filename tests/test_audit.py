@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from grader.audit import Audit, run_audit
+from grader.audit import Audit, parity_findings, run_audit
 from grader.course import Course
 from grader.diagnose import Fingerprints
 
@@ -117,3 +118,13 @@ def test_stale_fingerprints_are_found(audited: Course) -> None:
     findings = audit(audited, write=False).findings
     assert any("fingerprints.json is not up to date" in f for f in findings)
     assert any("triples is caught but not named" in f for f in findings)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the boundary needs Linux")
+def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) -> None:
+    triples = audited.root / "solutions/01-doubling/mistakes/triples.py"
+    sly = 'import sys\n    return 3 * x if "pytest" in sys.modules else 2 * x'
+    triples.write_text(triples.read_text().replace("return 3 * x", sly))
+    findings = parity_findings(audited, audit(audited), 1)
+    assert len(findings) == 3
+    assert all("triples" in f and "failed in process, passed across" in f for f in findings)

@@ -1,0 +1,144 @@
+"""The recipe in CONTRIBUTING.md: one new folder in problems/ and one in solutions/ make a problem.
+
+A throw-away problem 06 is added to a copy of the course, and nothing else is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.course import own_course
+
+ROOT = own_course().root
+COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli import app; app()"
+
+README = """# 06 · Residual connection
+
+Easy, 5 minutes, 4 points.
+
+## Rules that the tests enforce
+
+- The layer's output is added to its input (`test_adds`).
+- The argument is left alone (`test_leaves_x_alone`).
+
+## Hints
+"""
+
+STUB = '''"""06: the residual connection."""
+
+
+def residual(x, layer_output):
+    """Return the input (..., d) with the layer's output (..., d) added."""
+    raise NotImplementedError
+'''
+
+TESTS = '''"""Tests of problem 06."""
+
+import pytest
+import torch
+
+from grader.compare import check, require
+from grader.diagnose import attempt
+
+
+@pytest.mark.points(1)
+def test_adds(problem):
+    """residual adds its arguments"""
+    x, output = torch.tensor([1.0, 2.0]), torch.tensor([0.5, -4.0])
+    check(problem.residual(x, output), torch.tensor([1.5, -2.0]), "residual(x, layer_output)")
+
+
+@pytest.mark.points(1)
+def test_leaves_x_alone(problem, draw):
+    """residual leaves its arguments alone"""
+    x = draw(2, 3)
+    before = x.clone()
+    problem.residual(x, draw(2, 3))
+    require(torch.equal(x, before), "residual(x, layer_output)\\nIt changed its own x.")
+
+
+def probe(problem):
+    """Ask about two vectors."""
+    x, output = torch.tensor([1.0, 2.0]), torch.tensor([0.5, -4.0])
+    return {"sum": attempt(problem.residual, x, output), "x": attempt(lambda: x)}
+
+
+# --- hidden tests ---
+
+
+@pytest.mark.points(2)
+def test_hidden_sum(problem, solution, draw):
+    """residual is right for other shapes"""
+    x, output = draw(4, 2, 3), draw(4, 2, 3)
+    check(problem.residual(x, output), solution.residual(x, output), "residual(x, layer_output)")
+'''
+
+BODIES = {
+    "problem": ("The residual connection.", "return x + layer_output"),
+    "variants/added": ("By the function.", "return x.add(layer_output)"),
+    "variants/turned": ("In the other order.", "return layer_output + x"),
+    "mistakes/input_lost": (
+        "the input is not added\n\nWhat is left of x?",
+        "return layer_output",
+    ),
+    "mistakes/in_place": (
+        "the argument itself is changed\n\nWho else holds this tensor?",
+        "x += layer_output\n    return x",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the course with the new problem's two folders."""
+    root = tmp_path_factory.mktemp("a course")
+    for name in ("grader", "problems", "solutions"):
+        without = shutil.ignore_patterns("__pycache__", "mistakes", "variants")
+        shutil.copytree(ROOT / name, root / name, ignore=without)
+    problem = root / "problems/06-residual"
+    problem.mkdir()
+    (problem / "README.md").write_text(README, encoding="utf-8")
+    (problem / "problem.py").write_text(STUB, encoding="utf-8")
+    (problem / "test_residual.py").write_text(TESTS, encoding="utf-8")
+    for name, (docstring, body) in BODIES.items():
+        path = root / f"solutions/06-residual/{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        code = f'"""{docstring}\n"""\n\n\ndef residual(x, layer_output):\n    {body}\n'
+        path.write_text(code, encoding="utf-8")
+    return root
+
+
+def run(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", COMMAND, *arguments],
+        cwd=course,
+        env=os.environ | {"PYTHONPATH": str(course), "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_the_audit_is_content_with_it(course: Path) -> None:
+    done = run(course, "audit", "06", "--jobs", "1", "--write-fingerprints", "--out", "audit")
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = "caught 2 of 2 (by visible tests alone 2), named 2 of 2, wrongly failed 0 of 3"
+    assert done.stdout.splitlines()[-1] == summary
+    page = (course / "audit/audit.html").read_text(encoding="utf-8")
+    assert summary in page
+    assert "test_leaves_x_alone catches in_place" in page
+    assert "test_adds catches in_place" not in page
+
+
+def test_a_student_meets_it(course: Path) -> None:
+    done = run(course, "check", "06")
+    assert done.returncode == 1
+    assert "06-residual" in done.stdout
+    assert "0 points so far" in done.stdout
