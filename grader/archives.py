@@ -3,19 +3,22 @@
 Whoever looks for submissions sees entries, named folders and files, and asks for the bytes of the
 few that matter. An archive is gone through once, in memory: of its members only those that are
 wanted are read, each with a cap, and nothing is ever unpacked to disk. No link is followed, no
-name leads anywhere, no archive inside an archive is opened.
+name leads anywhere. An archive inside an archive is opened only when the outer one is what the
+instructor gave, as learning platforms pack what students packed; never one inside that.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import re
 import stat
 import tarfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -38,8 +41,12 @@ MAX_RATIO = 200
 MAX_SECONDS = 20.0
 """How long one archive may take. An honest one takes far less than a second."""
 
-MAX_DEPTH = 6
-"""Members deeper than class/student/folder/problems/problem/file are not looked at."""
+MAX_DEPTH = 8
+"""Members deeper than course/class/student/assignment/folder/problems/problem/file are not looked
+at."""
+
+MAX_NESTED_BYTES = 100_000_000
+"""The largest archive inside an archive that is opened. It is held in memory while it is read."""
 
 _OTHER_ARCHIVES = (".rar", ".7z", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".gz", ".bz2", ".xz")
 _SMALL = 20_000_000
@@ -54,10 +61,14 @@ _DAMAGED = "is not a zip or tar archive, or is damaged or cut short; pack it and
 _NOISE = {
     *{"__MACOSX", "__pycache__", ".DS_Store", ".git", ".hg", ".svn", ".venv", "node_modules"},
     *{".idea", ".vscode", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache"},
+    *{"Thumbs.db", "desktop.ini"},
 }
 
-Wanted = Callable[[list[str]], bool]
-"""Says of the parts of a member's name whether the member's bytes are to be read."""
+Wanted = Callable[[list[str]], int]
+"""Says of the parts of a member's name how many bytes it may have to be read; 0 for not at all."""
+
+
+_Open = Callable[[], IO[bytes]]
 
 
 class Refused(Exception):  # noqa: N818  (it is an answer, not always an error)
@@ -111,12 +122,11 @@ class Entry(Protocol):
             Refused: it is anything else, or may not be read.
         """
 
-    def unpacked(self, wanted: Wanted, limit: int) -> Entry:
+    def unpacked(self, wanted: Wanted) -> Entry:
         """Return the folder that this archive is.
 
         Args:
             wanted: which members to read. The others are known by name only.
-            limit: the most bytes of one member.
 
         Raises:
             BadArchive: it can't be read as an archive, or is too large.
@@ -178,21 +188,35 @@ class OnDisk:
             raise Refused(f"has more than {limit:,} bytes")
         return content
 
-    def unpacked(self, wanted: Wanted, limit: int) -> Entry:
+    def unpacked(self, wanted: Wanted) -> Entry:
         """Return the folder that this archive is. What it holds decides how it is read."""
-        if not self.name.lower().endswith(ARCHIVE_SUFFIXES):
-            kinds = ", ".join(ARCHIVE_SUFFIXES)
-            raise BadArchive(f"is of a kind that is not read; hand in one of {kinds}")
+        with self._opened() as file:
+            return _Unpacking(self.name, wanted, file).run()
+
+    @contextmanager
+    def held_open(self, wanted: Wanted) -> Iterator[Entry]:
+        """Give the folder that this archive is; until the end, zip files in it can be unpacked."""
+        with self._opened() as file:
+            yield _Unpacking(self.name, wanted, file, with_nested=True).run()
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        _require_readable_kind(self.name)
         try:
-            with _open_regular(self.path) as file:
-                return _Unpacking(self.name, wanted, limit, file).run()
-        except BadArchive:
-            raise
+            file = _open_regular(self.path)
         except Refused as refused:
             raise BadArchive(str(refused)) from None
+        with file:
+            yield file
 
     def check_names(self) -> None:
         """Do nothing: the names of a file system lead nowhere."""
+
+
+def _require_readable_kind(name: str) -> None:
+    if not name.lower().endswith(ARCHIVE_SUFFIXES):
+        kinds = ", ".join(ARCHIVE_SUFFIXES)
+        raise BadArchive(f"is of a kind that is not read; hand in one of {kinds}")
 
 
 def _is_noise(name: str) -> bool:
@@ -224,6 +248,73 @@ def _open_regular(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
+# Put together
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A folder that is nowhere: it is made of entries from elsewhere.
+
+    Attributes:
+        name: what to call it.
+        below: what stands in it.
+        fault: why it can't be used, as the rest of a sentence; empty when nothing is wrong.
+    """
+
+    name: str
+    below: tuple[Entry, ...] = ()
+    fault: str = ""
+    kind: Kind = Kind.FOLDER
+
+    def children(self) -> list[Entry]:
+        """Return what stands in the folder."""
+        if self.fault:
+            raise Refused(self.fault)
+        return sorted(self.below, key=lambda entry: entry.name)
+
+    def read(self, limit: int) -> bytes:
+        """Refuse: it is a folder."""
+        raise Refused("is not a regular file")
+
+    def unpacked(self, wanted: Wanted) -> Entry:
+        """Refuse: it is a folder."""
+        raise BadArchive("is not an archive")
+
+    def check_names(self) -> None:
+        """Make sure that no name in it leads elsewhere."""
+        for entry in self.below:
+            entry.check_names()
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """An entry by another name."""
+
+    entry: Entry
+    name: str
+
+    @property
+    def kind(self) -> Kind:
+        """What it is."""
+        return self.entry.kind
+
+    def children(self) -> list[Entry]:
+        """Return what stands in the folder."""
+        return self.entry.children()
+
+    def read(self, limit: int) -> bytes:
+        """Return the file's bytes."""
+        return self.entry.read(limit)
+
+    def unpacked(self, wanted: Wanted) -> Entry:
+        """Return the folder that this archive is."""
+        return self.entry.unpacked(wanted)
+
+    def check_names(self) -> None:
+        """Make sure that no name in it leads elsewhere."""
+        self.entry.check_names()
+
+
 # In an archive
 
 
@@ -238,6 +329,7 @@ class InArchive:
         fault: why it is not read; empty when nothing is wrong with it.
         leads_out: whether the fault is a name that leads elsewhere.
         below: what stands in a folder, by name.
+        nested: reads it as an archive; None where archives inside archives are not opened.
     """
 
     name: str
@@ -246,6 +338,7 @@ class InArchive:
     fault: str = ""
     leads_out: bool = False
     below: dict[str, InArchive] = field(default_factory=dict)
+    nested: Callable[[Wanted], InArchive] | None = None
 
     def children(self) -> list[Entry]:
         """Return what stands in the folder."""
@@ -261,10 +354,12 @@ class InArchive:
             raise BadArchive(f"has more than {limit:,} bytes")
         return self.content
 
-    def unpacked(self, wanted: Wanted, limit: int) -> Entry:
-        """Refuse: archives inside archives are not opened."""
-        nested = "is an archive inside an archive, which is not opened; unpack the outer one"
-        raise BadArchive(self.fault or nested)
+    def unpacked(self, wanted: Wanted) -> Entry:
+        """Return the folder that this archive inside an archive is, where that may be opened."""
+        if self.fault or self.nested is None:
+            closed = "is an archive inside an archive, which is not opened; unpack the outer one"
+            raise BadArchive(self.fault or closed)
+        return self.nested(wanted)
 
     def check_names(self) -> None:
         """Make sure that no name below leads elsewhere."""
@@ -275,7 +370,7 @@ class InArchive:
 
     def spoil(self, fault: str) -> None:
         """Take back what was known of this entry, because something is wrong with it."""
-        self.kind, self.content, self.fault = Kind.OTHER, None, fault
+        self.kind, self.content, self.fault, self.nested = Kind.OTHER, None, fault, None
         self.below.clear()
 
 
@@ -285,21 +380,24 @@ class _Unpacking:
     Args:
         name: the archive's name.
         wanted: which members to read.
-        limit: the most bytes of one member.
         file: the archive.
+        with_nested: whether archives in a zip file can be opened, as long as `file` is open.
     """
 
-    def __init__(self, name: str, wanted: Wanted, limit: int, file: BinaryIO) -> None:
+    def __init__(
+        self, name: str, wanted: Wanted, file: BinaryIO, *, with_nested: bool = False
+    ) -> None:
         self._root = InArchive(name)
         self._wanted = wanted
-        self._limit = limit
         self._file = file
-        self._budget = _Budget(os.fstat(file.fileno()).st_size)
+        self._with_nested = with_nested
+        self._budget = _Budget(file.seek(0, os.SEEK_END))
         self._members = 0
 
     def run(self) -> InArchive:
         """Return the folder that the archive is; raise BadArchive if that can't be told."""
         try:
+            self._file.seek(0)
             start = self._file.read(4)
             self._file.seek(0)
             if start in (b"PK\x03\x04", b"PK\x05\x06"):
@@ -316,10 +414,13 @@ class _Unpacking:
 
     def _zip(self) -> None:
         limited = _Limited(self._file, self._budget, _ZIP_DIRECTORY)
-        with zipfile.ZipFile(cast(IO[bytes], limited)) as archive:
-            for info in archive.infolist():
-                # The name as it stands there: `filename` ends at a zero byte.
-                self._add(info.orig_filename, _kind_in_zip(info), partial(_open_zip, archive, info))
+        archive = zipfile.ZipFile(cast(IO[bytes], limited))  # closing it would close nothing
+        for info in archive.infolist():
+            open_member = partial(_open_zip, archive, info)
+            # The name as it stands there: `filename` ends at a zero byte.
+            entry = self._add(info.orig_filename, _kind_in_zip(info), open_member)
+            if entry and self._with_nested and archive_suffix(entry.name):
+                entry.nested = partial(self._unpack_nested, entry, open_member)
 
     def _tar(self, packed: bool) -> None:
         limited = _Limited(self._file, self._budget, _CHUNK * 2, forward_only=not packed)
@@ -331,7 +432,8 @@ class _Unpacking:
         if limited.last_read != bytes(_TAR_BLOCK):  # tarfile takes a broken header for the end
             raise BadArchive(_DAMAGED)
 
-    def _add(self, name: str, kind: Kind, open_member: Callable[[], IO[bytes]]) -> None:
+    def _add(self, name: str, kind: Kind, open_member: _Open) -> InArchive | None:
+        """Put a member where it belongs, and read it if it is wanted; return a regular file."""
         self._members += 1
         if self._members > MAX_ENTRIES:
             raise BadArchive(
@@ -339,15 +441,18 @@ class _Unpacking:
             )
         parts, wrong = _split(name)
         if any(_is_noise(part) for part in parts):
-            return
+            return None
         if wrong:
             fault = f"holds the name {name[:100]!a}, which {wrong}; pack the folder itself again"
             odd = InArchive(name, Kind.OTHER, fault=fault, leads_out=True)
             self._place(parts[: MAX_DEPTH - 1], odd)
         elif 0 < len(parts) <= MAX_DEPTH:
             entry = InArchive(parts[-1], kind, fault=_IS_LINK if kind is Kind.LINK else "")
-            if self._place(parts[:-1], entry) and kind is Kind.FILE and self._wanted(parts):
-                self._read(entry, open_member)
+            if self._place(parts[:-1], entry) and kind is Kind.FILE:
+                if most := self._wanted(parts):
+                    self._read(entry, open_member, most)
+                return entry
+        return None
 
     def _place(self, parents: list[str], entry: InArchive) -> bool:
         """Put the entry where it belongs; return whether it is the first in its place."""
@@ -362,15 +467,25 @@ class _Unpacking:
             there.spoil(there.fault if there.leads_out else _TWICE)
         return there is entry
 
-    def _read(self, entry: InArchive, open_member: Callable[[], IO[bytes]]) -> None:
+    def _unpack_nested(self, entry: InArchive, open_member: _Open, wanted: Wanted) -> InArchive:
+        """Read an archive in this one into memory, go through it, and forget it."""
+        _require_readable_kind(entry.name)
+        self._budget.renew()
+        self._read(entry, open_member, MAX_NESTED_BYTES)
+        if entry.content is None:
+            raise BadArchive(entry.fault)
+        content, entry.content = entry.content, None
+        return _Unpacking(entry.name, wanted, io.BytesIO(content)).run()
+
+    def _read(self, entry: InArchive, open_member: _Open, most: int) -> None:
         content = bytearray()
         try:
             with open_member() as member:
                 while chunk := member.read(_CHUNK):
                     self._budget.spend(len(chunk))
                     content += chunk
-                    if len(content) > self._limit:
-                        raise Refused(f"has more than {self._limit:,} bytes")
+                    if len(content) > most:
+                        raise Refused(f"has more than {most:,} bytes")
             entry.content = bytes(content)
         except BadArchive:
             raise
@@ -437,6 +552,10 @@ class _Budget:
 
     def __init__(self, packed: int) -> None:
         self._most = min(MAX_TOTAL_BYTES, max(_SMALL, packed * MAX_RATIO))
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew, for what is one student's alone and must cost the others nothing."""
         self._until = time.monotonic() + MAX_SECONDS
         self._spent = 0
 

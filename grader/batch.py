@@ -139,7 +139,9 @@ def _finish(job: _Job) -> SubmissionResult:
         answer = f"the grader's process ended with {job.process.exitcode}"
     if isinstance(answer, SubmissionResult):
         return answer
-    return internal_result(submission.name, answer)
+    failed = internal_result(submission.name, answer)
+    failed.members, failed.late = submission.members, submission.late
+    return failed
 
 
 def internal_result(name: str, reason: str) -> SubmissionResult:

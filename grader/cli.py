@@ -25,7 +25,7 @@ from grader.reports.gradebook import write_gradebook
 from grader.reports.student import next_step
 from grader.reports.terminal import class_table, progress_table, remarks
 from grader.result import SubmissionResult, shown, write_whole
-from grader.submissions import SubmissionError, find_submissions
+from grader.submissions import SubmissionError, take_in
 
 app = typer.Typer(
     help="Tests and grades the attention course.",
@@ -97,7 +97,10 @@ def grade(
     results: list[SubmissionResult] = []
     with _faults():
         ids = [problem.id for problem in course.problems()]
-        submissions = find_submissions(paths, course)
+        intake = take_in(paths, course)
+        submissions = intake.submissions
+        for line in intake.recognised:
+            console.print(line, markup=False)
         with _progress_bar() as progress:
             task = progress.add_task("grading", total=len(submissions))
 
@@ -111,7 +114,7 @@ def grade(
             grade_all(submissions, course, settings, jobs or default_jobs(), keep)
         write_gradebook(results, ids, out / "gradebook.csv")
     console.print(class_table(results, ids))
-    for line in remarks(results):
+    for line in [*remarks(results), *intake.unmapped]:
         console.print(line, markup=False)
     console.print(f"{len(results)} submissions graded. Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in results):

@@ -105,6 +105,7 @@ def grade_submission(
     result = SubmissionResult(
         submission.name, settings.seed, boundary.level, own_sha256(course), notes=submission.notes
     )
+    result.members, result.late = submission.members, submission.late
     for problem in problems:
         found = session.results.get(problem.id, ProblemResult(problem.id))
         file = submission.files[problem.id]

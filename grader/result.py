@@ -130,6 +130,8 @@ class SubmissionResult:
         grader_sha256: hash of the grader, the tests and the solutions.
         notes: sentences about the submission as a whole.
         problems: in the order of the course.
+        members: whose work it is, as a learning platform knows them; empty outside of one.
+        late: whether the platform says that it came late.
     """
 
     submission: str
@@ -138,6 +140,8 @@ class SubmissionResult:
     grader_sha256: str
     problems: list[ProblemResult] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    members: tuple[str, ...] = ()
+    late: bool = False
 
     @property
     def points(self) -> float:
@@ -168,6 +172,8 @@ class SubmissionResult:
             "seed": self.seed,
             "isolation": self.isolation,
             "grader_sha256": self.grader_sha256,
+            "members": list(self.members),
+            "late": self.late,
             "notes": self.notes,
             "problems": [_problem_json(p) for p in self.problems],
         }

@@ -11,28 +11,35 @@ import difflib
 import hashlib
 import re
 import stat
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader import layouts
 from grader.archives import (
     ARCHIVE_SUFFIXES,
     BadArchive,
     Entry,
+    Gathered,
     InArchive,
     Kind,
     OnDisk,
     Refused,
+    Renamed,
+    Wanted,
     archive_suffix,
 )
 from grader.course import SUBMISSION_FILE, Course
+from grader.layouts import Layout, Work, problem_of
 
 MAX_SOURCE_BYTES = 1_000_000
 """The largest problem.py that is read. The reference solutions have about 3,000 bytes."""
 
 _PROBLEMS = "problems"
 _NAMES_SHOWN = 3
+_METADATA_DEPTH = 3
 _UNSAFE = re.compile(r"[^\w.@+ -]", re.ASCII)
 
 
@@ -68,30 +75,70 @@ class Submission:
         name: a name that is safe for a file and unique in its class.
         files: by problem id.
         notes: sentences about what was found, for example a folder whose name was nearly right.
+        members: whose work it is, as a learning platform knows them; empty outside of one.
+        late: whether the platform says that it came late.
+        unused: the names of files that were handed in and could not be mapped to a problem.
     """
 
     name: str
     files: dict[str, StudentFile]
     notes: list[str] = field(default_factory=list)
+    members: tuple[str, ...] = ()
+    late: bool = False
+    unused: tuple[str, ...] = ()
+
+
+@dataclass
+class Intake:
+    """What was found at all paths.
+
+    Attributes:
+        submissions: in the order in which they were found.
+        recognised: a line about each download of a learning platform.
+        unmapped: sentences about what belongs to no student, or to more than one.
+    """
+
+    submissions: list[Submission] = field(default_factory=list)
+    recognised: list[str] = field(default_factory=list)
+    unmapped: list[str] = field(default_factory=list)
 
 
 def find_submissions(paths: Iterable[Path], course: Course) -> list[Submission]:
+    """Read all submissions at `paths`; `take_in` says how."""
+    return take_in(paths, course).submissions
+
+
+def take_in(paths: Iterable[Path], course: Course) -> Intake:
     """Read all submissions at `paths`, each one submission or a class of them.
 
-    Folders and archives are alike. A class holds submissions; a single folder around a class, or
-    around what an archive holds, is looked through. What holds a problem's folder is one
-    submission, unless two or more submissions stand beside that folder: then it is a class, and the
-    problem's folder is listed with a reason.
+    Folders and archives are alike. What a learning platform packs is recognised as such. Any other
+    class holds submissions; a single folder around a class, or around what an archive holds, is
+    looked through. What holds a problem's folder is one submission, unless two or more submissions
+    stand beside that folder: then it is a class, and the problem's folder is listed with a reason.
+    Of several paths, one that doesn't hold two submissions or more is one submission.
 
     Raises:
         SubmissionError: a path is neither a folder nor an archive, or there is nothing in it.
     """
     ids = [problem.id for problem in course.problems()]
-    submissions: dict[str, Submission] = {}
-    for entry in (entry for path in paths for entry in _entries_at(path, ids)):
-        name = _free_name(_handed_in_as(entry), submissions)
-        submissions[name] = _read_submission(entry, name, ids)
-    return list(submissions.values())
+    paths = list(paths)
+    intake = Intake()
+    origins: dict[str, Path] = {}
+    for path in paths:
+        with _opened_path(path, ids) as found:
+            layout = _layout_at(path, found, ids, several=len(paths) > 1)
+            before = len(intake.submissions)
+            for work in layout.works:
+                name = _free_name(work.name, origins)
+                intake.submissions.append(_read_submission(work, name, ids))
+                intake.unmapped += _same_name(work.name, name, path, origins)
+                origins[name] = path
+        if layout.title:
+            line = _summary(layout, intake.submissions[before:])
+            intake.recognised.append(f"{path.name}: {line}" if len(paths) > 1 else line)
+        intake.unmapped += [*layout.notes, *layout.strays]
+    intake.unmapped += _in_several(intake.submissions)
+    return intake
 
 
 def read_source(path: Path) -> StudentFile:
@@ -102,19 +149,38 @@ def read_source(path: Path) -> StudentFile:
 # Which submissions there are
 
 
-def _entries_at(path: Path, ids: Sequence[str]) -> list[Entry]:
-    """Return each submission at a path that the instructor gave."""
+@contextmanager
+def _opened_path(path: Path, ids: Sequence[str]) -> Iterator[Entry]:
+    """Give what stands at a path that the instructor gave; an archive stays open meanwhile."""
     given = _given(path, ids)
+    with ExitStack() as stack:
+        found: Entry = given
+        if given.kind is not Kind.FOLDER:
+            try:
+                found = stack.enter_context(given.held_open(_wanted(ids)))
+            except BadArchive as bad:
+                found = InArchive(given.name, Kind.OTHER, fault=str(bad))
+        yield found
+
+
+def _layout_at(path: Path, found: Entry, ids: Sequence[str], *, several: bool) -> Layout:
+    """Return what there is at a path: a platform's download, a class or one submission."""
+    if found.kind is Kind.OTHER:
+        return Layout("", [_plain_work(found)])
     try:
-        found = _opened(given, ids)
-        students = _students(found, isinstance(found, InArchive), ids)
-    except BadArchive as bad:
-        return [InArchive(given.name, Kind.OTHER, fault=str(bad))]
+        layout = None if _has_work(found, ids) else layouts.recognise(found, ids)
+        if layout is None:
+            students = _students(found, ids, several=several)
+            layout = Layout("", [_plain_work(student) for student in students])
     except Refused as refused:
         raise SubmissionError(f"{path} {refused}; {_what_to_give(ids)}") from None
-    if not students:
+    if not layout.works:
         raise SubmissionError(f"{path} holds no submissions; {_what_to_give(ids)}")
-    return students
+    return layout
+
+
+def _plain_work(entry: Entry) -> Work:
+    return Work(entry.name.removesuffix(archive_suffix(entry.name)) or entry.name, entry)
 
 
 def _given(path: Path, ids: Sequence[str]) -> OnDisk:
@@ -138,36 +204,45 @@ def _what_to_give(ids: Sequence[str]) -> str:
     )
 
 
+def _wanted(ids: Sequence[str]) -> Wanted:
+    """Return what says which members of an archive are read: problems' files, a list of names."""
+
+    def most_bytes(parts: list[str]) -> int:
+        if parts[-1] == layouts.METADATA:
+            return layouts.MAX_METADATA_BYTES if len(parts) <= _METADATA_DEPTH else 0
+        in_folder = parts[-1] == SUBMISSION_FILE and len(parts) > 1 and parts[-2] in ids
+        return MAX_SOURCE_BYTES if in_folder or layouts.names_a_problem(parts[-1], ids) else 0
+
+    return most_bytes
+
+
 def _opened(entry: Entry, ids: Sequence[str]) -> Entry:
     """Return the folder that an entry is; an archive is read for it."""
     if entry.kind is Kind.FOLDER or not archive_suffix(entry.name):
         return entry
-
-    def wanted(parts: Sequence[str]) -> bool:
-        return parts[-1] == SUBMISSION_FILE and len(parts) > 1 and parts[-2] in ids
-
-    return entry.unpacked(wanted, MAX_SOURCE_BYTES)
+    return entry.unpacked(_wanted(ids))
 
 
-def _students(found: Entry, is_archive: bool, ids: Sequence[str]) -> list[Entry]:
+def _students(found: Entry, ids: Sequence[str], *, several: bool) -> list[Entry]:
     """Return what to list of a folder: itself if it is one submission, else those in it."""
     inside = [child for child in found.children() if _may_be_submission(child)]
     works = [child for child in inside if _is_submission(child, ids)]
-    if _work_in(found, ids):
+    if _has_work(found, ids):
         return inside if len(works) > 1 else [found]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER and not works:
         wrapped = _students_of_class(inside[0], ids)
         inside = wrapped or inside
         works = wrapped
     folders = [child for child in inside if child.kind is not Kind.OTHER]
-    return [found] if is_archive and len(folders) < 2 else inside
+    is_one = isinstance(found, InArchive) and len(folders) < 2
+    return [found] if is_one or (several and len(works) < 2) else inside
 
 
 def _students_of_class(folder: Entry, ids: Sequence[str]) -> list[Entry]:
     """Return what a folder holds if that is a class, of two submissions or more."""
     with suppress(Refused):
         inside = [child for child in folder.children() if _may_be_submission(child)]
-        if not _work_in(folder, ids) and sum(_is_submission(c, ids) for c in inside) > 1:
+        if not _has_work(folder, ids) and sum(_is_submission(c, ids) for c in inside) > 1:
             return inside
     return []
 
@@ -183,17 +258,20 @@ def _is_submission(entry: Entry, ids: Sequence[str]) -> bool:
         return bool(archive_suffix(entry.name))
     with suppress(Refused):
         own = {_PROBLEMS, *ids}
-        return entry.kind is Kind.FOLDER and entry.name not in own and bool(_work_in(entry, ids))
+        return entry.kind is Kind.FOLDER and entry.name not in own and _has_work(entry, ids)
     return False
 
 
-def _handed_in_as(entry: Entry) -> str:
-    return entry.name.removesuffix(archive_suffix(entry.name)) or entry.name
+def _has_work(folder: Entry, ids: Sequence[str]) -> bool:
+    """Tell whether a folder holds problems' folders, or files whose names tell their problems."""
+    return bool(_work_in(folder, ids) or _named_files(folder.children(), ids))
 
 
 def _free_name(handed_in_as: str, taken: Iterable[str]) -> str:
     """Return a name for result files that no other submission has, whatever it is called."""
-    safe = _UNSAFE.sub("_", handed_in_as)[:100].strip(" .") or "submission"
+    letters = unicodedata.normalize("NFKD", handed_in_as)
+    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    safe = _UNSAFE.sub("_", bare)[:100].strip(" .") or "submission"
     lowered = {name.lower() for name in taken}
     candidates = [safe, *(f"{safe}-{n}" for n in range(2, len(lowered) + 3))]
     return next(name for name in candidates if name.lower() not in lowered)
@@ -211,11 +289,42 @@ def _work_in(folder: Entry, ids: Sequence[str]) -> Entry | None:
     return _work_in(below[0], ids) if below and folder.name != _PROBLEMS else None
 
 
-def _locate(folder: Entry, ids: Sequence[str]) -> tuple[Entry, list[str]]:
+@dataclass
+class _Place:
+    """Where in a submission the work is.
+
+    Attributes:
+        work: what holds the problems' folders.
+        notes: what to say about it.
+        unused: the names of files beside it that were not used.
+    """
+
+    work: Entry
+    notes: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+
+    def beside(self, files: Sequence[Entry], ids: Sequence[str]) -> _Place:
+        """Return this place, having said of other files that they were not used."""
+        names = [file.name for file in files]
+        if names:
+            self.notes.append(f"Not used: {_listed(names)}.{_meant(names, ids)}")
+        self.unused += names
+        return self
+
+
+class _Unclear(Refused):
+    """Files were handed in whose problems can't be known."""
+
+    def __init__(self, text: str, files: Iterable[Entry]) -> None:
+        super().__init__(text)
+        self.unused = tuple(file.name for file in files)
+
+
+def _locate(folder: Entry, ids: Sequence[str]) -> _Place:
     """Return what holds the problems' folders of a submission, and what to say about that.
 
-    It is the folder itself, its `problems`, the only folder one level down that has either, or the
-    only archive in it, in this order.
+    It is the folder itself, its `problems`, the only folder one level down that has either, the
+    files whose names tell their problems, or the only archive in it, in this order.
 
     Raises:
         Refused: the folder can't be read, or more than one place could be meant.
@@ -223,31 +332,112 @@ def _locate(folder: Entry, ids: Sequence[str]) -> tuple[Entry, list[str]]:
     folder.check_names()
     children = folder.children()
     below = {c.name: work for c in children if (work := _work_below(c, ids))}
+    beside = [file.name for files in _named_files(children, ids).values() for file in files]
     if work := _work_in(folder, ids):
+        others = [*below, *beside]
         if work is folder and any(c.name == _PROBLEMS for c in children):
-            below[_PROBLEMS] = work
-        return work, [f"What is in {_listed(below)} was not read."] if below else []
+            others.append(_PROBLEMS)
+        return _Place(work, _not_read(others), beside)
     if len(below) > 1:
         raise Refused(f"has work in {_listed(below)}; which one counts can't be known, so keep one")
     for name, work in below.items():
         usual = _is_archive_of_one_folder(folder)
-        return work, [] if usual else [f"The work is one level down, in {name!a}."]
-    return _locate_otherwise(folder, children, ids)
+        notes = [] if usual else [f"The work is one level down, in {name!a}."]
+        return _Place(work, [*notes, *_not_read(beside)], beside)
+    return _locate_otherwise(folder, ids)
 
 
-def _locate_otherwise(
-    folder: Entry, children: Sequence[Entry], ids: Sequence[str]
-) -> tuple[Entry, list[str]]:
-    """Look for an archive in a submission without a problem's folder, or for what went wrong."""
-    if any(c.name == SUBMISSION_FILE for c in children):
-        raise Refused(f"has a {SUBMISSION_FILE} that stands in no folder such as {ids[0]}")
-    archives = [c for c in children if c.kind is Kind.FILE and archive_suffix(c.name)]
-    if _misspelt(folder, ids) or not archives:
-        return _likely_place(folder, ids), []
-    if len(archives) > 1:
-        names = _listed(c.name for c in archives)
-        raise Refused(f"has the archives {names}; which one counts can't be known, so keep one")
-    return _locate_in_archive(archives[0], ids)
+def _not_read(names: Sequence[str]) -> list[str]:
+    return [f"What is in {_listed(names)} was not read."] if names else []
+
+
+def _locate_otherwise(folder: Entry, ids: Sequence[str]) -> _Place:
+    """Look for work in a submission without a problem's folder, or for what went wrong.
+
+    Raises:
+        Refused: there is something, but which problem it is for can't be known.
+    """
+    files = _files_in(folder)
+    misspelt = _misspelt(folder, ids)
+    if not misspelt and (place := _locate_without_folders(folder, ids)):
+        return place
+    inner = _likely_place(folder, ids)
+    if inner is folder or misspelt or _misspelt(inner, ids):
+        return _Place(inner).beside(files, ids)
+    place = _locate_without_folders(inner, ids)
+    note = f"The work is one level down, in {inner.name!a}."
+    found = _Place(place.work, [note, *place.notes], place.unused) if place else _Place(inner)
+    return found.beside(files, ids)
+
+
+def _locate_without_folders(folder: Entry, ids: Sequence[str]) -> _Place | None:
+    """Return the work if it is in single files or an archive; None when there is neither."""
+    files = _files_in(folder)
+    archives = [c for c in files if c.kind is Kind.FILE and archive_suffix(c.name)]
+    named = _named_files(files, ids)
+    if len(archives) + bool(named) > 1:
+        work = [*archives, *(file for found in named.values() for file in found)]
+        what = f"has {'work in' if named else 'the archives'} {_listed(c.name for c in work)}"
+        raise _Unclear(f"{what}; which one counts can't be known, so keep one", work)
+    if named:
+        return _locate_in_files(folder, files, named, ids)
+    if archives:
+        others = [c for c in files if c is not archives[0]]
+        return _locate_in_archive(archives[0], ids).beside(others, ids)
+    scripts = [c for c in files if c.name.lower().endswith(".py")]
+    if scripts:
+        raise _Unclear(_problem_unknown([c.name for c in scripts], ids), scripts)
+    return None
+
+
+def _files_in(folder: Entry) -> list[Entry]:
+    """Return what was handed in as files, without what belongs to a tool or to the course."""
+    minor = (".", "test_", "README", "timestamp.txt")
+    return [
+        c for c in folder.children() if c.kind is not Kind.FOLDER and not c.name.startswith(minor)
+    ]
+
+
+def _locate_in_files(
+    folder: Entry, files: Iterable[Entry], named: dict[str, list[Entry]], ids: Sequence[str]
+) -> _Place:
+    """Return single files as if each stood in its problem's folder."""
+    folders: list[Entry] = []
+    for id, candidates in named.items():
+        if len(candidates) == 1:
+            folders.append(Gathered(id, (Renamed(candidates[0], SUBMISSION_FILE),)))
+        else:
+            names = _listed(c.name for c in candidates)
+            fault = f"could be {names}; which one counts can't be known, so keep one"
+            folders.append(Gathered(id, fault=fault))
+    read = [f"{found[0].name!a} as {id}" for id, found in named.items() if len(found) == 1]
+    notes = [f"Read by their names: {', '.join(read)}."] if read else []
+    unclear = [file.name for found in named.values() if len(found) > 1 for file in found]
+    others = [c for c in files if not problem_of(c.name, ids)]
+    return _Place(Gathered(folder.name, tuple(folders)), notes, unclear).beside(others, ids)
+
+
+def _named_files(children: Iterable[Entry], ids: Sequence[str]) -> dict[str, list[Entry]]:
+    """Return by problem the files whose names tell it; there may be several for one problem."""
+    named: dict[str, list[Entry]] = {}
+    for child in children:
+        if child.kind is not Kind.FOLDER and (id := problem_of(child.name, ids)):
+            named.setdefault(id, []).append(child)
+    return {id: named[id] for id in ids if id in named}
+
+
+def _meant(names: Iterable[str], ids: Sequence[str]) -> str:
+    """Return a question about the first name that is nearly a problem's; empty when none is."""
+    near = ((name, layouts.nearest_problem(name, ids)) for name in names)
+    told = (f" By {name!a}, did you mean {id}? Then call it {id}.py." for name, id in near if id)
+    return next(told, "")
+
+
+def _problem_unknown(names: Sequence[str], ids: Sequence[str]) -> str:
+    which = "whose name tells" if len(names) == 1 else "whose names tell"
+    what_to_do = f"put each into a folder such as {ids[0]}, or call it {ids[0]}.py and so on"
+    meant = _meant(names, ids).rstrip(".")
+    return f"has {_listed(names)}, {which} no problem; {what_to_do}{'.' if meant else ''}{meant}"
 
 
 def _is_archive_of_one_folder(entry: Entry) -> bool:
@@ -264,12 +454,13 @@ def _work_below(entry: Entry, ids: Sequence[str]) -> Entry | None:
     return None
 
 
-def _locate_in_archive(archive: Entry, ids: Sequence[str]) -> tuple[Entry, list[str]]:
+def _locate_in_archive(archive: Entry, ids: Sequence[str]) -> _Place:
     try:
-        work, notes = _locate(_opened(archive, ids), ids)
+        place = _locate(_opened(archive, ids), ids)
     except Refused as refused:
         raise BadArchive(f"has the archive {archive.name!a}, which {refused}") from None
-    return work, [f"The work is in the archive {archive.name!a}.", *notes]
+    place.notes.insert(0, f"The work is in the archive {archive.name!a}.")
+    return place
 
 
 def _likely_place(folder: Entry, ids: Sequence[str]) -> Entry:
@@ -302,18 +493,31 @@ def _listed(names: Iterable[str]) -> str:
 # What is read of one
 
 
-def _read_submission(entry: Entry, name: str, ids: Sequence[str]) -> Submission:
-    handed_in_as = _handed_in_as(entry)
-    notes = [] if handed_in_as == name else [f"It was handed in as {handed_in_as!a}."]
+def _read_submission(work: Work, name: str, ids: Sequence[str]) -> Submission:
+    submission = Submission(name, {}, _about(work, name), work.members, work.late, work.unused)
     try:
-        work, about = _locate(_opened(entry, ids), ids)
-        folders = {child.name: child for child in work.children()}
-        notes += about + _misspelt(work, ids)
+        place = _locate(_opened(work.folder, ids), ids)
+        folders = {child.name: child for child in place.work.children()}
     except Refused as refused:
-        unread = StudentFile(None, refused.sentence(ascii(entry.name)), bad=True)
-        return Submission(name, dict.fromkeys(ids, unread), notes)
-    files = {id: _read_problem(folders.get(id), id, notes) for id in ids}
-    return Submission(name, files, notes)
+        if isinstance(refused, _Unclear):
+            submission.unused += refused.unused
+        unread = StudentFile(None, refused.sentence(ascii(work.folder.name)), bad=True)
+        submission.files = dict.fromkeys(ids, unread)
+        return submission
+    submission.unused += tuple(place.unused)
+    submission.notes += [*place.notes, *_misspelt(place.work, ids)]
+    submission.files = {id: _read_problem(folders.get(id), id, submission.notes) for id in ids}
+    return submission
+
+
+def _about(work: Work, name: str) -> list[str]:
+    """Return what to say of a submission before it is looked into."""
+    notes = [] if work.name == name else [f"It was handed in as {work.name!a}."]
+    if len(work.members) > 1:
+        notes.append(f"A group of {len(work.members)}: {', '.join(map(ascii, work.members))}.")
+    if work.late:
+        notes.append("It was handed in late.")
+    return [*notes, *work.notes]
 
 
 def _read_problem(folder: Entry | None, id: str, notes: list[str]) -> StudentFile:
@@ -365,3 +569,47 @@ def _read_file(file: Entry, folder_name: str) -> StudentFile:
     except Refused as refused:
         reason = refused.sentence(f"{file.name} in {folder_name}")
         return StudentFile(None, reason, bad=True)
+
+
+# What is said of all of it
+
+
+def _summary(layout: Layout, submissions: Sequence[Submission]) -> str:
+    """Return one line about a platform's download."""
+    students = sum(max(1, len(s.members)) for s in submissions)
+    late = sum(s.late for s in submissions)
+    unused = len(layout.strays) + sum(len(s.unused) for s in submissions)
+    parts = [_count(students, "student")]
+    if students != len(submissions):
+        parts[0] += f" in {_count(len(submissions), 'submission')}"
+    parts += [f"{late} late"] if late else []
+    parts += [f"{_count(unused, 'file')} not used"] if unused else []
+    return f"{layout.title}: {', '.join(parts)}."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _same_name(handed_in_as: str, name: str, path: Path, origins: dict[str, Path]) -> list[str]:
+    """Return a sentence if another path holds a submission of the same name."""
+    safe = _free_name(handed_in_as, [])
+    first = next((known for known in origins if known.lower() == safe.lower()), name)
+    if first == name or origins[first] == path:
+        return []
+    return [
+        f"{safe} is in {str(origins[first])!a} and in {str(path)!a}: graded as {first} and {name}."
+    ]
+
+
+def _in_several(submissions: Iterable[Submission]) -> list[str]:
+    """Return a sentence about each person with more than one submission."""
+    works: dict[str, list[str]] = {}
+    for submission in submissions:
+        for member in submission.members:
+            works.setdefault(member, []).append(submission.name)
+    return [
+        f"{member!a} is a member of {' and '.join(names)}; the gradebook has a row for each."
+        for member, names in works.items()
+        if len(names) > 1
+    ]

@@ -108,8 +108,11 @@ def test_a_whole_class_in_one_archive(
     path.write_bytes(PACKERS[ending](*members, (f"{place}imani.zip", zipped((FILE, RIGHT)))))
     found = find_submissions([path], small_course)
     assert [s.name for s in found] == [*names, "imani"]
-    assert [s.files["01-doubling"].source for s in found] == [b"ada", b"grace", b"hugo", None]
-    assert_bad(found[3], "archive inside an archive, which is not opened")
+    assert [s.files["01-doubling"].source for s in found[:3]] == [b"ada", b"grace", b"hugo"]
+    if ending == ".zip":  # as learning platforms pack what students packed
+        assert found[3].files["01-doubling"].source == RIGHT
+    else:
+        assert_bad(found[3], "archive inside an archive, which is not opened")
 
 
 @pytest.mark.parametrize("place", ["", "hw/", "hw/problems/"])

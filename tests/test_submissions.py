@@ -94,7 +94,8 @@ def test_a_file_in_no_problems_folder_is_told(class_folder: Path, small_course: 
     (class_folder / "ada").mkdir()
     (class_folder / "ada" / "problem.py").write_text("x = 1\n")
     (found,) = find_submissions([class_folder], small_course)
-    assert "has a problem.py that stands in no folder" in found.files["01-doubling"].reason
+    reason = found.files["01-doubling"].reason
+    assert "has 'problem.py', whose name tells no problem; put each into a folder" in reason
 
 
 def test_copies_beside_the_file_are_told(class_folder: Path, small_course: Course) -> None:

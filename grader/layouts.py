@@ -1,0 +1,432 @@
+"""What learning platforms make of submissions: one function for each platform's download.
+
+Each looks at the names in a folder, or in an archive seen as one, and returns who handed in what,
+or None when the folder is not of its kind. Nothing is read here but Gradescope's list of students,
+and nothing is guessed: what fits nobody is told in a sentence. What the names of files say about
+the problem they are for is decided here too, by one rule for all.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import yaml
+
+from grader.archives import Entry, Gathered, Kind, Refused, Renamed, archive_suffix
+from grader.course import SUBMISSION_FILE
+
+METADATA = "submission_metadata.yml"
+"""In which a Gradescope export says whose each folder is."""
+
+MAX_METADATA_BYTES = 100_000_000
+"""The largest list of students that is read. It holds the outputs of earlier gradings too."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one student, or one group, handed in.
+
+    Attributes:
+        name: the student's name, as the platform writes it.
+        folder: what was handed in: a folder or an archive.
+        members: one for each person, as the platform's gradebook knows them.
+        late: whether the platform says that it came late.
+        notes: sentences about how the files were found.
+        unused: the names of what was handed in and can't be graded, such as a text typed online.
+        id: the platform's number, to tell students of one name apart.
+    """
+
+    name: str
+    folder: Entry
+    members: tuple[str, ...] = ()
+    late: bool = False
+    notes: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    id: str = ""
+
+
+@dataclass
+class Layout:
+    """A download, seen through.
+
+    Attributes:
+        title: what it is, such as `Canvas download`.
+        works: one for each student or group.
+        strays: sentences about what fits no student.
+        notes: sentences about the download as a whole.
+    """
+
+    title: str
+    works: list[Work]
+    strays: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def recognise(found: Entry, ids: Sequence[str]) -> Layout | None:
+    """Return what a folder holds if it, or the only folder in it, is what a platform packs.
+
+    Args:
+        found: the folder, or an archive opened.
+        ids: the problems of the course.
+    """
+    folders = [child for child in found.children() if child.kind is Kind.FOLDER]
+    for place in (found, *folders[:1]) if len(folders) == 1 else (found,):
+        for look in (_gradescope, _moodle, _canvas, _nbgrader, _github):
+            if layout := look(place, ids):
+                layout.works = _told_apart(layout.works)
+                return layout
+    return None
+
+
+# Which problem a file is for
+
+
+def problem_of(name: str, ids: Iterable[str]) -> str | None:
+    """Return the problem that the name of a single file tells, if it tells just one.
+
+    That is `01-softmax.py`, `01.py` or `softmax.py`, each with or without the word `problem` before
+    or after it, with any of `-`, `_`, space and point between words, in any case. The number has
+    both digits: `problem-1.py` is what platforms and browsers make of a second `problem.py`.
+    """
+    said = _said(name)
+    fits = [id for id in ids if said and said in {id, id[:2], id[3:]}]
+    return fits[0] if len(fits) == 1 else None
+
+
+def nearest_problem(name: str, ids: Sequence[str]) -> str | None:
+    """Return the problem that a file's name may have meant. It is asked back, never used."""
+    said = _said(name) or ""
+    holds = [id for id in ids if id[3:] in said or id[:2] in said.split("-")]
+    near = difflib.get_close_matches(said, [*ids, *(id[3:] for id in ids)], n=1, cutoff=0.7)
+    found = holds or [id for id in ids if near and near[0] in (id, id[3:])]
+    return found[0] if len(found) == 1 else None
+
+
+def _said(name: str) -> str | None:
+    stem, point, ending = name.lower().rpartition(".")
+    if not point or ending != "py":
+        return None
+    words = "-".join(re.findall("[a-z0-9]+", stem))
+    word = SUBMISSION_FILE.partition(".")[0]
+    return words.removeprefix(word).removesuffix(word).strip("-")
+
+
+def names_a_problem(member: str, ids: Sequence[str]) -> bool:
+    """Tell whether a file may be one problem's by its name, with what a platform puts around it."""
+    names = [member]
+    if canvas := _canvas_match(member):
+        names = [canvas["file"] or "", _before_reupload(canvas["file"] or "")]
+    elif moodle := _MOODLE.fullmatch(member):
+        names = [moodle["file"] or ""]
+    return any(problem_of(name, ids) for name in names)
+
+
+# Gradescope: submission_123/..., and submission_metadata.yml says whose
+
+
+def _gradescope(place: Entry, ids: Sequence[str]) -> Layout | None:
+    children = {child.name: child for child in place.children()}
+    if METADATA not in children:
+        return None
+    metadata = children.pop(METADATA)
+    layout = Layout("Gradescope export", [])
+    people: dict[str, list[tuple[str, str]]] = {}
+    try:
+        people = _submitters(metadata.read(MAX_METADATA_BYTES))
+    except Refused as refused:
+        layout.notes = [f"{refused.sentence(METADATA)} Submissions go by their folders' names."]
+    absent = [key for key in people if key not in children]
+    for name, child in children.items():
+        if child.kind is Kind.FILE and not archive_suffix(name):
+            layout.strays.append(_stray(name, absent))
+        else:
+            known = name in people or not people
+            note = f"{name!a} is not in {METADATA}.{_did_you_mean(name, absent)}"
+            layout.works.append(
+                _gradescope_work(child, people.get(name, []), "" if known else note)
+            )
+    for key in absent:
+        note = f"{key!a} is in {METADATA}, but there is no such folder."
+        layout.works.append(_gradescope_work(Gathered(key), people[key], note))
+    return layout
+
+
+def _gradescope_work(folder: Entry, people: list[tuple[str, str]], note: str) -> Work:
+    name = " + ".join(name for name, _ in people) or folder.name
+    members = tuple(id for _, id in people)
+    notes = (note,) if note else ()
+    return Work(name, folder, members, notes=notes, id=folder.name.removeprefix("submission_"))
+
+
+def _submitters(metadata: bytes) -> dict[str, list[tuple[str, str]]]:
+    """Return names and addresses of those who handed in each folder.
+
+    Raises:
+        Refused: it is not what Gradescope writes.
+    """
+    try:
+        text = _only_submitters(metadata.decode("utf-8-sig"))
+        # BaseLoader is the strictest there is: it makes text, lists and mappings, nothing else.
+        data = yaml.load(text, Loader=yaml.BaseLoader)
+        return {key: [_person(who) for who in _listed(value)] for key, value in data.items()}
+    except (yaml.YAMLError, ValueError, AttributeError, TypeError, RecursionError):
+        raise Refused("is not a list of submissions as Gradescope writes it") from None
+
+
+def _only_submitters(text: str) -> str:
+    """Return the YAML without the results, which are long and hold what students printed."""
+    kept: list[str] = []
+    level = 0
+    keep = False
+    for line in text.split("\n"):
+        content = line.lstrip(" ")
+        indent = len(line) - len(content)
+        if not content.strip():
+            continue
+        if not indent:
+            keep, level = True, 0
+        elif not level or (indent <= level and not content.startswith("-")):
+            keep, level = content.startswith(":submitters:"), indent
+        if keep:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _listed(value: Any) -> list[Any]:
+    submitters = value.get(":submitters") if isinstance(value, dict) else None
+    return submitters if isinstance(submitters, list) else []
+
+
+def _person(who: Any) -> tuple[str, str]:
+    """Return a name and what a gradebook knows the person by."""
+    name, email, sid = (str(who.get(key) or "") for key in (":name", ":email", ":sid"))
+    return name or email or sid, email or sid or name
+
+
+# Canvas: lovelaceada_LATE_<user>_<attachment>_problem.py, all in one folder
+
+_CANVAS_END = r"_(?:(?P<attachment>[1-9]\d*)_(?P<file>.+)|(?P<typed>text|link)\.html)"
+_CANVAS = (
+    re.compile(r"(?P<name>anon)(?P<late>_LATE)?_(?P<id>[A-Za-z0-9]+)" + _CANVAS_END, re.DOTALL),
+    re.compile(r"(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[1-9]\d*)" + _CANVAS_END, re.DOTALL),
+)
+_REUPLOAD = re.compile(r"-[1-9]\d*(?=\.[^.]+\Z)")
+
+
+def _canvas_match(name: str) -> re.Match[str] | None:
+    return next((match for pattern in _CANVAS if (match := pattern.fullmatch(name))), None)
+
+
+def _before_reupload(file: str) -> str:
+    """Return what a file was called before Canvas made `problem-1.py` of a second `problem.py`."""
+    return _REUPLOAD.sub("", file)
+
+
+def _canvas(place: Entry, ids: Sequence[str]) -> Layout | None:
+    children = place.children()
+    files = [(child, _canvas_match(child.name)) for child in children]
+    fits = [(c, match) for c, match in files if match and c.kind is not Kind.FOLDER]
+    if len(fits) * 2 <= len(children) or not _is_of_canvas([match for _, match in fits]):
+        return None
+    students: dict[str, list[tuple[Entry, re.Match[str]]]] = {}
+    for child, match in fits:
+        students.setdefault(match["id"], []).append((child, match))
+    works = [_canvas_work(files, ids) for files in students.values()]
+    used = {child.name for child, _ in fits}
+    strays = [_stray(c.name, (w.name for w in works)) for c in children if c.name not in used]
+    return Layout("Canvas download", works, strays)
+
+
+def _is_of_canvas(matches: Sequence[re.Match[str]]) -> bool:
+    """Tell whether the numbers are: one user for a name, and no attachment twice."""
+    users: dict[str, str] = {}
+    attachments = [match["attachment"] for match in matches if match["attachment"]]
+    one_name = all(users.setdefault(m["id"], m["name"]) == m["name"] for m in matches)
+    return one_name and len(set(attachments)) == len(attachments)
+
+
+def _canvas_work(files: Sequence[tuple[Entry, re.Match[str]]], ids: Sequence[str]) -> Work:
+    first = files[0][1]
+    uploads = sorted(
+        ((child, m) for child, m in files if m["file"]), key=lambda u: int(u[1]["attachment"])
+    )
+    names = {match["file"] for _, match in uploads}
+    versions: dict[str, list[tuple[Entry, str]]] = {}
+    for child, match in uploads:
+        before = _before_reupload(match["file"])
+        is_copy = problem_of(before, ids) or (archive_suffix(before) and before in names)
+        called = before if is_copy else match["file"]
+        versions.setdefault(called, []).append((child, match["file"]))
+    entries = [Renamed(found[-1][0], called) for called, found in versions.items()]
+    notes = [note for called, found in versions.items() if (note := _reuploads(called, found))]
+    typed = [m["typed"] for _, m in files if m["typed"]]
+    return Work(
+        f"anon {first['id']}" if first["name"] == "anon" else first["name"],
+        _handed_in(first["name"], entries),
+        members=(first["id"],),
+        late=any(match["late"] for _, match in files),
+        notes=(*notes, *map(_typed, typed)),
+        unused=(*(f"{kind}.html" for kind in typed), *_older(versions.values())),
+        id=first["id"],
+    )
+
+
+def _reuploads(called: str, found: Sequence[tuple[Entry, str]]) -> str:
+    """Return a sentence about which of several uploads counts; empty when there was only one."""
+    names = [name for _, name in found]
+    if len(names) > 1:
+        older = " and ".join(ascii(name) for name in names[:-1])
+        return f"{names[-1]!a} was read, the newest upload of {called!a}, but not {older}."
+    return f"{names[0]!a} was read as {called!a}, uploaded again." if names[0] != called else ""
+
+
+def _older(versions: Iterable[Sequence[tuple[Entry, str]]]) -> list[str]:
+    return [name for found in versions for _, name in found[:-1]]
+
+
+# Moodle: Ada Lovelace_<id>_assignsubmission_file_/..., or the same before each file's name
+
+_MOODLE = re.compile(
+    r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?", re.DOTALL
+)
+
+
+def _moodle(place: Entry, ids: Sequence[str]) -> Layout | None:
+    students: dict[tuple[str, str], list[tuple[Entry, re.Match[str]]]] = {}
+    others: list[str] = []
+    for child in place.children():
+        if match := _MOODLE.fullmatch(child.name):
+            students.setdefault((match["name"], match["id"]), []).append((child, match))
+        else:
+            others.append(child.name)
+    if not students:
+        return None
+    works = [_moodle_work(name, id, found) for (name, id), found in students.items()]
+    return Layout("Moodle download", works, [_stray(o, (w.name for w in works)) for o in others])
+
+
+def _moodle_work(name: str, id: str, found: Sequence[tuple[Entry, re.Match[str]]]) -> Work:
+    entries: list[Entry] = []
+    typed = []
+    for child, match in found:
+        if match["kind"] != "file":
+            typed.append(match["kind"])
+        elif match["file"]:
+            entries.append(Renamed(child, match["file"]))
+        else:
+            entries += _children_or_itself(child)
+    # Moodle's grading worksheet calls everybody so, whether or not names are shown.
+    identifier = f"Participant {id}"
+    shown = f"{name} {id}" if name in ("Participant", "Group") else name
+    return Work(
+        shown,
+        _handed_in(name, entries),
+        members=(identifier,),
+        notes=tuple(map(_typed, typed)),
+        unused=tuple(typed),
+        id=id,
+    )
+
+
+def _children_or_itself(entry: Entry) -> list[Entry]:
+    with suppress(Refused):
+        return entry.children()
+    return [entry]
+
+
+# nbgrader: submitted/<student>/<assignment>/..., each with a timestamp.txt
+
+_STAMP = "timestamp.txt"
+
+
+def _nbgrader(place: Entry, ids: Sequence[str]) -> Layout | None:
+    below = [c for c in place.children() if c.name == "submitted" and c.kind is Kind.FOLDER]
+    submitted = below[0] if below else place
+    children = submitted.children()
+    folders = [child for child in children if child.kind is Kind.FOLDER]
+    if submitted.name != "submitted" and not any(_is_stamped(folder) for folder in folders):
+        return None
+    works = [
+        Work(c.name, _assignment(c, ids), members=(c.name,))
+        for c in children
+        if c.kind is not Kind.FILE
+    ]
+    strays = [_stray(c.name, (w.name for w in works)) for c in children if c.kind is Kind.FILE]
+    return Layout("nbgrader course", works, strays) if works else None
+
+
+def _is_stamped(student: Entry) -> bool:
+    """Tell whether a student's folder holds an assignment with nbgrader's time stamp."""
+    assignments = [c for c in _children_or_itself(student) if c.kind is Kind.FOLDER]
+    return any(c.name == _STAMP for a in assignments for c in _children_or_itself(a))
+
+
+def _assignment(student: Entry, ids: Sequence[str]) -> Entry:
+    """Return the only assignment of a student; all of them if they are problems or several."""
+    assignments = [c for c in _children_or_itself(student) if c.kind is Kind.FOLDER]
+    if len(assignments) != 1 or assignments[0].name in ids:
+        return student
+    files = [c for c in _children_or_itself(assignments[0]) if c.name != _STAMP]
+    return _handed_in(student.name, files)
+
+
+# GitHub Classroom: <slug>-submissions/<slug>-<user name>/, each a clone
+
+
+def _github(place: Entry, ids: Sequence[str]) -> Layout | None:
+    slug, found, _ = place.name.removesuffix(archive_suffix(place.name)).rpartition("-submissions")
+    clones = [child for child in place.children() if child.kind is not Kind.FILE]
+    if not found or not any(child.name.startswith(f"{slug}-") for child in clones):
+        return None
+    names = [child.name.removeprefix(f"{slug}-") or child.name for child in clones]
+    works = [Work(n, child, members=(n,)) for n, child in zip(names, clones, strict=True)]
+    files = [child.name for child in place.children() if child.kind is Kind.FILE]
+    return Layout("GitHub Classroom clones", works, [_stray(name, names) for name in files])
+
+
+# What they share
+
+
+def _handed_in(name: str, entries: Sequence[Entry]) -> Entry:
+    """Return what to look through: the archive, if that is all there is, or a folder of it all."""
+    if len(entries) == 1 and entries[0].kind is Kind.FILE and archive_suffix(entries[0].name):
+        return entries[0]
+    count = Counter(entry.name for entry in entries)
+    twice = [name for name, n in count.items() if n > 1]
+    fault = f"holds {twice[0]!a} more than once; which one counts can't be known" if twice else ""
+    return Gathered(name, tuple(entries), fault)
+
+
+def _told_apart(works: Sequence[Work]) -> list[Work]:
+    """Return the works with the platform's number added to names that several students have."""
+    count = Counter(work.name.lower() for work in works)
+    return [
+        replace(work, name=f"{work.name} {work.id}")
+        if count[work.name.lower()] > 1 and work.id
+        else work
+        for work in works
+    ]
+
+
+def _typed(kind: str) -> str:
+    """Return a sentence about what was handed in without a file; Canvas says text or link."""
+    what = {"text": "A text typed online", "link": "A link", "onlinetext": "A text typed online"}
+    return f"{what.get(kind, f'What Moodle calls {kind}')} was handed in; it is not graded."
+
+
+def _stray(name: str, known: Iterable[str]) -> str:
+    return f"{name!a} was not used; it fits no student.{_did_you_mean(name, known)}"
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    known = list(known)
+    lowered = name.lower()
+    inside = sorted((k for k in known if len(k) > 2 and k.lower() in lowered), key=len)[-1:]
+    near = inside or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    return f" Did you mean {near[0]!a}?" if near else ""
