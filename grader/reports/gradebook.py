@@ -40,4 +40,4 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
 
 def cell(text: str) -> str:
     """Return text that a spreadsheet shows and doesn't run; a formula starts with =, +, - or @."""
-    return f"'{text}" if text[:1] in "=+-@\t\r" else text
+    return f"'{text}" if text.startswith(tuple("=+-@\t\r")) else text

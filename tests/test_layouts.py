@@ -1,0 +1,505 @@
+"""Downloads of learning platforms: who handed in what, as a folder and as a zip file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader import archives
+from grader.course import Course
+from grader.layouts import nearest_problem, problem_of
+from grader.reports.gradebook import write_gradebook
+from grader.result import SubmissionResult
+from grader.submissions import Intake, Submission, take_in
+
+ID = "01-doubling"
+RIGHT = b"def double(x):\n    return x + x\n"
+WRONG = b"def double(x):\n    return x\n"
+IDS = ["01-softmax", "02-basic-attention", "10-multi-head-attention"]
+
+Files = dict[str, bytes]
+Take = Callable[..., Intake]
+
+
+def zipped(files: Files) -> bytes:
+    """Return a zip file of `files`, whose names are paths."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def write(folder: Path, files: Files) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+@pytest.fixture(params=["folder", "zip"])
+def take(request: pytest.FixtureRequest, tmp_path: Path, small_course: Course) -> Take:
+    """Take in files as a folder, and as a zip file of the same name."""
+
+    def take_files(files: Files, name: str = "download") -> Intake:
+        path = tmp_path / name
+        if request.param == "folder":
+            return take_in([write(path, files)], small_course)
+        path = path.with_name(f"{name}.zip")
+        path.write_bytes(zipped(files))
+        before = sorted(tmp_path.rglob("*"))
+        found = take_in([path], small_course)
+        assert sorted(tmp_path.rglob("*")) == before
+        return found
+
+    return take_files
+
+
+def by_name(intake: Intake) -> dict[str, Submission]:
+    return {submission.name: submission for submission in intake.submissions}
+
+
+def source(submission: Submission) -> bytes | None:
+    return submission.files[ID].source
+
+
+COURSE = {f"{ID}/problem.py": RIGHT, "README.md": b"hello"}
+
+
+# Names of single files
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("01-softmax.py", "01-softmax"),
+        ("01_softmax_problem.py", "01-softmax"),
+        ("problem_01.py", "01-softmax"),
+        ("problem01.py", "01-softmax"),
+        ("Problem 10.PY", "10-multi-head-attention"),
+        ("multi_head_attention.py", "10-multi-head-attention"),
+        ("problem.py", None),
+        ("problem-1.py", None),
+        ("problem (1).py", None),
+        ("01-softmax (1).py", None),
+        ("test_softmax.py", None),
+        ("softmax_final.py", None),
+        ("01-basic-attention.py", None),
+        ("softmax.txt", None),
+        ("softmax", None),
+        (".py", None),
+    ],
+)
+def test_what_the_name_of_a_file_tells(name: str, problem: str | None) -> None:
+    assert problem_of(name, IDS) == problem
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("softmax_final.py", "01-softmax"),
+        ("softmaks.py", "01-softmax"),
+        ("02-attention.py", "02-basic-attention"),
+        ("problem-1.py", None),
+        ("problem.py", None),
+        ("notes.txt", None),
+    ],
+)
+def test_what_the_name_of_a_file_may_mean(name: str, problem: str | None) -> None:
+    assert nearest_problem(name, IDS) == problem
+
+
+# Gradescope
+
+METADATA = b"""---
+submission_1:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '0012'
+    :email: ada@example.edu
+  :created_at: 2024-01-31 12:00:00.000000000 Z
+  :score: 7.0
+  :results:
+    tests:
+    - output: |-
+
+        :submitters:
+        - :name: Eve
+submission_2:
+  :submitters:
+  - :name: Grace Hopper
+    :sid: '13'
+    :email: grace@example.edu
+  - :name: "Hugo Mart\\u00edn"
+    :sid: '14'
+    :email:
+  :created_at: 2024-01-31 12:00:00.000000000 Z
+submission_30:
+  :submitters:
+  - :name: Imani
+    :email: imani@example.edu
+"""
+
+
+@pytest.mark.parametrize("place", ["", "assignment_5_export/"])
+def test_gradescope(take: Take, place: str) -> None:
+    files = {
+        "submission_metadata.yml": METADATA,
+        f"submission_1/{ID}/problem.py": RIGHT,
+        f"submission_2/hw/problems/{ID}/problem.py": RIGHT,
+        f"submission_3/{ID}/problem.py": RIGHT,
+        "submission_31.csv": b"",
+    }
+    intake = take({place + name: content for name, content in files.items()})
+    found = by_name(intake)
+    assert list(found) == ["Ada Lovelace", "Grace Hopper + Hugo Martin", "submission_3", "Imani"]
+    assert found["Ada Lovelace"].members == ("ada@example.edu",)
+    group = found["Grace Hopper + Hugo Martin"]
+    assert group.members == ("grace@example.edu", "14")
+    assert "A group of 2: 'grace@example.edu', '14'." in group.notes
+    assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None]
+    assert found["submission_3"].notes == [
+        "'submission_3' is not in submission_metadata.yml. Did you mean 'submission_30'?"
+    ]
+    assert "there is no such folder" in found["Imani"].notes[0]
+    assert intake.recognised == ["Gradescope export: 5 students in 4 submissions, 1 file not used."]
+    assert intake.unmapped == [
+        "'submission_31.csv' was not used; it fits no student. Did you mean 'submission_30'?"
+    ]
+
+
+@pytest.mark.parametrize(
+    "metadata", [b"", b"a: [", b"- 1", b"\xff", b"[" * 600, b"a: &x\n :submitters: *y"]
+)
+def test_a_broken_list_of_students(take: Take, metadata: bytes) -> None:
+    files = {"submission_metadata.yml": metadata}
+    intake = take(files | {f"submission_1/{ID}/problem.py": RIGHT})
+    assert [s.name for s in intake.submissions] == ["submission_1"]
+    assert source(intake.submissions[0]) == RIGHT
+    assert "Submissions go by their folders' names" in intake.unmapped[0]
+
+
+def test_the_list_of_students_makes_no_objects(take: Take, tmp_path: Path) -> None:
+    target = tmp_path / "made"
+    evil = (
+        f"submission_1:\n  :submitters:\n  - :name: !!python/object/apply:os.mkdir ['{target}']\n"
+    )
+    (found,) = take(
+        {"submission_metadata.yml": evil.encode(), f"submission_1/{ID}/problem.py": RIGHT}
+    ).submissions
+    assert source(found) == RIGHT
+    assert not target.exists()
+
+
+# Canvas
+
+
+def test_canvas(take: Take) -> None:
+    intake = take(
+        {
+            "hopperada_LATE_12_100_hw.zip": zipped({f"hw/{n}": c for n, c in COURSE.items()}),
+            "lovelace_13_101_01_doubling.py": RIGHT,
+            "novak_14_102_problem.py": RIGHT,
+            "ortega_15_text.html": b"<p>see below</p>",
+            "ortega_15_link.html": b"",
+            "anon_aB3dE_103_problem_01.py": RIGHT,
+            "lovelace_notes.txt": b"",
+        }
+    )
+    found = by_name(intake)
+    assert list(found) == ["anon aB3dE", "hopperada", "lovelace", "novak", "ortega"]
+    assert found["hopperada"].late
+    assert found["hopperada"].notes == ["It was handed in late."]
+    assert [s.name for s in intake.submissions if source(s)] == [
+        *("anon aB3dE", "hopperada", "lovelace")
+    ]
+    assert {name: s.members for name, s in found.items()}["lovelace"] == ("13",)
+    assert found["lovelace"].notes == [f"Read by their names: '01_doubling.py' as {ID}."]
+    assert "'problem.py', whose name tells no problem" in found["novak"].files[ID].reason
+    assert "A link was handed in; it is not graded." in found["ortega"].notes
+    assert intake.recognised == ["Canvas download: 5 students, 1 late, 4 files not used."]
+    assert intake.unmapped == [
+        "'lovelace_notes.txt' was not used; it fits no student. Did you mean 'lovelace'?"
+    ]
+
+
+def test_canvas_uploads_again(take: Take) -> None:
+    """The newest counts, by the attachment's number; what tells no problem is never chosen."""
+    found = by_name(
+        take(
+            {
+                "ada_12_98_problem_01-1.py": RIGHT,
+                "ada_12_99_problem_01-2.py": WRONG,
+                "ada_12_97_problem_01.py": b"",
+                "bea_13_96_problem.py": RIGHT,
+                "bea_13_95_problem-1.py": WRONG,
+                "cho_14_94_problem_01-3.py": RIGHT,
+                "dan_15_92_hw.zip": zipped({f"{ID}/problem.py": WRONG}),
+                "dan_15_93_hw-1.zip": zipped(COURSE),
+                "eli_16_90_part-1.zip": zipped(COURSE),
+                "eli_16_91_part-2.zip": zipped({}),
+            }
+        )
+    )
+    assert source(found["ada"]) == WRONG
+    assert found["ada"].notes[0] == (
+        "'problem_01-2.py' was read, the newest upload of 'problem_01.py', "
+        "but not 'problem_01.py' and 'problem_01-1.py'."
+    )
+    assert "'problem-1.py' and 'problem.py', whose names tell no problem" in (
+        found["bea"].files[ID].reason
+    )
+    assert source(found["cho"]) == RIGHT
+    assert "'problem_01-3.py' was read as 'problem_01.py'" in found["cho"].notes[0]
+    assert source(found["dan"]) == RIGHT
+    assert "has the archives 'part-1.zip' and 'part-2.zip'" in found["eli"].files[ID].reason
+
+
+def test_canvas_students_of_one_name(take: Take) -> None:
+    found = take({"ada_12_98_problem_01.py": RIGHT, "ada_13_99_problem_01.py": WRONG})
+    assert [(s.name, source(s)) for s in found.submissions] == [
+        *(("ada 12", RIGHT), ("ada 13", WRONG))
+    ]
+
+
+def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) -> None:
+    """A class of archives with a date in each name is a class of archives."""
+    names = ["ada_2024_12_hw.zip", "bea_2024_12_hw.zip"]
+    intake = take_in([write(tmp_path / "class", {n: zipped(COURSE) for n in names})], small_course)
+    assert intake.recognised == []
+    assert [s.name for s in intake.submissions] == ["ada_2024_12_hw", "bea_2024_12_hw"]
+    assert all(source(s) == RIGHT for s in intake.submissions)
+
+
+# Moodle
+
+
+@pytest.mark.parametrize("end", ["", "_"])
+def test_moodle(take: Take, end: str) -> None:
+    intake = take(
+        {
+            f"Ada Lovelace_7_assignsubmission_file{end}/{ID}/problem.py": RIGHT,
+            f"Bea M\u00fcller_8_assignsubmission_file{end}/hw.zip": zipped(COURSE),
+            f"Bea M\u00fcller_8_assignsubmission_onlinetext{end}/onlinetext.html": b"",
+            f"Group_5_assignsubmission_file{end}/hw/problem_01.py": RIGHT,
+            f"Group_5_assignsubmission_file{end}/notes.txt": b"",
+            f"Participant_6_assignsubmission_file{end}/softmax.py": b"",
+            "grades.csv": b"",
+        }
+    )
+    found = by_name(intake)
+    assert list(found) == ["Ada Lovelace", "Bea Muller", "Group 5", "Participant 6"]
+    assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None]
+    assert [s.members for s in found.values()] == [(f"Participant {n}",) for n in (7, 8, 5, 6)]
+    assert "A text typed online was handed in; it is not graded." in found["Bea Muller"].notes
+    assert found["Group 5"].notes == [
+        "The work is one level down, in 'hw'.",
+        f"Read by their names: 'problem_01.py' as {ID}.",
+        "Not used: 'notes.txt'.",
+    ]
+    assert intake.recognised == ["Moodle download: 4 students, 4 files not used."]
+
+
+def test_moodle_without_folders(take: Take) -> None:
+    name = "Ada Lovelace_7_assignsubmission_file_"
+    (found,) = take({f"{name}01-doubling.py": RIGHT, f"{name}problem_01.py": WRONG}).submissions
+    assert source(found) is None
+    assert found.files[ID].bad
+    assert "01-doubling could be '01-doubling.py' and 'problem_01.py'" in found.files[ID].reason
+
+
+# nbgrader and GitHub Classroom
+
+
+@pytest.mark.parametrize("place", ["submitted", "course/submitted", "elsewhere"])
+def test_nbgrader(take: Take, place: str) -> None:
+    intake = take(
+        {
+            f"{place}/ada/attention/{ID}/problem.py": RIGHT,
+            f"{place}/ada/attention/timestamp.txt": b"2024-01-31",
+            f"{place}/bea/{ID}/problem.py": RIGHT,
+            f"{place}/bea/{ID}/timestamp.txt": b"2024-01-31",
+            f"{place}/cho/attention/problem_01.py": RIGHT,
+            f"{place}/cho/intro/notes.txt": b"",
+        }
+    )
+    assert [(s.name, s.members, source(s)) for s in intake.submissions][:2] == [
+        *(("ada", ("ada",), RIGHT), ("bea", ("bea",), RIGHT))
+    ]
+    assert intake.submissions[0].notes == []
+    assert intake.recognised == ["nbgrader course: 3 students."]
+
+
+def test_github_classroom(take: Take) -> None:
+    name = "attention-submissions"
+    intake = take(
+        {
+            f"{name}/attention-ada/problems/{ID}/problem.py": RIGHT,
+            f"{name}/attention-ada/.git/config": b"",
+            f"{name}/attention-bea-b/hw/{ID}/problem.py": RIGHT,
+            f"{name}/other/notes.txt": b"",
+        }
+    )
+    assert [s.name for s in intake.submissions] == ["ada", "bea-b", "other"]
+    assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT, None]
+    assert intake.recognised == ["GitHub Classroom clones: 3 students, 1 file not used."]
+
+
+# What they share
+
+
+def test_work_in_folders_counts_before_single_files(take: Take) -> None:
+    one = "ada_12_98_hw.zip"
+    two = "bea_13_99_hw.zip"
+    files = {
+        one: zipped(COURSE | {"problem_01.py": WRONG}),
+        two: zipped({"a.py": b"", "b.py": b""}),
+    }
+    ada, bea = take(files).submissions
+    assert source(ada) == RIGHT
+    assert ada.notes == ["What is in 'problem_01.py' was not read."]
+    assert "'a.py' and 'b.py', whose names tell no problem" in bea.files[ID].reason
+
+
+def test_an_archive_and_single_files_are_not_chosen_between(take: Take) -> None:
+    files = {"ada_12_98_hw.zip": zipped(COURSE), "ada_12_99_problem_01.py": RIGHT}
+    (ada,) = take(files).submissions
+    assert "has work in 'hw.zip' and 'problem_01.py'; which one counts" in ada.files[ID].reason
+    assert ada.unused == ("hw.zip", "problem_01.py")
+
+
+def test_what_a_student_packs_is_no_platform(take: Take) -> None:
+    """Otherwise a student could hand in for others."""
+    evil = {"submission_metadata.yml": METADATA, f"submission_1/{ID}/problem.py": WRONG}
+    files = {"ada_12_98_hw.zip": zipped(evil), "bea_13_99_hw.zip": zipped(COURSE)}
+    assert [s.name for s in take(files).submissions] == ["ada", "bea"]
+
+
+def test_one_students_archive_harms_nobody_else(
+    tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bombs, names that lead out and archives deeper down, all inside the class's zip file."""
+    monkeypatch.setattr(archives, "MAX_NESTED_BYTES", 100_000)
+    monkeypatch.setattr(archives, "MAX_TOTAL_BYTES", 300_000)
+    bad = {
+        "ada_1_91_hw.zip": bytes(110_000),
+        "bea_2_92_hw.zip": zipped({f"{ID}/problem.py": b"#" * 600_000}),
+        "cho_3_93_hw.zip": zipped({f"../{ID}/problem.py": RIGHT, f"{ID}/problem.py": RIGHT}),
+        "dan_4_94_hw.zip": zipped({"hw.zip": zipped(COURSE)}),
+        "eli_5_95_hw.rar": b"Rar!",
+        "fay_6_96_hw.zip": b"nothing of that kind",
+    }
+    path = tmp_path / "submissions.zip"
+    path.write_bytes(zipped(bad | {"zoe_7_99_hw.zip": zipped(COURSE)}))
+    found = by_name(take_in([path], small_course))
+    reasons = {name: s.files[ID].reason for name, s in found.items()}
+    assert "has more than 100,000 bytes" in reasons["ada"]
+    assert "unpacks to more than 300,000 bytes" in reasons["bea"]
+    assert "leads out of its folder" in reasons["cho"]
+    assert "archive inside an archive" in reasons["dan"]
+    assert "is of a kind that is not read" in reasons["eli"]
+    assert "is not a zip or tar archive" in reasons["fay"]
+    assert source(found["zoe"]) == RIGHT
+    assert all(s.files[ID].bad for name, s in found.items() if name != "zoe")
+
+
+def test_links_in_a_download_are_not_followed(tmp_path: Path, small_course: Course) -> None:
+    folder = write(tmp_path / "download", {"bea_2_9_problem_01.py": RIGHT, "../secret.py": RIGHT})
+    (folder / "ada_1_8_problem_01.py").symlink_to(tmp_path / "secret.py")
+    ada, bea = take_in([folder], small_course).submissions
+    assert source(ada) is None
+    assert "is a link" in ada.files[ID].reason
+    assert source(bea) == RIGHT
+
+
+# Several paths
+
+
+def test_each_students_folder_as_a_path(tmp_path: Path, small_course: Course) -> None:
+    """As the shell makes of class/*; the class folder gives the same."""
+    folder = write(
+        tmp_path / "class",
+        {
+            f"ada/{ID}/problem.py": RIGHT,
+            f"bea/hw/{ID}/problem.py": RIGHT,
+            "cho/1-doubling/problem.py": RIGHT,
+            "dan/notes.txt": b"",
+        },
+    )
+    (folder / "eli").mkdir()
+    together = take_in([folder], small_course)
+    alone = take_in(sorted(folder.iterdir()), small_course)
+    assert alone.submissions == together.submissions
+    assert [s.name for s in alone.submissions] == ["ada", "bea", "cho", "dan", "eli"]
+    assert alone.unmapped == []
+
+
+def test_one_name_at_two_paths(tmp_path: Path, small_course: Course) -> None:
+    spring, fall = (
+        write(tmp_path / term, {f"{name}/{ID}/problem.py": RIGHT for name in ("ada", other)})
+        for term, other in (("spring", "bea"), ("fall", "cho"))
+    )
+    intake = take_in([spring, fall], small_course)
+    assert [s.name for s in intake.submissions] == ["ada", "bea", "ada-2", "cho"]
+    assert intake.unmapped == [f"ada is in '{spring}' and in '{fall}': graded as ada and ada-2."]
+
+
+def test_one_person_in_two_submissions(take: Take) -> None:
+    twice = (
+        METADATA + b"submission_4:\n  :submitters:\n  - :name: Ada\n    :email: ada@example.edu\n"
+    )
+    intake = take({"submission_metadata.yml": twice, f"submission_4/{ID}/problem.py": RIGHT})
+    assert "'ada@example.edu' is a member of Ada and Ada Lovelace" in intake.unmapped[-1]
+
+
+# Reports
+
+
+def test_the_gradebook_has_a_row_for_each_member(tmp_path: Path) -> None:
+    group = SubmissionResult("a + b", 0, "", "", members=("a@x", "=b"), late=True)
+    alone = SubmissionResult("cho", 0, "", "")
+    write_gradebook([alone, group], [], tmp_path / "gradebook.csv")
+    rows = list(csv.DictReader((tmp_path / "gradebook.csv").open(encoding="utf-8")))
+    assert [(r["submission"], r["member"], r["late"]) for r in rows] == [
+        *(("a + b", "a@x", "late"), ("a + b", "'=b", "late"), ("cho", "", ""))
+    ]
+    write_gradebook([alone], [], tmp_path / "gradebook.csv")
+    assert "member" not in (tmp_path / "gradebook.csv").read_text(encoding="utf-8")
+
+
+RUN = """
+from pathlib import Path
+
+from grader import cli
+from grader.course import Course
+
+cli.own_course = lambda: Course(Path({root!r}))
+if __name__ == "__main__":
+    cli.app()
+"""
+
+
+def test_the_command_grades_a_download(tmp_path: Path, small_course: Course) -> None:
+    run = tmp_path / "run.py"
+    run.write_text(RUN.format(root=str(small_course.root)), encoding="utf-8")
+    path = tmp_path / "submissions.zip"
+    path.write_bytes(
+        zipped({"ada_LATE_12_98_problem_01.py": RIGHT, "bea_13_99_hw.zip": zipped(COURSE)})
+    )
+    command = [sys.executable, str(run), "grade", str(path), "--out", str(tmp_path / "out")]
+    done = subprocess.run([*command, "--jobs", "1"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Canvas download: 2 students, 1 late." in done.stdout
+    assert "ada: It was handed in late." in done.stdout
+    rows = list(csv.DictReader((tmp_path / "out/gradebook.csv").open(encoding="utf-8")))
+    assert [(r["submission"], r["total"], r["member"], r["late"]) for r in rows] == [
+        *(("ada", "4", "12", "late"), ("bea", "4", "13", ""))
+    ]
