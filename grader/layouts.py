@@ -77,8 +77,9 @@ def recognise(found: Entry, ids: Sequence[str]) -> Layout | None:
         found: the folder, or an archive opened.
         ids: the problems of the course.
     """
-    folders = [child for child in found.children() if child.kind is Kind.FOLDER]
-    for place in (found, *folders[:1]) if len(folders) == 1 else (found,):
+    children = [child for child in found.children() if not _is_plain_file(child)]
+    is_around = len(children) == 1 and children[0].kind is Kind.FOLDER
+    for place in (found, *children) if is_around else (found,):
         for look in (_gradescope, _moodle, _canvas, _nbgrader, _github):
             if layout := look(place, ids):
                 layout.works = _told_apart(layout.works)
@@ -145,7 +146,7 @@ def _gradescope(place: Entry, ids: Sequence[str]) -> Layout | None:
         layout.notes = [f"{refused.sentence(METADATA)} Submissions go by their folders' names."]
     absent = [key for key in people if key not in children]
     for name, child in children.items():
-        if child.kind is Kind.FILE and not archive_suffix(name):
+        if _is_plain_file(child):
             layout.strays.append(_stray(name, absent))
         else:
             known = name in people or not people
@@ -243,8 +244,8 @@ def _canvas(place: Entry, ids: Sequence[str]) -> Layout | None:
         students.setdefault(match["id"], []).append((child, match))
     works = [_canvas_work(files, ids) for files in students.values()]
     used = {child.name for child, _ in fits}
-    strays = [_stray(c.name, (w.name for w in works)) for c in children if c.name not in used]
-    return Layout("Canvas download", works, strays)
+    others = [child for child in children if child.name not in used]
+    return _with_others(Layout("Canvas download", works), others)
 
 
 def _is_of_canvas(matches: Sequence[re.Match[str]]) -> bool:
@@ -303,16 +304,16 @@ _MOODLE = re.compile(
 
 def _moodle(place: Entry, ids: Sequence[str]) -> Layout | None:
     students: dict[tuple[str, str], list[tuple[Entry, re.Match[str]]]] = {}
-    others: list[str] = []
+    others: list[Entry] = []
     for child in place.children():
         if match := _MOODLE.fullmatch(child.name):
             students.setdefault((match["name"], match["id"]), []).append((child, match))
         else:
-            others.append(child.name)
+            others.append(child)
     if not students:
         return None
     works = [_moodle_work(name, id, found) for (name, id), found in students.items()]
-    return Layout("Moodle download", works, [_stray(o, (w.name for w in works)) for o in others])
+    return _with_others(Layout("Moodle download", works), others)
 
 
 def _moodle_work(name: str, id: str, found: Sequence[tuple[Entry, re.Match[str]]]) -> Work:
@@ -353,16 +354,13 @@ def _nbgrader(place: Entry, ids: Sequence[str]) -> Layout | None:
     below = [c for c in place.children() if c.name == "submitted" and c.kind is Kind.FOLDER]
     submitted = below[0] if below else place
     children = submitted.children()
-    folders = [child for child in children if child.kind is Kind.FOLDER]
-    if submitted.name != "submitted" and not any(_is_stamped(folder) for folder in folders):
+    students = [child for child in children if child.kind is Kind.FOLDER]
+    stamped = sum(map(_is_stamped, students))
+    if not students or (submitted.name != "submitted" and stamped * 2 <= len(children)):
         return None
-    works = [
-        Work(c.name, _assignment(c, ids), members=(c.name,))
-        for c in children
-        if c.kind is not Kind.FILE
-    ]
-    strays = [_stray(c.name, (w.name for w in works)) for c in children if c.kind is Kind.FILE]
-    return Layout("nbgrader course", works, strays) if works else None
+    works = [Work(c.name, _assignment(c, ids), members=(c.name,)) for c in students]
+    others = [child for child in children if child.kind is not Kind.FOLDER]
+    return _with_others(Layout("nbgrader course", works), others)
 
 
 def _is_stamped(student: Entry) -> bool:
@@ -385,16 +383,44 @@ def _assignment(student: Entry, ids: Sequence[str]) -> Entry:
 
 def _github(place: Entry, ids: Sequence[str]) -> Layout | None:
     slug, found, _ = place.name.removesuffix(archive_suffix(place.name)).rpartition("-submissions")
-    clones = [child for child in place.children() if child.kind is not Kind.FILE]
-    if not found or not any(child.name.startswith(f"{slug}-") for child in clones):
+    prefix = f"{slug}-"
+    works = []
+    others = []
+    for child in place.children():
+        if child.kind is Kind.FOLDER and child.name.startswith(prefix) and child.name != prefix:
+            user = child.name.removeprefix(prefix)
+            works.append(Work(user, child, members=(user,)))
+        else:
+            others.append(child)
+    if not found or not works:
         return None
-    names = [child.name.removeprefix(f"{slug}-") or child.name for child in clones]
-    works = [Work(n, child, members=(n,)) for n, child in zip(names, clones, strict=True)]
-    files = [child.name for child in place.children() if child.kind is Kind.FILE]
-    return Layout("GitHub Classroom clones", works, [_stray(name, names) for name in files])
+    return _with_others(Layout("GitHub Classroom clones", works), others)
 
 
 # What they share
+
+
+def plain_work(entry: Entry, *notes: str) -> Work:
+    """Return what goes by its own name, because no platform says whose it is."""
+    return Work(
+        entry.name.removesuffix(archive_suffix(entry.name)) or entry.name, entry, notes=notes
+    )
+
+
+def _is_plain_file(entry: Entry) -> bool:
+    return entry.kind is Kind.FILE and not archive_suffix(entry.name)
+
+
+def _with_others(layout: Layout, others: Iterable[Entry]) -> Layout:
+    """Add what fits no student. Only plain files are left out, so that nobody vanishes."""
+    names = [work.name for work in layout.works]
+    for entry in others:
+        if _is_plain_file(entry):
+            layout.strays.append(_stray(entry.name, names))
+        else:
+            near = _did_you_mean(entry.name, names)
+            layout.works.append(plain_work(entry, f"Its name fits no student.{near}"))
+    return layout
 
 
 def _handed_in(name: str, entries: Sequence[Entry]) -> Entry:

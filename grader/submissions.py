@@ -32,13 +32,14 @@ from grader.archives import (
     archive_suffix,
 )
 from grader.course import SUBMISSION_FILE, Course
-from grader.layouts import Layout, Work, problem_of
+from grader.layouts import Layout, Work, plain_work, problem_of
 
 MAX_SOURCE_BYTES = 1_000_000
 """The largest problem.py that is read. The reference solutions have about 3,000 bytes."""
 
 _PROBLEMS = "problems"
 _NAMES_SHOWN = 3
+_CANDIDATES_SHOWN = 20
 _METADATA_DEPTH = 3
 _UNSAFE = re.compile(r"[^\w.@+ -]", re.ASCII)
 
@@ -166,21 +167,17 @@ def _opened_path(path: Path, ids: Sequence[str]) -> Iterator[Entry]:
 def _layout_at(path: Path, found: Entry, ids: Sequence[str], *, several: bool) -> Layout:
     """Return what there is at a path: a platform's download, a class or one submission."""
     if found.kind is Kind.OTHER:
-        return Layout("", [_plain_work(found)])
+        return Layout("", [plain_work(found)])
     try:
         layout = None if _has_work(found, ids) else layouts.recognise(found, ids)
         if layout is None:
             students = _students(found, ids, several=several)
-            layout = Layout("", [_plain_work(student) for student in students])
+            layout = Layout("", [plain_work(student) for student in students])
     except Refused as refused:
         raise SubmissionError(f"{path} {refused}; {_what_to_give(ids)}") from None
     if not layout.works:
         raise SubmissionError(f"{path} holds no submissions; {_what_to_give(ids)}")
     return layout
-
-
-def _plain_work(entry: Entry) -> Work:
-    return Work(entry.name.removesuffix(archive_suffix(entry.name)) or entry.name, entry)
 
 
 def _given(path: Path, ids: Sequence[str]) -> OnDisk:
@@ -307,7 +304,7 @@ class _Place:
         """Return this place, having said of other files that they were not used."""
         names = [file.name for file in files]
         if names:
-            self.notes.append(f"Not used: {_listed(names)}.{_meant(names, ids)}")
+            self.notes.append(f"Not used: {_listed(names, _CANDIDATES_SHOWN)}.{_meant(names, ids)}")
         self.unused += names
         return self
 
@@ -377,8 +374,9 @@ def _locate_without_folders(folder: Entry, ids: Sequence[str]) -> _Place | None:
     named = _named_files(files, ids)
     if len(archives) + bool(named) > 1:
         work = [*archives, *(file for found in named.values() for file in found)]
-        what = f"has {'work in' if named else 'the archives'} {_listed(c.name for c in work)}"
-        raise _Unclear(f"{what}; which one counts can't be known, so keep one", work)
+        names = _listed((c.name for c in work), _CANDIDATES_SHOWN)
+        what = "work in" if named else "the archives"
+        raise _Unclear(f"has {what} {names}; which one counts can't be known, so keep one", work)
     if named:
         return _locate_in_files(folder, files, named, ids)
     if archives:
@@ -407,7 +405,7 @@ def _locate_in_files(
         if len(candidates) == 1:
             folders.append(Gathered(id, (Renamed(candidates[0], SUBMISSION_FILE),)))
         else:
-            names = _listed(c.name for c in candidates)
+            names = _listed((c.name for c in candidates), _CANDIDATES_SHOWN)
             fault = f"could be {names}; which one counts can't be known, so keep one"
             folders.append(Gathered(id, fault=fault))
     read = [f"{found[0].name!a} as {id}" for id, found in named.items() if len(found) == 1]
@@ -437,7 +435,8 @@ def _problem_unknown(names: Sequence[str], ids: Sequence[str]) -> str:
     which = "whose name tells" if len(names) == 1 else "whose names tell"
     what_to_do = f"put each into a folder such as {ids[0]}, or call it {ids[0]}.py and so on"
     meant = _meant(names, ids).rstrip(".")
-    return f"has {_listed(names)}, {which} no problem; {what_to_do}{'.' if meant else ''}{meant}"
+    listed = _listed(names, _CANDIDATES_SHOWN)
+    return f"has {listed}, {which} no problem; {what_to_do}{'.' if meant else ''}{meant}"
 
 
 def _is_archive_of_one_folder(entry: Entry) -> bool:
@@ -483,11 +482,11 @@ def _misspelt(folder: Entry, ids: Sequence[str]) -> list[str]:
     return notes[:_NAMES_SHOWN]
 
 
-def _listed(names: Iterable[str]) -> str:
+def _listed(names: Iterable[str], most: int = _NAMES_SHOWN) -> str:
     shown = sorted(names)
-    more = len(shown) - _NAMES_SHOWN
+    more = len(shown) - most
     rest = [f"{more} more"] if more > 0 else []
-    return " and ".join([*(ascii(name) for name in shown[:_NAMES_SHOWN]), *rest])
+    return " and ".join([*(ascii(name) for name in shown[:most]), *rest])
 
 
 # What is read of one

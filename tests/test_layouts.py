@@ -350,6 +350,7 @@ def test_github_classroom(take: Take) -> None:
     )
     assert [s.name for s in intake.submissions] == ["ada", "bea-b", "other"]
     assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT, None]
+    assert intake.submissions[2].notes[0] == "Its name fits no student."
     assert intake.recognised == ["GitHub Classroom clones: 3 students, 1 file not used."]
 
 
@@ -374,6 +375,25 @@ def test_an_archive_and_single_files_are_not_chosen_between(take: Take) -> None:
     (ada,) = take(files).submissions
     assert "has work in 'hw.zip' and 'problem_01.py'; which one counts" in ada.files[ID].reason
     assert ada.unused == ("hw.zip", "problem_01.py")
+
+
+def test_whoever_fits_nothing_is_graded_all_the_same(take: Take) -> None:
+    files = {"hopperada_12_98_hw.zip": zipped(COURSE), "lovelace_13_99_problem_01.py": RIGHT}
+    intake = take(files | {"late-hopper.zip": zipped(COURSE)})
+    assert [(s.name, source(s)) for s in intake.submissions] == [
+        *(("hopperada", RIGHT), ("lovelace", RIGHT), ("late-hopper", RIGHT))
+    ]
+    assert intake.submissions[2].notes[0] == "Its name fits no student."
+
+
+def test_one_student_cannot_make_a_class_a_platforms(take: Take) -> None:
+    files = {f"ada/hw/{name}": content for name, content in COURSE.items()}
+    files |= {"ada/hw/timestamp.txt": b"", "ada/submission_metadata.yml": METADATA}
+    intake = take(files | {"bea.zip": zipped(COURSE), "cho.zip": zipped(COURSE)})
+    assert [(s.name, source(s)) for s in intake.submissions] == [
+        *(("ada", RIGHT), ("bea", RIGHT), ("cho", RIGHT))
+    ]
+    assert intake.recognised == []
 
 
 def test_what_a_student_packs_is_no_platform(take: Take) -> None:
