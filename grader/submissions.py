@@ -432,11 +432,11 @@ def _meant(names: Iterable[str], ids: Sequence[str]) -> str:
 
 
 def _problem_unknown(names: Sequence[str], ids: Sequence[str]) -> str:
-    which = "whose name tells" if len(names) == 1 else "whose names tell"
-    what_to_do = f"put each into a folder such as {ids[0]}, or call it {ids[0]}.py and so on"
-    meant = _meant(names, ids).rstrip(".")
+    stand, have = ("stands", "has no name") if len(names) == 1 else ("stand", "have no names")
     listed = _listed(names, _CANDIDATES_SHOWN)
-    return f"has {listed}, {which} no problem; {what_to_do}{'.' if meant else ''}{meant}"
+    which = f"which {stand} in no folder such as {ids[0]} and {have} such as {ids[0]}.py"
+    meant = _meant(names, ids).rstrip(".")
+    return f"has {listed}, {which}{'.' if meant else ''}{meant}"
 
 
 def _is_archive_of_one_folder(entry: Entry) -> bool:

@@ -223,7 +223,7 @@ def test_canvas(take: Take) -> None:
     ]
     assert {name: s.members for name, s in found.items()}["lovelace"] == ("13",)
     assert found["lovelace"].notes == [f"Read by their names: '01_doubling.py' as {ID}."]
-    assert "'problem.py', whose name tells no problem" in found["novak"].files[ID].reason
+    assert "'problem.py', which stands in no folder such as" in found["novak"].files[ID].reason
     assert "A link was handed in; it is not graded." in found["ortega"].notes
     assert intake.recognised == ["Canvas download: 5 students, 1 late, 4 files not used."]
     assert intake.unmapped == [
@@ -254,7 +254,7 @@ def test_canvas_uploads_again(take: Take) -> None:
         "'problem_01-2.py' was read, the newest upload of 'problem_01.py', "
         "but not 'problem_01.py' and 'problem_01-1.py'."
     )
-    assert "'problem-1.py' and 'problem.py', whose names tell no problem" in (
+    assert "'problem-1.py' and 'problem.py', which stand in no folder" in (
         found["bea"].files[ID].reason
     )
     assert source(found["cho"]) == RIGHT
@@ -367,7 +367,7 @@ def test_work_in_folders_counts_before_single_files(take: Take) -> None:
     ada, bea = take(files).submissions
     assert source(ada) == RIGHT
     assert ada.notes == ["What is in 'problem_01.py' was not read."]
-    assert "'a.py' and 'b.py', whose names tell no problem" in bea.files[ID].reason
+    assert "'a.py' and 'b.py', which stand in no folder" in bea.files[ID].reason
 
 
 def test_an_archive_and_single_files_are_not_chosen_between(take: Take) -> None:

@@ -95,7 +95,7 @@ def test_a_file_in_no_problems_folder_is_told(class_folder: Path, small_course: 
     (class_folder / "ada" / "problem.py").write_text("x = 1\n")
     (found,) = find_submissions([class_folder], small_course)
     reason = found.files["01-doubling"].reason
-    assert "has 'problem.py', whose name tells no problem; put each into a folder" in reason
+    assert "has 'problem.py', which stands in no folder such as 01-doubling" in reason
 
 
 def test_copies_beside_the_file_are_told(class_folder: Path, small_course: Course) -> None:
