@@ -188,15 +188,18 @@ def test_layers(problem, dropout, bias):
     """MultiHeadAttention has GPT-2's layers, with their names and sizes, and no other parameters"""
     module = problem.MultiHeadAttention(12, 3, dropout, False, bias)
     for name, size in [("n_embd", 12), ("n_head", 3), ("head_dim", 4)]:
-        found = getattr(module, name, None)
+        require(hasattr(module, name), f"{named(12, 3)} has no {name}; it should be {size}.")
+        found = getattr(module, name)
         fits = type(found) is int and found == size
         require(fits, f"{named(12, 3)} has {name} = {found}; expected {size}.")
     check_layer(module, "c_attn", 12, 36, bias=bias)
     check_layer(module, "c_proj", 12, 12, bias=bias)
     for name in ("attn_dropout", "resid_dropout"):
         wanted = f"`{name}` of {named(12, 3, dropout=dropout)} should be nn.Dropout({dropout})"
-        child = getattr(module, name, None)
-        require(isinstance(child, nn.Dropout), f"{wanted}; it is a {type(child).__name__}.")
+        require(hasattr(module, name), f"{wanted}; there is none.")
+        child = getattr(module, name)
+        kind = type(child).__name__
+        require(isinstance(child, nn.Dropout), f"{wanted}; it is of type {kind}.")
         require(child.p == dropout, f"{wanted}; it is nn.Dropout({child.p}).")
     found, number = parameters(module), len(list(module.parameters()))
     expected = [name for name in GPT2_NAMES if bias or name.endswith("weight")]
