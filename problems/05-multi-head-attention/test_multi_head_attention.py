@@ -191,7 +191,8 @@ def test_layers(problem, dropout, bias):
         require(hasattr(module, name), f"{named(12, 3)} has no {name}; it should be {size}.")
         found = getattr(module, name)
         fits = type(found) is int and found == size
-        require(fits, f"{named(12, 3)} has {name} = {found}; expected {size}.")
+        kind = type(found).__name__
+        require(fits, f"{named(12, 3)} has {name} = {found} ({kind}); expected {size} (int).")
     check_layer(module, "c_attn", 12, 36, bias=bias)
     check_layer(module, "c_proj", 12, 12, bias=bias)
     for name in ("attn_dropout", "resid_dropout"):
