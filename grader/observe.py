@@ -49,6 +49,8 @@ def _not_finite(got: Tensor, want: Tensor) -> str | None:
 
 
 def _factor(got: Tensor, want: Tensor, sizes: Mapping[str, int]) -> str | None:
+    if want.numel() < 2:
+        return None  # one number is always some factor times another
     scale = (got * want).sum() / (want * want).sum()
     factor = float(scale)
     if (
@@ -106,10 +108,11 @@ def _row_sums(got: Tensor, want: Tensor) -> str | None:
     if want.dim() == 0:
         return None
     for dim, name in [(-1, "row"), (-2, "column")][: want.dim()]:
-        ones = torch.ones_like(want.sum(dim))
-        if _close(want.sum(dim), ones) and not _close(got.sum(dim), ones):
-            first = float(got.sum(dim).flatten()[0])
-            return f"Each {name} of weights should sum to 1; the first one sums to {first:.4g}."
+        sums, ones = got.sum(dim), torch.ones_like(want.sum(dim))
+        if _close(want.sum(dim), ones) and not _close(sums, ones):
+            # The one that is farthest off; NaN counts as farthest.
+            worst = float(sums.flatten()[(sums - 1).abs().nan_to_num(math.inf).argmax()])
+            return f"Each {name} of weights should sum to 1; one of them sums to {worst:.4g}."
     return None
 
 

@@ -188,14 +188,19 @@ def test_layers(problem, dropout, bias):
     """MultiHeadAttention has GPT-2's layers, with their names and sizes, and no other parameters"""
     module = problem.MultiHeadAttention(12, 3, dropout, False, bias)
     for name, size in [("n_embd", 12), ("n_head", 3), ("head_dim", 4)]:
-        found = getattr(module, name, None)
-        require(found == size, f"{named(12, 3)} has {name} = {found}; expected {size}.")
+        require(hasattr(module, name), f"{named(12, 3)} has no {name}; it should be {size}.")
+        found = getattr(module, name)
+        fits = type(found) is int and found == size
+        kind = type(found).__name__
+        require(fits, f"{named(12, 3)} has {name} = {found} ({kind}); expected {size} (int).")
     check_layer(module, "c_attn", 12, 36, bias=bias)
     check_layer(module, "c_proj", 12, 12, bias=bias)
     for name in ("attn_dropout", "resid_dropout"):
         wanted = f"`{name}` of {named(12, 3, dropout=dropout)} should be nn.Dropout({dropout})"
-        child = getattr(module, name, None)
-        require(isinstance(child, nn.Dropout), f"{wanted}; it is a {type(child).__name__}.")
+        require(hasattr(module, name), f"{wanted}; there is none.")
+        child = getattr(module, name)
+        kind = type(child).__name__
+        require(isinstance(child, nn.Dropout), f"{wanted}; it is of type {kind}.")
         require(child.p == dropout, f"{wanted}; it is nn.Dropout({child.p}).")
     found, number = parameters(module), len(list(module.parameters()))
     expected = [name for name in GPT2_NAMES if bias or name.endswith("weight")]
@@ -583,18 +588,38 @@ def test_no_dropout_in_evaluation(problem, draw, causal):
 @pytest.mark.points(0.25)
 def test_dropout_is_drawn_anew(problem, draw):
     """In training each call drops others; torch.manual_seed decides which"""
-    weights, x = random_weights(draw, 6), draw(4, 5, 6)
-    module = layer(problem, weights, 2, dropout=0.5)
-    outputs = {}
-    for name, seed in [("first", 1), ("again", 1), ("other", 2)]:
-        torch.manual_seed(seed)
-        outputs[name] = check_form(module(x), x, f"{named(6, 2, dropout=0.5)}(x)")
-    second = check_form(module(x), x, f"{named(6, 2, dropout=0.5)}(x)")
-    call = f"{named(6, 2, dropout=0.5)}(x) in training"
-    different = not torch.equal(outputs["other"], second)
-    require(different, f"{call}\nTwo calls dropped the same; each should draw anew.")
-    different = not torch.equal(outputs["first"], outputs["other"])
-    require(different, f"{call}\nAfter torch.manual_seed(1) and (2) the same was dropped.")
+    scores, batch, dropout = draw(2, 3, 3), 8, 0.25
+    module, sequence = telltale(problem, scores, dropout)
+    weights, x = shown_weights(scores, causal=False), sequence.repeat(batch, 1, 1)
+    call = f"{named(x.shape[-1], 2, dropout=dropout)}(x) in training"
+    outputs, dropped = {}, {}
+    seeds = {"first": 1, "again": 1, "other": 2, "next": None} | dict.fromkeys(range(10))
+    for name, seed in seeds.items():
+        if seed is not None:
+            torch.manual_seed(seed)
+        outputs[name] = check_form(module(x), x, call)
+        entries = outputs[name].reshape(batch, 3, 2, 3, COPIES)
+        dropped[name] = read_dropped(entries, weights, dropout)
+    for one, two, what in [
+        ("other", "next", "Two calls"),
+        ("first", "other", "A call after torch.manual_seed(1) and one after torch.manual_seed(2)"),
+    ]:
+        (weights_1, entries_1), (weights_2, entries_2) = dropped[one], dropped[two]
+        shown = ~(entries_1.all(-1) | entries_2.all(-1))
+        different = not torch.equal(weights_1[shown], weights_2[shown])
+        require(different, f"{call}\n{what} dropped the same weights; each should draw anew.")
+        different = not torch.equal(entries_1, entries_2)
+        require(different, f"{call}\n{what} dropped the same of the output; each should draw anew.")
+    for i, what in enumerate(["weights", "entries of the output"]):
+        numbers = {int(both[i].sum()) for both in dropped.values()}
+        message = f"{call}\n{len(dropped)} calls dropped {min(numbers)} {what} each. When each is "
+        require(len(numbers) > 1, f"{message}dropped by itself, their number varies.")
+    pairs = zip(dropped["again"], dropped["first"], strict=True)
+    require(
+        all(torch.equal(*pair) for pair in pairs),
+        f"{call}\nAfter torch.manual_seed(1) it dropped others the second time than the first. Do "
+        "all its random numbers come from torch's global generator?",
+    )
     check(outputs["again"], outputs["first"], f"{call}, a second time after torch.manual_seed(1)")
 
 
@@ -738,12 +763,15 @@ def test_no_seed_is_set(problem, draw):
         torch.manual_seed(seed)
         module = problem.MultiHeadAttention(6, 2, dropout=0.3).eval()
         check_layer(module, "c_attn", 6, 18)
-        starts.append(module.c_attn.weight.detach().clone())
-    require(
-        not torch.equal(*starts),
-        f"{named(6, 2)}, made twice\nBoth have the same weights, though the seed was set to 1 "
-        "before the first and to 2 before the second. Is a seed set in your code?",
-    )
+        check_layer(module, "c_proj", 6, 6)
+        weights = (module.c_attn.weight, module.c_proj.weight)
+        starts.append([weight.detach().clone() for weight in weights])
+    for name, *pair in zip(("c_attn", "c_proj"), *starts, strict=True):
+        require(
+            not torch.equal(*pair),
+            f"{named(6, 2)}, made twice\nBoth times `{name}` starts with the same weights, though "
+            "the seed was set to 1 before the first and to 2 before the second.",
+        )
     random_state = torch.get_rng_state()
     module(draw(2, 3, 6, dtype=torch.float32))
     require(
@@ -904,6 +932,14 @@ def probe(problem):
             outputs.append(module(x))
         return torch.equal(outputs[-1], outputs[-2])
 
+    def same_weights_dropped():
+        scores, batch = waves(2, 3, 3) * 1.5, 20
+        module, sequence = telltale(problem, scores, 0.25)
+        calls = [module(sequence.repeat(batch, 1, 1)).detach() for _ in range(2)]
+        entries = [output.reshape(batch, 3, 2, 3, COPIES) for output in calls]
+        weights = shown_weights(scores, causal=False)
+        return torch.equal(*(read_dropped(entry, weights, 0.25)[0] for entry in entries))
+
     @functools.cache
     def telltale_output():
         torch.manual_seed(1)
@@ -984,6 +1020,7 @@ def probe(problem):
         "same seed, same output": attempt(drawn, [3, 3]),
         "other seed, same output": attempt(drawn, [3, 4]),
         "next call, same output": attempt(drawn, [3, 0]),
+        "next call, same weights dropped": attempt(same_weights_dropped),
         "dropout, least and most": attempt(dropped, "values"),
         "dropout, rates": attempt(dropped, "rates"),
         "dropout, shared weights": attempt(dropped, "weights"),
@@ -1063,7 +1100,7 @@ def test_hidden_impossible_heads(problem, n_embd, n_head):
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
-@pytest.mark.parametrize(("n_embd", "n_head"), [(10, 5), (9, 1), (4, 4)])
+@pytest.mark.parametrize(("n_embd", "n_head"), [(10, 5), (9, 1), (4, 4), (32, 16)])
 def test_hidden_gpt2_names(problem, solution, draw, n_embd, n_head, bias):
     """Weights under GPT-2's names can be loaded, and the attributes fit any size"""
     module = problem.MultiHeadAttention(n_embd, n_head, 0.4, True, bias).double()
@@ -1101,6 +1138,7 @@ def test_hidden_extreme_scores(problem, solution, draw, seq_len, n_embd, n_head,
     apart = plain_weights(n_embd)
     apart["c_attn.weight"][starts, 0] = 1
     apart["c_attn.bias"][n_embd + starts] = 1
+    apart["c_attn.weight"][2 * n_embd, 0] = 0  # else the sum of large values decides, rounded
     rows_apart = x.clone()
     rows_apart[:, :, 0] = 5000 * (torch.arange(seq_len) - seq_len // 2)
     for weights, tokens, causal, case in [

@@ -1,4 +1,4 @@
-"""hidden scores are set to the lowest float32 number, whatever the dtype of the scores
+"""hidden scores are set to a fixed number, such as the lowest of float32, whatever their dtype
 
 In float64 there are numbers far below that one. Where could you read the dtype from?
 """

@@ -1,4 +1,4 @@
-"""hidden scores are set to the smallest positive number rather than to a very negative one
+"""hidden scores are set to 0 or to a number just above it, rather than far below all others
 
 `tiny` is a number just above 0, so it's a score like any other. Which field of torch.finfo lies
 at the far end?

@@ -1,7 +1,8 @@
-"""`mask` is a plain attribute, which stays behind when the module moves to a GPU
+"""no buffer `mask` is there once the module is made
 
-nn.Module takes care of parameters, of child modules, and of one more kind of tensor that is never
-trained. How does it get to know about it?
+A plain attribute stays behind when the module moves to a GPU. nn.Module takes care of parameters,
+of child modules, and of one more kind of tensor that is never trained. How does it get to know
+about it?
 """
 
 import math

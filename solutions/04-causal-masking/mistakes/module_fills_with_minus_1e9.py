@@ -1,4 +1,4 @@
-"""forward hides scores by -1e9, which leaks once all allowed scores lie lower still
+"""forward hides scores by a number such as -1e9, which leaks once all allowed ones lie lower
 
 You have a function that hides scores for good. Where could forward call it?
 """

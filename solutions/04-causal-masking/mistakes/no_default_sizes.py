@@ -1,6 +1,7 @@
-"""CausalAttention can't be made without naming its sizes
+"""CausalAttention(n_positions=2) can't be made
 
-The signature in the task gives each argument a value to fall back on. Compare it with yours.
+The signature in the task gives each argument a name and a value to fall back on. Compare it with
+yours.
 """
 
 import math

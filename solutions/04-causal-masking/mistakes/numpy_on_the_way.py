@@ -1,6 +1,7 @@
-"""the weights are worked out in numpy, where PyTorch can't follow
+"""the weights are worked out where PyTorch can't follow, so query and key can't learn
 
-The numbers are right, but numpy keeps no gradients. Which lines leave torch?
+The numbers are right, but numpy, detach and no_grad keep no gradients. Which line leaves the way
+back?
 """
 
 import math

@@ -1,6 +1,7 @@
-"""the mask is applied to the output rather than to the scores
+"""forward applies the mask after softmax, so the weights of a row no longer sum to 1
 
-By then every position has already gathered from all others. Which numbers say who looks at whom?
+Add up a row of the weights that forward uses. What did the hidden scores take away before they
+were set to 0? You have a function that hides scores in time.
 """
 
 import math
