@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from grader.course import Problem
+from grader.doctor import Examination
 from grader.result import ProblemResult, Status, SubmissionResult, shown
 
 _NAMED = {
@@ -72,6 +73,18 @@ def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Tab
         cells = [shown(points[id].points) if id in points else "-" for id in problems]
         total = f"{shown(result.points)} / {shown(result.max)}"
         table.add_row(escape(result.submission), *cells, total)
+    return table
+
+
+def examination_table(examination: Examination) -> Table:
+    """Return what the doctor found, a row for each thing."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in examination.findings:
+        mark = "[red]✗[/]" if finding.advice else "[green]✓[/]"
+        table.add_row(mark, finding.name, escape(finding.found))
     return table
 
 
