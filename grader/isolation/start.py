@@ -58,6 +58,14 @@ main(connection)
 )
 
 
+def end_with_parent() -> None:
+    """Let this process end with the one that started it, even if that is killed; on Linux only."""
+    if sys.platform == "linux":
+        from grader.isolation.sandbox import die_with
+
+        die_with(os.getppid())
+
+
 class BoundaryError(OwnFault):
     """The boundary itself can't do its work: the grader's own fault, never a student's."""
 

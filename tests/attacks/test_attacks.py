@@ -306,6 +306,65 @@ def parent_of(process):
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+GRADE = """
+import sys
+from pathlib import Path
+from grader.batch import grade_all
+from grader.course import Course
+from grader.grade import Settings
+from grader.submissions import StudentFile, Submission
+
+endless = StudentFile(b"def double(x):\\n    while True: pass\\n")
+submissions = [Submission("endless", {"01-doubling": endless})]
+grade_all(submissions, Course(Path(sys.argv[1])), Settings(call_seconds=100), 1, print)
+"""
+
+
+def test_nothing_outlives_a_batch_that_is_killed(grade):
+    """The kernel ends its jobs, they the warm parents, and those the workers."""
+    before = grade.processes()
+    batch = subprocess.Popen([sys.executable, "-c", GRADE, str(grade.course.root)])
+    try:
+        wait_for(lambda: any(p for p in grade.processes() - before if is_busy_worker(p, batch.pid)))
+    finally:
+        batch.kill()
+        batch.wait()
+    wait_for(lambda: grade.processes() <= before)
+
+
+def is_busy_worker(process, batch):
+    """Return whether it is a worker of the batch that has computed for a while."""
+    with suppress(OSError):
+        job = parent_of(parent_of(process))
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return job > 1 and parent_of(job) == batch and int(fields[11]) > 50
+    return False
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_file_that_can_not_be_loaded_is_tried_once(grade, target, monkeypatch):
+    """Endless code at import costs one limit, not one for each test."""
+    opened = []
+    open_there = grade.boundary.open
+    monkeypatch.setattr(
+        grade.boundary, "open", lambda *given: opened.append(given) or open_there(*given)
+    )
+    result = grade(target.source("47_sleep_at_import").encode())
+    assert [test.status.value for test in result.tests] == ["timeout"] * 3
+    assert len(opened) == 1
+
+
+def test_calls_that_hang_are_given_up_after_two(grade, target):
+    result = grade(target.source("46_loop").encode())
+    assert ["Not run" in test.message for test in result.tests] == [False, False, True]
+
+
 # Controls: without a boundary the attacks work, otherwise the tests above would prove nothing.
 
 CONTROLS = {
