@@ -7,6 +7,7 @@ time, 5x resources, 6x the machine.
 
 import json
 import os
+import re
 import shutil
 import signal
 import site
@@ -169,6 +170,16 @@ def left_behind():
 
 def test_the_table_is_complete():
     assert sorted(TABLE) == sorted(path.stem for path in FILES.glob("*.py"))
+
+
+def test_the_list_for_readers_names_every_attack_and_only_what_exists():
+    here = Path(__file__).parent
+    text = (here / "README.md").read_text(encoding="utf-8")
+    named = dict(re.findall(r"`(\d\d_\w+)`( ●)?", text))
+    assert set(named) == set(TABLE) - {"00_right"}
+    assert {name for name, mark in named.items() if mark} == set(CONTROLS)
+    for file, test in re.findall(r"`([\w./]*test_\w+\.py)(?:::(\w+))?`", text):
+        assert f"def {test}" in (here / file).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", TABLE)
