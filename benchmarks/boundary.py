@@ -77,7 +77,9 @@ def in_process(course: Course, *, watch: bool) -> None:
 def fresh(root: Path) -> None:
     """Run the tests in a Python of their own, in a course whose problems are solved."""
     command = [sys.executable, "-m", "pytest", "-q", "--hidden", "problems"]
-    subprocess.run(command, cwd=root, check=True, stdout=subprocess.DEVNULL)
+    # With one thread, as the others: more would spend CPU time on waiting for each other.
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run(command, cwd=root, env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
 def copy_with_solutions(course: Course, root: Path) -> Path:

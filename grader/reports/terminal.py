@@ -20,6 +20,10 @@ _NAMED = {
     Status.INTERNAL: "grader's fault",
 }
 
+NOT_CONFINED = (
+    "NOT IN A SANDBOX: students' code could read and change whatever you can, these marks included."
+)
+
 
 def progress_table(problems: Iterable[Problem], results: dict[str, ProblemResult]) -> Table:
     """Return the student's progress over all problems.
@@ -89,9 +93,15 @@ def examination_table(examination: Examination) -> Table:
 
 
 def remarks(results: Iterable[SubmissionResult]) -> list[str]:
-    """Return a line for each submission that an instructor should look at."""
+    """Return a line for each submission that an instructor should look at.
+
+    A line before them says so if students' code wasn't kept in a sandbox.
+    """
+    results = list(results)
     told = [(result.submission, remark(result)) for result in results]
-    return [f"{name}: {text}" for name, text in sorted(told) if text]
+    lines = [f"{name}: {text}" for name, text in sorted(told) if text]
+    unconfined = any(result.isolation == "process" for result in results)
+    return [NOT_CONFINED, *lines] if unconfined else lines
 
 
 def remark(result: SubmissionResult) -> str:
