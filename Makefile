@@ -39,6 +39,10 @@ audit: $(OWN_UV) ## prove the course: stubs score 0, solutions all, mistakes los
 figures: $(OWN_UV) ## draw the pictures of the problems anew
 	$(RUN) python -m grader.pictures
 
+.PHONY: bench
+bench: $(OWN_UV) ## measure what the boundary costs
+	$(RUN) python benchmarks/boundary.py $(ARGS)
+
 .PHONY: lint
 lint: $(OWN_UV) ## look at style and types
 	$(RUN) ruff check

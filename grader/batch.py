@@ -19,6 +19,7 @@ from multiprocessing.process import BaseProcess
 from grader.course import Course
 from grader.grade import Settings, grade_submission, reference_submission
 from grader.isolation import Boundary
+from grader.isolation.start import end_with_parent
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 from grader.submissions import Submission
 from grader.verdict import OwnFault
@@ -90,6 +91,7 @@ def _start(course: Course, settings: Settings) -> _Job:
 def _serve(connection: Connection, course: Course, settings: Settings) -> None:
     """Grade what comes down the connection until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process in good order
+    end_with_parent()  # should it be killed
     boundary = Boundary(
         # Never weaker than it says: who wants to grade without a sandbox has to ask for that.
         "sandbox" if settings.isolation == "auto" else settings.isolation,

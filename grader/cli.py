@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from grader.audit import candidates, parity_findings, run_audit
 from grader.batch import GraderError, default_jobs, grade_all
 from grader.course import CourseError, own_course
+from grader.doctor import examine
 from grader.grade import Settings, run_tests
 from grader.plugin import LocalFiles, Session
 from grader.reports.audit import legend, matrix, write_tables
@@ -23,7 +24,7 @@ from grader.reports.feedback import Policy
 from grader.reports.feedback import feedback as student_feedback
 from grader.reports.gradebook import write_gradebook
 from grader.reports.student import next_step
-from grader.reports.terminal import class_table, progress_table, remarks
+from grader.reports.terminal import class_table, examination_table, progress_table, remarks
 from grader.result import SubmissionResult, shown, write_whole
 from grader.submissions import SubmissionError, take_in
 
@@ -156,6 +157,16 @@ def audit(
         console.print(f"finding: {finding}", markup=False)
     console.print(found.summary())
     raise typer.Exit(1 if found.findings else 0)
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine has, how well it isolates, and what to do about what is missing."""
+    found = examine()
+    console.print(examination_table(found))
+    for advice in found.advice:
+        console.print(f"To do: {advice}", markup=False)
+    raise typer.Exit(0 if found.can_grade else 1)
 
 
 def _progress_bar() -> Progress:

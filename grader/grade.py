@@ -127,6 +127,7 @@ class _Opened:
     def __init__(self, submission: Submission, boundary: Boundary) -> None:
         self._files = submission.files
         self._boundary = boundary
+        self._budget = boundary.budget()
         self._opened: dict[str, RemoteProblem | CannotLoad] = {}
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
@@ -154,6 +155,6 @@ class _Opened:
         if file.source is None:
             return CannotLoad(Status.ERROR if file.bad else Status.MISSING, file.reason)
         try:
-            return self._boundary.open(file.source, forbidden)
+            return self._boundary.open(file.source, forbidden, self._budget)
         except CannotLoad as cannot_load:
             return cannot_load

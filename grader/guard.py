@@ -50,11 +50,28 @@ def _find(traces: dict[str, str], name: str) -> str | None:
     return next((forbidden for trace, forbidden in traces.items() if trace in name), None)
 
 
+class _Findings(dict[str, str | None]):
+    """What each name that was looked at betrays. Thousands are looked at, and few differ."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__()
+        self.traces = _traces(names)
+
+    def __missing__(self, name: str) -> str | None:
+        found = self[name] = _find(self.traces, name)
+        return found
+
+
+_findings = functools.cache(_Findings)
+
+
 class Guard:
     """A context in which calls of the named functions raise ForbiddenCall and are remembered.
 
     Args:
         names: the forbidden functions, each a key of the table above.
+        operators: whether to watch operators too, which makes each of them slower. There is no need
+            where `removal` took them away.
 
     Attributes:
         called: the name of the first forbidden function that was called, or None. It stays set when
@@ -64,14 +81,16 @@ class Guard:
         KeyError: a name isn't known here.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._traces = _traces(names)
+    def __init__(self, names: Iterable[str], *, operators: bool = True) -> None:
+        self._findings = _findings(tuple(names))
+        self._operators = operators
         self.called: str | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Guard:
-        if self._traces:
-            self._stack.enter_context(_Operators(self))
+        if self._findings.traces:
+            if self._operators:
+                self._stack.enter_context(_Operators(self))
             self._stack.enter_context(_Functions(self))
         return self
 
@@ -80,7 +99,7 @@ class Guard:
 
     def look_at(self, name: str) -> None:
         """Raise ForbiddenCall when `name`, of a torch function or operator, is a forbidden one."""
-        forbidden = _find(self._traces, name)
+        forbidden = self._findings[name]
         if forbidden is not None:
             self.called = self.called or forbidden
             raise ForbiddenCall(forbidden)

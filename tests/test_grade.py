@@ -13,6 +13,7 @@ from grader.batch import GraderError, grade_all
 from grader.course import Course
 from grader.grade import Settings
 from grader.reports.gradebook import cell, write_gradebook
+from grader.reports.terminal import NOT_CONFINED, remarks
 from grader.result import SubmissionResult
 from grader.submissions import find_submissions
 
@@ -101,6 +102,12 @@ def test_a_result_is_saved_whole(results: dict[str, SubmissionResult], tmp_path:
     assert sum(test["max"] for test in tests) == 4
     assert all(test["message"] for test in tests)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_that_there_was_no_sandbox_is_said_once() -> None:
+    results = [SubmissionResult(name, 0, "process", "") for name in "ab"]
+    assert [line for line in remarks(results) if "NOT IN A SANDBOX" in line] == [NOT_CONFINED]
+    assert NOT_CONFINED not in remarks([SubmissionResult("a", 0, "sandbox", "")])
 
 
 def test_a_formula_in_a_name_is_text() -> None:

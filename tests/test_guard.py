@@ -165,6 +165,39 @@ def test_removed_functions_are_refused_and_others_are_not() -> None:
     assert run.stdout == "done\n", run.stderr
 
 
+# As in a worker: kernels are taken away, and of torch's hooks only that for functions watches.
+WITHOUT_KERNELS = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("spellings", sys.argv[1])
+tests = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tests)
+called = tests.removal([*tests.SOFTMAX, *tests.ATTENTION])()
+
+def is_noticed(forbidden, call):
+    guard = tests.Guard(forbidden, operators=False)
+    try:
+        with guard:
+            call()
+    except (tests.ForbiddenCall, RuntimeError):
+        pass
+    refused = called()
+    return guard.called is not None or refused is not None
+
+for forbidden, spellings in (
+    (tests.SOFTMAX, tests.SOFTMAX_SPELLINGS),
+    (tests.ATTENTION, tests.ATTENTION_SPELLINGS),
+):
+    print(*(name for name, call in spellings.items() if not is_noticed(forbidden, call)))
+print(is_noticed(tests.SOFTMAX, tests.own_softmax))
+"""
+
+
+def test_without_kernels_no_second_watch_is_needed() -> None:
+    command = [sys.executable, "-W", "ignore", "-c", WITHOUT_KERNELS, __file__]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.stdout == "\n\nFalse\n", run.stderr
+
+
 def test_an_unknown_name_can_not_be_removed() -> None:
     with pytest.raises(KeyError):
         removal(["no_such_function"])

@@ -34,7 +34,7 @@ class Boundary:
         level: "sandbox" (confined processes; Linux), "process" (other processes, not confined), or
             "auto" for the stronger one that this machine proves to have.
         call_seconds: how long one call of student code may take.
-        submission_seconds: how long all calls of one opened file may take together.
+        submission_seconds: how long all calls of one submission may take together; see `budget`.
         memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox.
         mark_changes: what happens when a call changes its argument. By default the call itself
             raises Mismatch. If true, the test's tensor is marked by a change in the last place of
@@ -88,12 +88,19 @@ class Boundary:
         if self._workers is not None:
             self._workers.close()
 
-    def open(self, source: bytes, forbidden: tuple[str, ...] = ()) -> RemoteProblem:
+    def budget(self) -> Budget:
+        """Return the time that a submission may take; to open all of its files with."""
+        return Budget(self._call_seconds, self._submission_seconds)
+
+    def open(
+        self, source: bytes, forbidden: tuple[str, ...] = (), budget: Budget | None = None
+    ) -> RemoteProblem:
         """Load a student's file in a new worker.
 
         Args:
             source: what is in the file.
             forbidden: the functions that it may not call, as `grader.guard.Guard` names them.
+            budget: the submission's time; when None, this file is a submission by itself.
 
         Returns:
             What acts like the module. Close it when it isn't needed any more.
@@ -104,15 +111,17 @@ class Boundary:
         """
         if self._workers is None:
             raise BoundaryError("the boundary was not entered")
+        budget = budget or self.budget()
         try:
-            return self._open(self._workers, source, tuple(forbidden))
+            return self._open(self._workers, source, tuple(forbidden), budget)
         except BoundaryError:
             # The warm parent may have died. A new one serves this file and the next ones.
             self._restart()
-            return self._open(self._workers, source, tuple(forbidden))
+            return self._open(self._workers, source, tuple(forbidden), budget)
 
-    def _open(self, workers: Workers, source: bytes, forbidden: tuple[str, ...]) -> RemoteProblem:
-        budget = Budget(self._call_seconds, self._submission_seconds)
+    def _open(
+        self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: Budget
+    ) -> RemoteProblem:
         return RemoteProblem(workers, source, forbidden, budget, mark_changes=self._mark_changes)
 
     def _restart(self) -> None:

@@ -529,8 +529,9 @@ class _Twin:
                 continue
             self._tensors[name] = tensor.detach().clone(), tensor.requires_grad
             tensors.append([name, packer.plain(tensor), tensor.requires_grad])
-        settings = [[p, *s] for p, s in _settings(root) if self._settings.get(p) != s]
-        self._settings = dict(_settings(root))
+        now = dict(_settings(root))
+        settings = [[path, *s] for path, s in now.items() if self._settings.get(path) != s]
+        self._settings = now
         return {"tensors": tensors, "settings": settings}
 
     def weights(self, root: nn.Module | None) -> tuple[list[str], list[Tensor]]:

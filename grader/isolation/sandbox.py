@@ -62,10 +62,10 @@ def confine(limits: Limits, parent: int) -> None:
         SandboxError: a layer can't be put up. The process must then not run student code.
         OSError: the same.
     """
-    _die_with(parent)
+    die_with(parent)
     if limits.uid is not None:
         _become(limits.uid)
-        _die_with(parent)  # a change of user clears it
+        die_with(parent)  # a change of user clears it
     limit_resources(limits.memory, limits.cpu_seconds, private_uid=limits.uid is not None)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     hide_from_debuggers()
@@ -122,7 +122,12 @@ def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None
 # User and parent
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
+    """Let the kernel kill this process when its parent ends, by whatever means.
+
+    Args:
+        parent: the process that started this one, should it have ended already.
+    """
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import safetensors
 import torch
 
 from grader.isolation import wire
@@ -47,7 +46,24 @@ else:
 """
 # What is left in the main module, student code can read.
 _BOOT_PARENT = _BOOT.format(module="parent") + "main(connection, globals().pop('config'))\n"
-_BOOT_WORKER = _BOOT.format(module="worker") + "del config\nmain(connection)\n"
+_BOOT_WORKER = (
+    _BOOT.format(module="worker")
+    + """
+if sys.platform == "linux":
+    from grader.isolation.sandbox import die_with
+    die_with(config["parent"])
+del config
+main(connection)
+"""
+)
+
+
+def end_with_parent() -> None:
+    """Let this process end with the one that started it, even if that is killed; on Linux only."""
+    if sys.platform == "linux":
+        from grader.isolation.sandbox import die_with
+
+        die_with(os.getppid())
 
 
 class BoundaryError(OwnFault):
@@ -195,7 +211,7 @@ class SpawnedWorkers(Workers):
     def start(self) -> Process:
         """Start an interpreter; it loads torch while the first request waits."""
         ours, theirs = socket.socketpair()
-        return _Spawned(_boot(_BOOT_WORKER, theirs, {}), ours)
+        return _Spawned(_boot(_BOOT_WORKER, theirs, {"parent": os.getpid()}), ours)
 
     def close(self) -> None:
         """Do nothing: there is only the workers."""
@@ -248,7 +264,7 @@ def _environment() -> dict[str, str]:
 
 def _library_folders() -> list[str]:
     """Return the folders that hold the libraries which both sides need."""
-    found = (Path(str(m.__file__)).resolve().parents[1] for m in (torch, numpy, safetensors))
+    found = (Path(str(m.__file__)).resolve().parents[1] for m in (torch, numpy))
     return sorted({str(folder) for folder in found})
 
 

@@ -1,8 +1,9 @@
 """The language that the trusted and the untrusted side speak: frames, and values within a frame.
 
-A frame is two lengths, a header of JSON, and tensors in the format of safetensors. Nothing in it is
-ever run: no pickle, no class names that are looked up, no attribute names that are set. Whatever
-arrives is measured before it is read, and any deviation is a `ProtocolError`.
+A frame is two lengths, a header of JSON, and the bytes of tensors, whose dtypes and shapes the
+header tells. Nothing in it is ever run: no pickle, no class names that are looked up, no attribute
+names that are set. Whatever arrives is measured before it is read, and any deviation is a
+`ProtocolError`.
 
 Values are written as JSON. What JSON doesn't know is an object with a single letter:
 
@@ -24,8 +25,6 @@ import time
 from typing import Any
 
 import torch
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 MAX_HEADER = 1 << 20
@@ -41,6 +40,7 @@ Packed = Any
 
 _LENGTHS = struct.Struct("!II")
 _CHUNK = 1 << 18
+_ALIGNED = 16
 # A text, closed or not, or a bracket. Possessive, so that no input takes more than one pass.
 _BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
@@ -90,19 +90,25 @@ def send(connection: socket.socket, header: Header, tensors: list[Tensor]) -> No
 
     Args:
         connection: a stream socket.
-        header: plain data for JSON.
-        tensors: contiguous tensors of the dtypes of SENT_DTYPES, no two of which share memory.
+        header: plain data for JSON; the key "tensors" is this function's own.
+        tensors: contiguous tensors of the dtypes of SENT_DTYPES.
 
     Raises:
         Unsendable: the frame would be larger than a frame may be.
         OSError: the connection is broken, or its time-out passed.
     """
-    text = json.dumps(header, separators=(",", ":")).encode()
-    named = {str(number): tensor for number, tensor in enumerate(tensors)}
-    payload = save_tensors(named) if named else b""
+    table = [[_NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
+    text = json.dumps(header | {"tensors": table}, separators=(",", ":")).encode()
+    payload = b"".join(piece for tensor in tensors for piece in _pieces(tensor))
     if len(text) > MAX_HEADER or len(payload) > MAX_PAYLOAD or len(tensors) > MAX_TENSORS:
         raise Unsendable("it is too large")
     connection.sendall(b"".join((_LENGTHS.pack(len(text), len(payload)), text, payload)))
+
+
+def _pieces(tensor: Tensor) -> tuple[Any, bytes]:
+    """Return a tensor's bytes, and what fills them up to where the next tensor may begin."""
+    data = tensor.detach().reshape(-1).view(torch.uint8).numpy()
+    return data, bytes(-data.size % _ALIGNED)
 
 
 def receive(
@@ -129,11 +135,15 @@ def receive(
     _read(connection, data, payload_at + payload_size, deadline)
     if len(data) != payload_at + payload_size:
         raise ProtocolError("more than one frame")  # each side waits for the other's answer
-    return parse(bytes(data[_LENGTHS.size : payload_at]), bytes(data[payload_at:]))
+    return parse(data[_LENGTHS.size : payload_at], data[payload_at:])
 
 
-def parse(text: bytes, payload: bytes) -> tuple[Header, list[Tensor]]:
+def parse(text: bytes | bytearray, payload: bytearray) -> tuple[Header, list[Tensor]]:
     """Read a frame's two parts.
+
+    Args:
+        text: the header.
+        payload: the tensors' bytes, which become their memory.
 
     Raises:
         ProtocolError: they aren't what `send` writes.
@@ -143,7 +153,7 @@ def parse(text: bytes, payload: bytes) -> tuple[Header, list[Tensor]]:
         header = json.loads(text)
         if type(header) is not dict:
             raise ProtocolError("the header isn't an object")
-        return header, _tensors(payload)
+        return header, _tensors(header.pop("tensors", []), payload)
     except ProtocolError:
         raise
     except Exception as error:  # many kinds, from two parsers; all mean the same
@@ -165,7 +175,10 @@ def _read(connection: socket.socket, data: bytearray, size: int, deadline: float
         data += part
 
 
-def _check_depth(text: bytes) -> None:
+def _check_depth(text: bytes | bytearray) -> None:
+    # Nearly always there are fewer brackets than may be open at a time.
+    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
+        return
     depth = 0
     for match in _BRACKETS.finditer(text):
         token = match.group()
@@ -177,25 +190,32 @@ def _check_depth(text: bytes) -> None:
             raise ProtocolError("the header is nested too deeply")
 
 
-def _tensors(payload: bytes) -> list[Tensor]:
-    if not payload:
-        return []
-    # The format begins with the length of its own list of tensors.
-    (list_size,) = struct.unpack_from("<Q", payload)
-    if list_size > MAX_HEADER:
-        raise ProtocolError("the list of tensors is too long")
-    _check_depth(payload[8 : 8 + list_size])
-    named = load_tensors(payload)
-    if len(named) > MAX_TENSORS:
+def _tensors(table: Packed, payload: bytearray) -> list[Tensor]:
+    if len(items(table)) > MAX_TENSORS:
         raise ProtocolError("there are too many tensors")
-    return [_clean(named[str(number)]) for number in range(len(named))]
+    found, start = [], 0
+    for entry in table:
+        name, shape = items(entry, 2)
+        dtype, shape = SENT_DTYPES[name_in(name, SENT_DTYPES)], sizes(shape)
+        end = start + math.prod(shape) * dtype.itemsize
+        if end > len(payload):
+            raise ProtocolError("a tensor is longer than the frame")
+        found.append(_tensor(payload, dtype, shape, start))
+        start = end + -end % _ALIGNED
+    if start != len(payload):
+        raise ProtocolError("the frame is longer than its tensors")
+    return found
 
 
-def _clean(tensor: Tensor) -> Tensor:
-    if tensor.dtype not in SENT_DTYPES.values() or tensor.dim() > MAX_DIMENSIONS:
-        raise ProtocolError("a tensor's dtype or shape isn't allowed")
+def _tensor(payload: bytearray, dtype: torch.dtype, shape: list[int], start: int) -> Tensor:
+    count = math.prod(shape)
+    if count == 0:
+        return torch.empty(shape, dtype=dtype)
+    if dtype != torch.bool:
+        return torch.frombuffer(payload, dtype=dtype, count=count, offset=start).reshape(shape)
     # A byte such as 2 is neither True nor False, and sum() and any() would disagree about it.
-    return tensor.view(torch.uint8).ne(0) if tensor.dtype == torch.bool else tensor
+    data = torch.frombuffer(payload, dtype=torch.uint8, count=count, offset=start)
+    return data.ne(0).reshape(shape)
 
 
 # Values
@@ -267,16 +287,16 @@ class Packer:
         self._bytes += tensor.numel() * tensor.element_size()
         if self._bytes > MAX_PAYLOAD or len(self.tensors) >= MAX_TENSORS:
             raise Unsendable("it is too large")
-        # `view` fails or not by the order of the dimensions in memory, so that order is kept.
-        strides: tuple[int, ...] = tensor.stride()
-        order = sorted(range(tensor.dim()), key=lambda dim: -strides[dim])
         packed: Packed = {"t": len(self.tensors)}
-        if order != sorted(order):
-            packed["order"] = order
-        # safetensors wants tensors that share no memory, hence the copy.
-        with torch.no_grad():
-            copy = tensor.detach().resolve_neg().permute(order)
-            self.tensors.append(copy.clone(memory_format=torch.contiguous_format))
+        plain = tensor.detach().resolve_neg()
+        if not plain.is_contiguous():
+            # `view` fails or not by the order of the dimensions in memory, so that order is kept.
+            strides: tuple[int, ...] = plain.stride()
+            order = sorted(range(plain.dim()), key=lambda dim: -strides[dim])
+            if order != sorted(order):
+                packed["order"] = order
+            plain = plain.permute(order).contiguous()
+        self.tensors.append(plain)
         return packed
 
 

@@ -121,7 +121,7 @@ class _Packer(Packer):
             packed = super().tensor(plain)
             if "t" in packed:
                 packed["r"] = len(self.results)
-                copy = self.tensors[packed["t"]]
+                copy = self.tensors[packed["t"]] = self.tensors[packed["t"]].clone()
                 order = packed.get("order")
                 self.results.append((plain, wire.in_order(copy, order) if order else copy))
             if "m" in packed or not plain.requires_grad:
@@ -390,7 +390,7 @@ class Worker:
 
 
 def _watched(function: Callable[[], Any], forbidden: list[str]) -> tuple[Header, Any]:
-    guard = Guard(forbidden)
+    guard = Guard(forbidden, operators=False)  # there are none to call: `removal` took them away
     answer: Header = {}
     value = None
     try:

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown
 
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class Policy(StrEnum):

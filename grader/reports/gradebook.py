@@ -40,4 +40,6 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
 
 def cell(text: str) -> str:
     """Return text that a spreadsheet shows and doesn't run; a formula starts with =, +, - or @."""
-    return f"'{text}" if text.startswith(tuple("=+-@\t\r")) else text
+    # Control characters could end the line in the eyes of some readers, or hide a formula's sign.
+    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return f"'{plain}" if text.lstrip().startswith(tuple("=+-@")) else plain

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from grader.course import Problem
+from grader.doctor import Examination
 from grader.result import ProblemResult, Status, SubmissionResult, shown
 
 _NAMED = {
@@ -18,6 +19,10 @@ _NAMED = {
     Status.BAD_OUTPUT: "unreadable answer",
     Status.INTERNAL: "grader's fault",
 }
+
+NOT_CONFINED = (
+    "NOT IN A SANDBOX: students' code could read and change whatever you can, these marks included."
+)
 
 
 def progress_table(problems: Iterable[Problem], results: dict[str, ProblemResult]) -> Table:
@@ -75,10 +80,28 @@ def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Tab
     return table
 
 
+def examination_table(examination: Examination) -> Table:
+    """Return what the doctor found, a row for each thing."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in examination.findings:
+        mark = "[red]✗[/]" if finding.advice else "[green]✓[/]"
+        table.add_row(mark, finding.name, escape(finding.found))
+    return table
+
+
 def remarks(results: Iterable[SubmissionResult]) -> list[str]:
-    """Return a line for each submission that an instructor should look at."""
+    """Return a line for each submission that an instructor should look at.
+
+    A line before them says so if students' code wasn't kept in a sandbox.
+    """
+    results = list(results)
     told = [(result.submission, remark(result)) for result in results]
-    return [f"{name}: {text}" for name, text in sorted(told) if text]
+    lines = [f"{name}: {text}" for name, text in sorted(told) if text]
+    unconfined = any(result.isolation == "process" for result in results)
+    return [NOT_CONFINED, *lines] if unconfined else lines
 
 
 def remark(result: SubmissionResult) -> str:

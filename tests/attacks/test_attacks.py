@@ -7,6 +7,7 @@ time, 5x resources, 6x the machine.
 
 import json
 import os
+import re
 import shutil
 import signal
 import site
@@ -111,6 +112,8 @@ TABLE: dict[str, tuple[str, float]] = {
     "34_main_module": ("error", 0),
     "35_other_processes": ("error", 0),
     "36_another_submission": ("error", 0),
+    "38_tells_its_inputs": ("error", 0),
+    "41_tells_tests_apart": ("passed", 4),
     "42_kept_state": ("error", 0),
     "43_modified_torch": ("failed error", 0),
     "44_hard_coded": ("passed failed", 2),
@@ -135,6 +138,7 @@ TABLE: dict[str, tuple[str, float]] = {
     "54_full_disk": ("error", 0),
     "55_all_descriptors": ("crash error passed", -1),
     "56_limits": ("error", 0),
+    "57_all_cores": ("passed", 4),
     "58_priority": ("error", 0),
     "60_network": ("error", 0),
     "61_change_the_course": ("error", 0),
@@ -166,6 +170,16 @@ def left_behind():
 
 def test_the_table_is_complete():
     assert sorted(TABLE) == sorted(path.stem for path in FILES.glob("*.py"))
+
+
+def test_the_list_for_readers_names_every_attack_and_only_what_exists():
+    here = Path(__file__).parent
+    text = (here / "README.md").read_text(encoding="utf-8")
+    named = dict(re.findall(r"`(\d\d_\w+)`( ●)?", text))
+    assert set(named) == set(TABLE) - {"00_right"}
+    assert {name for name, mark in named.items() if mark} == set(CONTROLS)
+    for file, test in re.findall(r"`([\w./]*test_\w+\.py)(?:::(\w+))?`", text):
+        assert f"def {test}" in (here / file).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -301,6 +315,65 @@ def test_what_breaks_while_a_file_is_open_is_the_graders_fault(grade):
 def parent_of(process):
     """Return the parent of a process."""
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+GRADE = """
+import sys
+from pathlib import Path
+from grader.batch import grade_all
+from grader.course import Course
+from grader.grade import Settings
+from grader.submissions import StudentFile, Submission
+
+endless = StudentFile(b"def double(x):\\n    while True: pass\\n")
+submissions = [Submission("endless", {"01-doubling": endless})]
+grade_all(submissions, Course(Path(sys.argv[1])), Settings(call_seconds=100), 1, print)
+"""
+
+
+def test_nothing_outlives_a_batch_that_is_killed(grade):
+    """The kernel ends its jobs, they the warm parents, and those the workers."""
+    before = grade.processes()
+    batch = subprocess.Popen([sys.executable, "-c", GRADE, str(grade.course.root)])
+    try:
+        wait_for(lambda: any(p for p in grade.processes() - before if is_busy_worker(p, batch.pid)))
+    finally:
+        batch.kill()
+        batch.wait()
+    wait_for(lambda: grade.processes() <= before)
+
+
+def is_busy_worker(process, batch):
+    """Return whether it is a worker of the batch that has computed for a while."""
+    with suppress(OSError):
+        job = parent_of(parent_of(process))
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return job > 1 and parent_of(job) == batch and int(fields[11]) > 50
+    return False
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_file_that_can_not_be_loaded_is_tried_once(grade, target, monkeypatch):
+    """Endless code at import costs one limit, not one for each test."""
+    opened = []
+    open_there = grade.boundary.open
+    monkeypatch.setattr(
+        grade.boundary, "open", lambda *given: opened.append(given) or open_there(*given)
+    )
+    result = grade(target.source("47_sleep_at_import").encode())
+    assert [test.status.value for test in result.tests] == ["timeout"] * 3
+    assert len(opened) == 1
+
+
+def test_calls_that_hang_are_given_up_after_two(grade, target):
+    result = grade(target.source("46_loop").encode())
+    assert ["Not run" in test.message for test in result.tests] == [False, False, True]
 
 
 # Controls: without a boundary the attacks work, otherwise the tests above would prove nothing.

@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -103,6 +106,19 @@ def test_a_used_up_budget_fails_at_once(impatient):
     with pytest.raises((WorkerFailure, CannotLoad), match="used up"):
         problem.f()
     assert time.monotonic() - started < 1
+
+
+def test_the_files_of_a_submission_share_its_time(impatient):
+    budget = Budget(1.0, 1.8)
+    for _ in range(2):
+        problem = impatient.open(b"def f():\n    while True: pass", budget=budget)
+        with pytest.raises(WorkerFailure, match="did not come to an end"):
+            problem.f()
+    started = time.monotonic()
+    with pytest.raises(CannotLoad, match="the time for this submission is used up"):
+        impatient.open(b"def f(): return 1", budget=budget)
+    assert time.monotonic() - started < 1
+    assert impatient.open(b"def f(): return 1").f() == 1
 
 
 def test_modules_of_a_dead_worker_fail_and_say_so(opened):
@@ -217,6 +233,41 @@ def _exists(pid):
     except ProcessLookupError:
         return False
     return True
+
+
+GRADER = """
+import sys
+from grader.isolation import Boundary
+with Boundary(sys.argv[1], call_seconds=100) as boundary:
+    problem = boundary.open(b"import os\\ndef pids(): return [os.getpid(), os.getppid()]\\n"
+                            b"def f():\\n    while True: pass")
+    print(*problem.pids(), flush=True)
+    problem.f()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
+@pytest.mark.parametrize("level", ["sandbox", "process"])
+def test_nothing_outlives_a_grader_that_is_killed(level):
+    """Not even a worker that is busy and ignores its connection."""
+    grader = subprocess.Popen([sys.executable, "-c", GRADER, level], stdout=subprocess.PIPE)
+    pids = {int(pid) for pid in grader.stdout.readline().split()}
+    assert len(pids) == 2
+    grader.kill()
+    grader.wait()
+    grader.stdout.close()
+    deadline = time.monotonic() + 10
+    while any(_lives(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in pids if _lives(pid)]
+
+
+def _lives(pid):
+    """Return whether there is such a process; one that only waits to be noticed is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_level_process_works_without_a_sandbox():

@@ -12,7 +12,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.torch import save
 
 from grader.isolation import wire
 
@@ -31,8 +30,13 @@ def frame(header, tensors):
 
 
 def parts(header, tensors):
-    named = {str(n): t for n, t in enumerate(tensors)}
-    return json.dumps(header).encode(), save(named) if named else b""
+    """Return header and payload as they are sent."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        wire.send(ours, header, tensors)
+        data = theirs.recv(1 << 20)
+    size = struct.unpack_from("!I", data)[0]
+    return data[8 : 8 + size], bytearray(data[8 + size :])
 
 
 @pytest.mark.parametrize(
@@ -125,10 +129,42 @@ def test_a_list_that_holds_itself_cannot_be_sent():
 
 
 def test_bytes_of_a_bool_tensor_become_true_or_false():
-    payload = bytearray(save({"0": torch.tensor([True, False, True])}))
-    payload[-3:] = b"\x02\x00\x07"
-    _, (tensor,) = wire.parse(b"{}", bytes(payload))
+    text, payload = parts({}, [torch.tensor([True, False, True])])
+    payload[:3] = b"\x02\x00\x07"
+    _, (tensor,) = wire.parse(text, payload)
     assert tensor.view(torch.uint8).tolist() == [1, 0, 1]
+
+
+def test_tensors_of_all_dtypes_share_a_frame_and_no_memory():
+    tensors = [torch.ones(3).to(dtype) for dtype in wire.SENT_DTYPES.values()]
+    _, found = frame({}, tensors)
+    for tensor in found:
+        tensor.zero_()
+        assert tensor.untyped_storage().nbytes() == 3 * tensor.element_size()
+    assert all(wire.same(a, torch.zeros_like(b)) for a, b in zip(found, tensors, strict=True))
+
+
+TABLES = {
+    "more than is there": [["float32", [3]]],
+    "less than is there": [],
+    "a negative size": [["float32", [-4]]],
+    "an overflow": [["int8", [1 << 32, 1 << 32]]],
+    "an empty one that is huge": [["int8", [1 << 39, 1 << 39, 0]]],
+    "a fraction": [["int8", [0.5]]],
+    "no dtype that is sent": [["complex64", [1]]],
+    "a function of torch": [["load", [1]]],
+    "many dimensions": [["float32", [1] * 17]],
+    "many tensors": [["int8", [0]]] * (wire.MAX_TENSORS + 1),
+    "no list": {"0": ["float32", [2]]},
+    "no pair": [["float32"]],
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_that_does_not_fit_its_bytes_is_refused(name):
+    text = json.dumps({"tensors": TABLES[name]}).encode()
+    with pytest.raises(wire.ProtocolError):
+        wire.parse(text, bytearray(8))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +176,7 @@ def test_bytes_of_a_bool_tensor_become_true_or_false():
 def test_a_header_that_is_none_is_refused_at_once(text):
     started = time.monotonic()
     with pytest.raises(wire.ProtocolError):
-        wire.parse(text, b"")
+        wire.parse(text, bytearray())
     assert time.monotonic() - started < 2
 
 
@@ -217,6 +253,7 @@ def is_refused_or_read(text, payload):
     try:
         header, tensors = wire.parse(text, payload)
         wire.Unpacker(tensors).unpack(header.get("value"))
+        assert all(torch.equal(t, t) or t.isnan().any() for t in tensors)  # their memory is theirs
     except wire.ProtocolError:
         pass
 
@@ -232,10 +269,10 @@ def mutated(data, random):
 def test_mutated_frames_are_refused_or_read(part):
     random = Random(part)
     for _ in range(MUTATIONS):
-        changed = list(GOOD)
+        changed = [bytes(GOOD[0]), bytes(GOOD[1])]
         for _ in range(random.randrange(1, 4)):
             changed[part] = mutated(changed[part], random)
-        is_refused_or_read(*changed)
+        is_refused_or_read(changed[0], bytearray(changed[1]))
 
 
 json_values = st.recursive(
@@ -251,4 +288,6 @@ json_values = st.recursive(
 @settings(max_examples=INVENTIONS, deadline=None, database=None)
 @given(json_values)
 def test_invented_values_are_refused_or_read(value):
-    is_refused_or_read(json.dumps({"value": value}).encode(), GOOD[1])
+    table = json.loads(GOOD[0])["tensors"]
+    text = json.dumps({"value": value, "tensors": table}).encode()
+    is_refused_or_read(text, bytearray(GOOD[1]))

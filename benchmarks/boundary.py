@@ -1,0 +1,137 @@
+"""What the boundary costs: CPU time of grading the reference solutions, all tests of all problems.
+
+Four ways to run the same tests take turns, so that other load on the machine meets all alike:
+
+- across the boundary: what `grader grade` does with a submission, workers' CPU time included
+- in process: the same tests in a warm process, with the watch for forbidden functions
+- in process, unwatched: the same again, where forbidden functions would go unnoticed
+- a fresh pytest: `python -m pytest --hidden`, as a student would run it
+
+Prints the median of each and the ratios. Run it with `make bench`; Linux only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from grader.course import Course, own_course
+from grader.grade import Settings, grade_submission, reference_submission, run_tests
+from grader.isolation import Boundary
+from grader.plugin import LocalFiles, Session
+from grader.submissions import Submission
+
+ACROSS, WATCHED = "across the boundary", "in process"
+UNWATCHED, FRESH = "in process, unwatched", "a fresh pytest"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5, help="how often each way takes its turn")
+    rounds = parser.parse_args().rounds
+    torch.set_num_threads(1)
+    course = own_course()
+    submission = reference_submission(course)
+    with (
+        Boundary("sandbox", mark_changes=True) as boundary,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        solved = copy_with_solutions(course, Path(folder) / "course")
+        ways: dict[str, Callable[[], None]] = {
+            ACROSS: lambda: across(submission, course, boundary),
+            WATCHED: lambda: in_process(course, watch=True),
+            UNWATCHED: lambda: in_process(course, watch=False),
+            FRESH: lambda: fresh(solved),
+        }
+        report(measure(ways, rounds))
+
+
+# The four ways. Each makes sure that it did run the tests.
+
+
+def across(submission: Submission, course: Course, boundary: Boundary) -> None:
+    """Grade the submission as `grader grade` does."""
+    result = grade_submission(submission, course, Settings(), boundary)
+    assert result.points == result.max > 0
+
+
+def in_process(course: Course, *, watch: bool) -> None:
+    """Run the tests on the solutions in this process."""
+    session = Session(LocalFiles(course.solution), hidden=True, watch=watch)
+    run_tests(course.problems(), session, course.root)
+    assert all(result.passed for result in session.results.values())
+
+
+def fresh(root: Path) -> None:
+    """Run the tests in a Python of their own, in a course whose problems are solved."""
+    command = [sys.executable, "-m", "pytest", "-q", "--hidden", "problems"]
+    # With one thread, as the others: more would spend CPU time on waiting for each other.
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run(command, cwd=root, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def copy_with_solutions(course: Course, root: Path) -> Path:
+    """Copy the course into `root`, with each solution in the place of the stub."""
+    for name in ("problems", "solutions"):
+        shutil.copytree(course.root / name, root / name)
+    shutil.copy(course.root / "pyproject.toml", root)
+    for problem in course.problems():
+        shutil.copy(course.solution(problem), root / problem.stub.relative_to(course.root))
+    return root
+
+
+# Measuring
+
+
+def measure(ways: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
+    """Return the CPU seconds of each way's turns; a first turn warms up and doesn't count."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(rounds + 1):
+        for name, way in ways.items():
+            started = cpu_seconds()
+            way()
+            spent = cpu_seconds() - started
+            if turn:
+                seconds[name].append(spent)
+        print(f"round {turn} of {rounds}", file=sys.stderr)
+    return seconds
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process, of those that ended, and of those that live."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ticks = 0
+    for child in Path("/proc/thread-self/children").read_text().split():
+        # User and system time of the process, and of its own children that ended.
+        fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+        ticks += sum(int(field) for field in fields[11:15])
+    living = ticks / os.sysconf("SC_CLK_TCK")
+    return time.process_time() + ended.ru_utime + ended.ru_stime + living
+
+
+def report(seconds: dict[str, list[float]]) -> None:
+    """Print the medians and what they come to."""
+    print("CPU seconds for one submission, all tests of all problems, workers included")
+    for name, values in seconds.items():
+        low, high = min(values), max(values)
+        print(f"  {name:22} {statistics.median(values):6.2f}   ({low:.2f} to {high:.2f})")
+    for name in (WATCHED, UNWATCHED, FRESH):
+        # Neighbours in time met the same load, so ratios are taken turn by turn.
+        ratios = [a / b for a, b in zip(seconds[ACROSS], seconds[name], strict=True)]
+        print(f"  {ACROSS} : {name} = {statistics.median(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""Damaged answers of a worker: a test goes on or ends with an error, and nothing else is harmed.
+
+`test_wire.py` damages ten thousand frames; here frames are whole, and what they say is damaged.
+"""
+
+import copy
+from random import Random
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from grader.isolation import WorkerFailure
+from grader.isolation.link import Budget, Link
+from grader.isolation.proxy import RemoteProblem
+from grader.isolation.start import Process, Workers
+from grader.result import Status
+from grader.verdict import OwnFault
+
+EXAMPLES, EACH = 20, 15
+
+SOURCE = """
+import torch
+from torch import nn
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.register_buffer("mask", torch.ones(2, dtype=torch.bool))
+    def forward(self, x): return self.linear(x) * 2
+def pair(x): return {"a": (x * 2, [1, 0.5, None, "text"]), "b": torch.Size([2])}
+def broken(x): raise ValueError("no")
+"""
+
+
+def use(problem):
+    """Do with a problem what tests do."""
+    x = torch.ones(2, requires_grad=True)
+    problem.pair(x)["a"][0].sum().backward()
+    layer = problem.Layer()
+    layer(x).sum().backward()
+    layer.eval().linear(x)
+    try:
+        problem.broken(x)
+    except ValueError:
+        problem.nothing  # noqa: B018
+
+
+class NoProcess(Process):
+    """A worker that was never started."""
+
+    def end(self):
+        return 0
+
+
+class NoWorkers(Workers):
+    def start(self):
+        return NoProcess()
+
+    def close(self):
+        pass
+
+
+@pytest.fixture(scope="module")
+def answers(sandbox):
+    """What a true worker answers to all that `use` asks."""
+    heard = []
+    exchange = Link.exchange
+
+    def listen(self, header, tensors):
+        answer, found = exchange(self, header, tensors)
+        heard.append((copy.deepcopy(answer), [tensor.clone() for tensor in found]))
+        return answer, found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Link, "exchange", listen)
+        problem = sandbox.open(SOURCE.encode())
+        with pytest.raises(AttributeError):
+            use(problem)
+        problem.close()
+    assert len(heard) >= 9
+    return heard
+
+
+VALUES = [
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2**40,
+    2**64,
+    0.5,
+    "",
+    "x",
+    "Linear",
+    "__class__",
+    "weight",
+    "forward",
+]
+VALUES += [[], [[]], [0, 1], {}, {"t": 0}, {"t": 99}, {"o": 1}, {"out": 0}, {"r": 0, "t": 0}]
+VALUES += [{"m": ["float32", [2]]}, {"l": [{"t": 0}]}, {"x": "Thing"}, {"method": True}]
+
+
+def places(value, path=()):
+    """Give the path of every value within a header."""
+    inner = (
+        value.items() if type(value) is dict else enumerate(value) if type(value) is list else ()
+    )
+    for key, item in inner:
+        yield (*path, key)
+        yield from places(item, (*path, key))
+
+
+def damaged(header, random):
+    """Return a header with one value replaced, removed or doubled."""
+    header = copy.deepcopy(header)
+    *path, last = random.choice(list(places(header)))
+    owner = header
+    for key in path:
+        owner = owner[key]
+    what = random.randrange(4)
+    if what == 0:
+        del owner[last]
+    elif what == 1 and type(owner) is list:
+        owner.append(copy.deepcopy(owner[last]))
+    else:
+        owner[last] = copy.deepcopy(random.choice(VALUES))
+    return header
+
+
+def replay(answers, random):
+    """Return what stands in for a link's exchange: the answers in order, one of them damaged."""
+    broken, rest = random.randrange(len(answers)), iter(enumerate(answers))
+
+    def exchange(self, header, tensors):
+        number, (answer, found) = next(rest, (0, (None, [])))
+        if answer is None:
+            raise WorkerFailure(Status.CRASH, "there are no more answers")
+        found = [tensor.clone() for tensor in found]
+        return (damaged(answer, random) if number == broken else copy.deepcopy(answer)), found
+
+    return exchange
+
+
+def ending():
+    """Return how a use ends."""
+    try:
+        use(RemoteProblem(NoWorkers(), SOURCE.encode(), (), Budget(10, 10)))
+    except Exception as error:
+        return error
+    return None
+
+
+def state():
+    """Return what of this process no answer may change."""
+    return torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(seed=st.integers(0, 2**32))
+def test_a_damaged_answer_ends_a_test_at_most(answers, monkeypatch, seed):
+    random, before = Random(seed), state()
+    for _ in range(EACH):
+        torch.manual_seed(0)
+        with monkeypatch.context() as patch:
+            patch.setattr(Link, "exchange", replay(answers, random))
+            assert not isinstance(ending(), OwnFault)
+        assert state() == before
+        # A worker can make this side draw, but not choose what comes then.
+        drawn = torch.rand(1)
+        torch.manual_seed(0)
+        assert drawn in torch.cat([torch.rand(1) for _ in range(20)])
