@@ -10,8 +10,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -46,10 +47,11 @@ def grade_all(
     """Grade `submissions`, `jobs` at a time; results come as they are ready.
 
     The reference solutions go first: unless they reach full marks behind the same boundary, no
-    student is graded.
+    student is graded. Problems in which a test took too long while others were graded at the same
+    time are graded once more at the end, alone, and that result counts.
 
     Args:
-        submissions: in any order.
+        submissions: in any order; of each, the problems that it has an entry for are graded.
         course: whose tests to run.
         settings: seed, limits and level of isolation.
         jobs: how many processes grade at the same time.
@@ -59,23 +61,56 @@ def grade_all(
         GraderError: the course's own tests or solutions are broken, or no process can be started.
     """
     waiting = list(reversed(submissions))
-    pool = [_start(course, settings) for _ in range(max(1, min(jobs, len(waiting))))]
-    try:
+    slow: list[tuple[Submission, SubmissionResult]] = []
+    with _pool(course, settings, min(jobs, len(waiting))) as pool:
         _require_full_marks(_ask(pool[0], reference_submission(course)))
         for job in pool:
             _give(job, waiting)
         while any(job.submission for job in pool):
             for job in _ready(pool):
-                on_result(_finish(job))
-                if not job.process.is_alive():
-                    pool[pool.index(job)] = job = _start(course, settings)
-                _give(job, waiting)
-    finally:
+                submission, result = _finish(job)
+                if len(pool) > 1 and _timed_out(result):
+                    slow.append((submission, result))
+                else:
+                    on_result(result)
+                _give(_alive(job, pool, course, settings), waiting)
+        for submission, result in slow:
+            job = _alive(pool[0], pool, course, settings)
+            on_result(_alone(job, submission, result))
+
+
+@contextmanager
+def _pool(course: Course, settings: Settings, size: int) -> Iterator[list[_Job]]:
+    """Start processes that grade, and end them: at once if something went wrong."""
+    pool: list[_Job] = []
+    try:
+        for _ in range(max(1, size)):
+            pool.append(_start(course, settings))
+        yield pool
+    except BaseException:
         for job in pool:
-            job.connection.close()
-        for job in pool:
-            job.process.join(5)
             job.process.kill()
+        raise
+    finally:
+        with _undisturbed():
+            for job in pool:
+                job.connection.close()
+            for job in pool:
+                job.process.join(5)
+                job.process.kill()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment; a process that is started meanwhile ignores it for good."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _start(course: Course, settings: Settings) -> _Job:
@@ -83,9 +118,34 @@ def _start(course: Course, settings: Settings) -> _Job:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, course, settings), daemon=False)
-    process.start()
+    with _undisturbed():
+        process.start()
     theirs.close()
     return _Job(process, ours)
+
+
+def _alive(job: _Job, pool: list[_Job], course: Course, settings: Settings) -> _Job:
+    """Return the job, or a new one in its place if its process has ended."""
+    if not job.process.is_alive():
+        pool[pool.index(job)] = job = _start(course, settings)
+    return job
+
+
+def _timed_out(result: SubmissionResult) -> list[str]:
+    """Return the ids of the problems in which a test did not come to an end."""
+    return [p.id for p in result.problems if any(t.status is Status.TIMEOUT for t in p.tests)]
+
+
+def _alone(job: _Job, submission: Submission, shared: SubmissionResult) -> SubmissionResult:
+    """Grade the problems that had a timeout again, with nothing beside them."""
+    again = _ask(job, submission.only(_timed_out(shared)))
+    if again.status == Status.INTERNAL:
+        return again
+    alone = {problem.id: problem for problem in again.problems}
+    for problem in alone.values():
+        problem.repeated = True
+    shared.problems = [alone.get(problem.id, problem) for problem in shared.problems]
+    return shared
 
 
 def _serve(connection: Connection, course: Course, settings: Settings) -> None:
@@ -93,8 +153,7 @@ def _serve(connection: Connection, course: Course, settings: Settings) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process in good order
     end_with_parent()  # should it be killed
     boundary = Boundary(
-        # Never weaker than it says: who wants to grade without a sandbox has to ask for that.
-        "sandbox" if settings.isolation == "auto" else settings.isolation,
+        settings.level,
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
         mark_changes=True,
@@ -103,8 +162,7 @@ def _serve(connection: Connection, course: Course, settings: Settings) -> None:
         try:
             with boundary:
                 while True:
-                    submission: Submission = connection.recv()
-                    connection.send(_answer(submission, course, settings, boundary))
+                    connection.send(_answer(connection.recv(), course, settings, boundary))
         except OwnFault as error:
             connection.send(str(error))
 
@@ -130,8 +188,8 @@ def _ready(pool: list[_Job]) -> list[_Job]:
     return [busy[connection] for connection in wait(list(busy))]  # type: ignore[index]
 
 
-def _finish(job: _Job) -> SubmissionResult:
-    """Return the job's result, or one that says that the grader failed."""
+def _finish(job: _Job) -> tuple[Submission, SubmissionResult]:
+    """Return the job's submission and its result, or one that says that the grader failed."""
     assert job.submission is not None
     submission, job.submission = job.submission, None
     try:
@@ -140,10 +198,10 @@ def _finish(job: _Job) -> SubmissionResult:
         job.process.join(5)
         answer = f"the grader's process ended with {job.process.exitcode}"
     if isinstance(answer, SubmissionResult):
-        return answer
+        return submission, answer
     failed = internal_result(submission.name, answer)
     failed.members, failed.late = submission.members, submission.late
-    return failed
+    return submission, failed
 
 
 def internal_result(name: str, reason: str) -> SubmissionResult:
@@ -153,9 +211,8 @@ def internal_result(name: str, reason: str) -> SubmissionResult:
 
 
 def _ask(job: _Job, submission: Submission) -> SubmissionResult:
-    job.submission = submission
-    job.connection.send(submission)
-    return _finish(job)
+    _give(job, [submission])
+    return _finish(job)[1]
 
 
 def _require_full_marks(reference: SubmissionResult) -> None:

@@ -14,18 +14,28 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from grader.audit import candidates, parity_findings, run_audit
-from grader.batch import GraderError, default_jobs, grade_all
+from grader.autograder import build as build_autograder
+from grader.batch import GraderError, default_jobs
+from grader.class_run import grade_class
 from grader.course import CourseError, own_course
 from grader.doctor import examine
+from grader.earlier import InUse
 from grader.grade import Settings, run_tests
 from grader.plugin import LocalFiles, Session
+from grader.replay import replay as replay_test
+from grader.replay import report as replay_report
 from grader.reports.audit import legend, matrix, write_tables
 from grader.reports.feedback import Policy
-from grader.reports.feedback import feedback as student_feedback
-from grader.reports.gradebook import write_gradebook
 from grader.reports.student import next_step
-from grader.reports.terminal import class_table, examination_table, progress_table, remarks
-from grader.result import SubmissionResult, shown, write_whole
+from grader.reports.terminal import (
+    about_run,
+    class_table,
+    examination_table,
+    progress_table,
+    remarks,
+)
+from grader.reports.text import plain
+from grader.result import shown
 from grader.submissions import SubmissionError, take_in
 
 app = typer.Typer(
@@ -38,6 +48,7 @@ console = Console(highlight=False)
 
 BAD_USAGE = 2
 OWN_FAULT = 3
+INTERRUPTED = 130
 
 
 class Isolation(StrEnum):
@@ -91,35 +102,65 @@ def grade(
     feedback: Annotated[
         Policy, typer.Option(help="what students read of hidden tests")
     ] = Policy.TITLES,
+    fresh: Annotated[bool, typer.Option("--fresh", help="ignore earlier results")] = False,
 ) -> None:
     """Grade submissions and write results, gradebook and feedback to a folder."""
     course = own_course()
     settings = Settings(seed, timeout, memory, isolation.value)
-    results: list[SubmissionResult] = []
-    with _faults():
-        ids = [problem.id for problem in course.problems()]
+    with _faults(), _progress_bar() as progress:
         intake = take_in(paths, course)
-        submissions = intake.submissions
         for line in intake.recognised:
-            console.print(line, markup=False)
-        with _progress_bar() as progress:
-            task = progress.add_task("grading", total=len(submissions))
-
-            def keep(result: SubmissionResult) -> None:
-                result.save(out / "results")
-                text = student_feedback(result, feedback)
-                write_whole(out / "feedback" / f"{result.submission}.md", text)
-                results.append(result)
-                progress.advance(task)
-
-            grade_all(submissions, course, settings, jobs or default_jobs(), keep)
-        write_gradebook(results, ids, out / "gradebook.csv")
-    console.print(class_table(results, ids))
-    for line in [*remarks(results), *intake.unmapped]:
-        console.print(line, markup=False)
-    console.print(f"{len(results)} submissions graded. Reports are in {out}.", markup=False)
-    if any(result.status == "internal" for result in results):
+            console.print(plain(line), markup=False)
+        task = progress.add_task("grading", total=None)
+        run = grade_class(
+            intake.submissions,
+            course,
+            settings,
+            out,
+            jobs=jobs or default_jobs(),
+            policy=feedback,
+            fresh=fresh,
+            on_start=lambda count: progress.update(task, total=count),
+            on_result=lambda result: progress.advance(task),
+        )
+    console.print(class_table(run.results, [problem.id for problem in course.problems()]))
+    about = about_run(run.graded, run.changes, run.left_out)
+    for line in [*remarks(run.results), *intake.unmapped, *about]:
+        console.print(plain(line), markup=False)
+    count = len(run.results)
+    console.print(f"{count} submissions graded. Reports are in {out}.", markup=False)
+    if any(result.status == "internal" for result in run.results):
         sys.exit(OWN_FAULT)
+
+
+@app.command()
+def replay(
+    path: Annotated[Path, typer.Argument(help="a submission, or CLASS/NAME")],
+    test: Annotated[str, typer.Argument(help="such as test_module or 03/test_module[case]")],
+    out: Annotated[Path, typer.Option(help="folder of results and reports")] = Path("reports"),
+    timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one call")] = 10.0,
+    memory: Annotated[int, typer.Option(min=64, help="MB for one submission")] = 1024,
+    isolation: Annotated[Isolation, typer.Option(help="how to keep code apart")] = Isolation.AUTO,
+) -> None:
+    """Run one graded test again, with its seed, and show everything about it."""
+    settings = Settings(0, timeout, memory, isolation.value)
+    with _faults():
+        found = replay_test(path, test, own_course(), settings, out)
+    console.print(replay_report(found), markup=False, soft_wrap=True)
+
+
+@app.command()
+def gradescope(
+    folder: Annotated[Path, typer.Argument(help="where to write autograder.zip")],
+    isolation: Annotated[Isolation, typer.Option(help="how to keep code apart")] = Isolation.AUTO,
+    feedback: Annotated[
+        Policy, typer.Option(help="what students read of hidden tests")
+    ] = Policy.TITLES,
+) -> None:
+    """Build the archive by which Gradescope grades with this course."""
+    with _faults():
+        path = build_autograder(own_course(), folder, isolation.value, feedback)
+    console.print(f"Upload {path} as the assignment's autograder.", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -185,7 +226,9 @@ def _faults() -> Iterator[None]:
     """Turn what went wrong into one line and an exit status."""
     try:
         yield
-    except SubmissionError as error:
+    except KeyboardInterrupt:
+        _stop("Stopped. What is done is kept; the same command goes on from there.", INTERRUPTED)
+    except (SubmissionError, InUse) as error:
         _stop(str(error), BAD_USAGE)
     except (CourseError, GraderError) as error:
         _stop(f"The grader failed, no mark was given: {error}", OWN_FAULT)
@@ -194,5 +237,5 @@ def _faults() -> Iterator[None]:
 
 
 def _stop(message: str, status: int) -> None:
-    Console(stderr=True, highlight=False).print(message, markup=False)
+    Console(stderr=True, highlight=False).print(plain(message), markup=False)
     sys.exit(status)

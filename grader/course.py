@@ -133,15 +133,42 @@ def load_module(path: Path, name: str) -> ModuleType:
     return module
 
 
-@cache
-def own_sha256(course: Course) -> str:
-    """Return a hash over all that a mark depends on besides the submission: grader and course.
+# What of the grader no mark depends on: what reads submissions (marks rest on what was read), what
+# shows results, and the commands on top. Whatever is not named here counts.
+_NO_MARKS = re.compile(
+    r"reports/.*|(archives|audit|autograder|class_run|cli|earlier|layouts|pictures|replay|submissions)\.py"
+)
 
-    It is taken once in a process, when the first submission is graded.
+
+def own_sha256(course: Course) -> str:
+    """Return a hash over all that marks depend on besides the submission: grader and course."""
+    digest = hashlib.sha256(code_sha256().encode())
+    for problem in course.problems():
+        digest.update(tests_sha256(course, problem).encode())
+    return digest.hexdigest()
+
+
+@cache
+def code_sha256() -> str:
+    """Return a hash over the part of the grader that marks depend on, as it was when first asked.
+
+    The running program doesn't change with its files either.
     """
+    package = Path(__file__).resolve().parent
+    files = {path.relative_to(package).as_posix(): path for path in package.rglob("*.py")}
+    return _sha256({name: path for name, path in files.items() if not _NO_MARKS.fullmatch(name)})
+
+
+def tests_sha256(course: Course, problem: Problem) -> str:
+    """Return a hash over a problem's tests, the numbers beside them, and its solution."""
+    files = {path.name: path for path in problem.folder.glob("*.json")}
+    files |= {"tests": problem.test_file, "solution": course.solution(problem)}
+    return _sha256({name: path for name, path in files.items() if path.is_file()})
+
+
+def _sha256(files: dict[str, Path]) -> str:
     digest = hashlib.sha256()
-    patterns = ["grader/**/*.py", "problems/*/test_*.py", "problems/*/*.json", "solutions/*/*.py"]
-    for path in sorted(file for pattern in patterns for file in course.root.glob(pattern)):
-        digest.update(f"{path.relative_to(course.root).as_posix()}\0".encode())
+    for name, path in sorted(files.items()):
+        digest.update(f"{name}\0".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

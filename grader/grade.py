@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import io
+import platform
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
-from grader.course import Course, CourseError, Problem, own_sha256
+from grader.course import (
+    Course,
+    CourseError,
+    Problem,
+    code_sha256,
+    own_sha256,
+    tests_sha256,
+)
 from grader.isolation import Boundary, RemoteProblem
 from grader.plugin import Session, UseSession
 from grader.result import ProblemResult, Status, SubmissionResult
@@ -21,7 +30,7 @@ from grader.verdict import CannotLoad
 
 _PLAIN = ["--override-ini=addopts=", "--import-mode=importlib", "--assert=plain"]
 # The boundary keeps the time of each call. This is for the trusted side, should it ever hang.
-_TEST_SECONDS = 600.0
+TEST_SECONDS = 600.0
 
 # Without plugins that collect garbage five times a run, watch each test's log or write files.
 _UNUSED = ("unraisableexception", "threadexception", "logging", "cacheprovider", "hypothesispytest")
@@ -44,9 +53,19 @@ class Settings:
     memory_mb: int = 1024
     isolation: str = "auto"
 
+    @property
+    def level(self) -> str:
+        """How student code will be kept apart: never weaker than a sandbox unless asked for."""
+        return "process" if self.isolation == "process" else "sandbox"
+
 
 def run_tests(
-    problems: Iterable[Problem], session: Session, root: Path, tests: Iterable[str] = ()
+    problems: Iterable[Problem],
+    session: Session,
+    root: Path,
+    tests: Iterable[str] = (),
+    *,
+    plugins: Sequence[object] = (),
 ) -> None:
     """Run the tests of `problems`; the session collects what they find.
 
@@ -55,15 +74,16 @@ def run_tests(
         session: whose files are tested, and where the results go.
         root: the course's folder.
         tests: ids of the tests to run, of each of the problems; by default all.
+        plugins: pytest plugins that look on.
 
     Raises:
         CourseError: a test file itself can't be run, or no test was found.
     """
     files = [str(problem.test_file) for problem in problems]
-    chosen = [f"{file}::{test}" for file in files for test in tests] or files
+    chosen = [f"{file}::{test}" for test in tests for file in files] or files
     arguments = [*_PLAIN, *_QUICK, "--rootdir", str(root), *chosen]
     with redirect_stdout(io.StringIO()) as printed:
-        status = pytest.main(arguments, plugins=[UseSession(session)])
+        status = pytest.main(arguments, plugins=[UseSession(session), *plugins])
     _forget(files)
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         raise CourseError(f"pytest could not run the course's tests:\n{printed.getvalue()[-3000:]}")
@@ -82,7 +102,10 @@ def _file_of(module: ModuleType) -> str | None:
 
 
 def grade_submission(
-    submission: Submission, course: Course, settings: Settings, boundary: Boundary
+    submission: Submission,
+    course: Course,
+    settings: Settings,
+    boundary: Boundary,
 ) -> SubmissionResult:
     """Run all tests, both halves, of the problems that a submission has an entry for.
 
@@ -95,24 +118,58 @@ def grade_submission(
     Raises:
         CourseError: a test file itself can't be run.
     """
-    files = _Opened(submission, boundary)
+    files = Opened(submission, boundary)
+    session = Session(files, hidden=True, seed=settings.seed, watch=False, timeout=TEST_SECONDS)
     problems = [problem for problem in course.problems() if problem.id in submission.files]
-    session = Session(files, hidden=True, seed=settings.seed, watch=False, timeout=_TEST_SECONDS)
     try:
         run_tests(problems, session, course.root)
     finally:
         files.close()
-    result = SubmissionResult(
-        submission.name, settings.seed, boundary.level, own_sha256(course), notes=submission.notes
-    )
-    result.members, result.late = submission.members, submission.late
+    found = []
     for problem in problems:
-        found = session.results.get(problem.id, ProblemResult(problem.id))
+        result = session.results.get(problem.id, ProblemResult(problem.id))
         file = submission.files[problem.id]
-        found.sha256 = file.sha256
-        found.notes = [file.reason] if file.reason else []
-        result.problems.append(found)
-    return result
+        result.sha256 = file.sha256
+        result.notes = [file.reason] if file.reason else []
+        result.basis = basis(problem, file, course, settings)
+        found.append(result)
+    return assemble(submission, course, settings, boundary.level, found)
+
+
+def assemble(
+    submission: Submission,
+    course: Course,
+    settings: Settings,
+    level: str,
+    problems: list[ProblemResult],
+) -> SubmissionResult:
+    """Return the result of a submission whose problems were graded, now or earlier."""
+    return SubmissionResult(
+        submission.name,
+        settings.seed,
+        level,
+        own_sha256(course),
+        problems,
+        notes=submission.notes,
+        members=submission.members,
+        late=submission.late,
+    )
+
+
+def basis(
+    problem: Problem, file: StudentFile, course: Course, settings: Settings
+) -> dict[str, str]:
+    """Return what a problem's marks rest on. If nothing of it changed, they need not be renewed."""
+    return {
+        "submission": file.sha256 or file.reason,
+        "tests": tests_sha256(course, problem),
+        "grader": code_sha256(),
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "seed": str(settings.seed),
+        "limits": f"{settings.call_seconds:g} s, {settings.memory_mb} MB",
+        "isolation": settings.level,
+    }
 
 
 def reference_submission(course: Course) -> Submission:
@@ -121,8 +178,13 @@ def reference_submission(course: Course) -> Submission:
     return Submission("the reference solutions", files)
 
 
-class _Opened:
-    """Opens each of a submission's files once."""
+class Opened:
+    """Opens each of a submission's files once, behind the boundary.
+
+    Args:
+        submission: whose files.
+        boundary: behind which they run.
+    """
 
     def __init__(self, submission: Submission, boundary: Boundary) -> None:
         self._files = submission.files
@@ -131,6 +193,7 @@ class _Opened:
         self._opened: dict[str, RemoteProblem | CannotLoad] = {}
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
+        """Return what stands for the problem's module; may raise CannotLoad."""
         if problem.id not in self._opened:
             self._opened[problem.id] = self._open(self._files[problem.id], forbidden)
         opened = self._opened[problem.id]

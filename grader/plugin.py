@@ -132,6 +132,7 @@ class Session:
         found = Fingerprints.load(problem.fingerprints).diagnose(answers)
         names = tuple(name for diagnosis in found for name in diagnosis.mistakes)
         result.diagnoses = [diagnosis.text for diagnosis in found]
+        result.mistakes = [list(diagnosis.mistakes) for diagnosis in found]
         result.tests = [
             replace(test, diagnosis=names) if test.status in DIAGNOSED else test
             for test in result.tests

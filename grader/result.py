@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,11 @@ class ProblemResult:
         tests: in the order of the test file.
         notes: sentences about the file itself, for example a name that was nearly right.
         diagnoses: what to tell the student about the known mistakes that the answers show.
+        mistakes: for each diagnosis the names of its mistakes in the catalogue.
+        repeated: whether a test took too long while others were graded at the same time, so that
+            this is the result of a second run, alone.
+        basis: what the marks rest on; while it stays the same they hold.
+        because: why the problem was graded when it was: what its basis had changed in.
     """
 
     id: str
@@ -96,6 +101,10 @@ class ProblemResult:
     tests: list[TestResult] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     diagnoses: list[str] = field(default_factory=list)
+    mistakes: list[list[str]] = field(default_factory=list)
+    repeated: bool = False
+    basis: dict[str, str] = field(default_factory=dict)
+    because: str = ""
 
     @property
     def points(self) -> float:
@@ -127,7 +136,8 @@ class SubmissionResult:
         submission: the submission's name, as found.
         seed: what the hidden tests' inputs were drawn from.
         isolation: how the student's code was kept apart from the tests.
-        grader_sha256: hash of the grader, the tests and the solutions.
+        grader_sha256: hash of the grader, the tests and the solutions, as far as marks depend on
+            them.
         notes: sentences about the submission as a whole.
         problems: in the order of the course.
         members: whose work it is, as a learning platform knows them; empty outside of one.
@@ -178,6 +188,22 @@ class SubmissionResult:
             "problems": [_problem_json(p) for p in self.problems],
         }
 
+    @classmethod
+    def from_json(cls, data: Any) -> SubmissionResult:
+        """Return the result that `to_json` gave.
+
+        Raises:
+            ValueError: the data are not those of a result, or of another version of the model.
+        """
+        try:
+            if data["schema"] != SCHEMA_VERSION:
+                raise ValueError(f"results of version {data['schema']} are not read any more")
+            known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+            problems = [_problem_from(problem) for problem in data["problems"]]
+            return cls(**known | {"problems": problems, "members": tuple(data["members"])})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a result: {error!r}") from None
+
     def save(self, folder: Path) -> Path:
         """Write `<submission>.json` into `folder`, whole or not at all, and return its path."""
         text = json.dumps(self.to_json(), indent=2, ensure_ascii=True) + "\n"
@@ -198,10 +224,15 @@ def shown(points: float) -> str:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader finds the old one or the new one, never half of it."""
+    write_bytes_whole(path, text.encode("utf-8"))
+
+
+def write_bytes_whole(path: Path, data: bytes) -> None:
+    """Write a file of bytes, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
     try:
-        aside.write_text(text, encoding="utf-8", newline="")
+        aside.write_bytes(data)
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
@@ -216,5 +247,20 @@ def _problem_json(problem: ProblemResult) -> dict[str, Any]:
         "max": problem.max,
         "notes": problem.notes,
         "diagnoses": problem.diagnoses,
+        "mistakes": problem.mistakes,
+        "repeated": problem.repeated,
+        "basis": problem.basis,
+        "because": problem.because,
         "tests": tests,
     }
+
+
+def _problem_from(data: dict[str, Any]) -> ProblemResult:
+    known = {f.name: data[f.name] for f in fields(ProblemResult) if f.name in data}
+    return ProblemResult(**known | {"tests": [_test_from(test) for test in data["tests"]]})
+
+
+def _test_from(data: dict[str, Any]) -> TestResult:
+    known = {f.name: data[f.name] for f in fields(TestResult)}
+    status, diagnosis = Status(data["status"]), tuple(data["diagnosis"])
+    return TestResult(**known | {"status": status, "diagnosis": diagnosis})

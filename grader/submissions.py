@@ -14,7 +14,7 @@ import stat
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader import layouts
@@ -87,6 +87,10 @@ class Submission:
     members: tuple[str, ...] = ()
     late: bool = False
     unused: tuple[str, ...] = ()
+
+    def only(self, ids: Iterable[str]) -> Submission:
+        """Return the same submission with some of its problems."""
+        return replace(self, files={id: self.files[id] for id in ids})
 
 
 @dataclass

@@ -39,8 +39,10 @@ class Boundary:
         mark_changes: what happens when a call changes its argument. By default the call itself
             raises Mismatch. If true, the test's tensor is marked by a change in the last place of
             one entry, so that only a test that compares it exactly fails, as it does in process.
+        capture: whether to keep what student code prints, which is lost otherwise.
 
     Attributes:
+        printed: what student code printed, call by call, if that is kept.
         level: "sandbox" or "process", once entered.
         description: one sentence on what that means, for reports.
     """
@@ -53,6 +55,7 @@ class Boundary:
         submission_seconds: float = 120.0,
         memory_mb: int = 1024,
         mark_changes: bool = False,
+        capture: bool = False,
     ) -> None:
         if level not in LEVELS:
             raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
@@ -62,6 +65,8 @@ class Boundary:
         self._submission_seconds = submission_seconds
         self._memory = memory_mb << 20
         self._mark_changes = mark_changes
+        self._capture = capture
+        self.printed: list[str] = []
         self._workers: Workers | None = None
 
     def __enter__(self) -> Self:
@@ -122,7 +127,14 @@ class Boundary:
     def _open(
         self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: Budget
     ) -> RemoteProblem:
-        return RemoteProblem(workers, source, forbidden, budget, mark_changes=self._mark_changes)
+        return RemoteProblem(
+            workers,
+            source,
+            forbidden,
+            budget,
+            mark_changes=self._mark_changes,
+            printed=self.printed if self._capture else None,
+        )
 
     def _restart(self) -> None:
         """Start the sandbox again, with its self-test; without one there is nothing to start."""

@@ -51,14 +51,16 @@ class Link:
     Args:
         process: the worker.
         budget: how long it may take.
+        printed: what the student's code prints is added here, if the worker was told to keep it.
 
     Attributes:
         dead: whether it ended.
         free: numbers of what the worker may forget; sent with the next request.
     """
 
-    def __init__(self, process: Process, budget: Budget) -> None:
+    def __init__(self, process: Process, budget: Budget, printed: list[str] | None = None) -> None:
         self._process = process
+        self._printed = printed
         self._budget = budget
         self._count = 0
         self.dead = False
@@ -78,7 +80,11 @@ class Link:
             raise WorkerFailure(Status.TIMEOUT, "Not run: the time for this submission is used up.")
         started = time.monotonic()
         try:
-            return self._exchange(header, tensors, started + self._seconds())
+            answer, found = self._exchange(header, tensors, started + self._seconds())
+            text = answer.get("printed")
+            if self._printed is not None and isinstance(text, str) and text:
+                self._printed.append(wire.clean_text(text))
+            return answer, found
         except TimeoutError:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, "Your code did not come to an end.") from None

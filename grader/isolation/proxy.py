@@ -178,6 +178,7 @@ class RemoteProblem:
         forbidden: the functions that it may not call, as `grader.guard.Guard` names them.
         budget: how long its calls may take.
         mark_changes: when a call changed an argument, mark this side's instead of raising Mismatch.
+        printed: what the student's code prints is added here; without it, that is lost.
 
     Attributes:
         called: the first forbidden function that was called, or None.
@@ -196,7 +197,9 @@ class RemoteProblem:
         budget: Budget,
         *,
         mark_changes: bool = False,
+        printed: list[str] | None = None,
     ) -> None:
+        self._printed = printed
         self.called: str | None = None
         self._mark_changes = mark_changes
         self._workers = workers
@@ -232,10 +235,11 @@ class RemoteProblem:
         return self._link
 
     def _load(self) -> Link:
-        link = Link(self._workers.start(), self._budget)
+        link = Link(self._workers.start(), self._budget, self._printed)
         source = torch.frombuffer(bytearray(self._source + b"\n"), dtype=torch.uint8)
         try:
-            load = {"do": "load", "forbidden": list(self._forbidden)}
+            capture = self._printed is not None
+            load = {"do": "load", "forbidden": list(self._forbidden), "capture": capture}
             answer, _ = link.exchange(load, [source])
         except WorkerFailure as failure:
             raise CannotLoad(failure.status, _while_loading(failure)) from None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import builtins
 import importlib.util
 import inspect
+import io
 import linecache
 import socket
 import sys
@@ -31,6 +32,7 @@ from grader.isolation.wire import FILE, MODULE, STOCK, Header, Packed, Packer, U
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 _RESULTS_WATCHED = 64
 _NAMES_TOLD = 2000
+_MOST_PRINTED = 20_000
 
 Answer = tuple[Header, "_Packer"]
 
@@ -48,6 +50,23 @@ def main(connection: socket.socket) -> None:
             wire.send(connection, answer, tensors)
         except wire.Unsendable as reason:
             wire.send(connection, {"id": header["id"], "unsendable": str(reason)}, [])
+
+
+class _Printed(io.TextIOBase):
+    """What the student's code prints between two answers, cut."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def write(self, text: str) -> int:
+        """Keep a text."""
+        self._text += str(text)[: _MOST_PRINTED - len(self._text)]
+        return len(text)
+
+    def take(self) -> str:
+        """Return what was printed since the last time."""
+        text, self._text = self._text, ""
+        return text.encode("utf-8", "replace").decode()
 
 
 class _Request(Unpacker):
@@ -244,6 +263,7 @@ class Worker:
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
         self._count = 0
         self._refused: Callable[[], str | None] = lambda: None
+        self._printed: _Printed | None = None
 
     def answer(self, header: Header, tensors: list[Tensor]) -> tuple[Header, list[Tensor]]:
         """Carry out one request and return the answer's header and tensors.
@@ -262,6 +282,8 @@ class Worker:
         answer, packer = run(header, _Request(tensors))
         # What Guard didn't see: a call that went around it, or came while an answer was written.
         answer["called"] = answer.get("called") or self._refused()
+        if self._printed is not None:
+            answer["printed"] = self._printed.take()
         return answer | {"id": header["id"]}, packer.tensors
 
     def _number(self) -> int:
@@ -277,6 +299,8 @@ class Worker:
         source = request.tensors[0].numpy().tobytes()
         self._module.__file__ = FILE
         sys.modules[MODULE] = self._module
+        if header.get("capture"):
+            self._printed = sys.stdout = sys.stderr = _Printed()
         remove = removal(header["forbidden"])
         answer: Header = {}
         try:

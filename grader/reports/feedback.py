@@ -1,15 +1,16 @@
-"""What one student may read of a graded submission, as Markdown."""
+"""What one student may read of a graded submission: as data, as Markdown and as a page."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown
-
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+from grader.reports.page import render
+from grader.reports.text import plain
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown, total
 
 
 class Policy(StrEnum):
@@ -40,6 +41,106 @@ _FIXED = {
 }
 
 
+_NO_FILE = "your file could not be read"
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is said of one test.
+
+    Attributes:
+        title: the test's sentence.
+        outcome: how it ended, in words that are fixed.
+        passed: whether all of its cases passed.
+        points: what its cases gave.
+        max: what they are worth.
+        message: of the first case that didn't pass; empty when there is none, or it is not shown.
+    """
+
+    title: str
+    outcome: str
+    passed: bool
+    points: float
+    max: float
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is said of one problem.
+
+    Attributes:
+        id: the problem's id.
+        points: what was reached.
+        max: what it is worth.
+        sentences: about the file and about known mistakes.
+        visible: a line for each visible test.
+        hidden: a line for each hidden test, as far as the policy shows them.
+        hidden_points: what the hidden tests gave.
+        hidden_max: what they are worth; 0 when there are none.
+    """
+
+    id: str
+    points: float
+    max: float
+    sentences: list[str]
+    visible: list[Line]
+    hidden: list[Line]
+    hidden_points: float
+    hidden_max: float
+
+
+def sections(result: SubmissionResult, policy: Policy) -> list[Section]:
+    """Return what a student may read, problem by problem.
+
+    Args:
+        result: everything that is known.
+        policy: what to show of hidden tests.
+    """
+    return [_section(problem, policy) for problem in result.problems]
+
+
+def _section(problem: ProblemResult, policy: Policy) -> Section:
+    visible = [test for test in problem.tests if not test.hidden]
+    hidden = [test for test in problem.tests if test.hidden]
+    lines = _lines(hidden, problem, with_messages=policy is Policy.FULL)
+    return Section(
+        problem.id,
+        problem.points,
+        problem.max,
+        [*problem.notes, *problem.diagnoses],
+        _lines(visible, problem, with_messages=True),
+        [] if policy is Policy.POINTS else lines,
+        total(test.points for test in hidden),
+        total(test.max for test in hidden),
+    )
+
+
+def _lines(tests: list[TestResult], problem: ProblemResult, *, with_messages: bool) -> list[Line]:
+    return [
+        _line(list(cases), problem, with_messages)
+        for _, cases in groupby(tests, key=lambda test: test.name)
+    ]
+
+
+def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -> Line:
+    failed = [test for test in cases if test.status is not Status.PASSED]
+    worst = failed[0] if failed else cases[0]
+    # There are notes but no hash when the file is there and can't be used, or isn't there at all.
+    unread = worst.status is Status.ERROR and problem.notes and not problem.sha256
+    return Line(
+        cases[0].title,
+        _NO_FILE if unread else _FIXED[worst.status],
+        not failed,
+        total(test.points for test in cases),
+        total(test.max for test in cases),
+        failed[0].message if failed and with_message else "",
+    )
+
+
+# As Markdown
+
+
 def feedback(result: SubmissionResult, policy: Policy) -> str:
     """Return the Markdown text of what the student may read.
 
@@ -55,61 +156,51 @@ def feedback(result: SubmissionResult, policy: Policy) -> str:
     ]
     for note in result.notes:
         lines += [_text(note), ""]
-    for problem in result.problems:
-        lines += _problem(problem, policy)
+    for section in sections(result, policy):
+        lines += [*_problem(section), ""]
     return "\n".join(lines)
 
 
-def _problem(problem: ProblemResult, policy: Policy) -> list[str]:
-    lines = [f"## {problem.id}: {shown(problem.points)} of {shown(problem.max)} points", ""]
-    for sentence in problem.notes:
-        lines += [_text(sentence), ""]
-    for sentence in problem.diagnoses:
-        lines += [_text(sentence), ""]
-    visible = [test for test in problem.tests if not test.hidden]
-    hidden = [test for test in problem.tests if test.hidden]
-    lines += _shown(visible)
-    if hidden:
-        lines += ["", *_hidden(hidden, policy)]
-    return [*lines, ""]
+def _problem(section: Section) -> Iterator[str]:
+    yield f"## {_text(section.id)}: {shown(section.points)} of {shown(section.max)} points"
+    yield ""
+    for sentence in section.sentences:
+        yield from [_text(sentence), ""]
+    for line in section.visible:
+        yield from _item(line)
+    if section.hidden_max:
+        points, most = shown(section.hidden_points), shown(section.hidden_max)
+        yield from ["", f"Hidden tests: {points} of {most} points"]
+        if section.hidden:
+            yield ""
+    for line in section.hidden:
+        yield from _item(line)
 
 
-def _hidden(tests: list[TestResult], policy: Policy) -> Iterator[str]:
-    points, most = sum(t.points for t in tests), sum(t.max for t in tests)
-    yield f"Hidden tests: {shown(points)} of {shown(most)} points"
-    if policy is not Policy.POINTS:
-        yield ""
-    if policy is Policy.TITLES:
-        for cases in _functions(tests):
-            yield f"- {_text(cases[0].title)}: {_FIXED[_worst(cases)]}"
-    if policy is Policy.FULL:
-        yield from _shown(tests)
-
-
-def _shown(tests: list[TestResult]) -> list[str]:
-    """Return each test with the message of its first case that failed."""
-    lines = []
-    for cases in _functions(tests):
-        failed = [test for test in cases if test.status is not Status.PASSED]
-        lines.append(f"- {_text(cases[0].title)}: {_FIXED[_worst(cases)]}")
-        if failed and failed[0].message:
-            lines += ["", *_code(failed[0].message), ""]
-    return lines
-
-
-def _functions(tests: list[TestResult]) -> list[list[TestResult]]:
-    return [list(cases) for _, cases in groupby(tests, key=lambda test: test.name)]
-
-
-def _worst(cases: list[TestResult]) -> Status:
-    return next((t.status for t in cases if t.status is not Status.PASSED), Status.PASSED)
+def _item(line: Line) -> Iterator[str]:
+    yield f"- {_text(line.title)}: {line.outcome}"
+    if line.message:
+        yield from ["", *_code(line.message), ""]
 
 
 def _code(text: str) -> list[str]:
     """Return text as an indented code block, in which Markdown knows no signs."""
-    return [f"      {_CONTROL.sub('�', line)}" for line in text.splitlines()]
+    return [f"      {line}" for line in plain(text).splitlines()]
 
 
 def _text(text: str) -> str:
     """Return text with everything that Markdown or HTML would take for a sign escaped."""
-    return re.sub(r"([\\`*_{}\[\]<>#|!&~])", r"\\\1", _CONTROL.sub("�", text))
+    return re.sub(r"([\\`*_{}\[\]<>#|!&~])", r"\\\1", plain(text))
+
+
+# As a page
+
+
+def feedback_page(result: SubmissionResult, policy: Policy) -> str:
+    """Return the same as an HTML page that stands by itself.
+
+    Args:
+        result: everything that is known.
+        policy: what to show of hidden tests.
+    """
+    return render("feedback.html.j2", result=result, sections=sections(result, policy))

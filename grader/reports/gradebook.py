@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from grader.result import SubmissionResult, shown, write_whole
+from grader.result import Status, SubmissionResult, shown, write_whole
+
+Row = dict[str, str]
 
 
 def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], path: Path) -> None:
@@ -25,17 +28,24 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
     of_platform = any(result.members for result in results)
     more = ["member", "late"] if of_platform else []
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["submission", "status", *problems, "total", "max", *more])
+    columns = ["submission", "status", *problems, "total", "max", *more]
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
     for result in sorted(results, key=lambda r: r.submission):
-        points = {problem.id: problem.points for problem in result.problems}
-        columns = [shown(points.get(id, 0)) for id in problems]
-        total, of = shown(result.points), shown(result.max)
-        row = [cell(result.submission), result.status, *columns, total, of]
+        row = _row(result, problems)
         for member in result.members or [""]:
-            whose = [cell(member), "late" if result.late else ""] if of_platform else []
-            writer.writerow([*row, *whose])
+            whose = {"member": cell(member), "late": "late" if result.late else ""}
+            writer.writerow(row | whose if of_platform else row)
     write_whole(path, text.getvalue())
+
+
+def _row(result: SubmissionResult, problems: list[str]) -> Row:
+    row = {"submission": cell(result.submission), "status": result.status}
+    if result.status == Status.INTERNAL:
+        return row  # the grader's own fault is nobody's zero
+    points = {problem.id: problem.points for problem in result.problems}
+    row |= {id: shown(points.get(id, 0)) for id in problems}
+    return row | {"total": shown(result.points), "max": shown(result.max)}
 
 
 def cell(text: str) -> str:
@@ -43,3 +53,53 @@ def cell(text: str) -> str:
     # Control characters could end the line in the eyes of some readers, or hide a formula's sign.
     plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return f"'{plain}" if text.lstrip().startswith(tuple("=+-@")) else plain
+
+
+def read_gradebook(path: Path) -> dict[str, Row]:
+    """Return the rows of a gradebook by submission; none when there is no such file."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return {row["submission"]: row for row in csv.DictReader(file)}
+    except (OSError, ValueError, KeyError, csv.Error):
+        return {}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A mark that is not what an earlier gradebook said.
+
+    Attributes:
+        submission: whose.
+        problem: the problem's id.
+        before: the points in the earlier gradebook.
+        now: the points that count.
+        because: why the problem was graded again.
+    """
+
+    submission: str
+    problem: str
+    before: str
+    now: str
+    because: str
+
+    def __str__(self) -> str:
+        """Return it as a line."""
+        return f"{self.submission}: {self.problem} {self.before} -> {self.now} ({self.because})"
+
+
+def changes(earlier: dict[str, Row], results: Iterable[SubmissionResult]) -> list[Change]:
+    """Return the marks that are not those of an earlier gradebook, and why.
+
+    Args:
+        earlier: the rows of the earlier gradebook.
+        results: of the class as it is now.
+    """
+    found = []
+    for result in sorted(results, key=lambda r: r.submission):
+        row = earlier.get(cell(result.submission), {})
+        for problem in result.problems:
+            before, now = row.get(problem.id), shown(problem.points)
+            if before and before != now:
+                change = Change(result.submission, problem.id, before, now, problem.because)
+                found.append(change)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from itertools import groupby
 
+from grader.reports.text import plain
 from grader.result import ProblemResult, Status, TestResult, shown
 
 _WIDTH = 96
@@ -43,7 +44,8 @@ def problem_report(
 
 
 def printable(text: str, encoding: str) -> str:
-    """Return the text with symbols replaced that the encoding doesn't have."""
+    """Return the text without what could control a terminal or isn't in the encoding."""
+    text = plain(text)
     try:
         text.encode(encoding)
     except UnicodeEncodeError:

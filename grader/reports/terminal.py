@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.markup import escape
 from rich.table import Table
 
 from grader.course import Problem
 from grader.doctor import Examination
+from grader.reports.gradebook import Change
+from grader.reports.text import line
 from grader.result import ProblemResult, Status, SubmissionResult, shown
 
 _NAMED = {
@@ -75,8 +77,9 @@ def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Tab
     for result in sorted(results, key=lambda r: r.submission):
         points = {problem.id: problem for problem in result.problems}
         cells = [shown(points[id].points) if id in points else "-" for id in problems]
-        total = f"{shown(result.points)} / {shown(result.max)}"
-        table.add_row(escape(result.submission), *cells, total)
+        internal = result.status == Status.INTERNAL
+        total = "-" if internal else f"{shown(result.points)} / {shown(result.max)}"
+        table.add_row(escape(line(result.submission)), *cells, total)
     return table
 
 
@@ -99,9 +102,30 @@ def remarks(results: Iterable[SubmissionResult]) -> list[str]:
     """
     results = list(results)
     told = [(result.submission, remark(result)) for result in results]
-    lines = [f"{name}: {text}" for name, text in sorted(told) if text]
+    lines = [line(f"{name}: {text}") for name, text in sorted(told) if text]
     unconfined = any(result.isolation == "process" for result in results)
     return [NOT_CONFINED, *lines] if unconfined else lines
+
+
+def about_run(graded: int, changed: Sequence[Change], left_out: Sequence[str]) -> list[str]:
+    """Return what is to be said of a run beside its results.
+
+    Args:
+        graded: how many submissions were graded, wholly or in part.
+        changed: the marks that are not those of the gradebook before.
+        left_out: names with earlier results that are not in the class.
+    """
+    told = [line(f"changed: {change}") for change in changed]
+    if left_out:
+        told.append(
+            line(
+                f"Not in this class, so not in the reports: {', '.join(left_out)} "
+                "(earlier results are still in the folder)."
+            )
+        )
+    if not graded:
+        told.append("Nothing had to be graded: all earlier results still hold.")
+    return told
 
 
 def remark(result: SubmissionResult) -> str:
@@ -110,12 +134,15 @@ def remark(result: SubmissionResult) -> str:
     told += result.notes
     for problem in result.problems:
         told += problem.notes or _standing_out(problem)
+        if problem.repeated:
+            told.append(f"{problem.id[:2]}: tried again alone after a timeout.")
     return " ".join(dict.fromkeys(told))
 
 
 def _standing_out(problem: ProblemResult) -> list[str]:
     failed = [t for t in problem.tests if t.status != Status.PASSED]
-    if failed and len({t.message for t in problem.tests}) == 1 and not problem.untouched:
+    alike = len({t.message for t in problem.tests}) == 1
+    if failed and failed[0].message and alike and not problem.untouched:
         return [f"{problem.id[:2]}: {failed[0].message.splitlines()[0]}"]
     found = dict.fromkeys(_NAMED[t.status] for t in failed if t.status in _NAMED)
     return [f"{problem.id[:2]}: {', '.join(found)}."] if found else []

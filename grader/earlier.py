@@ -1,0 +1,136 @@
+"""What earlier runs left in the folder of reports, and which of it still holds.
+
+A problem's marks rest on a few things that its result names (`basis`): the student's file, the
+tests, the grader, the seed and so on. While all of them are as they were, the marks are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.course import Course
+from grader.grade import Settings, basis
+from grader.result import ProblemResult, Status, SubmissionResult
+from grader.submissions import Submission
+
+RESULTS = "results"
+_LOCK = ".lock"
+
+_NEW = "new"
+_FAULT = "the grader had failed"
+_FRESH = "graded afresh"
+
+
+class InUse(Exception):  # noqa: N818  (it is what the instructor reads)
+    """Another run is writing to the same folder."""
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder; the lock ends with this process, however that ends.
+
+    Raises:
+        InUse: another run has it.
+        OSError: the folder can't be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / _LOCK).open("a+", encoding="utf-8") as file:
+        try:
+            _lock(file.fileno())
+        except OSError:
+            raise InUse(
+                f"Another run of the grader is writing to {folder}. "
+                "Wait until it is done, or give another folder with --out."
+            ) from None
+        yield
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def sweep(folder: Path) -> None:
+    """Remove half-written files that a run left which was killed."""
+    for pattern in (".*.part", "*/.*.part"):
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)
+
+
+def load_results(folder: Path) -> dict[str, SubmissionResult]:
+    """Return the results in a folder by name; a file that isn't one is no result."""
+    found = {}
+    for path in sorted(folder.glob("*.json")):
+        with suppress(OSError, ValueError, RecursionError):
+            result = SubmissionResult.from_json(json.loads(path.read_text(encoding="utf-8")))
+            if result.submission == path.stem:
+                found[result.submission] = result
+    return found
+
+
+@dataclass
+class Plan:
+    """What to do about one submission.
+
+    Attributes:
+        submission: what was handed in.
+        kept: the results that still hold, by problem id.
+        because: for each other problem why it has to be graded.
+    """
+
+    submission: Submission
+    kept: dict[str, ProblemResult] = field(default_factory=dict)
+    because: dict[str, str] = field(default_factory=dict)
+
+
+def plan(
+    submission: Submission,
+    earlier: SubmissionResult | None,
+    course: Course,
+    settings: Settings,
+    *,
+    fresh: bool,
+) -> Plan:
+    """Return which problems of a submission have to be graded, and why.
+
+    Args:
+        submission: what was handed in.
+        earlier: its result of an earlier run, if there is one.
+        course: whose tests would be run.
+        settings: with which they would be run.
+        fresh: whether to grade everything again.
+    """
+    found = Plan(submission)
+    known = {problem.id: problem for problem in earlier.problems} if earlier else {}
+    for problem in course.problems():
+        old = known.get(problem.id)
+        why = _why(old, basis(problem, submission.files[problem.id], course, settings))
+        if earlier is not None and earlier.status == Status.INTERNAL:
+            why = _FAULT
+        if why or old is None:
+            found.because[problem.id] = why
+        elif fresh:
+            found.because[problem.id] = _FRESH
+        else:
+            found.kept[problem.id] = old
+    return found
+
+
+def _why(old: ProblemResult | None, wanted: dict[str, str]) -> str:
+    """Return why an earlier result doesn't hold; empty if it does."""
+    if old is None or not old.tests:
+        return _NEW
+    changed = [name for name, value in wanted.items() if old.basis.get(name) != value]
+    return ", ".join(f"{name} changed" for name in changed)

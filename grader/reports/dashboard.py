@@ -1,0 +1,210 @@
+"""The class at a glance: what it did not understand, who made which mistake, and every mark."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from statistics import mean, median
+
+from grader.reports.page import render
+from grader.reports.terminal import remark
+from grader.result import ProblemResult, Status, SubmissionResult, shown, total, write_whole
+
+_AT_A_GLANCE = 3
+_SLOWEST = 10
+_BINS = 10
+
+
+@dataclass
+class TestRow:
+    """How the class did in one test; only those count whose code was there and ran.
+
+    Attributes:
+        problem: the problem's id.
+        title: the test's sentence.
+        hidden: whether students can't see the test.
+        tried: how many tried the problem with code that runs.
+        failed: those who tried and didn't pass all cases.
+        seconds: the longest run.
+        slowest: whose it was.
+    """
+
+    __test__ = False
+
+    problem: str
+    title: str
+    hidden: bool
+    tried: int = 0
+    failed: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    slowest: str = ""
+
+    @property
+    def share(self) -> float:
+        """The share of those who passed."""
+        return 1 - len(self.failed) / self.tried if self.tried else 0.0
+
+
+@dataclass
+class MistakeRow:
+    """A known mistake and who made it."""
+
+    problem: str
+    names: str
+    text: str
+    students: list[str] = field(default_factory=list)
+
+
+@dataclass
+class ProblemRow:
+    """How the class did in one problem."""
+
+    id: str
+    max: float = 0.0
+    points: list[float] = field(default_factory=list)
+    untried: list[str] = field(default_factory=list)
+
+    @property
+    def mean(self) -> float:
+        """The mean of all submissions' points."""
+        return mean(self.points) if self.points else 0.0
+
+    @property
+    def full(self) -> int:
+        """How many have all points."""
+        return sum(points >= self.max > 0 for points in self.points)
+
+
+def write_dashboard(
+    results: Sequence[SubmissionResult], problems: Sequence[str], path: Path
+) -> None:
+    """Write the page.
+
+    Args:
+        results: of the whole class.
+        problems: the ids of the course's problems.
+        path: the file to write, whole or not at all.
+    """
+    write_whole(path, dashboard(results, problems))
+
+
+def dashboard(results: Sequence[SubmissionResult], problems: Sequence[str]) -> str:
+    """Return the page's text.
+
+    Args:
+        results: of the whole class.
+        problems: the ids of the course's problems.
+    """
+    valid = [result for result in results if result.status != Status.INTERNAL]
+    tests, mistakes = _tests(valid), _mistakes(valid)
+    points, most = [result.points for result in valid], max((r.max for r in valid), default=0)
+    weakest = sorted((t for t in tests if t.failed), key=lambda t: (t.share, -len(t.failed)))
+    return render(
+        "dashboard.html.j2",
+        results=sorted(results, key=lambda r: r.submission),
+        problems=problems,
+        cells=_cells,
+        remark=remark,
+        seconds=_seconds,
+        faults=len(results) - len(valid),
+        untried=sum(result.status == "not_attempted" for result in results),
+        mean=mean(points) if points else 0.0,
+        median=median(points) if points else 0.0,
+        most=most,
+        top_mistakes=mistakes[:_AT_A_GLANCE],
+        top_tests=weakest[:_AT_A_GLANCE],
+        bins=_distribution(points, most),
+        problem_rows=_problems(valid, problems),
+        tests=tests,
+        mistakes=mistakes,
+        statuses=_statuses(results),
+        slow_submissions=sorted(results, key=_seconds, reverse=True)[:_SLOWEST],
+        slow_tests=sorted(tests, key=lambda t: t.seconds, reverse=True)[:_SLOWEST],
+        levels=sorted({result.isolation for result in valid}),
+        seeds=sorted({result.seed for result in valid}),
+    )
+
+
+def _cells(result: SubmissionResult, problems: Sequence[str]) -> list[str]:
+    """Return the points of each problem as the class table shows them."""
+    points = {problem.id: shown(problem.points) for problem in result.problems}
+    return [points.get(id, "-") for id in problems]
+
+
+def _seconds(result: SubmissionResult) -> float:
+    return total(test.seconds for problem in result.problems for test in problem.tests)
+
+
+def _tests(results: Sequence[SubmissionResult]) -> list[TestRow]:
+    rows: dict[tuple[str, str], TestRow] = {}
+    for result in results:
+        for problem in result.problems:
+            for name, group in groupby(problem.tests, key=lambda test: test.name):
+                cases = list(group)
+                key = problem.id, name
+                row = rows.setdefault(key, TestRow(problem.id, cases[0].title, cases[0].hidden))
+                if _ran(problem):
+                    row.tried += 1
+                    if any(test.status is not Status.PASSED for test in cases):
+                        row.failed.append(result.submission)
+                longest = max(test.seconds for test in cases)
+                if longest > row.seconds:
+                    row.seconds, row.slowest = longest, result.submission
+    return list(rows.values())
+
+
+def _ran(problem: ProblemResult) -> bool:
+    """Tell whether the code was there and ran: if not, all tests end alike and say nothing."""
+    endings = {(test.status, test.message) for test in problem.tests}
+    return not problem.untouched and (problem.passed or len(endings) > 1)
+
+
+def _mistakes(results: Sequence[SubmissionResult]) -> list[MistakeRow]:
+    """Return the mistakes that were made, the most frequent first."""
+    rows: dict[tuple[str, str], MistakeRow] = {}
+    for result in results:
+        for problem in result.problems:
+            for names, text in _named(problem):
+                key = problem.id, names
+                row = rows.setdefault(key, MistakeRow(problem.id, names, text))
+                row.students.append(result.submission)
+    return sorted(rows.values(), key=lambda row: -len(row.students))
+
+
+def _named(problem: ProblemResult) -> list[tuple[str, str]]:
+    names = [" or ".join(names) for names in problem.mistakes]
+    return list(zip(names, problem.diagnoses, strict=False))
+
+
+def _problems(results: Sequence[SubmissionResult], ids: Sequence[str]) -> list[ProblemRow]:
+    rows = {id: ProblemRow(id) for id in ids}
+    for result in results:
+        for problem in (p for p in result.problems if p.id in rows):
+            row = rows[problem.id]
+            row.max = max(row.max, problem.max)
+            row.points.append(problem.points)
+            if problem.untouched:
+                row.untried.append(result.submission)
+    return list(rows.values())
+
+
+def _distribution(points: Sequence[float], most: float) -> list[tuple[str, int]]:
+    """Return how many submissions reached 0-10 %, 10-20 % and so on; all points are in the last."""
+    counts = Counter(min(int(p / most * _BINS), _BINS - 1) if most else 0 for p in points)
+    width = 100 // _BINS
+    return [(f"{n * width}-{(n + 1) * width} %", counts[n]) for n in range(_BINS)]
+
+
+def _statuses(results: Sequence[SubmissionResult]) -> list[tuple[str, int, list[str]]]:
+    """Return each status of tests that occurs, how often, and with whom."""
+    tests: Counter[str] = Counter()
+    students: defaultdict[str, list[str]] = defaultdict(list)
+    for result in results:
+        found = [test.status.value for problem in result.problems for test in problem.tests]
+        tests.update(found)
+        for status in set(found):
+            students[status].append(result.submission)
+    return [(s.value, tests[s.value], students[s.value]) for s in Status if tests[s.value]]

@@ -1,0 +1,71 @@
+"""A submission's result as Gradescope reads it: `results.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from grader.reports.feedback import Line, Policy, Section, sections
+from grader.reports.text import plain
+from grader.result import SubmissionResult
+
+# When students see a hidden test. They may hand in again and again, and each score that they see
+# at once tells them a little more about what is hidden.
+_HIDDEN = {
+    Policy.POINTS: "after_published",
+    Policy.TITLES: "after_published",
+    Policy.FULL: "visible",
+}
+
+
+def results_json(result: SubmissionResult, policy: Policy) -> str:
+    """Return the text of `results.json`. The score is the sum of its tests.
+
+    Args:
+        result: one that is not the grader's own fault: that would be a zero there.
+        policy: what students read of hidden tests.
+    """
+    tests = [test for part in sections(result, policy) for test in _tests(part, policy)]
+    data = {
+        "output": "\n".join(plain(note) for note in result.notes),
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "tests": tests,
+    }
+    return json.dumps(data, indent=2, ensure_ascii=True) + "\n"
+
+
+def refused_json(reason: str) -> str:
+    """Return the text of `results.json` for what can't be graded as one submission.
+
+    Args:
+        reason: what the student reads.
+    """
+    data = {"score": 0, "output": plain(reason), "output_format": "text", "tests": []}
+    return json.dumps(data, indent=2, ensure_ascii=True) + "\n"
+
+
+def _tests(section: Section, policy: Policy) -> Iterator[dict[str, Any]]:
+    about = "\n".join(section.sentences)
+    for number, line in enumerate(section.visible):
+        yield _test(section, line, "visible", about if number == 0 else "")
+    for line in section.hidden:
+        yield _test(section, line, _HIDDEN[policy])
+    if section.hidden_max and not section.hidden:
+        passed = section.hidden_points == section.hidden_max
+        points, most = section.hidden_points, section.hidden_max
+        yield _test(section, Line("hidden tests", "", passed, points, most), _HIDDEN[policy])
+
+
+def _test(section: Section, line: Line, visibility: str, about: str = "") -> dict[str, Any]:
+    told = [about, line.outcome, line.message]
+    return {
+        "name": plain(f"{section.id}: {line.title}"),
+        "score": line.points,
+        "max_score": line.max,
+        "status": "passed" if line.passed else "failed",
+        "output": plain("\n\n".join(text for text in told if text)),
+        "visibility": visibility,
+    }

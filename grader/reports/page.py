@@ -1,0 +1,48 @@
+"""HTML pages that stand by themselves: one file each, without anything from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from grader.reports.text import plain
+from grader.result import shown
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(template: str, **values: object) -> str:
+    """Return a page. Whatever is put into a template is escaped and made harmless there.
+
+    Args:
+        template: a file in `templates/`.
+        values: what the template shows.
+    """
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_harmless,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"points": shown, "url": lambda name: quote(plain(name), safe="")}
+    script = (_TEMPLATES / "sort.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment.globals |= {"script": Markup(script), "script_hash": f"sha256-{digest}"}
+    return environment
+
+
+def _harmless(value: object) -> object:
+    return plain(value) if type(value) is str else value
