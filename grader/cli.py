@@ -1,4 +1,7 @@
-"""The command line: parses options, calls the rooms below, and turns faults into exit statuses."""
+"""The command line: parses options, calls the rooms below, and turns faults into exit statuses.
+
+The students' commands are in `student_cli`; here are the instructor's.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +18,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from grader.audit import candidates, parity_findings, run_audit
 from grader.batch import GraderError, default_jobs, grade_all
-from grader.course import CourseError, own_course
-from grader.grade import Settings, run_tests
-from grader.plugin import LocalFiles, Session
+from grader.course import CourseError, UsageError, own_course
+from grader.grade import Settings
+from grader.release import release as write_release
 from grader.reports.audit import legend, matrix, write_tables
 from grader.reports.feedback import Policy
 from grader.reports.feedback import feedback as student_feedback
 from grader.reports.gradebook import write_gradebook
-from grader.reports.student import next_step
-from grader.reports.terminal import class_table, progress_table, remarks
-from grader.result import SubmissionResult, shown, write_whole
+from grader.reports.terminal import class_table, remarks
+from grader.result import SubmissionResult, write_whole
+from grader.student_cli import BAD_USAGE, OWN_FAULT, app, console, stop
 from grader.submissions import SubmissionError, take_in
-
-app = typer.Typer(
-    help="Tests and grades the attention course.",
-    no_args_is_help=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-console = Console(highlight=False)
-
-BAD_USAGE = 2
-OWN_FAULT = 3
 
 
 class Isolation(StrEnum):
@@ -45,37 +37,6 @@ class Isolation(StrEnum):
     AUTO = "auto"
     SANDBOX = "sandbox"
     PROCESS = "process"
-
-
-@app.callback(invoke_without_command=True)
-def default(context: typer.Context) -> None:
-    """Without a command: show the progress, as `grader check` does."""
-    if context.invoked_subcommand is None:
-        check([])
-
-
-@app.command()
-def check(
-    problems: Annotated[list[str] | None, typer.Argument(help="such as 03; default: all")] = None,
-    hidden: Annotated[bool, typer.Option("--hidden", help="run the hidden halves too")] = False,
-    seed: Annotated[int, typer.Option(help="what the tests' inputs are drawn from")] = 0,
-) -> None:
-    """Show how far your own work in problems/ has come, and what to do next."""
-    course = own_course()
-    with _faults():
-        selected = course.select(problems or [])
-        session = Session(LocalFiles(), hidden=hidden, seed=seed)
-        run_tests(selected, session, course.root)
-    console.print(progress_table(selected, session.results))
-    points = sum(result.points for result in session.results.values())
-    console.print(f"\n{shown(points)} points so far.")
-    todo = next((p for p in selected if not session.results[p.id].passed), None)
-    if todo is None:
-        console.print("Everything here passes. Well done!")
-        return
-    console.print(f"{todo.id}: {next_step(session.results[todo.id])}", markup=False)
-    console.print(f"For the details: cd problems/{todo.id} && uv run pytest", markup=False)
-    raise typer.Exit(1)
 
 
 @app.command()
@@ -158,6 +119,16 @@ def audit(
     raise typer.Exit(1 if found.findings else 0)
 
 
+@app.command()
+def release(
+    folder: Annotated[Path, typer.Argument(help="a new folder, or an earlier copy to update")],
+) -> None:
+    """Write the students' copy of the course, or bring one up to date."""
+    with _faults():
+        done = write_release(own_course(), folder)
+    console.print(done.summary(), markup=False)
+
+
 def _progress_bar() -> Progress:
     return Progress(
         TextColumn("{task.description}"),
@@ -175,13 +146,10 @@ def _faults() -> Iterator[None]:
     try:
         yield
     except SubmissionError as error:
-        _stop(str(error), BAD_USAGE)
+        stop(str(error), BAD_USAGE)
+    except UsageError as error:
+        stop(str(error), BAD_USAGE)
     except (CourseError, GraderError) as error:
-        _stop(f"The grader failed, no mark was given: {error}", OWN_FAULT)
+        stop(f"The grader failed, no mark was given: {error}", OWN_FAULT)
     except OSError as error:
-        _stop(f"Could not write the reports: {error}", OWN_FAULT)
-
-
-def _stop(message: str, status: int) -> None:
-    Console(stderr=True, highlight=False).print(message, markup=False)
-    sys.exit(status)
+        stop(f"Could not write the reports: {error}", OWN_FAULT)

@@ -196,12 +196,13 @@ def shown(points: float) -> str:
     return f"{round(points, 2):g}"
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that a reader finds the old one or the new one, never half of it."""
+    data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
     try:
-        aside.write_text(text, encoding="utf-8", newline="")
+        aside.write_bytes(data)
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from itertools import groupby
 
 from grader.result import ProblemResult, Status, TestResult, shown
@@ -12,7 +13,23 @@ _WIDTH = 96
 _IN_FULL = 2
 """How many failed tests are shown with their messages; the others with a line each."""
 
-_PLAIN = str.maketrans({"✓": "+", "✗": "x", "○": "o", "·": "-", "—": "-", "…": "...", "√": "root "})
+_PLAIN = str.maketrans(
+    {
+        "✓": "+",
+        "✗": "x",
+        "○": "o",
+        "·": "-",
+        "—": "-",
+        "…": "...",
+        "√": "root ",
+        "×": "x",
+        "→": "->",
+        "≤": "<=",
+        "≥": ">=",
+        "█": "#",
+        "░": ".",
+    }
+)
 
 
 def problem_report(
@@ -42,12 +59,23 @@ def problem_report(
     return printable("\n".join(lines) + "\n", encoding)
 
 
+def first_trouble(result: ProblemResult) -> str:
+    """Return what to look at first: the first wrong answer with its message, and the diagnosis."""
+    tests = [list(cases) for _, cases in groupby(result.tests, key=lambda test: test.name)]
+    wrong = next((cases for cases in tests if _failed(cases)), [])
+    lines = _test_lines(wrong, with_message=True) if wrong else []
+    for text in result.diagnoses:
+        lines += ["", _wrap(text)]
+    return "\n".join(lines or [next_step(result)])
+
+
 def printable(text: str, encoding: str) -> str:
     """Return the text with symbols replaced that the encoding doesn't have."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        return text.translate(_PLAIN)
+        plain = unicodedata.normalize("NFKD", text.translate(_PLAIN))  # of ² and ᵀ: 2 and T
+        return plain.encode(encoding, "replace").decode(encoding)
     return text
 
 
