@@ -23,6 +23,10 @@ from threading import Thread
 from grader.course import CourseError, Problem
 from grader.result import ProblemResult
 
+_PRELOADED = ["grader.testing", "torch.fx.experimental.symbolic_shapes"]
+"""What the server loads: all that runs tests, and what torch loads when it first differentiates.
+Loading starts no threads, so the server can be forked afterwards."""
+
 SILENCE_SECONDS = 30.0
 """After so long without a word a run is taken to hang. A test's own time limit is shorter, but
 code in C doesn't hear of it."""
@@ -59,27 +63,33 @@ class Runs:
     ) -> None:
         self._root, self._tell, self._silence = root, tell, silence
         self._context = _context()
-        self._standby = self._start()
+        self._standby: tuple[BaseProcess, Connection] | None = None
         self._running: BaseProcess | None = None
         self.number = 0
 
     def start(self, problem: Problem) -> None:
         """Test a problem; `number` is the run's from now on."""
         _end(self._running)
-        process, connection = self._standby
+        alive = self._standby is not None and self._standby[0].is_alive()
+        process, connection = self._standby if self._standby and alive else self._new()
         with suppress(OSError):  # it died while it stood by; the listener will notice
             connection.send(problem.id)
-        self._running, self._standby = process, self._start()
+        self._running, self._standby = process, None
         self.number += 1
         arguments = (self.number, problem.id, process, connection)
         Thread(target=self._listen, args=arguments, daemon=True).start()
 
+    def prepare(self) -> None:
+        """Let a process stand by for the next run, for when there is time to."""
+        self._standby = self._standby or self._new()
+
     def close(self) -> None:
         """End all processes."""
         _end(self._running)
-        _end(self._standby[0])
+        if self._standby is not None:
+            _end(self._standby[0])
 
-    def _start(self) -> tuple[BaseProcess, Connection]:
+    def _new(self) -> tuple[BaseProcess, Connection]:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(self._root, theirs), daemon=True)
         process.start()
@@ -115,7 +125,7 @@ def _context() -> SpawnContext | ForkServerContext:
     if sys.platform in ("darwin", "win32"):
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["grader.testing"])
+    context.set_forkserver_preload(_PRELOADED)
     return context
 
 
@@ -129,13 +139,14 @@ def _serve(root: Path, connection: Connection) -> None:
     """Wait for a problem's id, test it, and send each result and then the whole."""
     import signal
 
-    from grader.plugin import LocalFiles, Session
+    from grader.plugin import LocalFiles, Session, load_late_parts
     from grader.testing import run_tests
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who watches
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):  # the screen is not for what student code prints
         os.dup2(nowhere, stream)
+    load_late_parts()
     try:
         problem = Problem(root / "problems" / connection.recv())
     except (EOFError, OSError):

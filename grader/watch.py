@@ -147,6 +147,8 @@ class Watch:
         if self._running:
             self._partial = ProblemResult(self._running)
             self._runs.start(self._problems[self._running])
+        else:
+            self._runs.prepare()
         if self._on_screen or not self._running:
             self._show()
 

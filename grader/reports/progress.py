@@ -25,7 +25,7 @@ def progress_table(results: Iterable[ProblemResult], encoding: str = "utf-8") ->
     table.add_column("", no_wrap=True)
     table.add_column("", no_wrap=True)
     for result in results:
-        points = f"{shown(result.points)} of {shown(result.max)}"
+        points = f"{shown(result.points)} of {shown(result.max)}" if result.tests else ""
         table.add_row(result.id, points, printable(_bar(result), encoding), _state(result))
     return table
 
