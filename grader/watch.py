@@ -232,7 +232,10 @@ class Watch:
         open_tests = [t for t in result.tests if t.status is not Status.PASSED]
         words = f"{open_tests[0].title} {open_tests[0].message}" if open_tests else ""
         problem = self._problems[id]
-        return hints.show(problem, level, hints.about(problem, words))
+        try:
+            return hints.show(problem, level, hints.about(problem, words))
+        except CourseError as error:
+            return str(error)
 
     def _print(self, text: str) -> None:
         self._console.print(printable(text, self._console.encoding), markup=False)
