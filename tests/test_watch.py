@@ -119,7 +119,7 @@ from rich.console import Console
 from grader.course import Course
 from grader.watch import Watch
 if __name__ == "__main__":
-    Watch(Course(Path({root!r})), Console(width=90, force_terminal=True)).run()
+    Watch(Course(Path({root!r})), Console(width=90, highlight=False)).run()
     print("left")
 """
 
