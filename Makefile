@@ -10,7 +10,7 @@ endif
 
 RUN := $(UV) run
 
-# What to add to a command: make grade ARGS="--jobs 1", make check ARGS=03
+# What to add to a command: make check ARGS=03
 ARGS ?=
 
 .PHONY: help
@@ -31,6 +31,16 @@ test: $(OWN_UV) ## test the grader and the course
 check: $(OWN_UV) ## score the problems as they stand, with the tests that students have
 	$(RUN) grader check $(ARGS) || [ $$? -eq 1 ]
 
+.PHONY: watch
+watch: $(OWN_UV) ## test a problem again each time it is saved
+	$(RUN) grader watch $(ARGS)
+
+# Where the students' copy goes: make release DIR=../attention-students
+DIR ?= students
+.PHONY: release
+release: $(OWN_UV) ## write the students' copy, or bring it up to date
+	$(RUN) grader release $(DIR) $(ARGS)
+
 .PHONY: audit
 audit: $(OWN_UV) ## prove the course: stubs score 0, solutions all, mistakes lose points
 	$(RUN) grader audit $(ARGS)
@@ -50,7 +60,7 @@ lint: $(OWN_UV) ## look at style and types
 	$(RUN) mypy
 
 .PHONY: clean
-clean: ## remove what the other targets made, but for .venv and .tools
+clean: ## remove what the other targets made, but for .venv, .tools and students
 	rm -rf reports dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name .venv -prune -o -name .tools -prune -o -name __pycache__ -prune -exec rm -rf {} +
 

@@ -27,10 +27,11 @@ from pathlib import Path
 import torch
 
 from grader.course import Course, own_course
-from grader.grade import Settings, grade_submission, reference_submission, run_tests
+from grader.grade import Settings, grade_submission, reference_submission
 from grader.isolation import Boundary
 from grader.plugin import LocalFiles, Session
 from grader.submissions import Submission
+from grader.testing import run_tests
 
 ACROSS, WATCHED = "across the boundary", "in process"
 UNWATCHED, FRESH = "in process, unwatched", "a fresh pytest"

@@ -23,10 +23,11 @@ import torch
 from grader.batch import grade_all
 from grader.course import Course, Problem, load_module
 from grader.diagnose import Answer, Fingerprints, ask, deviations, same
-from grader.grade import Settings, run_tests
+from grader.grade import Settings
 from grader.plugin import LocalFiles, Session, forbidden_in
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 from grader.submissions import Submission, read_source
+from grader.testing import run_tests
 from grader.verdict import CannotLoad
 
 VISIBLE_SHARE = 0.9

@@ -19,7 +19,7 @@ from grader.grade import Settings
 from grader.reports.feedback import Policy
 from grader.reports.gradescope import refused_json, results_json
 from grader.reports.text import plain
-from grader.result import Status, SubmissionResult, write_bytes_whole, write_whole
+from grader.result import Status, SubmissionResult, write_whole
 from grader.submissions import SubmissionError, find_submissions
 
 ARCHIVE = "autograder.zip"
@@ -82,7 +82,7 @@ def build(course: Course, folder: Path, isolation: str, policy: Policy) -> Path:
         for path in _files(course):
             name = path.relative_to(course.root).as_posix()
             _add(archive, f"course/{name}", path.read_bytes())
-    write_bytes_whole(folder / ARCHIVE, written.getvalue())
+    write_whole(folder / ARCHIVE, written.getvalue())
     return folder / ARCHIVE
 
 

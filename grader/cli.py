@@ -1,4 +1,7 @@
-"""The command line: parses options, calls the rooms below, and turns faults into exit statuses."""
+"""The command line: parses options, calls the rooms below, and turns faults into exit statuses.
+
+The students' commands are in `student_cli`; here are the instructor's.
+"""
 
 from __future__ import annotations
 
@@ -17,37 +20,20 @@ from grader.audit import candidates, parity_findings, run_audit
 from grader.autograder import build as build_autograder
 from grader.batch import GraderError, default_jobs
 from grader.class_run import grade_class
-from grader.course import CourseError, own_course
+from grader.course import CourseError, UsageError, own_course
 from grader.doctor import examine
 from grader.earlier import InUse
-from grader.grade import Settings, run_tests
-from grader.plugin import LocalFiles, Session
+from grader.grade import Settings
+from grader.release import release as write_release
 from grader.replay import replay as replay_test
 from grader.replay import report as replay_report
 from grader.reports.audit import legend, matrix, write_tables
 from grader.reports.feedback import Policy
-from grader.reports.student import next_step
-from grader.reports.terminal import (
-    about_run,
-    class_table,
-    examination_table,
-    progress_table,
-    remarks,
-)
+from grader.reports.terminal import about_run, class_table, examination_table, remarks
 from grader.reports.text import plain
-from grader.result import shown
+from grader.student_cli import BAD_USAGE, OWN_FAULT, app, console, stop
 from grader.submissions import SubmissionError, take_in
 
-app = typer.Typer(
-    help="Tests and grades the attention course.",
-    no_args_is_help=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-console = Console(highlight=False)
-
-BAD_USAGE = 2
-OWN_FAULT = 3
 INTERRUPTED = 130
 
 
@@ -57,37 +43,6 @@ class Isolation(StrEnum):
     AUTO = "auto"
     SANDBOX = "sandbox"
     PROCESS = "process"
-
-
-@app.callback(invoke_without_command=True)
-def default(context: typer.Context) -> None:
-    """Without a command: show the progress, as `grader check` does."""
-    if context.invoked_subcommand is None:
-        check([])
-
-
-@app.command()
-def check(
-    problems: Annotated[list[str] | None, typer.Argument(help="such as 03; default: all")] = None,
-    hidden: Annotated[bool, typer.Option("--hidden", help="run the hidden halves too")] = False,
-    seed: Annotated[int, typer.Option(help="what the tests' inputs are drawn from")] = 0,
-) -> None:
-    """Show how far your own work in problems/ has come, and what to do next."""
-    course = own_course()
-    with _faults():
-        selected = course.select(problems or [])
-        session = Session(LocalFiles(), hidden=hidden, seed=seed)
-        run_tests(selected, session, course.root)
-    console.print(progress_table(selected, session.results))
-    points = sum(result.points for result in session.results.values())
-    console.print(f"\n{shown(points)} points so far.")
-    todo = next((p for p in selected if not session.results[p.id].passed), None)
-    if todo is None:
-        console.print("Everything here passes. Well done!")
-        return
-    console.print(f"{todo.id}: {next_step(session.results[todo.id])}", markup=False)
-    console.print(f"For the details: cd problems/{todo.id} && uv run pytest", markup=False)
-    raise typer.Exit(1)
 
 
 @app.command()
@@ -210,6 +165,16 @@ def doctor() -> None:
     raise typer.Exit(0 if found.can_grade else 1)
 
 
+@app.command()
+def release(
+    folder: Annotated[Path, typer.Argument(help="a new folder, or an earlier copy to update")],
+) -> None:
+    """Write the students' copy of the course, or bring one up to date."""
+    with _faults():
+        done = write_release(own_course(), folder)
+    console.print(done.summary(), markup=False)
+
+
 def _progress_bar() -> Progress:
     return Progress(
         TextColumn("{task.description}"),
@@ -227,15 +192,10 @@ def _faults() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        _stop("Stopped. What is done is kept; the same command goes on from there.", INTERRUPTED)
-    except (SubmissionError, InUse) as error:
-        _stop(str(error), BAD_USAGE)
+        stop("Stopped. What is done is kept; the same command goes on from there.", INTERRUPTED)
+    except (SubmissionError, InUse, UsageError) as error:
+        stop(plain(str(error)), BAD_USAGE)
     except (CourseError, GraderError) as error:
-        _stop(f"The grader failed, no mark was given: {error}", OWN_FAULT)
+        stop(f"The grader failed, no mark was given: {error}", OWN_FAULT)
     except OSError as error:
-        _stop(f"Could not write the reports: {error}", OWN_FAULT)
-
-
-def _stop(message: str, status: int) -> None:
-    Console(stderr=True, highlight=False).print(plain(message), markup=False)
-    sys.exit(status)
+        stop(f"Could not write the reports: {error}", OWN_FAULT)

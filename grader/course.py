@@ -45,6 +45,11 @@ class Problem:
         return self.folder / SUBMISSION_FILE
 
     @property
+    def original(self) -> Path:
+        """The stub as it is handed out, kept beside the one that the student edits."""
+        return self.folder / ".stub.py"
+
+    @property
     def fingerprints(self) -> Path:
         """The answers of known mistakes, by which a report can name one."""
         return self.folder / "fingerprints.json"
@@ -80,7 +85,7 @@ class Course:
         """Return the problems meant by `names`: an id, a number or a part of an id; all if empty.
 
         Raises:
-            CourseError: a name fits no problem, or more than one.
+            UsageError: a name fits no problem, or more than one.
         """
         problems = self.problems()
         return [self._one(name, problems) for name in names] if names else problems
@@ -94,7 +99,7 @@ class Course:
             matches = exact or [p for p in problems if wanted in p.id]
         if len(matches) != 1:
             found = "fits more than one problem" if matches else "is not a problem"
-            raise CourseError(f"'{name}' {found}; there are: {', '.join(p.id for p in problems)}")
+            raise UsageError(f"'{name}' {found}; there are: {', '.join(p.id for p in problems)}")
         return matches[0]
 
     def solution(self, problem: Problem) -> Path:
@@ -104,6 +109,10 @@ class Course:
 
 class CourseError(Exception):
     """The course's own files are not as they should be; the text says which and how."""
+
+
+class UsageError(CourseError):
+    """Something was asked for that isn't to be had; the course itself is well."""
 
 
 def own_course() -> Course:

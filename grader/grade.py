@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import platform
-import sys
-from collections.abc import Iterable, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 
-import pytest
 import torch
 
-from grader.course import (
-    Course,
-    CourseError,
-    Problem,
-    code_sha256,
-    own_sha256,
-    tests_sha256,
-)
+from grader.course import Course, Problem, code_sha256, own_sha256, tests_sha256
 from grader.isolation import Boundary, RemoteProblem
-from grader.plugin import Session, UseSession
+from grader.plugin import Session
 from grader.result import ProblemResult, Status, SubmissionResult
 from grader.submissions import StudentFile, Submission, read_source
+from grader.testing import run_tests
 from grader.verdict import CannotLoad
 
-_PLAIN = ["--override-ini=addopts=", "--import-mode=importlib", "--assert=plain"]
 # The boundary keeps the time of each call. This is for the trusted side, should it ever hang.
 TEST_SECONDS = 600.0
-
-# Without plugins that collect garbage five times a run, watch each test's log or write files.
-_UNUSED = ("unraisableexception", "threadexception", "logging", "cacheprovider", "hypothesispytest")
-_QUICK = [f"-pno:{name}" for name in _UNUSED]
 
 
 @dataclass(frozen=True)
@@ -57,48 +39,6 @@ class Settings:
     def level(self) -> str:
         """How student code will be kept apart: never weaker than a sandbox unless asked for."""
         return "process" if self.isolation == "process" else "sandbox"
-
-
-def run_tests(
-    problems: Iterable[Problem],
-    session: Session,
-    root: Path,
-    tests: Iterable[str] = (),
-    *,
-    plugins: Sequence[object] = (),
-) -> None:
-    """Run the tests of `problems`; the session collects what they find.
-
-    Args:
-        problems: whose tests to run.
-        session: whose files are tested, and where the results go.
-        root: the course's folder.
-        tests: ids of the tests to run, of each of the problems; by default all.
-        plugins: pytest plugins that look on.
-
-    Raises:
-        CourseError: a test file itself can't be run, or no test was found.
-    """
-    files = [str(problem.test_file) for problem in problems]
-    chosen = [f"{file}::{test}" for test in tests for file in files] or files
-    arguments = [*_PLAIN, *_QUICK, "--rootdir", str(root), *chosen]
-    with redirect_stdout(io.StringIO()) as printed:
-        status = pytest.main(arguments, plugins=[UseSession(session), *plugins])
-    _forget(files)
-    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        raise CourseError(f"pytest could not run the course's tests:\n{printed.getvalue()[-3000:]}")
-
-
-def _forget(files: list[str]) -> None:
-    """Make pytest import test files anew: it takes a module it knows for any file of that name."""
-    known = [name for name, module in sys.modules.items() if _file_of(module) in files]
-    for name in known:
-        del sys.modules[name]
-
-
-def _file_of(module: ModuleType) -> str | None:
-    # By its dictionary: some modules import others when they are asked for a name.
-    return getattr(module, "__dict__", {}).get("__file__")
 
 
 def grade_submission(

@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
@@ -87,6 +88,22 @@ def _same(own: Any, expected: Tensor) -> bool:
         and own.shape == expected.shape
         and torch.allclose(own, expected, atol=1e-5)
     )
+
+
+def dot_products(
+    draw: Callable[[int], NDArray[np.float64]], d: int, n_pairs: int = 5_000
+) -> NDArray[np.float64]:
+    """Return the dot products of pairs of random vectors of length d, one per pair.
+
+    Args:
+        draw: gives so many random numbers.
+        d: how long each vector is.
+        n_pairs: how many pairs there are.
+    """
+    products = np.zeros(n_pairs)
+    for _ in range(d):  # one place in all vectors at a time
+        products += draw(n_pairs) * draw(n_pairs)
+    return products
 
 
 def same_weights(module: nn.Module) -> nn.Module:

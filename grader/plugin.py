@@ -261,9 +261,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Make torch load what it loads late, before the first test's clock runs."""
     if any(_PROBLEM in item.stash for item in session.items):
-        with Guard(("softmax",)):
-            x = torch.ones(2, requires_grad=True)
-            torch.autograd.grad(x * 2, x, torch.ones(2))
+        load_late_parts()
+
+
+def load_late_parts() -> None:
+    """Use what torch loads only when it is used."""
+    with Guard(("softmax",)):
+        x = torch.ones(2, requires_grad=True)
+        torch.autograd.grad(x * 2, x, torch.ones(2))
 
 
 def _adopt(item: pytest.Item) -> bool:

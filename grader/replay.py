@@ -13,12 +13,13 @@ import pytest
 
 from grader.course import Course, CourseError, Problem
 from grader.earlier import RESULTS, load_results
-from grader.grade import TEST_SECONDS, Opened, Settings, run_tests
+from grader.grade import TEST_SECONDS, Opened, Settings
 from grader.isolation import Boundary
 from grader.plugin import Session
 from grader.reports.text import plain
 from grader.result import TestResult
 from grader.submissions import Submission, SubmissionError, find_submissions
+from grader.testing import run_tests
 
 
 @dataclass

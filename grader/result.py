@@ -222,13 +222,9 @@ def shown(points: float) -> str:
     return f"{round(points, 2):g}"
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that a reader finds the old one or the new one, never half of it."""
-    write_bytes_whole(path, text.encode("utf-8"))
-
-
-def write_bytes_whole(path: Path, data: bytes) -> None:
-    """Write a file of bytes, whole or not at all."""
+    data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
     try:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course, CourseError, own_course
-from grader.grade import run_tests
 from grader.plugin import LocalFiles, Session
 from grader.result import ProblemResult, Status
+from grader.testing import run_tests
 
 POINTS = {
     "01-softmax": 10,

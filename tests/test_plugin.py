@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course, CourseError
-from grader.grade import run_tests
 from grader.plugin import LocalFiles, Session
 from grader.result import ProblemResult
+from grader.testing import run_tests
 
 Run = Callable[..., ProblemResult]
 

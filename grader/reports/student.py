@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from itertools import groupby
 
 from grader.reports.text import plain
@@ -13,7 +14,23 @@ _WIDTH = 96
 _IN_FULL = 2
 """How many failed tests are shown with their messages; the others with a line each."""
 
-_PLAIN = str.maketrans({"✓": "+", "✗": "x", "○": "o", "·": "-", "—": "-", "…": "...", "√": "root "})
+_PLAIN = str.maketrans(
+    {
+        "✓": "+",
+        "✗": "x",
+        "○": "o",
+        "·": "-",
+        "—": "-",
+        "…": "...",
+        "√": "root ",
+        "×": "x",
+        "→": "->",
+        "≤": "<=",
+        "≥": ">=",
+        "█": "#",
+        "░": ".",
+    }
+)
 
 
 def problem_report(
@@ -43,13 +60,24 @@ def problem_report(
     return printable("\n".join(lines) + "\n", encoding)
 
 
+def first_trouble(result: ProblemResult) -> str:
+    """Return what to look at first: the first wrong answer with its message, and the diagnosis."""
+    tests = [list(cases) for _, cases in groupby(result.tests, key=lambda test: test.name)]
+    wrong = next((cases for cases in tests if _failed(cases)), [])
+    lines = _test_lines(wrong, with_message=True) if wrong else []
+    for text in result.diagnoses:
+        lines += ["", _wrap(text)]
+    return "\n".join(lines or [next_step(result)])
+
+
 def printable(text: str, encoding: str) -> str:
     """Return the text without what could control a terminal or isn't in the encoding."""
     text = plain(text)
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        return text.translate(_PLAIN)
+        simple = unicodedata.normalize("NFKD", text.translate(_PLAIN))  # of ² and ᵀ: 2 and T
+        return simple.encode(encoding, "replace").decode(encoding)
     return text
 
 

@@ -1,4 +1,4 @@
-"""What the terminal shows of the course and of a class."""
+"""What the terminal shows of a class."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from grader.course import Problem
 from grader.doctor import Examination
 from grader.reports.gradebook import Change
 from grader.reports.text import line
@@ -25,41 +24,6 @@ _NAMED = {
 NOT_CONFINED = (
     "NOT IN A SANDBOX: students' code could read and change whatever you can, these marks included."
 )
-
-
-def progress_table(problems: Iterable[Problem], results: dict[str, ProblemResult]) -> Table:
-    """Return the student's progress over all problems.
-
-    Args:
-        problems: in the order of the course.
-        results: what their tests found, by problem id.
-    """
-    table = Table(box=None, pad_edge=False)
-    table.add_column("problem")
-    table.add_column("points", justify="right")
-    table.add_column("")
-    table.add_column("")
-    for problem in problems:
-        result = results[problem.id]
-        share = result.points / result.max if result.max else 0.0
-        table.add_row(
-            problem.id,
-            f"{shown(result.points)} of {shown(result.max)}",
-            _bar(share),
-            _state(result),
-        )
-    return table
-
-
-def _bar(share: float, width: int = 20) -> str:
-    full = int(share * width)
-    return f"[green]{'█' * full}[/][dim]{'░' * (width - full)}[/]"
-
-
-def _state(result: ProblemResult) -> str:
-    if result.passed:
-        return "[green]done[/]"
-    return "[dim]not started[/]" if result.untouched else "[yellow]in progress[/]"
 
 
 def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Table:

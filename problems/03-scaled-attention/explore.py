@@ -34,19 +34,12 @@ dot_product_variance = pictures.own_or_course(
 
 # %% How far do the dot products of random vectors spread, and how does this grow with d?
 random, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
-
-
-def dot_products(draw, d, n_pairs=5_000):
-    """Return the dot products of pairs of random vectors whose entries come from `draw`."""
-    return np.einsum("nd,nd->n", draw((n_pairs, d)), draw((n_pairs, d)))
-
-
 figure, grid = plt.subplot_mosaic(
     [["3", "normal"]] * 2 + [["100", "normal"], ["100", "uniform"]] + [["1000", "uniform"]] * 2,
     figsize=(8, 5),
 )
 for d in (3, 100, 1000):
-    axes, dots = grid[str(d)], dot_products(random.standard_normal, d)
+    axes, dots = grid[str(d)], pictures.dot_products(random.standard_normal, d)
     axes.hist(dots, bins=np.linspace(-100, 100, 81), color=pictures.BLUE)
     text = f"d = {d}\nvariance {dots.var():.0f}"
     axes.text(0.03, 0.95, text, transform=axes.transAxes, va="top")
@@ -55,10 +48,9 @@ grid["3"].set_title("Dot products of N(0, 1) vectors")
 grid["1000"].set_xlabel("q · k")
 
 sizes = np.array([1, *range(32, 513, 32)])
-measured = [
-    ("normal", "d", 1, [dot_product_variance(d, 5_000, False, generator) for d in sizes]),
-    ("uniform", "7 d / 144", 7 / 144, [dot_products(random.random, d).var() for d in sizes]),
-]
+normal = [dot_product_variance(d, 5_000, False, generator) for d in sizes]
+uniform = [pictures.dot_products(random.random, d).var() for d in sizes]
+measured = [("normal", "d", 1, normal), ("uniform", "7 d / 144", 7 / 144, uniform)]
 for name, law, factor, variances in measured:
     slope = np.dot(sizes, variances) / np.dot(sizes, sizes)  # least squares through 0
     fitted = f"measured, fitted slope {slope:.4f}"

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from grader.course import own_course
-from grader.grade import run_tests
 from grader.plugin import LocalFiles, Session
 from grader.result import TestResult
+from grader.testing import run_tests
 from grader.verdict import CannotLoad
 
 COURSE = own_course()

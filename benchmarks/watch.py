@@ -1,0 +1,82 @@
+"""How soon a save is answered: `grader watch` beside a new `python -m pytest`, in one run.
+
+    uv run python benchmarks/watch.py [PROBLEM]
+
+Both test the same file in a released copy of the course, in turns, so that whatever else the
+machine does slows both. The time of a save ends when the whole report is printed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from grader.course import Course, own_course
+from grader.release import release
+
+ROUNDS = 7
+WATCH = "from grader.student_cli import app; app()"
+
+
+def main() -> None:
+    """Measure and print both times and their ratio."""
+    course = own_course()
+    problem = course.select(sys.argv[1:2] or ["01"])[0]
+    with tempfile.TemporaryDirectory() as temporary:
+        copy = Course(Path(temporary) / "course")
+        release(course, copy.root)
+        times = measure(copy, problem.id, course.solution(problem))
+    watched, cold = (statistics.median(column) for column in zip(*times, strict=True))
+    print(f"{problem.id}, solved, median of {ROUNDS}:")
+    print(f"  a save under grader watch  {watched:6.2f} s")
+    print(f"  a new python -m pytest     {cold:6.2f} s")
+    print(f"  ratio                      {cold / watched:6.1f}")
+
+
+def measure(copy: Course, id: str, solution: Path) -> list[tuple[float, float]]:
+    """Return the seconds of a save and of a cold run, for each round."""
+    folder = copy.root / "problems" / id
+    environment = os.environ | {"PYTHONPATH": str(copy.root), "PYTHONUNBUFFERED": "1"}
+    watch = subprocess.Popen(
+        [sys.executable, "-c", WATCH, "watch", id],
+        cwd=copy.root,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    try:
+        wait_for_report(watch)  # of all problems, once
+        times = []
+        for _ in range(ROUNDS):
+            time.sleep(1)  # as long as anyone takes to type something
+            started = time.perf_counter()
+            shutil.copy(solution, folder / "problem.py")
+            wait_for_report(watch)
+            saved = time.perf_counter()
+            cold = [sys.executable, "-m", "pytest"]
+            subprocess.run(cold, cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
+            times.append((saved - started, time.perf_counter() - saved))
+        return times
+    finally:
+        watch.terminate()
+
+
+def wait_for_report(watch: subprocess.Popen[str]) -> None:
+    """Read until the last line of a report: the progress in the last problem."""
+    assert watch.stdout is not None
+    for line in watch.stdout:
+        if line.startswith("05-") and " of " in line:
+            return
+    raise SystemExit("grader watch has ended")
+
+
+if __name__ == "__main__":
+    main()

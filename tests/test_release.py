@@ -1,0 +1,229 @@
+"""The students' copy: it works by itself, gives nothing away, and can be brought up to date."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from grader.course import HIDDEN_MARKER, Course, CourseError, UsageError, own_course
+from grader.plugin import LocalFiles, Session
+from grader.release import release
+from grader.testing import run_tests
+
+ROOT = own_course().root
+INSTRUCTORS = ("archives", "audit", "batch", "cli", "grade", "isolation", "release", "submissions")
+CHECK = "from grader.student_cli import app; app()"
+
+KNOWN = {
+    "self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)",
+    "self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)",
+    "self.n_embd, self.n_head = n_embd, n_head",
+}
+"""Lines that the solutions share with what stands in for a student's code in the pictures, which
+hands the work to PyTorch's own functions. They say no more than the READMEs do."""
+
+TRIVIAL = 24
+"""Shorter lines, such as `return weights`, give nothing away."""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """A released copy, in a folder whose name has a space in it."""
+    folder = tmp_path_factory.mktemp("for students") / "a course"
+    release(own_course(), folder)
+    return Course(folder)
+
+
+def texts(course: Course) -> dict[str, str]:
+    files = [path for path in course.root.rglob("*") if path.is_file() and path.suffix != ".png"]
+    return {
+        path.relative_to(course.root).as_posix(): path.read_text(encoding="utf-8") for path in files
+    }
+
+
+def code_lines(source: str) -> set[str]:
+    """The lines of code of a source, without imports, docstrings and comments."""
+    left_out: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if is_text or isinstance(node, ast.Import | ast.ImportFrom):
+            left_out |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = enumerate(source.splitlines(), 1)
+    return {line.strip() for number, line in lines if number not in left_out} - {""}
+
+
+def in_the_copy(copy: Course, folder: str, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=copy.root / folder,
+        env=os.environ | {"PYTHONPATH": str(copy.root), "MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+def secrets(path: Path, given: set[str]) -> set[str]:
+    """The lines of a solution, a variant or a mistake that say something the stubs don't."""
+    lines = code_lines(path.read_text(encoding="utf-8")) - given - KNOWN
+    return {line for line in lines if len(line) > TRIVIAL and not line.startswith("#")}
+
+
+def test_no_solution_and_no_mistake_is_in_it(copy: Course) -> None:
+    given: set[str] = set()
+    for problem in copy.problems():
+        given |= code_lines(problem.stub.read_text(encoding="utf-8"))
+    copied = {
+        name: {line.strip() for line in text.splitlines()} for name, text in texts(copy).items()
+    }
+    paths = list(ROOT.glob("solutions/**/*.py"))
+    assert len(paths) > 300
+    for path in paths:
+        secret = secrets(path, given)
+        # A test's oracle and one of so many mistakes may have a line in common.
+        common = 0 if path.parent.parent.name == "solutions" else 2
+        for name, lines in copied.items():
+            assert len(secret & lines) <= common, f"{path} in {name}: {secret & lines}"
+
+
+def test_the_hidden_halves_are_cut_off(copy: Course) -> None:
+    hidden: set[str] = set()
+    for problem in own_course().problems():
+        _, _, below = problem.test_file.read_text(encoding="utf-8").partition(
+            f"\n{HIDDEN_MARKER}\n"
+        )
+        hidden |= set(re.findall(r"^def (test_\w+)", below, re.MULTILINE))
+    assert len(hidden) > 20
+    names = re.compile(rf"\b({'|'.join(hidden)})\b")
+    for name, text in texts(copy).items():
+        assert HIDDEN_MARKER not in text.splitlines(), name
+        assert not names.search(text), name
+
+
+def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -> None:
+    top = {path.name for path in copy.root.iterdir()}
+    assert top == {
+        ".gitignore", ".release.json", "CHANGELOG.md", "LICENSE", "Makefile", "README.md",
+        "grader", "problems", "pyproject.toml", "uv.lock",
+    }  # fmt: skip
+    rooms = {path.stem for path in copy.root.glob("grader/*")}
+    assert {"student_cli", "plugin", "watch", "pictures"} <= rooms
+    assert not rooms & set(INSTRUCTORS)
+    for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", "Makefile")):
+        assert "solutions" not in text
+        assert "grader grade" not in text
+
+
+def test_its_packages_are_those_of_the_lock(copy: Course) -> None:
+    """uv.lock belongs to both, so both ask for the same packages."""
+    ours, theirs = (
+        tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+        for root in (ROOT, copy.root)
+    )
+    assert theirs["project"].pop("scripts") == {"grader": "grader.student_cli:app"}
+    ours["project"].pop("scripts")
+    assert theirs["project"] == ours["project"]
+    assert theirs["dependency-groups"] == ours["dependency-groups"]
+    assert theirs["tool"].get("uv") == ours["tool"].get("uv")
+
+
+def test_the_stubs_score_nothing_and_the_next_step_is_told(copy: Course) -> None:
+    done = in_the_copy(copy, "problems/01-softmax", "-c", CHECK)
+    assert done.returncode == 1, done.stderr
+    assert "0 of 60 points." in done.stdout
+    assert "01-softmax: Next: dot_product_similarity" in done.stdout
+    assert "For the details: uv run pytest" in done.stdout
+
+
+def test_pytest_and_explore_work_in_it(copy: Course) -> None:
+    tested = in_the_copy(copy, "problems/02-basic-attention", "-m", "pytest")
+    assert tested.returncode == 1
+    assert "\n0 of 9 points." in tested.stdout
+    drawn = in_the_copy(copy, "problems/02-basic-attention", "explore.py")
+    assert drawn.returncode == 0, drawn.stderr
+    assert "the course's own, as yours is not written yet" in drawn.stdout
+
+
+def test_solutions_reach_all_visible_points(copy: Course) -> None:
+    session = Session(LocalFiles(own_course().solution))
+    run_tests(copy.problems(), session, copy.root)
+    assert {id: result.points for id, result in session.results.items()} == {
+        id: result.max for id, result in session.results.items()
+    }
+    assert sum(result.points for result in session.results.values()) == 60
+
+
+# Bringing a copy up to date
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    """The course without solutions, to make corrections in."""
+    root = tmp_path / "instructor"
+    for name in ("problems", "grader", "docs/students"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "uv.lock", "Makefile", "LICENSE", "CHANGELOG.md", ".gitignore"):
+        shutil.copy(ROOT / name, root)
+    return Course(root)
+
+
+def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    release(course, copy)
+    first, second = course.problems()[:2]
+    work = copy / "problems" / first.id / "problem.py"
+    work.write_text("# my work\n", encoding="utf-8")
+    (copy / "notes.txt").write_text("mine\n", encoding="utf-8")
+    for problem in (first, second):
+        problem.original.write_text("# a corrected stub\n", encoding="utf-8")
+    (first.folder / "README.md").write_text("# Corrected\n", encoding="utf-8")
+    second.fingerprints.unlink()
+
+    done = release(course, copy)
+
+    assert done.kept == [f"problems/{first.id}/problem.py"]
+    assert done.removed == [f"problems/{second.id}/fingerprints.json"]
+    assert work.read_text(encoding="utf-8") == "# my work\n"
+    assert (copy / "notes.txt").read_text(encoding="utf-8") == "mine\n"
+    assert (copy / "problems" / first.id / "README.md").read_text("utf-8") == "# Corrected\n"
+    untouched = copy / "problems" / second.id
+    assert (untouched / "problem.py").read_text("utf-8") == "# a corrected stub\n"
+    assert not (untouched / "fingerprints.json").exists()
+    again = release(course, copy)
+    assert (again.written, again.removed, again.kept) == ([], [], done.kept)
+
+
+def test_work_in_the_instructors_own_stub_is_not_released(course: Course, tmp_path: Path) -> None:
+    problem = course.problems()[0]
+    problem.stub.write_text("# a solution\n", encoding="utf-8")
+    release(course, tmp_path / "copy")
+    released = tmp_path / "copy/problems" / problem.id / "problem.py"
+    assert released.read_bytes() == problem.original.read_bytes()
+
+
+def test_an_empty_clone_is_filled(course: Course, tmp_path: Path) -> None:
+    (tmp_path / "clone/.git").mkdir(parents=True)
+    assert release(course, tmp_path / "clone").new
+
+
+def test_a_folder_of_something_else_is_refused(course: Course, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no released copy"):
+        release(course, course.root)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="is a file"):
+        release(course, tmp_path / "file")
+
+
+def test_a_missing_stub_is_named(course: Course, tmp_path: Path) -> None:
+    course.problems()[0].original.unlink()
+    with pytest.raises(CourseError, match=r"\.stub\.py is missing"):
+        release(course, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()

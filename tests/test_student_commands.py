@@ -1,0 +1,179 @@
+"""What students type beside pytest: check, hint and reset."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from grader import hints, student_cli
+from grader.check import check
+from grader.course import Course, Problem, own_course
+
+PROBLEMS = own_course().problems()
+HINTS = """
+<details>
+<summary>double: a nudge</summary>
+
+What is x + x?
+</details>
+
+<details>
+<summary>double: the idea</summary>
+
+Add.
+</details>
+
+<details>
+<summary>double: a plan by shapes</summary>
+
+`(n,)` and `(n,)` give `(n,)`.
+</details>
+"""
+
+
+@pytest.fixture
+def problem(small_course: Course, monkeypatch: pytest.MonkeyPatch) -> Problem:
+    """The small course's problem, with hints and a stub to go back to; commands act on it."""
+    monkeypatch.setattr(student_cli, "own_course", lambda: small_course)
+    problem = small_course.problems()[0]
+    problem.original.write_bytes(problem.stub.read_bytes())
+    with (problem.folder / "README.md").open("a", encoding="utf-8") as readme:
+        readme.write(HINTS)
+    return problem
+
+
+def grader(*arguments: str, answer: str = "") -> tuple[int, str]:
+    done = CliRunner().invoke(student_cli.app, arguments, input=answer)
+    return done.exit_code, done.output
+
+
+# check
+
+
+def test_check_tells_points_and_the_next_step(problem: Problem) -> None:
+    status, output = grader("check")
+    assert status == 1
+    assert "0 of 2 points." in output
+    assert "Next: double (line 2) in problem.py." in output
+    problem.stub.write_text("def double(x): return x + x\n", encoding="utf-8")
+    status, output = grader("check", "01")
+    assert status == 0
+    assert "2 of 2 points." in output
+    assert "Well done" in output
+
+
+def test_check_names_the_folder_as_seen_from_here(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(problem.folder.parents[1])
+    assert "For the details: cd problems/01-doubling && uv run pytest" in grader("check")[1]
+    monkeypatch.chdir(problem.folder)
+    assert "For the details: uv run pytest" in grader("check")[1]
+
+
+def test_check_fits_a_terminal_without_symbols(small_course: Course) -> None:
+    screen = io.BytesIO()
+    console = Console(file=io.TextIOWrapper(screen, encoding="ascii"), width=90)
+    small_course.problems()[0].stub.write_text("def double(x): return 3 * x\n", encoding="utf-8")
+    check(small_course, small_course.problems(), console)
+    console.file.flush()
+    assert b"...................." in screen.getvalue()
+
+
+def test_an_unknown_problem_is_bad_usage(problem: Problem) -> None:
+    for command in ("check", "hint", "reset", "watch"):
+        assert grader(command, "9")[0] == 2
+
+
+# hint
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=[p.id for p in PROBLEMS])
+def test_each_task_has_three_hints(problem: Problem) -> None:
+    found = hints.read_hints(problem)
+    tasks = list(dict.fromkeys(hint.task for hint in found))
+    assert [(hint.task, hint.level) for hint in found] == [(t, n) for t in tasks for n in (1, 2, 3)]
+    stub = problem.original.read_text(encoding="utf-8")
+    functions = set(re.findall(r"^def (\w+)", stub, re.MULTILINE))
+    assert functions <= set(tasks)
+    if re.search(r"^class ", stub, re.MULTILINE):
+        assert set(tasks) - functions
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=[p.id for p in PROBLEMS])
+def test_no_hint_is_the_line_of_code(problem: Problem) -> None:
+    solution = own_course().solution(problem).read_text(encoding="utf-8")
+    code = {line.strip() for line in solution.splitlines() if len(line.strip()) > 12}
+    told = "\n".join(hint.text for hint in hints.read_hints(problem))
+    answers = {line for line in code if "(" in line and line in told}
+    assert not answers
+
+
+def test_hint_shows_one_level(problem: Problem) -> None:
+    status, output = grader("hint", "01")
+    assert status == 0
+    assert "What is x + x?" in output
+    assert "Add." not in output
+    assert "grader hint 01 2" in output
+    assert "`(n,)` and `(n,)` give `(n,)`." in grader("hint", "01", "3", "--task", "double")[1]
+
+
+def test_hint_refuses_what_there_is_not(problem: Problem) -> None:
+    assert grader("hint", "01", "4")[0] == 2
+    status, output = grader("hint", "01", "--task", "halve")
+    assert status == 2
+    assert "there are: double" in output
+
+
+# reset
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=[p.id for p in PROBLEMS])
+def test_the_stub_to_go_back_to_is_the_stub(problem: Problem) -> None:
+    assert problem.original.read_bytes() == problem.stub.read_bytes()
+
+
+def test_reset_keeps_what_was_there(problem: Problem) -> None:
+    stub = problem.stub.read_bytes()
+    for number, work in enumerate((b"# first\n", b"# second\xff\n"), 1):
+        problem.stub.write_bytes(work)
+        status, output = grader("reset", "01", "--yes")
+        assert status == 0
+        kept = Path(problem.folder / f"problem.py.bak-{number}")
+        assert kept.name in output.replace("\n", "")
+        assert kept.read_bytes() == work
+        assert problem.stub.read_bytes() == stub
+    assert (problem.folder / "problem.py.bak-1").read_bytes() == b"# first\n"
+
+
+def test_reset_asks_first(problem: Problem) -> None:
+    problem.stub.write_text("# work\n", encoding="utf-8")
+    assert grader("reset", "01", answer="n\n")[0] == 1
+    assert problem.stub.read_text(encoding="utf-8") == "# work\n"
+    assert grader("reset", "01", answer="y\n")[0] == 0
+    assert problem.stub.read_bytes() == problem.original.read_bytes()
+
+
+def test_reset_leaves_a_stub_as_it_is(problem: Problem) -> None:
+    assert "is the stub already" in grader("reset", "01")[1]
+    assert list(problem.folder.glob("*.bak-*")) == []
+
+
+def test_reset_brings_back_a_deleted_file(problem: Problem) -> None:
+    problem.stub.unlink()
+    assert grader("reset", "01", "--yes")[0] == 0
+    assert problem.stub.read_bytes() == problem.original.read_bytes()
+
+
+def test_reset_without_a_stub_changes_nothing(problem: Problem) -> None:
+    problem.original.unlink()
+    problem.stub.write_text("# work\n", encoding="utf-8")
+    status, output = grader("reset", "01", "--yes")
+    assert status == 3
+    assert "no stub to put back" in output.replace("\n", " ")
+    assert problem.stub.read_text(encoding="utf-8") == "# work\n"

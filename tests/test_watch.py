@@ -1,0 +1,163 @@
+"""Watching: a save is answered, whatever the saved file does, and keys work in a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+
+import pytest
+from rich.console import Console
+
+from grader.course import Course
+from grader.warm import Found, Runs
+from grader.watch import Key, Watch
+
+SECONDS = 60
+"""More than anything here takes; only for what would hang."""
+
+RIGHT = "def double(x):\n    return x + x\n"
+WRONG = "def double(x):\n    return 3 * x\n"
+DEAF = """
+import signal
+def double(x):
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    while True: pass
+"""
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def save(small_course: Course) -> Iterator[Callable[[str, str], str]]:
+    """Save the watched file and return the answer, which holds the given words."""
+    screen = io.StringIO()
+    watch = Watch(small_course, Console(file=screen, width=100))
+    thread = Thread(target=watch.run)
+    thread.start()
+
+    def answer(source: str, words: str) -> str:
+        seen = len(screen.getvalue())
+        small_course.problems()[0].stub.write_text(source, encoding="utf-8")
+        until(lambda: words in screen.getvalue()[seen:], screen.getvalue())
+        return screen.getvalue()[seen:]
+
+    until(lambda: "not started" in screen.getvalue(), "no first report")
+    yield answer
+    watch.events.put(Key("q"))
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+
+
+def test_a_save_is_answered(save: Callable[[str, str], str]) -> None:
+    answer = save(WRONG, "in progress")
+    assert "01-doubling: 0 of 2 points" in answer
+    assert "double returns twice its argument" in answer
+    assert "1.5 times" in answer
+    assert "done" in save(RIGHT, "Well done!")
+
+
+def test_what_a_file_does_when_it_is_imported_is_a_message(save: Callable[[str, str], str]) -> None:
+    assert "line 1: def double(x) return" in save("def double(x) return\n", "in progress")
+    assert "No module named 'nothing'" in save("import nothing\n", "in progress")
+    assert "Does problem.py end it?" in save("import os\nos._exit(0)\n", "has ended")
+    save(RIGHT, "Well done!")
+
+
+@pytest.fixture
+def runs(small_course: Course) -> Iterator[tuple[Runs, Queue[Found]]]:
+    """Runs that take two seconds of silence for a hang, and what they tell."""
+    found: Queue[Found] = Queue()
+    runs = Runs(small_course.root, found.put, silence=2.0)
+    yield runs, found
+    runs.close()
+
+
+def finished(found: Queue[Found]) -> Found:
+    while not (event := found.get(timeout=SECONDS)).finished:
+        pass
+    return event
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the file blocks a signal that Windows doesn't have")
+def test_a_run_that_hangs_is_ended(runs: tuple[Runs, Queue[Found]], small_course: Course) -> None:
+    problem = small_course.problems()[0]
+    problem.stub.write_text(DEAF, encoding="utf-8")
+    runs[0].start(problem)
+    assert finished(runs[1]).trouble == "Your code did not come to an end."
+
+
+def test_a_new_run_ends_the_one_before(
+    runs: tuple[Runs, Queue[Found]], small_course: Course
+) -> None:
+    problem = small_course.problems()[0]
+    problem.stub.write_text("while True: pass\n", encoding="utf-8")
+    runs[0].start(problem)
+    problem.stub.write_text(RIGHT, encoding="utf-8")
+    runs[0].start(problem)
+    while (event := finished(runs[1])).run != runs[0].number:
+        pass
+    assert event.result.passed
+
+
+IN_TERMINAL = """
+from pathlib import Path
+from rich.console import Console
+from grader.course import Course
+from grader.watch import Watch
+if __name__ == "__main__":
+    Watch(Course(Path({root!r})), Console(width=90, highlight=False)).run()
+    print("left")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
+def test_keys_work_in_a_terminal(small_course: Course, tmp_path: Path) -> None:
+    import pty
+    import termios
+
+    readme = small_course.problems()[0].folder / "README.md"
+    folded = "<details>\n<summary>double: a nudge</summary>\n\nWhat is x + x?\n</details>\n"
+    with readme.open("a", encoding="utf-8") as file:
+        file.write(folded)
+    script = tmp_path / "script.py"
+    script.write_text(IN_TERMINAL.format(root=str(small_course.root)), encoding="utf-8")
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    process = subprocess.Popen([sys.executable, str(script)], stdin=theirs, stdout=theirs)
+    seen = ""
+
+    def read_until(words: str) -> None:
+        nonlocal seen
+        end = time.monotonic() + SECONDS
+        while not re.search(words, seen):
+            assert time.monotonic() < end, seen
+            if select.select([ours], [], [], 0.1)[0]:
+                seen += os.read(ours, 4096).decode(errors="replace")
+
+    try:
+        read_until("0 of 2 points")
+        os.write(ours, b"h")
+        read_until("What is x . x")
+        os.write(ours, b"n")
+        os.write(ours, b"q")
+        read_until("left")
+        assert process.wait(SECONDS) == 0
+        assert termios.tcgetattr(theirs) == before
+    finally:
+        process.kill()
+        os.close(ours)
+        os.close(theirs)
