@@ -141,4 +141,4 @@ def test_a_student_meets_it(course: Path) -> None:
     done = run(course, "check", "06")
     assert done.returncode == 1
     assert "06-residual" in done.stdout
-    assert "0 points so far" in done.stdout
+    assert "0 of 2" in done.stdout

@@ -8,12 +8,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
 from rich.markup import escape
 from rich.table import Table
 
 from grader.audit import Audit, Kind, Outcome
 from grader.course import Problem
+from grader.reports.page import render
 from grader.result import write_whole
 
 
@@ -70,8 +70,8 @@ def write_tables(audit: Audit, problems: list[Problem], folder: Path) -> None:
 
 def page(audit: Audit, problems: list[Problem]) -> str:
     """Return the summary, the findings and all tables as one HTML page without other files."""
-    environment = Environment(loader=PackageLoader("grader", "reports"), autoescape=True)
-    return environment.get_template("audit.html.jinja").render(
+    return render(
+        "audit.html.j2",
         summary=audit.summary(),
         findings=audit.findings,
         problems=[_problem_view(audit, problem) for problem in problems],
