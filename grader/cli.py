@@ -60,6 +60,7 @@ def grade(
     fresh: Annotated[bool, typer.Option("--fresh", help="ignore earlier results")] = False,
 ) -> None:
     """Grade submissions and write results, gradebook and feedback to a folder."""
+    _require_outside(out, paths)
     course = own_course()
     settings = Settings(seed, timeout, memory, isolation.value)
     with _faults(), _progress_bar() as progress:
@@ -86,6 +87,16 @@ def grade(
     console.print(f"{count} submissions graded. Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in run.results):
         sys.exit(OWN_FAULT)
+
+
+def _require_outside(out: Path, paths: list[Path]) -> None:
+    for path in paths:
+        if out.resolve().is_relative_to(path.resolve()):
+            stop(
+                f"The folder for the reports, {plain(str(out))}, lies in {plain(str(path))}, where "
+                "the next run would take it for a submission. Choose one beside it.",
+                BAD_USAGE,
+            )
 
 
 @app.command()

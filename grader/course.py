@@ -145,7 +145,8 @@ def load_module(path: Path, name: str) -> ModuleType:
 # What of the grader no mark depends on: what reads submissions (marks rest on what was read), what
 # shows results, and the commands on top. Whatever is not named here counts.
 _NO_MARKS = re.compile(
-    r"reports/.*|(archives|audit|autograder|class_run|cli|earlier|layouts|pictures|replay|submissions)\.py"
+    r"reports/.*|(archives|audit|autograder|check|class_run|cli|doctor|earlier|hints|layouts|pictures"
+    r"|release|replay|reset|student_cli|submissions|warm|watch)\.py"
 )
 
 

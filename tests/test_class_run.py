@@ -14,9 +14,11 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from grader import batch, class_run
 from grader.class_run import ClassRun, grade_class
+from grader.cli import app
 from grader.course import Course
 from grader.earlier import InUse, locked
 from grader.grade import Settings, basis
@@ -409,3 +411,13 @@ def test_a_timeout_under_load_is_tried_again_alone(
     assert results["bob"].problems[0].repeated is repeated
     assert asked[-1] == ("bob" if jobs > 1 else "eve", ["01-doubling"])
     assert len(asked) == 4 + (jobs > 1)
+
+
+def test_reports_inside_the_class_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "class").mkdir()
+    done = CliRunner().invoke(
+        app, ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "class/reports")]
+    )
+    assert done.exit_code == 2
+    assert "Choose one beside it" in " ".join(done.output.split())
+    assert list((tmp_path / "class").iterdir()) == []
