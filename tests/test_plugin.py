@@ -39,7 +39,7 @@ def test_the_hidden_half_runs_only_when_asked(run: Run) -> None:
     ("source", "status", "words"),
     [
         ("def double(x): raise NotImplementedError", "not_implemented", "not written yet: double"),
-        ("def double(x): return 3 * x", "failed", "1.5 times"),
+        ("def double(x): return 3 * x", "failed", "got      [3.0000]"),
         ("def double(x): return x.nothing", "error", "line 1, in double"),
         ("def doubel(x): return x + x", "missing", "Did you mean to call `doubel` so?"),
         ("x = 1", "missing", "has no `double`"),
@@ -91,6 +91,11 @@ def test_a_broken_test_file_is_the_courses_fault(small_course: Course) -> None:
     small_course.problems()[0].test_file.write_text("def test_x(:\n")
     with pytest.raises(CourseError):
         run_tests(small_course.problems(), Session(LocalFiles()), small_course.root)
+
+
+def test_ctrl_c_ends_the_run(run: Run) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run("def double(x): raise KeyboardInterrupt")
 
 
 def test_draws_depend_on_the_seed_and_nothing_else(run: Run, small_course: Course) -> None:
