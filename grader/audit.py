@@ -25,6 +25,7 @@ from grader.course import Course, Problem, load_module
 from grader.diagnose import Answer, Fingerprints, ask, deviations, same
 from grader.grade import Settings
 from grader.plugin import LocalFiles, Session, forbidden_in
+from grader.release import leaks
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 from grader.submissions import Submission, read_source
 from grader.testing import run_tests
@@ -352,10 +353,12 @@ def _with_diagnosis(test: TestResult, names: tuple[str, ...]) -> TestResult:
 def _findings(problem: Problem, outcomes: list[Outcome]) -> Iterator[str]:
     for outcome in outcomes:
         yield from (f"{problem.id}: {finding}" for finding in _about(outcome))
-    tests = next(o.result.tests for o in outcomes if o.candidate.kind is Kind.SOLUTION)
+    solution = next(o for o in outcomes if o.candidate.kind is Kind.SOLUTION)
+    tests = solution.result.tests
     mistakes = [o for o in outcomes if o.candidate.kind is Kind.MISTAKE]
     yield from (f"{problem.id}: {f}" for f in _about_tests(tests, mistakes))
     yield from (f"{problem.id}: {f}" for f in _about_readme(problem, tests))
+    yield from (f"{problem.id}: {f}" for f in leaks(problem, solution.candidate.path))
     yield from (f"{problem.id}: {f}" for f in _about_fingerprints(problem, outcomes))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.course import SUBMISSION_FILE, Course, CourseError, Problem, UsageError
+from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, CourseError, Problem, UsageError
 from grader.result import write_whole
 
 MANIFEST = ".release.json"
@@ -23,6 +23,9 @@ MANIFEST = ".release.json"
 _COMMANDS = "student_cli"
 _ROOTS = (f"grader.{_COMMANDS}", "grader.plugin")
 """The rooms that students enter: their commands, and the plugin for pytest."""
+
+_TRIVIAL = 24
+"""Shorter lines, such as `return weights`, give nothing away."""
 
 _TARGETS = ("help", "check", "watch", "clean")
 """The targets of the Makefile that are for students."""
@@ -175,6 +178,45 @@ def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
             yield path.name, _read(path)
     for path in sorted(problem.folder.glob("pictures/*.png")):
         yield f"pictures/{path.name}", _read(path)
+
+
+def leaks(problem: Problem, solution: Path) -> Iterator[str]:
+    """Give a sentence for each thing that a problem's released files would give away.
+
+    Args:
+        problem: whose files.
+        solution: the reference, of which no line but what its stub has may go out.
+    """
+    if not problem.original.is_file():
+        yield f"there is no {problem.original.name}, from which the stub is released"
+        return
+    tests = _text(problem.test_file)
+    hidden = set(re.findall(r"^def (test_\w+)", tests.removeprefix(visible_half(problem)), re.M))
+    secret = code_lines(_text(solution)) - code_lines(_text(problem.original))
+    for name, content in _problem_files(problem):
+        text = content.decode(errors="replace")
+        lines = {line.strip() for line in text.splitlines()}
+        yield from (f"the released {name} names {test}" for test in hidden if test in text)
+        if HIDDEN_MARKER in lines:
+            yield f"the released {name} has the line {HIDDEN_MARKER}"
+        for line in sorted(secret & lines):
+            if len(line) > _TRIVIAL:
+                yield f"the released {name} has a line of the solution: {line}"
+
+
+def code_lines(source: str) -> set[str]:
+    """Return the lines of code of a source, without imports, docstrings and comments."""
+    left_out: set[int] = set()
+    statements = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt))
+    for node in statements:
+        if _is_docstring(node) or isinstance(node, ast.Import | ast.ImportFrom):
+            left_out |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = enumerate(source.splitlines(), 1)
+    return {line.strip() for number, line in lines if number not in left_out} - {""}
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def visible_half(problem: Problem) -> str:

@@ -72,7 +72,8 @@ def write_small_course(root: Path) -> Course:
     (solutions / "mistakes").mkdir(parents=True)
     (folder / "README.md").write_text(README, encoding="utf-8")
     (folder / "test_doubling.py").write_text(TESTS, encoding="utf-8")
-    (folder / "problem.py").write_text("def double(x):\n    raise NotImplementedError\n")
+    for name in ("problem.py", ".stub.py"):
+        (folder / name).write_text("def double(x):\n    raise NotImplementedError\n")
     (solutions / "problem.py").write_text("def double(x):\n    return x + x\n")
     return Course(root)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ import pytest
 
 from grader.course import HIDDEN_MARKER, Course, CourseError, UsageError, own_course
 from grader.plugin import LocalFiles, Session
-from grader.release import release
+from grader.release import code_lines, leaks, release
 from grader.testing import run_tests
 
 ROOT = own_course().root
@@ -47,17 +46,6 @@ def texts(course: Course) -> dict[str, str]:
     return {
         path.relative_to(course.root).as_posix(): path.read_text(encoding="utf-8") for path in files
     }
-
-
-def code_lines(source: str) -> set[str]:
-    """The lines of code of a source, without imports, docstrings and comments."""
-    left_out: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if is_text or isinstance(node, ast.Import | ast.ImportFrom):
-            left_out |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    lines = enumerate(source.splitlines(), 1)
-    return {line.strip() for number, line in lines if number not in left_out} - {""}
 
 
 def in_the_copy(copy: Course, folder: str, *command: str) -> subprocess.CompletedProcess[str]:
@@ -227,3 +215,19 @@ def test_a_missing_stub_is_named(course: Course, tmp_path: Path) -> None:
     with pytest.raises(CourseError, match=r"\.stub\.py is missing"):
         release(course, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
+
+
+def test_what_a_problem_would_give_away_is_found(small_course: Course) -> None:
+    problem = small_course.problems()[0]
+    solution = small_course.solution(problem)
+    assert list(leaks(problem, solution)) == []
+    line = "return torch.add(x, x).to(x.dtype).contiguous()"
+    solution.write_text(f"def double(x):\n    {line}\n", encoding="utf-8")
+    readme = problem.folder / "README.md"
+    readme.write_text(f"See test_hidden.\n\n    {line}\n", encoding="utf-8")
+    assert list(leaks(problem, solution)) == [
+        "the released README.md names test_hidden",
+        f"the released README.md has a line of the solution: {line}",
+    ]
+    problem.original.unlink()
+    assert "no .stub.py" in next(leaks(problem, solution))
