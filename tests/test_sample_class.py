@@ -38,7 +38,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
         shutil.copytree(own_course().root / "examples/class" / name, folder / "class" / name)
     run = "from grader.cli import app\nif __name__ == '__main__':\n    app()\n"
     (folder / "run.py").write_text(run, encoding="utf-8")
-    arguments = ["grade", str(folder / "class"), "--out", str(folder / "reports"), "--timeout", "5"]
+    arguments = ["grade", str(folder / "class"), "--out", str(folder / "reports"), "--timeout", "2"]
     command = [sys.executable, str(folder / "run.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout + done.stderr
