@@ -714,8 +714,8 @@ def _connect(
     if not inputs or not torch.is_grad_enabled():
         return tuple(tensor.requires_grad_(torch.is_grad_enabled()) for tensor in outputs)
     backward.outputs = outputs
-    connected: tuple[Tensor, ...] = _Call.apply(backward, *inputs)  # type: ignore[no-untyped-call]
-    return connected
+    apply: Callable[..., tuple[Tensor, ...]] = _Call.apply
+    return apply(backward, *inputs)
 
 
 # Changed arguments
