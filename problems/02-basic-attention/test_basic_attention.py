@@ -361,13 +361,16 @@ def test_no_seed_is_set(problem, draw):
     for seed in (1, 2):
         torch.manual_seed(seed)
         module = problem.SimpleAttention(4, bias=True)
-        check_layer(module, "query", 4, 4)
-        starts.append(module.query.weight.detach().clone())
-    require(
-        not torch.equal(*starts),
-        "SimpleAttention(4), made twice\nBoth have the same weights, though the seed was set to 1 "
-        "before the first and to 2 before the second. Is a seed set in your code?",
-    )
+        for layer in LAYERS:
+            check_layer(module, layer, 4, 4)
+        starts.append([getattr(module, layer).weight.detach().clone() for layer in LAYERS])
+    for layer, first, second in zip(LAYERS, *starts, strict=True):
+        require(
+            not torch.equal(first, second),
+            f"SimpleAttention(4), made twice\nBoth times `{layer}` starts with the same weights, "
+            "though the seed was set to 1 before the first and to 2 before the second. "
+            "Is a seed set in your code?",
+        )
     random_state = torch.get_rng_state()
     check_form(module(draw(2, 3, 4, dtype=torch.float32)), torch.zeros(2, 3, 4), "attention(x)")
     require(

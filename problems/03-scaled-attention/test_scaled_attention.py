@@ -19,6 +19,7 @@ from grader.diagnose import attempt
 
 # Nothing in problem.py may call these, under any name.
 FORBIDDEN = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
+LAYERS = ("query", "key", "value")
 
 
 # The worked example: 4 queries, 4 keys and 4 values, 8 numbers each, rounded to 8 digits.
@@ -112,9 +113,8 @@ def layer_by_hand(weights, name, rows):
 
 def module_by_hand(weights, x):
     """What ScaledAttention with these weights should make of x, shape (B, T, C)."""
-    names = "query", "key", "value"
     mixtures = [
-        attention_by_hand(*(layer_by_hand(weights, name, rows) for name in names))
+        attention_by_hand(*(layer_by_hand(weights, name, rows) for name in LAYERS))
         for rows in x.double().tolist()
     ]
     return torch.tensor(mixtures, dtype=x.dtype)
@@ -126,7 +126,7 @@ def module_by_hand(weights, x):
 def draw_weights(draw, n_embd, bias=True):
     """Weights for the three layers, by name, that make attention neither flat nor sharp."""
     weights = {}
-    for name in ("query", "key", "value"):
+    for name in LAYERS:
         weights[f"{name}.weight"] = draw(n_embd, n_embd) * 1.2 / math.sqrt(n_embd)
         if bias:
             weights[f"{name}.bias"] = draw(n_embd) / 2
@@ -281,17 +281,20 @@ def test_layers(problem):
         (problem.ScaledAttention(6), 6, True),
         (problem.ScaledAttention(n_embd=5, bias=False), 5, False),
     ]:
-        for name in ("query", "key", "value"):
+        for name in LAYERS:
             check_layer(module, name, n_embd, n_embd, bias=bias)
     starts = []
     for seed in (1, 2):
         torch.manual_seed(seed)
-        starts.append(problem.ScaledAttention(4).query.weight.detach().clone())
-    require(
-        not torch.equal(*starts),
-        "ScaledAttention(4), made twice\nBoth have the same weights, though the seed was set to 1 "
-        "before the first and to 2 before the second. Is a seed set in your code?",
-    )
+        module = problem.ScaledAttention(4)
+        starts.append([getattr(module, name).weight.detach().clone() for name in LAYERS])
+    for name, first, second in zip(LAYERS, *starts, strict=True):
+        require(
+            not torch.equal(first, second),
+            f"ScaledAttention(4), made twice\nBoth times `{name}` starts with the same weights, "
+            "though the seed was set to 1 before the first and to 2 before the second. "
+            "Is a seed set in your code?",
+        )
 
 
 @pytest.mark.points(1.5)
@@ -481,7 +484,7 @@ def wave(*shape, start=0.0):
 def wave_weights(n_embd, bias=True):
     """Weights for the three layers, by name."""
     weights = {}
-    for start, name in enumerate(("query", "key", "value")):
+    for start, name in enumerate(LAYERS):
         weights[f"{name}.weight"] = wave(n_embd, n_embd, start=1.3 * start)
         if bias:
             weights[f"{name}.bias"] = wave(n_embd, start=2.0 + start)
@@ -546,7 +549,7 @@ def probe(problem):
                 remove_duplicate=False
             )
         ]
-        wanted = [f"{a}.{b}" for a in ("query", "key", "value") for b in ("weight", "bias")]
+        wanted = [f"{a}.{b}" for a in LAYERS for b in ("weight", "bias")]
         return torch.tensor([float(name in found) for name in wanted])
 
     def variance(*arguments, seed=1):
@@ -729,7 +732,7 @@ def test_hidden_module(problem, solution, draw, shape, bias):
     weights = draw_weights(draw, n_embd, bias)
     reference = make_module(solution, weights)
     module = problem.ScaledAttention(n_embd=n_embd, bias=bias).double()
-    for name in ("query", "key", "value"):
+    for name in LAYERS:
         check_layer(module, name, n_embd, n_embd, bias=bias)
     set_weights(module, dict(reference.named_parameters()))
     # With one position its weight is 1, whatever its query and key are.
