@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
@@ -63,20 +64,20 @@ def grade_all(
     waiting = list(reversed(submissions))
     slow: list[tuple[Submission, SubmissionResult]] = []
     with _pool(course, settings, min(jobs, len(waiting))) as pool:
-        _require_full_marks(_ask(pool[0], reference_submission(course)))
+        require_full_marks(_ask(pool[0], reference_submission(course)))
         for job in pool:
             _give(job, waiting)
         while any(job.submission for job in pool):
             for job in _ready(pool):
                 submission, result = _finish(job)
-                if len(pool) > 1 and _timed_out(result):
+                if len(pool) > 1 and timed_out(result):
                     slow.append((submission, result))
                 else:
                     on_result(result)
                 _give(_alive(job, pool, course, settings), waiting)
         for submission, result in slow:
             job = _alive(pool[0], pool, course, settings)
-            on_result(_alone(job, submission, result))
+            on_result(alone(partial(_ask, job), submission, result))
 
 
 @contextmanager
@@ -131,20 +132,24 @@ def _alive(job: _Job, pool: list[_Job], course: Course, settings: Settings) -> _
     return job
 
 
-def _timed_out(result: SubmissionResult) -> list[str]:
+def timed_out(result: SubmissionResult) -> list[str]:
     """Return the ids of the problems in which a test did not come to an end."""
     return [p.id for p in result.problems if any(t.status is Status.TIMEOUT for t in p.tests)]
 
 
-def _alone(job: _Job, submission: Submission, shared: SubmissionResult) -> SubmissionResult:
+def alone(
+    grade: Callable[[Submission], SubmissionResult],
+    submission: Submission,
+    shared: SubmissionResult,
+) -> SubmissionResult:
     """Grade the problems that had a timeout again, with nothing beside them."""
-    again = _ask(job, submission.only(_timed_out(shared)))
+    again = grade(submission.only(timed_out(shared)))
     if again.status == Status.INTERNAL:
         return again
-    alone = {problem.id: problem for problem in again.problems}
-    for problem in alone.values():
+    repeated = {problem.id: problem for problem in again.problems}
+    for problem in repeated.values():
         problem.repeated = True
-    shared.problems = [alone.get(problem.id, problem) for problem in shared.problems]
+    shared.problems = [repeated.get(problem.id, problem) for problem in shared.problems]
     return shared
 
 
@@ -152,24 +157,29 @@ def _serve(connection: Connection, course: Course, settings: Settings) -> None:
     """Grade what comes down the connection until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process in good order
     end_with_parent()  # should it be killed
-    boundary = Boundary(
+    with suppress(EOFError, BrokenPipeError):
+        try:
+            with boundary_for(settings) as boundary:
+                while True:
+                    connection.send(answer(connection.recv(), course, settings, boundary))
+        except OwnFault as error:
+            connection.send(str(error))
+
+
+def boundary_for(settings: Settings) -> Boundary:
+    """Return the boundary behind which submissions are graded, not yet entered."""
+    return Boundary(
         settings.level,
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
         mark_changes=True,
     )
-    with suppress(EOFError, BrokenPipeError):
-        try:
-            with boundary:
-                while True:
-                    connection.send(_answer(connection.recv(), course, settings, boundary))
-        except OwnFault as error:
-            connection.send(str(error))
 
 
-def _answer(
+def answer(
     submission: Submission, course: Course, settings: Settings, boundary: Boundary
 ) -> SubmissionResult | str:
+    """Return the result of a submission, or in a sentence how the grader failed."""
     try:
         return grade_submission(submission, course, settings, boundary)
     except Exception as error:
@@ -193,15 +203,20 @@ def _finish(job: _Job) -> tuple[Submission, SubmissionResult]:
     assert job.submission is not None
     submission, job.submission = job.submission, None
     try:
-        answer = job.connection.recv()
+        found = job.connection.recv()
     except (EOFError, OSError):
         job.process.join(5)
-        answer = f"the grader's process ended with {job.process.exitcode}"
-    if isinstance(answer, SubmissionResult):
-        return submission, answer
-    failed = internal_result(submission.name, answer)
+        found = f"the grader's process ended with {job.process.exitcode}"
+    return submission, as_result(submission, found)
+
+
+def as_result(submission: Submission, found: SubmissionResult | str) -> SubmissionResult:
+    """Return what `answer` found, as the result of that submission."""
+    if isinstance(found, SubmissionResult):
+        return found
+    failed = internal_result(submission.name, found)
     failed.members, failed.late = submission.members, submission.late
-    return submission, failed
+    return failed
 
 
 def internal_result(name: str, reason: str) -> SubmissionResult:
@@ -215,7 +230,8 @@ def _ask(job: _Job, submission: Submission) -> SubmissionResult:
     return _finish(job)[1]
 
 
-def _require_full_marks(reference: SubmissionResult) -> None:
+def require_full_marks(reference: SubmissionResult) -> None:
+    """Raise GraderError unless the reference solutions passed all tests."""
     if reference.notes:
         raise GraderError(reference.notes[0])
     failed = [(p.id, t) for p in reference.problems for t in p.tests if t.status != Status.PASSED]

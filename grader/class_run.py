@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.batch import grade_all
+from grader.cluster import grade_on_cluster
 from grader.course import Course
 from grader.earlier import RESULTS, Plan, load_results, locked, plan, sweep
 from grader.grade import Settings, assemble
@@ -48,6 +49,7 @@ def grade_class(
     jobs: int,
     policy: Policy,
     fresh: bool = False,
+    scheduler: str = "",
     on_start: Callable[[int], None] = lambda count: None,
     on_result: Callable[[SubmissionResult], None] = lambda result: None,
 ) -> ClassRun:
@@ -64,12 +66,14 @@ def grade_class(
         jobs: how many to grade at a time.
         policy: what students read of hidden tests.
         fresh: whether to ignore earlier results.
+        scheduler: address of a dask scheduler, whose workers grade in the place of this machine.
         on_start: called with the number of submissions to grade.
         on_result: called after each of them.
 
     Raises:
         InUse: another run writes to the folder.
         GraderError: the course's own tests or solutions are broken.
+        UsageError: there is no such scheduler, or its workers can't grade this course.
         OSError: the reports can't be written.
     """
     with locked(out):
@@ -87,7 +91,10 @@ def grade_class(
 
         if todo:
             again = [each.submission.only(each.because) for each in todo.values()]
-            grade_all(again, course, settings, jobs, keep)
+            if scheduler:
+                grade_on_cluster(again, course, settings, scheduler, keep)
+            else:
+                grade_all(again, course, settings, jobs, keep)
         changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results)
         keeper.write_class_reports()
     left_out = sorted(earlier.keys() - {submission.name for submission in submissions})

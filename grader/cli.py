@@ -58,6 +58,10 @@ def grade(
         Policy, typer.Option(help="what students read of hidden tests")
     ] = Policy.TITLES,
     fresh: Annotated[bool, typer.Option("--fresh", help="ignore earlier results")] = False,
+    scheduler: Annotated[
+        str,
+        typer.Option(help="address of a dask scheduler whose workers grade; --jobs is not used"),
+    ] = "",
 ) -> None:
     """Grade submissions and write results, gradebook and feedback to a folder."""
     _require_outside(out, paths)
@@ -76,6 +80,7 @@ def grade(
             jobs=jobs or default_jobs(),
             policy=feedback,
             fresh=fresh,
+            scheduler=scheduler,
             on_start=lambda count: progress.update(task, total=count),
             on_result=lambda result: progress.advance(task),
         )

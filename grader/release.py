@@ -281,7 +281,7 @@ def _makefile(makefile: str) -> str:
 def _pyproject(pyproject: str) -> str:
     """Return pyproject.toml with the students' commands and without the tools of development."""
     tables = re.split(r"^(?=\[)", pyproject, flags=re.M)
-    kept = [table for table in tables if not re.match(r"\[tool\.(ruff|mypy)\b", table)]
+    kept = [table for table in tables if not re.match(r"\[+tool\.(ruff|mypy)\b", table)]
     return "".join(kept).replace("grader.cli:app", f"grader.{_COMMANDS}:app").rstrip() + "\n"
 
 
