@@ -909,8 +909,8 @@ def probe(problem):
 
     def rounded_off(n_head):
         output = forward(n_head=n_head)
-        if output.is_meta:
-            return output  # chance has a part in it, so there are no numbers
+        if output is False:
+            return False
         error = (output - attention_by_hand(x, weights, n_head, False)).abs().max()
         return 1e-11 < error < 1e-3
 
