@@ -53,6 +53,7 @@ def main(control: socket.socket, config: dict[str, Any]) -> None:
     gc.freeze()
     control.send(json.dumps({"ready": True, "own_uid": own_uid}).encode())
     parent.serve()
+    os._exit(0)  # what torch's libraries do at the end is of no use here, and some of it is printed
 
 
 def warm() -> None:
