@@ -143,9 +143,8 @@ class Opened:
 
     def reopen(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
         """Load the file in a new process and return what stands for its module."""
-        opened = self._opened.pop(problem.id, None)
-        if isinstance(opened, RemoteProblem):
-            opened.close()
+        self(problem, forbidden).close()  # what could not be loaded isn't tried again
+        del self._opened[problem.id]
         return self(problem, forbidden)
 
     def close(self) -> None:

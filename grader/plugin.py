@@ -169,7 +169,8 @@ class LocalFiles:
         Raises:
             CannotLoad: the file isn't there or doesn't run.
         """
-        self._opened.pop(problem.id, None)
+        self(problem, forbidden)  # what could not be loaded, and may never end, isn't tried again
+        del self._opened[problem.id]
         return self(problem, forbidden)
 
     def _load(self, problem: Problem) -> ModuleType | CannotLoad:

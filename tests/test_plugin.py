@@ -11,7 +11,7 @@ import pytest
 
 from grader.course import Course, CourseError
 from grader.plugin import LocalFiles, Session
-from grader.result import ProblemResult
+from grader.result import ProblemResult, Status
 from grader.testing import run_tests
 
 Run = Callable[..., ProblemResult]
@@ -142,3 +142,9 @@ def test_other_tests_are_left_alone(tmp_path: Path) -> None:
     done = terminal(tmp_path)
     assert "assert 1 == 2" in done.stdout
     assert "points" not in done.stdout
+
+
+def test_a_file_that_never_ends_is_tried_once(run: Callable[..., ProblemResult]) -> None:
+    result = run("while True: pass", timeout=0.5)
+    assert result.points == 0
+    assert {test.status for test in result.tests} <= {Status.TIMEOUT, Status.ERROR}
