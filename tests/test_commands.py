@@ -104,7 +104,9 @@ def written_commands() -> Iterator[tuple[str, Command]]:
 def made_by(make: str) -> list[str]:
     """Return the commands that a make command runs."""
     dry = ["make", "--dry-run", "UV=uv", *shlex.split(make)[1:]]
-    done = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=False)
+    # Without what the make that runs these tests was told, such as ARGS.
+    own = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")}
+    done = subprocess.run(dry, cwd=ROOT, env=own, capture_output=True, text=True, check=False)
     return [line.strip() for line in done.stdout.splitlines()]
 
 

@@ -153,7 +153,7 @@ def grade(
         assert grader((FILES / "00_right.py").read_bytes()).points == 4
         yield grader
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
-    del os.environ["COURSE_CANARY"]
+    os.environ.pop("COURSE_CANARY", None)
 
 
 def descendants() -> set[int]:
