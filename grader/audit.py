@@ -230,15 +230,15 @@ def _run(candidate: Candidate, root: Path) -> Outcome:
     answers = _probe_answers(candidate)
     # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden,
     # which shows in the probe; what is right must pass under it.
-    watch = candidate.kind is not Kind.MISTAKE or "ForbiddenCall" in answers.values()
+    forbidden = "ForbiddenCall" in answers.values()
+    watch = forbidden or candidate.kind is not Kind.MISTAKE
     result = _run_once(candidate, USUAL, root, watch=watch)
-    watch = "ForbiddenCall" in answers.values()
     unsteady: set[str] = set()
     for conditions in _more_conditions(candidate, result):
         if candidate.kind is Kind.MISTAKE:
-            unsteady |= _missed_by_chance(candidate, result, conditions, root, watch=watch)
+            unsteady |= _missed_by_chance(candidate, result, conditions, root, watch=forbidden)
         else:
-            again = _run_once(candidate, conditions, root, watch=watch)
+            again = _run_once(candidate, conditions, root, watch=forbidden)
             unsteady |= _differences(result, again)
     tree = ast.parse(candidate.path.read_bytes())
     text = _student_text(ast.get_docstring(tree) or "")

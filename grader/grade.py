@@ -42,10 +42,7 @@ class Settings:
 
 
 def grade_submission(
-    submission: Submission,
-    course: Course,
-    settings: Settings,
-    boundary: Boundary,
+    submission: Submission, course: Course, settings: Settings, boundary: Boundary
 ) -> SubmissionResult:
     """Run all tests, both halves, of the problems that a submission has an entry for.
 
