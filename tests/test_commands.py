@@ -42,6 +42,9 @@ RUNNABLE = re.compile(r"(cat|grader|ls|make|pytest|python|uv run)\b|\[ ")
 SECONDS = 120
 """How long a command may take."""
 
+OF_MAKE = ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "MAKELEVEL")
+"""What one make tells another through the environment."""
+
 UV = """#!/bin/sh
 # Stands in for uv: runs a command in the environment that is already there, off the network.
 case "$1" in
@@ -104,8 +107,9 @@ def written_commands() -> Iterator[tuple[str, Command]]:
 def made_by(make: str) -> list[str]:
     """Return the commands that a make command runs."""
     dry = ["make", "--dry-run", "UV=uv", *shlex.split(make)[1:]]
-    # Without what the make that runs these tests was told, such as ARGS.
-    own = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")}
+    # Without what the make that runs these tests was told, such as ARGS, and as if there were none:
+    # a make below another one also prints where it is.
+    own = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
     done = subprocess.run(dry, cwd=ROOT, env=own, capture_output=True, text=True, check=False)
     return [line.strip() for line in done.stdout.splitlines()]
 
