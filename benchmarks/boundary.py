@@ -27,11 +27,11 @@ from pathlib import Path
 import torch
 
 from grader.course import Course, own_course
-from grader.grade import Settings, grade_submission, reference_submission
+from grader.grade import Grader, Settings, reference_submission
 from grader.isolation import Boundary
 from grader.plugin import LocalFiles, Session
 from grader.submissions import Submission
-from grader.testing import run_tests
+from grader.testing import Suite
 
 ACROSS, WATCHED = "across the boundary", "in process"
 UNWATCHED, FRESH = "in process, unwatched", "a fresh pytest"
@@ -47,13 +47,15 @@ def main() -> None:
     submission = reference_submission(course)
     with (
         Boundary("sandbox", mark_changes=True) as boundary,
+        Grader(course, Settings(), boundary) as grader,
+        Suite(course.problems(), course.root) as suite,
         tempfile.TemporaryDirectory() as folder,
     ):
         solved = copy_with_solutions(course, Path(folder) / "course")
         ways: dict[str, Callable[[], None]] = {
-            ACROSS: lambda: across(submission, course, boundary),
-            WATCHED: lambda: in_process(course, watch=True),
-            UNWATCHED: lambda: in_process(course, watch=False),
+            ACROSS: lambda: across(submission, grader),
+            WATCHED: lambda: in_process(course, suite, watch=True),
+            UNWATCHED: lambda: in_process(course, suite, watch=False),
             FRESH: lambda: fresh(solved),
         }
         report(measure(ways, rounds))
@@ -62,16 +64,16 @@ def main() -> None:
 # The four ways. Each makes sure that it did run the tests.
 
 
-def across(submission: Submission, course: Course, boundary: Boundary) -> None:
+def across(submission: Submission, grader: Grader) -> None:
     """Grade the submission as `grader grade` does."""
-    result = grade_submission(submission, course, Settings(), boundary)
+    result = grader.grade(submission)
     assert result.points == result.max > 0
 
 
-def in_process(course: Course, *, watch: bool) -> None:
+def in_process(course: Course, suite: Suite, *, watch: bool) -> None:
     """Run the tests on the solutions in this process."""
     session = Session(LocalFiles(course.solution), hidden=True, watch=watch)
-    run_tests(course.problems(), session, course.root)
+    suite.run(session)
     assert all(result.passed for result in session.results.values())
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from grader.plugin import LocalFiles, Session, forbidden_in
 from grader.release import leaks
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 from grader.submissions import Submission, read_source
-from grader.testing import run_tests
+from grader.testing import Suite
 from grader.verdict import CannotLoad
 
 VISIBLE_SHARE = 0.9
@@ -262,8 +263,14 @@ def _run_once(
         watch=watch,
         diagnose=False,
     )
-    run_tests([candidate.problem], session, root, tests)
+    _suite(candidate.problem, root).run(session, tests=tests)
     return session.results[candidate.problem.id]
+
+
+@cache
+def _suite(problem: Problem, root: Path) -> Suite:
+    """Return a problem's tests, collected once for all the candidates that this process runs."""
+    return Suite([problem], root)
 
 
 def _probe_answers(candidate: Candidate) -> dict[str, Answer]:

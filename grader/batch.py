@@ -18,8 +18,8 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from grader.course import Course
-from grader.grade import Settings, grade_submission, reference_submission
+from grader.course import Course, CourseError
+from grader.grade import Grader, Settings, reference_submission
 from grader.isolation import Boundary
 from grader.isolation.start import end_with_parent
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
@@ -159,29 +159,35 @@ def _serve(connection: Connection, course: Course, settings: Settings) -> None:
     end_with_parent()  # should it be killed
     with suppress(EOFError, BrokenPipeError):
         try:
-            with boundary_for(settings) as boundary:
+            with grader_for(course, settings) as grader:
                 while True:
-                    connection.send(answer(connection.recv(), course, settings, boundary))
-        except OwnFault as error:
+                    connection.send(answer(connection.recv(), grader))
+        except (OwnFault, CourseError) as error:
             connection.send(str(error))
 
 
-def boundary_for(settings: Settings) -> Boundary:
-    """Return the boundary behind which submissions are graded, not yet entered."""
-    return Boundary(
+@contextmanager
+def grader_for(course: Course, settings: Settings) -> Iterator[Grader]:
+    """Give what grades this course's submissions, behind a boundary of its own.
+
+    Raises:
+        OwnFault: the boundary can't be had.
+        CourseError: a test file itself can't be run.
+    """
+    boundary = Boundary(
         settings.level,
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
         mark_changes=True,
     )
+    with boundary, Grader(course, settings, boundary) as grader:
+        yield grader
 
 
-def answer(
-    submission: Submission, course: Course, settings: Settings, boundary: Boundary
-) -> SubmissionResult | str:
+def answer(submission: Submission, grader: Grader) -> SubmissionResult | str:
     """Return the result of a submission, or in a sentence how the grader failed."""
     try:
-        return grade_submission(submission, course, settings, boundary)
+        return grader.grade(submission)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from grader.batch import grade_all
 from grader.cluster import grade_on_cluster
-from grader.course import Course
+from grader.course import Course, own_sha256
 from grader.earlier import RESULTS, Plan, load_results, locked, plan, sweep
-from grader.grade import Settings, assemble
+from grader.grade import Settings, assemble, grounds
 from grader.reports.dashboard import write_dashboard
 from grader.reports.feedback import Policy, feedback, feedback_page
 from grader.reports.gradebook import Change, changes, read_gradebook, write_gradebook
@@ -79,7 +79,8 @@ def grade_class(
     with locked(out):
         sweep(out)
         earlier = load_results(out / RESULTS)
-        plans = [plan(s, earlier.get(s.name), course, settings, fresh=fresh) for s in submissions]
+        ground = grounds(course, settings)
+        plans = [plan(s, earlier.get(s.name), ground, fresh=fresh) for s in submissions]
         keeper = _Keeper(out, course, settings, policy)
         keeper.take_over([each for each in plans if not each.because], earlier)
         todo = {each.submission.name: each for each in plans if each.because}
@@ -107,7 +108,8 @@ class _Keeper:
     def __init__(self, out: Path, course: Course, settings: Settings, policy: Policy) -> None:
         self.results: list[SubmissionResult] = []
         self._out = out
-        self._course = course
+        self._ids = [problem.id for problem in course.problems()]
+        self._grader_sha256 = own_sha256(course)
         self._settings = settings
         self._policy = policy
 
@@ -131,9 +133,9 @@ class _Keeper:
         self.results.append(result)
 
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
-        problems = [(plan.kept | new)[problem.id] for problem in self._course.problems()]
+        problems = [(plan.kept | new)[id] for id in self._ids]
         level = self._settings.level
-        return assemble(plan.submission, self._course, self._settings, level, problems)
+        return assemble(plan.submission, self._settings, level, self._grader_sha256, problems)
 
     def _save(self, result: SubmissionResult) -> None:
         """Write what students see, then the result: where it is, the others are too."""
@@ -150,11 +152,10 @@ class _Keeper:
     def write_class_reports(self) -> None:
         """Write what is about the whole class; the gradebook last."""
         self.results.sort(key=lambda result: result.submission)
-        ids = [problem.id for problem in self._course.problems()]
-        write_dashboard(self.results, ids, self._out / "index.html")
+        write_dashboard(self.results, self._ids, self._out / "index.html")
         write_junit(self.results, self._out / "junit.xml")
         write_whole(self._stamp(), self._views())
-        write_gradebook(self.results, ids, self._out / _GRADEBOOK)
+        write_gradebook(self.results, self._ids, self._out / _GRADEBOOK)
 
     def _stamp(self) -> Path:
         return self._out / ".views"

@@ -25,13 +25,12 @@ from grader.batch import (
     alone,
     answer,
     as_result,
-    boundary_for,
+    grader_for,
     require_full_marks,
     timed_out,
 )
-from grader.course import Course, UsageError, own_course, own_sha256
-from grader.grade import Settings, reference_submission
-from grader.isolation import Boundary
+from grader.course import Course, CourseError, UsageError, own_course, own_sha256
+from grader.grade import Grader, Settings, reference_submission
 from grader.result import SubmissionResult
 from grader.submissions import Submission
 from grader.verdict import OwnFault
@@ -162,11 +161,10 @@ def _received(future: Any, submission: Submission) -> SubmissionResult:
 
 @dataclass
 class _Desk:
-    """Where a worker process grades: one order's course, behind one boundary."""
+    """Where a worker process grades: what one order asks for."""
 
     order: _Order
-    course: Course
-    boundary: Boundary
+    grader: Grader
     close: Callable[[], None]
 
 
@@ -184,7 +182,7 @@ def _grade(submission: Submission, order: _Order) -> SubmissionResult | str:
                 _desk.close()
                 _desk = None
             _desk = _opened(order)
-        return answer(submission, _desk.course, order.settings, _desk.boundary)
+        return answer(submission, _desk.grader)
 
 
 def _opened(order: _Order) -> _Desk:
@@ -199,10 +197,9 @@ def _opened(order: _Order) -> _Desk:
         )
     with ExitStack() as stack:
         try:
-            boundary = stack.enter_context(boundary_for(order.settings))
+            grader = stack.enter_context(grader_for(course, order.settings))
             reference = reference_submission(course)
-            found = answer(reference, course, order.settings, boundary)
-            require_full_marks(as_result(reference, found))
-        except (OwnFault, GraderError) as error:
+            require_full_marks(as_result(reference, answer(reference, grader)))
+        except (OwnFault, GraderError, CourseError) as error:
             raise GraderError(f"the worker on {host} can't grade: {error}") from None
-        return _Desk(order, course, boundary, stack.pop_all().close)
+        return _Desk(order, grader, stack.pop_all().close)

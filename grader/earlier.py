@@ -13,8 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.course import Course
-from grader.grade import Settings, basis
+from grader.grade import basis
 from grader.result import ProblemResult, Status, SubmissionResult
 from grader.submissions import Submission
 
@@ -98,8 +97,7 @@ class Plan:
 def plan(
     submission: Submission,
     earlier: SubmissionResult | None,
-    course: Course,
-    settings: Settings,
+    grounds: dict[str, dict[str, str]],
     *,
     fresh: bool,
 ) -> Plan:
@@ -108,23 +106,22 @@ def plan(
     Args:
         submission: what was handed in.
         earlier: its result of an earlier run, if there is one.
-        course: whose tests would be run.
-        settings: with which they would be run.
+        grounds: for each problem what its marks would rest on besides the student's file.
         fresh: whether to grade everything again.
     """
     found = Plan(submission)
     known = {problem.id: problem for problem in earlier.problems} if earlier else {}
-    for problem in course.problems():
-        old = known.get(problem.id)
-        why = _why(old, basis(problem, submission.files[problem.id], course, settings))
+    for id, ground in grounds.items():
+        old = known.get(id)
+        why = _why(old, basis(submission.files[id], ground))
         if earlier is not None and earlier.status == Status.INTERNAL:
             why = _FAULT
         if why or old is None:
-            found.because[problem.id] = why
+            found.because[id] = why
         elif fresh:
-            found.because[problem.id] = _FRESH
+            found.because[id] = _FRESH
         else:
-            found.kept[problem.id] = old
+            found.kept[id] = old
     return found
 
 

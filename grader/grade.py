@@ -1,4 +1,4 @@
-"""Grades one submission: runs the course's tests against its files."""
+"""Grades submissions: runs the course's tests against their files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.isolation import Boundary, RemoteProblem
 from grader.plugin import Session
 from grader.result import ProblemResult, Status, SubmissionResult
 from grader.submissions import StudentFile, Submission, read_source
-from grader.testing import run_tests
+from grader.testing import Suite
 from grader.verdict import CannotLoad
 
 # The boundary keeps the time of each call. This is for the trusted side, should it ever hang.
@@ -41,43 +41,65 @@ class Settings:
         return "process" if self.isolation == "process" else "sandbox"
 
 
-def grade_submission(
-    submission: Submission, course: Course, settings: Settings, boundary: Boundary
-) -> SubmissionResult:
-    """Run all tests, both halves, of the problems that a submission has an entry for.
+class Grader:
+    """Grades submissions, one after the other: all tests, both halves, behind the boundary.
+
+    The tests are collected once. What later happens to their files changes nothing; what a
+    submission's marks rest on is told as it was when they were collected.
 
     Args:
-        submission: what the student handed in.
         course: whose tests to run.
         settings: the seed is used here.
-        boundary: behind which the student's code runs.
+        boundary: behind which students' code runs.
 
     Raises:
         CourseError: a test file itself can't be run.
     """
-    files = Opened(submission, boundary)
-    session = Session(files, hidden=True, seed=settings.seed, watch=False, timeout=TEST_SECONDS)
-    problems = [problem for problem in course.problems() if problem.id in submission.files]
-    try:
-        run_tests(problems, session, course.root)
-    finally:
-        files.close()
-    found = []
-    for problem in problems:
-        result = session.results.get(problem.id, ProblemResult(problem.id))
-        file = submission.files[problem.id]
-        result.sha256 = file.sha256
-        result.notes = [file.reason] if file.reason else []
-        result.basis = basis(problem, file, course, settings)
-        found.append(result)
-    return assemble(submission, course, settings, boundary.level, found)
+
+    def __init__(self, course: Course, settings: Settings, boundary: Boundary) -> None:
+        self._settings = settings
+        self._boundary = boundary
+        self._problems = course.problems()
+        self._own_sha256 = own_sha256(course)
+        self._grounds = grounds(course, settings)
+        self._suite = Suite(self._problems, course.root, timeout=TEST_SECONDS)
+
+    def __enter__(self) -> Grader:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the tests go."""
+        self._suite.close()
+
+    def grade(self, submission: Submission) -> SubmissionResult:
+        """Return the result of the problems that a submission has an entry for."""
+        files = Opened(submission, self._boundary)
+        session = Session(files, hidden=True, seed=self._settings.seed, watch=False)
+        problems = [problem for problem in self._problems if problem.id in submission.files]
+        try:
+            self._suite.run(session, problems)
+        finally:
+            files.close()
+        found = []
+        for problem in problems:
+            result = session.results.get(problem.id, ProblemResult(problem.id))
+            file = submission.files[problem.id]
+            result.sha256 = file.sha256
+            result.notes = [file.reason] if file.reason else []
+            result.basis = basis(file, self._grounds[problem.id])
+            found.append(result)
+        level = self._boundary.level
+        return assemble(submission, self._settings, level, self._own_sha256, found)
 
 
 def assemble(
     submission: Submission,
-    course: Course,
     settings: Settings,
     level: str,
+    grader_sha256: str,
     problems: list[ProblemResult],
 ) -> SubmissionResult:
     """Return the result of a submission whose problems were graded, now or earlier."""
@@ -85,7 +107,7 @@ def assemble(
         submission.name,
         settings.seed,
         level,
-        own_sha256(course),
+        grader_sha256,
         problems,
         notes=submission.notes,
         members=submission.members,
@@ -93,13 +115,9 @@ def assemble(
     )
 
 
-def basis(
-    problem: Problem, file: StudentFile, course: Course, settings: Settings
-) -> dict[str, str]:
-    """Return what a problem's marks rest on. If nothing of it changed, they need not be renewed."""
-    return {
-        "submission": file.sha256 or file.reason,
-        "tests": tests_sha256(course, problem),
+def grounds(course: Course, settings: Settings) -> dict[str, dict[str, str]]:
+    """Return, for each problem, what its marks rest on besides the student's file."""
+    same = {
         "grader": code_sha256(),
         "python": platform.python_version(),
         "torch": str(torch.__version__),
@@ -107,6 +125,12 @@ def basis(
         "limits": f"{settings.call_seconds:g} s, {settings.memory_mb} MB",
         "isolation": settings.level,
     }
+    return {p.id: {"tests": tests_sha256(course, p)} | same for p in course.problems()}
+
+
+def basis(file: StudentFile, ground: dict[str, str]) -> dict[str, str]:
+    """Return what a problem's marks rest on. If nothing of it changed, they need not be renewed."""
+    return {"submission": file.sha256 or file.reason} | ground
 
 
 def reference_submission(course: Course) -> Submission:

@@ -31,7 +31,7 @@ from grader.diagnose import Fingerprints, ask
 from grader.guard import Guard
 from grader.reports.student import problem_report
 from grader.result import ProblemResult, Status, TestResult
-from grader.verdict import CannotLoad, Verdict, judge, judge_load
+from grader.verdict import CANT_END, CannotLoad, Verdict, judge, judge_load
 
 TIMEOUT_SECONDS = 10.0
 """How long one test may run. The slowest one takes less than a second."""
@@ -77,7 +77,6 @@ class Session:
         diagnose: whether to name mistakes once the tests have run.
         watch: whether to look out for forbidden calls here; not where the student's code runs in
             another process, which does so itself.
-        timeout: seconds that one test may run.
     """
 
     def __init__(
@@ -91,7 +90,6 @@ class Session:
         reverse: bool = False,
         watch: bool = True,
         diagnose: bool = True,
-        timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self.open_problem = open_problem
         self.hidden = hidden
@@ -101,22 +99,31 @@ class Session:
         self.reverse = reverse
         self.watch = watch
         self.names_mistakes = diagnose
-        self.timeout = timeout
         self.problems: dict[str, Problem] = {}
         self.results: dict[str, ProblemResult] = {}
         self.left_out: Counter[str] = Counter()
         self.timeouts: Counter[str] = Counter()
         self.modules: dict[str, ModuleType] = {}
 
-    def add(self, problem: Problem, result: TestResult) -> None:
-        """Keep one test's result and pass it on."""
+    def choose(self, items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+        """Return the tests that are to run in this session, in order, and those that are not."""
+        left_out = [item for item in items if item.stash[_HIDDEN] and not self.hidden]
+        self.left_out.update(problem_of(item).id for item in left_out)
+        chosen = [item for item in items if item not in left_out]
+        return chosen[::-1] if self.reverse else chosen, left_out
+
+    def add(self, problem: Problem, module: ModuleType, result: TestResult) -> None:
+        """Keep the result of one test of a problem's test module and pass it on."""
         self.problems[problem.id] = problem
+        self.modules[problem.id] = module
         self.results.setdefault(problem.id, ProblemResult(problem.id)).tests.append(result)
         self.timeouts[problem.id] += result.status is Status.TIMEOUT
         self.on_result(problem.id, result)
 
     def diagnose(self) -> None:
         """Ask the code of each problem that has a wrong answer which known mistake it makes."""
+        if not self.names_mistakes:
+            return
         for id, result in self.results.items():
             wrong = [t for t in result.tests if t.status in DIAGNOSED]
             if wrong and hasattr(self.modules[id], "probe") and not self.timeouts[id]:
@@ -206,6 +213,8 @@ _PROBLEM = pytest.StashKey[Problem]()
 _GUARD = pytest.StashKey[Guard]()
 _SHARE = pytest.StashKey[float]()
 _HIDDEN = pytest.StashKey[bool]()
+_TESTS_SHA256 = pytest.StashKey[bytes]()
+_TIMEOUT = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -224,16 +233,32 @@ def pytest_configure(config: pytest.Config) -> None:
         )
 
 
-class UseSession:
-    """A plugin that makes a pytest run report to `session`; for those who call `pytest.main`."""
+class Collect:
+    """A plugin that makes a pytest run collect both halves, for sessions that are set later.
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    Args:
+        timeout: seconds that one test may run.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._session = Session(LocalFiles(), hidden=True)
+        self._timeout = timeout
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         """Set the session before the plugin makes one of its own."""
         config.stash[_SESSION] = self._session
+        config.stash[_TIMEOUT] = self._timeout
+
+
+def use_session(session: Session, config: pytest.Config) -> None:
+    """Make what is run from now on report to `session`."""
+    config.stash[_SESSION] = session
+
+
+def problem_of(item: pytest.Item) -> Problem:
+    """Return the problem that a collected test is of."""
+    return item.stash[_PROBLEM]
 
 
 # Collection: which tests are the course's, what they are worth, which half they stand in.
@@ -242,21 +267,16 @@ class UseSession:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Share out points among cases, leave out the hidden half, set the time limit."""
-    session = config.stash[_SESSION]
-    course = [item for item in items if _adopt(item)]
+    course = _adopt(items)
     cases = Counter(_function_key(item) for item in course)
     for item in course:
         marker = item.get_closest_marker("points")
         item.stash[_SHARE] = (marker.args[0] if marker else 0) / cases[_function_key(item)]
-        item.add_marker(pytest.mark.timeout(session.timeout))
-    left_out = [item for item in course if not _selected(item, session)]
-    for item in left_out:
-        session.left_out[item.stash[_PROBLEM].id] += 1
+        item.add_marker(pytest.mark.timeout(config.stash.get(_TIMEOUT, TIMEOUT_SECONDS)))
+    left_out = config.stash[_SESSION].choose(course)[1]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-    if session.reverse:
-        items.reverse()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -272,24 +292,26 @@ def load_late_parts() -> None:
         torch.autograd.grad(x * 2, x, torch.ones(2))
 
 
-def _adopt(item: pytest.Item) -> bool:
-    """Note on the item which problem it belongs to; return False for other projects' tests."""
-    problem = Problem(item.path.parent)
-    if item.path.name != problem.test_file.name or not isinstance(item, pytest.Function):
-        return False
-    marker = problem.first_hidden_line()
-    item.config.stash[_SESSION].modules[problem.id] = item.module
-    item.stash[_PROBLEM] = problem
-    item.stash[_HIDDEN] = marker is not None and item.function.__code__.co_firstlineno > marker
-    return True
+def _adopt(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests of problems, with notes on what they belong to; not those of others."""
+    course = []
+    files: dict[Path, tuple[int | None, bytes]] = {}
+    for item in items:
+        problem = Problem(item.path.parent)
+        if item.path.name != problem.test_file.name or not isinstance(item, pytest.Function):
+            continue
+        if item.path not in files:
+            digest = hashlib.sha256(item.path.read_bytes()).digest()
+            files[item.path] = problem.first_hidden_line(), digest
+        marker, item.stash[_TESTS_SHA256] = files[item.path]
+        item.stash[_PROBLEM] = problem
+        item.stash[_HIDDEN] = marker is not None and item.function.__code__.co_firstlineno > marker
+        course.append(item)
+    return course
 
 
 def _function_key(item: pytest.Item) -> tuple[Path, str]:
     return item.path, item.name.split("[")[0]
-
-
-def _selected(item: pytest.Item, session: Session) -> bool:
-    return session.hidden or not item.stash[_HIDDEN]
 
 
 # Fixtures
@@ -334,7 +356,7 @@ def _seed(item: pytest.Item, purpose: str) -> int:
     must not be able to work out from it which test is running or what that test has drawn.
     """
     session = item.config.stash[_SESSION]
-    digest = hashlib.sha256(item.path.read_bytes())
+    digest = hashlib.sha256(item.stash[_TESTS_SHA256])
     digest.update(f"{session.seed}/{item.name}/{purpose}".encode())
     return int.from_bytes(digest.digest()[:6], "big")
 
@@ -348,6 +370,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if _PROBLEM not in item.stash:
         return
     session, problem = item.config.stash[_SESSION], item.stash[_PROBLEM]
+    item.stash[_GUARD] = Guard(())  # not that of an earlier run
     session.on_start(problem.id, item.name)
     if session.timeouts[problem.id] >= _TIMEOUTS_BEFORE_GIVING_UP:
         raise CannotLoad(
@@ -366,7 +389,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     watch = item.config.stash[_SESSION].watch
     item.stash[_GUARD] = Guard(forbidden_in(_module(item)) if watch else ())
     with item.stash[_GUARD]:
-        return (yield)
+        try:
+            return (yield)
+        except pytest.exit.Exception:  # pytest would end the whole run
+            raise CannotLoad(Status.ERROR, CANT_END) from None
 
 
 def _module(item: pytest.Item) -> ModuleType:
@@ -384,7 +410,7 @@ def pytest_runtest_makereport(
         return (yield)
     if call.when == "setup" and call.excinfo is None:
         return (yield)
-    verdict = judge(call.excinfo, item.stash.get(_GUARD, None))
+    verdict = judge(call.excinfo, item.stash[_GUARD])
     short = item.config.getoption("tbstyle") == "auto"
     if short:  # spare pytest the work of drawing a traceback, which can take longer than the test
         item.repr_failure = lambda *args, **kwargs: verdict.message  # type: ignore[method-assign]
@@ -408,7 +434,7 @@ def _keep(item: pytest.Item, verdict: Verdict, seconds: float) -> None:
         message=verdict.message,
         seconds=round(seconds, 4),
     )
-    item.config.stash[_SESSION].add(item.stash[_PROBLEM], result)
+    item.config.stash[_SESSION].add(item.stash[_PROBLEM], _module(item), result)
 
 
 def _title(item: pytest.Item) -> str:
@@ -418,8 +444,7 @@ def _title(item: pytest.Item) -> str:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Name the mistakes, once all tests have run."""
-    if session.config.stash[_SESSION].names_mistakes:
-        session.config.stash[_SESSION].diagnose()
+    session.config.stash[_SESSION].diagnose()
 
 
 # What the terminal shows

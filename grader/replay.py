@@ -97,11 +97,9 @@ def _run(
     witness: _Witness,
 ) -> list[TestResult]:
     files = Opened(submission, boundary)
-    session = Session(
-        files, hidden=True, seed=seed, watch=False, diagnose=False, timeout=TEST_SECONDS
-    )
+    session = Session(files, hidden=True, seed=seed, watch=False, diagnose=False)
     try:
-        run_tests([problem], session, course.root, tests=[name], plugins=[witness])
+        run_tests([problem], session, course.root, [name], plugins=[witness], timeout=TEST_SECONDS)
     finally:
         files.close()
     return session.results[problem.id].tests

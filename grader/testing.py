@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+import torch
+from _pytest.config import _prepareconfig
 
 from grader.course import CourseError, Problem
-from grader.plugin import Session, UseSession
+from grader.plugin import TIMEOUT_SECONDS, Collect, Session, problem_of, use_session
 
-_PLAIN = ["--override-ini=addopts=", "--import-mode=importlib", "--assert=plain"]
+_PLAIN = ["--override-ini=addopts=", "--import-mode=importlib", "--assert=plain", "--capture=no", "--hidden"]
 
 # Without plugins that collect garbage five times a run, watch each test's log or write files.
 _UNUSED = ("unraisableexception", "threadexception", "logging", "cacheprovider", "hypothesispytest")
@@ -28,8 +31,9 @@ def run_tests(
     tests: Iterable[str] = (),
     *,
     plugins: Sequence[object] = (),
+    timeout: float = TIMEOUT_SECONDS,
 ) -> None:
-    """Run the tests of `problems`; the session collects what they find.
+    """Run the tests of `problems` once; the session collects what they find.
 
     Args:
         problems: whose tests to run.
@@ -37,31 +41,139 @@ def run_tests(
         root: the course's folder.
         tests: ids of the tests to run, of each of the problems; by default all.
         plugins: pytest plugins that look on.
+        timeout: seconds that one test may run.
 
     Raises:
         CourseError: a test file itself can't be run, or no test was found.
-        KeyboardInterrupt: the user ended it.
     """
-    files = [str(problem.test_file) for problem in problems]
-    chosen = [f"{file}::{test}" for test in tests for file in files] or files
-    arguments = [*_PLAIN, *_QUICK, "--rootdir", str(root), *chosen]
-    ended = _EndedByUser()
-    with redirect_stdout(io.StringIO()) as printed:
-        status = pytest.main(arguments, plugins=[UseSession(session), ended, *plugins])
-    _forget(files)
-    if ended.seen:
-        raise KeyboardInterrupt
-    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        raise CourseError(f"pytest could not run the course's tests:\n{printed.getvalue()[-3000:]}")
+    with Suite(problems, root, plugins=plugins, timeout=timeout) as suite:
+        suite.run(session, tests=tests)
 
 
-class _EndedByUser:
-    """A plugin that notices Ctrl-C, of which pytest makes the same status as of a broken file."""
+class Suite:
+    """The tests of some problems, collected once, to be run as often as one likes.
 
-    seen = False
+    Collecting takes pytest about as long as running many of the tests.
 
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        self.seen = excinfo.type is KeyboardInterrupt  # that of a broken file is a subclass
+    Args:
+        problems: whose tests.
+        root: the course's folder.
+        plugins: pytest plugins that look on.
+        timeout: seconds that one test may run.
+
+    Raises:
+        CourseError: a test file can't be run, or a problem has no test.
+    """
+
+    def __init__(
+        self,
+        problems: Iterable[Problem],
+        root: Path,
+        *,
+        plugins: Sequence[object] = (),
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        files = [str(problem.test_file) for problem in problems]
+        errors = _CollectionErrors()
+        with _quiet():
+            # As pytest.main begins, but without an end. The workers of pytest-xdist start so too.
+            arguments = [*_PLAIN, *_QUICK, "--rootdir", str(root), *files]
+            self._config = _prepareconfig(arguments, [Collect(timeout), errors, *plugins])
+            self._config._do_configure()
+            self._session: Any = pytest.Session.from_config(self._config)
+            self._config.hook.pytest_sessionstart(session=self._session)
+            self._config.hook.pytest_collection(session=self._session)
+        _forget(files)
+        self._items: list[pytest.Item] = self._session.items
+        empty = {*files} - {str(item.path) for item in self._items}
+        if errors.texts or empty:
+            self.close()
+            raise CourseError(
+                "pytest could not run the course's tests:\n"
+                + "\n".join(errors.texts or [f"no tests in {file}" for file in sorted(empty)])
+            )
+        self._own = [(tensor, tensor.clone()) for tensor in _tensors_of(self._items)]
+
+    def __enter__(self) -> Suite:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let pytest go. Nothing can be run any more."""
+        self._config._ensure_unconfigure()
+
+    def run(
+        self,
+        session: Session,
+        problems: Iterable[Problem] | None = None,
+        tests: Iterable[str] = (),
+    ) -> None:
+        """Run tests; the session collects what they find.
+
+        Args:
+            session: whose files are tested, and where the results go.
+            problems: whose tests to run; by default those of all that were collected.
+            tests: ids or names of the tests to run, of each of the problems; by default all.
+
+        Raises:
+            CourseError: there is no such test.
+            KeyboardInterrupt: the user ended it. The suite must not be used any more.
+        """
+        use_session(session, self._config)
+        wanted = None if problems is None else {*problems}
+        names = {*tests}
+        items = [
+            item
+            for item in self._items
+            if (wanted is None or problem_of(item) in wanted)
+            and (not names or not names.isdisjoint((item.name, item.name.partition("[")[0])))
+        ]
+        if names and not items:
+            raise CourseError(f"there is no test {' or '.join(sorted(names))}")
+        chosen, _ = session.choose(items)
+        with _quiet():
+            for item, following in zip(chosen, [*chosen[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            session.diagnose()
+        for tensor, before in self._own:
+            tensor.copy_(before)
+        # Its reports of this run are of no more use, and would pile up.
+        self._config.pluginmanager.get_plugin("terminalreporter").stats.clear()
+
+
+class _CollectionErrors:
+    """A plugin that keeps why a file could not be collected."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep what went wrong."""
+        if report.failed:
+            self.texts.append(report.longreprtext[-3000:])
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what pytest and the student's code print off the terminal."""
+    with redirect_stdout(_Nowhere()), redirect_stderr(_Nowhere()):
+        yield
+
+
+class _Nowhere(io.TextIOBase):
+    """Where what is printed is lost."""
+
+    def write(self, text: str) -> int:
+        """Lose a text."""
+        return len(text)
+
+
+def _tensors_of(items: Iterable[pytest.Item]) -> Iterator[torch.Tensor]:
+    """Give the tensors that test modules and parameters hold: a run may change them."""
+    for module in {item.module.__name__: item.module for item in items}.values():  # type: ignore
+        yield from (v for v in vars(module).values() if isinstance(v, torch.Tensor))
 
 
 def _forget(files: list[str]) -> None:

@@ -19,6 +19,9 @@ from grader.guard import ForbiddenCall, Guard
 from grader.result import Status
 
 
+CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
+
+
 @dataclass(frozen=True)
 class Verdict:
     """How a test ended and what the student reads about it."""
@@ -44,14 +47,14 @@ class CannotLoad(Exception):  # noqa: N818  (it is a verdict on its way up)
         self.status = status
 
 
-def judge(excinfo: pytest.ExceptionInfo[BaseException] | None, guard: Guard | None) -> Verdict:
+def judge(excinfo: pytest.ExceptionInfo[BaseException] | None, guard: Guard) -> Verdict:
     """Return the verdict on a test that ended with this exception, or with none.
 
     Args:
         excinfo: what the test raised.
         guard: what watched it; a forbidden call counts even if the student's code caught it.
     """
-    if guard is not None and guard.called:
+    if guard.called:
         return Verdict(Status.FORBIDDEN, _forbidden(guard.called))
     if excinfo is None:
         return Verdict(Status.PASSED)
@@ -109,13 +112,8 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             return Verdict(Status.MEMORY, "Your code ran out of memory." + _place(tb))
         case pytest.fail.Exception() if str(exception).startswith("Timeout"):
             return Verdict(Status.TIMEOUT, "Your code did not come to an end." + _place(tb))
-        case (
-            pytest.skip.Exception()
-            | pytest.xfail.Exception()
-            | pytest.exit.Exception()
-            | unittest.SkipTest()
-        ):
-            return Verdict(Status.ERROR, "A test can't be skipped or ended from problem.py.")
+        case pytest.skip.Exception() | pytest.xfail.Exception() | unittest.SkipTest():
+            return Verdict(Status.ERROR, CANT_END)
         case OwnFault():
             return Verdict(Status.INTERNAL, str(exception))
         case AttributeError(obj=ModuleType() as module, name=str(name)) if (

@@ -94,11 +94,11 @@ def small_course(tmp_path: Path) -> Course:
 def run(small_course: Course) -> Callable[..., ProblemResult]:
     """Run the small course's tests on a source text and return what they found."""
 
-    def run_source(source: str, **options: object) -> ProblemResult:
+    def run_source(source: str, timeout: float = 10, **options: object) -> ProblemResult:
         path = small_course.root / "student.py"
         path.write_text(textwrap.dedent(source), encoding="utf-8")
         session = Session(LocalFiles(lambda _: path), **{"hidden": True, **options})
-        run_tests(small_course.problems(), session, small_course.root)
+        run_tests(small_course.problems(), session, small_course.root, timeout=timeout)
         return session.results["01-doubling"]
 
     return run_source

@@ -21,7 +21,7 @@ from grader.class_run import ClassRun, grade_class
 from grader.cli import app
 from grader.course import Course
 from grader.earlier import InUse, locked
-from grader.grade import Settings, basis
+from grader.grade import Settings, basis, grounds
 from grader.reports.feedback import Policy
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 from grader.submissions import Submission, find_submissions
@@ -83,7 +83,7 @@ def made_up(submission, course, settings):  # type: ignore[no-untyped-def]
         return batch.internal_result(submission.name, "a fault")
     test = TestResult("test_doubles", "it doubles", False, 4, status)
     found = ProblemResult(problem.id, file.sha256, [test])
-    found.basis = basis(problem, file, course, settings)
+    found.basis = basis(file, grounds(course, settings)[problem.id])
     return SubmissionResult(submission.name, 0, "sandbox", "", [found])
 
 
@@ -115,8 +115,7 @@ def test_only_the_problem_that_changed_is_graded_again(school: School) -> None:
     plan = class_run.plan(
         find_submissions([school.folder], school.course)[0],
         None,
-        school.course,
-        Settings(),
+        grounds(school.course, Settings()),
         fresh=False,
     )
     assert list(plan.because) == ["01-doubling", "02-doubling"]
@@ -125,7 +124,7 @@ def test_only_the_problem_that_changed_is_graded_again(school: School) -> None:
     shutil.copytree(problems / "01-doubling", problems / "02-doubling")
     earlier = class_run.load_results(school.out / "results")["ada"]
     (ada, _) = find_submissions([school.folder], school.course)
-    plan = class_run.plan(ada, earlier, school.course, Settings(), fresh=False)
+    plan = class_run.plan(ada, earlier, grounds(school.course, Settings()), fresh=False)
     assert (list(plan.kept), list(plan.because)) == (["01-doubling"], ["02-doubling"])
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.grade import Settings, grade_submission
+from grader.grade import Grader, Settings
 from grader.isolation import Boundary
-from grader.result import ProblemResult
+from grader.result import ProblemResult, SubmissionResult
 from grader.submissions import StudentFile, Submission
 
 FILES = Path(__file__).parent / "files"
@@ -102,7 +102,7 @@ def target(
     return new_target(tmp_path_factory.mktemp("attacked") / "target")
 
 
-class Grader:
+class Attacked:
     """Grades one attack after the other, as the grader does.
 
     Args:
@@ -113,22 +113,24 @@ class Grader:
     def __init__(self, course: Course, boundary: Boundary) -> None:
         self.course = course
         self.boundary = boundary
+        self._grader = Grader(course, Settings(call_seconds=CALL_SECONDS), boundary)
 
     def __call__(self, source: bytes) -> ProblemResult:
         """Return the results of a file with this content."""
-        submission = Submission("student", {"01-doubling": StudentFile(source)})
-        settings = Settings(call_seconds=CALL_SECONDS)
-        result = grade_submission(submission, self.course, settings, self.boundary)
-        return result.problems[0]
+        return self.result(Submission("student", {"01-doubling": StudentFile(source)})).problems[0]
+
+    def result(self, submission: Submission) -> SubmissionResult:
+        """Return the result of a submission."""
+        return self._grader.grade(submission)
 
     def tree(self) -> dict[str, tuple[int, str]]:
         """Return the mode and the content of all files of the course."""
         return tree(self.course.root)
 
-    def another(self) -> tuple[Boundary, Grader]:
+    def another(self) -> tuple[Boundary, Attacked]:
         """Return a boundary that isn't entered yet, and what grades behind it."""
         boundary = Boundary("sandbox", call_seconds=CALL_SECONDS, memory_mb=256)
-        return boundary, Grader(self.course, boundary)
+        return boundary, Attacked(self.course, boundary)
 
     @staticmethod
     def processes() -> set[int]:
@@ -139,7 +141,7 @@ class Grader:
 @pytest.fixture(scope="session")
 def grade(
     tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
-) -> Iterator[Grader]:
+) -> Iterator[Attacked]:
     """Grades source text behind one boundary."""
     if sys.platform != "linux":
         pytest.skip("the sandbox exists on Linux only")
@@ -149,9 +151,9 @@ def grade(
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with Boundary("sandbox", call_seconds=CALL_SECONDS, memory_mb=256) as boundary:
-        grader = Grader(course, boundary)
-        assert grader((FILES / "00_right.py").read_bytes()).points == 4
-        yield grader
+        attacked = Attacked(course, boundary)
+        assert attacked((FILES / "00_right.py").read_bytes()).points == 4
+        yield attacked
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
     os.environ.pop("COURSE_CANARY", None)
 

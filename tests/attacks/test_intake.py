@@ -16,7 +16,7 @@ import pytest
 
 from grader.batch import GraderError, grade_all
 from grader.course import CourseError
-from grader.grade import Settings, grade_submission
+from grader.grade import Grader, Settings
 from grader.plugin import LocalFiles
 from grader.result import Status
 from grader.submissions import MAX_SOURCE_BYTES, find_submissions, read_source
@@ -48,8 +48,7 @@ def found(folder, course):
 
 
 def graded(grade, submission):
-    result = grade_submission(submission, grade.course, Settings(), grade.boundary)
-    return result.problems[0]
+    return grade.result(submission).problems[0]
 
 
 # What is in the file
@@ -379,17 +378,16 @@ def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
     assert results == []
 
 
-def test_no_tests_are_no_full_marks(small_course, hand_in, grade):
+def test_no_tests_are_no_full_marks(small_course, grade):
     test_file = small_course.problems()[0].test_file
     test_file.write_text('"""Nothing yet."""\n\nFORBIDDEN = ()\n')
-    (submission,) = class_of_one(small_course, hand_in)
     with pytest.raises(CourseError):
-        grade_submission(submission, small_course, Settings(), grade.boundary)
+        Grader(small_course, Settings(), grade.boundary)
 
 
 def test_the_level_is_in_the_result(grade, hand_in):
     submission = found(hand_in(), grade.course)["ada"]
-    result = grade_submission(submission, grade.course, Settings(), grade.boundary)
+    result = grade.result(submission)
     assert result.isolation == "sandbox"
     assert result.to_json()["isolation"] == "sandbox"
 

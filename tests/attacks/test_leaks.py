@@ -9,7 +9,6 @@ import sys
 
 import pytest
 
-from grader.grade import Settings, grade_submission
 from grader.reports.feedback import Policy, feedback
 from grader.reports.gradebook import write_gradebook
 from grader.submissions import StudentFile, Submission
@@ -68,7 +67,7 @@ def graded(grade):
     def run(body):
         source = f"{COMMON}\ndef double(x):\n    {body}\n".encode()
         submission = Submission("ada", {"01-doubling": StudentFile(source)})
-        return grade_submission(submission, grade.course, Settings(), grade.boundary)
+        return grade.result(submission)
 
     return run
 

@@ -29,8 +29,8 @@ def candidates() -> Iterator[object]:
 
 
 def verdicts(problem, open_problem) -> list[TestResult]:
-    session = Session(open_problem, hidden=True, timeout=120, diagnose=False)
-    run_tests([problem], session, COURSE.root)
+    session = Session(open_problem, hidden=True, diagnose=False)
+    run_tests([problem], session, COURSE.root, timeout=120)
     return session.results[problem.id].tests
 
 
