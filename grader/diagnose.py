@@ -87,7 +87,7 @@ def ask(
     probe: Callable[[Any], dict[str, Answer]], problem: Any, forbidden: Any
 ) -> dict[str, Answer]:
     """Return the answers of `problem` to the probe; none when the probe can't be carried out."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     with Guard(forbidden):
         try:
             return probe(problem)

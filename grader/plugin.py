@@ -9,7 +9,7 @@ import hashlib
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -320,33 +320,58 @@ def _function_key(item: pytest.Item) -> tuple[Path, str]:
 @pytest.fixture
 def problem(request: pytest.FixtureRequest) -> Any:
     """The student's module."""
-    session, item = request.config.stash[_SESSION], request.node
-    return session.open_problem(item.stash[_PROBLEM], forbidden_in(item.module))
+    return _module_to_test(request.node)
 
 
 @pytest.fixture
 def solution(request: pytest.FixtureRequest) -> ModuleType:
     """The reference solution's module; for tests below the hidden marker."""
-    item = request.node
-    if not item.stash[_HIDDEN]:
-        raise pytest.UsageError(f"{item.name} stands above '{HIDDEN_MARKER}': no solution there")
-    return _reference(item.stash[_PROBLEM])
+    return _reference(request.node)
+
+
+@pytest.fixture
+def draw(request: pytest.FixtureRequest) -> Draw:
+    """Random inputs that depend on the run's seed and the test's name, and on nothing else."""
+    return _draw(request.node)
+
+
+def _module_to_test(item: pytest.Item) -> Any:
+    session = item.config.stash[_SESSION]
+    return session.open_problem(item.stash[_PROBLEM], forbidden_in(_module(item)))
 
 
 _references: dict[Path, ModuleType] = {}
 
 
-def _reference(problem: Problem) -> ModuleType:
+def _reference(item: pytest.Item) -> ModuleType:
+    if not item.stash[_HIDDEN]:
+        raise pytest.UsageError(f"{item.name} stands above '{HIDDEN_MARKER}': no solution there")
+    problem = item.stash[_PROBLEM]
     path = Course(problem.folder.parent.parent).solution(problem)
     if path not in _references:
         _references[path] = load_module(path, f"solution_{problem.id[:2]}")
     return _references[path]
 
 
-@pytest.fixture
-def draw(request: pytest.FixtureRequest) -> Draw:
-    """Random inputs that depend on the run's seed and the test's name, and on nothing else."""
-    return Draw(_seed(request.node, "draw"))
+def _draw(item: pytest.Item) -> Draw:
+    return Draw(_seed(item, "draw"))
+
+
+_FIXTURES: Mapping[str, Callable[[pytest.Item], Any]] = {
+    "problem": _module_to_test,
+    "solution": _reference,
+    "draw": _draw,
+}
+
+
+def _fill(item: pytest.Item) -> None:
+    """Give a test the arguments that come from here; pytest takes several times as long."""
+    assert isinstance(item, pytest.Function)
+    if not any(mark.kwargs.get("indirect") for mark in item.iter_markers("parametrize")):
+        item.funcargs.update(item.callspec.params if hasattr(item, "callspec") else {})
+    for name in item.fixturenames:
+        if name in _FIXTURES:
+            item.funcargs[name] = _FIXTURES[name](item)
 
 
 def _seed(item: pytest.Item, purpose: str) -> int:
@@ -379,6 +404,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     seed = _seed(item, "global random state")
     random.seed(seed)
     torch.default_generator.manual_seed(seed)  # the CPU's only: quicker by a millisecond
+    _fill(item)
 
 
 @pytest.hookimpl(wrapper=True)

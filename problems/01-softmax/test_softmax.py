@@ -381,7 +381,9 @@ def _gradients(function, *tensors):
     leaves = [tensor.clone().requires_grad_() for tensor in tensors]
     result = function(*leaves)
     found = torch.autograd.grad((result * _waves(*result.shape, start=50)).sum(), leaves)
-    return torch.cat([gradient.flatten() for gradient in found])
+    all_of_them = torch.cat([gradient.flatten() for gradient in found])
+    # If there is NaN among them, how torch happens to run the function decides where.
+    return all_of_them if all_of_them.isfinite().all() else all_of_them * math.nan
 
 
 def _changes(function, *tensors):

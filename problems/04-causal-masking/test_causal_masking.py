@@ -577,7 +577,9 @@ def probe(problem):
     def softmax_gradient(scores, mask, upstream):
         scores = scores.clone().requires_grad_()
         output = problem.masked_softmax(1 * scores, mask.clone())
-        return torch.autograd.grad(output, scores, upstream)[0]
+        gradient = torch.autograd.grad(output, scores, upstream)[0]
+        # If there is NaN in it, how torch happens to run the function decides where.
+        return gradient if gradient.isfinite().all() else gradient * math.nan
 
     def softmax_changes(name):
         before = {"scores": scores, "mask": causal}

@@ -387,22 +387,22 @@ LONG = 1030
 """A sequence longer than GPT-2's 1024 positions."""
 
 
-def seconds(module, n_embd, seq_len):
+def seconds(module, n_embd, seq_len, dtype):
     """How long the layer takes for one sequence."""
-    x = torch.zeros(1, seq_len, n_embd, dtype=torch.float64)
+    x = torch.zeros(1, seq_len, n_embd, dtype=dtype)
     start = time.perf_counter()
     module(x)
     return time.perf_counter() - start
 
 
-def quick(module, n_embd, seq_len):
+def quick(module, n_embd, seq_len, dtype=torch.float64):
     """Whether the layer would be done with `seq_len` positions in about five seconds.
 
     Python loops over pairs of positions are right, but may take minutes for long sequences.
     """
     limit = 5 * (100 / seq_len) ** 2
     for _ in range(5):
-        longer = seconds(module, n_embd, 100) - seconds(module, n_embd, 10)
+        longer = seconds(module, n_embd, 100, dtype) - seconds(module, n_embd, 10, dtype)
         if longer < limit or longer > 10 * limit:
             break
     return longer < limit
@@ -1199,10 +1199,10 @@ def test_hidden_second_call(problem, solution, draw, causal):
 @pytest.mark.points(0.5)
 def test_hidden_long_sequence(problem, draw):
     """A causal layer works for a sequence longer than any limit one would think of"""
-    weights = random_weights(draw, 2)
-    module = layer(problem, weights, 1, causal=True)
-    if quick(module, 2, 2100):
-        x, positions = draw(1, 2100, 2), [0, 1, 1500, 2099]
+    weights, x = random_weights(draw, 2), draw(1, 2100, 2).float()
+    module = layer(problem, weights, 1, causal=True, dtype=torch.float32)
+    if quick(module, 2, 2100, torch.float32):
+        positions = [0, 1, 1500, 2099]
         call = f"{named(2, 1, causal=True)}(x) with x of shape {tuple(x.shape)}"
         output = check_form(module(x), x, call)
         expected = attention_by_hand(x, weights, 1, True, positions)
