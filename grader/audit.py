@@ -232,9 +232,9 @@ def _of(outcomes: Iterable[Outcome], problem: Problem) -> Iterator[Outcome]:
 
 
 def _run(candidate: Candidate, root: Path) -> Outcome:
-    # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden, and
-    # those of the catalogue do so by name. Of what is right, the solution must pass all tests under
-    # it, and the variants the probe.
+    # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden,
+    # and those of the catalogue do so by name. Of what is right, the solution must pass all tests
+    # under it, and the variants the probe.
     forbidden = candidate.kind is Kind.MISTAKE and _names_forbidden(candidate)
     answers = _probe_answers(candidate, watch=forbidden or candidate.kind is not Kind.MISTAKE)
     watch = forbidden or candidate.kind is Kind.SOLUTION

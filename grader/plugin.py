@@ -294,7 +294,7 @@ def load_late_parts() -> None:
 
 def _adopt(items: list[pytest.Item]) -> list[pytest.Item]:
     """Return the tests of problems, with notes on what they belong to; not those of others."""
-    course = []
+    course: list[pytest.Item] = []
     files: dict[Path, tuple[int | None, bytes]] = {}
     for item in items:
         problem = Problem(item.path.parent)

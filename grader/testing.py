@@ -17,7 +17,13 @@ from _pytest.config import _prepareconfig
 from grader.course import CourseError, Problem
 from grader.plugin import TIMEOUT_SECONDS, Collect, Session, problem_of, use_session
 
-_PLAIN = ["--override-ini=addopts=", "--import-mode=importlib", "--assert=plain", "--capture=no", "--hidden"]
+_PLAIN = [
+    "--override-ini=addopts=",
+    "--import-mode=importlib",
+    "--assert=plain",
+    "--capture=no",
+    "--hidden",
+]
 
 # Without plugins that collect garbage five times a run, watch each test's log or write files.
 _UNUSED = ("unraisableexception", "threadexception", "logging", "cacheprovider", "hypothesispytest")
@@ -140,7 +146,8 @@ class Suite:
         for tensor, before in self._own:
             tensor.copy_(before)
         # Its reports of this run are of no more use, and would pile up.
-        self._config.pluginmanager.get_plugin("terminalreporter").stats.clear()
+        reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
+        reporter.stats.clear()
 
 
 class _CollectionErrors:

@@ -18,7 +18,6 @@ from grader.course import STUDENT_MODULE, SUBMISSION_FILE
 from grader.guard import ForbiddenCall, Guard
 from grader.result import Status
 
-
 CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
 
 

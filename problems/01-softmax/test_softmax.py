@@ -440,9 +440,7 @@ def test_hidden_similarity(problem, solution, draw, shape):
 
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize(
-    "shape", [(9,), (2, 7), (4, 1, 3), (3, 2, 1, 5), (2, 1, 3, 2, 4)], ids=str
-)
+@pytest.mark.parametrize("shape", [(9,), (2, 7), (4, 1, 3), (3, 2, 1, 5), (2, 1, 3, 2, 4)], ids=str)
 def test_hidden_softmax(problem, solution, draw, shape, dtype):
     """Softmax is right for other shapes and every dim, and so are its gradients"""
     for dim in range(-len(shape), len(shape)):
