@@ -30,6 +30,52 @@ MAX_METADATA_BYTES = 100_000_000
 _MAX_YAML = 5_000_000  # of which the names of 20,000 students are left when these are cut out
 
 
+class Ids(tuple[str, ...]):
+    """The problems that are looked for, by their ids.
+
+    Attributes:
+        bare: the problem that a file is for which is called `problem.py` and stands in no problem's
+            folder; empty when nobody can know.
+        others: the course's other problems. What is theirs is told and never taken.
+    """
+
+    bare: str = ""
+    others: tuple[str, ...] = ()
+
+    def given(self, problem: str) -> Ids:
+        """Return the same ids when it is known which problem was handed in.
+
+        Args:
+            problem: one of the ids.
+        """
+        return self._with(self, problem, self.others)
+
+    def sought(self) -> Ids:
+        """Return the given problem alone; the same ids when none is given."""
+        if not self.bare:
+            return self
+        return self._with((self.bare,), self.bare, tuple(id for id in self if id != self.bare))
+
+    def inside(self, name: str) -> Ids:
+        """Return what holds in a folder or an archive: its name may be that of another problem."""
+        if not self.bare:
+            return self
+        stem = _before_reupload(name).removesuffix(archive_suffix(name))
+        told = problem_of(f"{stem}.py", self) or self.nearest(stem)
+        return self._with(self, told, self.others) if told in self.others else self
+
+    def nearest(self, folder: str) -> str:
+        """Return the problem whose id, known or looked for, a folder's name nearly is, if any."""
+        known = [*self, *self.others]
+        return next(iter(difflib.get_close_matches(folder.lower(), known, n=1, cutoff=0.8)), "")
+
+    @staticmethod
+    def _with(ids: Iterable[str], bare: str, others: tuple[str, ...]) -> Ids:
+        made = Ids(ids)
+        made.bare, made.others = bare, others
+        return made
+
+
 @dataclass(frozen=True)
 class Work:
     """What one student, or one group, handed in.
@@ -70,7 +116,7 @@ class Layout:
     notes: list[str] = field(default_factory=list)
 
 
-def recognise(found: Entry, ids: Sequence[str]) -> Layout | None:
+def recognise(found: Entry, ids: Ids) -> Layout | None:
     """Return what a folder holds if it, or the only folder in it, is what a platform packs.
 
     Args:
@@ -90,19 +136,27 @@ def recognise(found: Entry, ids: Sequence[str]) -> Layout | None:
 # Which problem a file is for
 
 
-def problem_of(name: str, ids: Iterable[str]) -> str | None:
+def problem_of(name: str, ids: Ids) -> str | None:
     """Return the problem that the name of a single file tells, if it tells just one.
 
     That is `01-softmax.py`, `01.py` or `softmax.py`, each with or without the word `problem` before
     or after it, with any of `-`, `_`, space and point between words, in any case. The number has
-    both digits: `problem-1.py` is what platforms and browsers make of a second `problem.py`.
+    both digits: `problem-1.py` is what platforms and browsers make of a second `problem.py`. That
+    name alone tells what is given with the ids.
     """
+    if name.lower() == SUBMISSION_FILE:
+        return ids.bare or None
     said = _said(name)
-    fits = [id for id in ids if said and said in {id, id[:2], id[3:]}]
+    fits = [id for id in (*ids, *ids.others) if said and said in {id, id[:2], id[3:]}]
     return fits[0] if len(fits) == 1 else None
 
 
-def nearest_problem(name: str, ids: Sequence[str]) -> str | None:
+def is_bare(name: str) -> bool:
+    """Tell whether a file is called `problem.py`, or was before it was uploaded again."""
+    return _before_reupload(name).lower() == SUBMISSION_FILE
+
+
+def nearest_problem(name: str, ids: Ids) -> str | None:
     """Return the problem that a file's name may have meant. It is asked back, never used."""
     said = _said(name) or ""
     holds = [id for id in ids if id[3:] in said or id[:2] in said.split("-")]
@@ -120,7 +174,7 @@ def _said(name: str) -> str | None:
     return words.removeprefix(word).removesuffix(word).strip("-")
 
 
-def names_a_problem(member: str, ids: Sequence[str]) -> bool:
+def names_a_problem(member: str, ids: Ids) -> bool:
     """Tell whether a file may be one problem's by its name, with what a platform puts around it."""
     names = [member]
     if canvas := _canvas_match(member):
@@ -133,7 +187,7 @@ def names_a_problem(member: str, ids: Sequence[str]) -> bool:
 # Gradescope: submission_123/..., and submission_metadata.yml says whose
 
 
-def _gradescope(place: Entry, ids: Sequence[str]) -> Layout | None:
+def _gradescope(place: Entry, ids: Ids) -> Layout | None:
     children = {child.name: child for child in place.children()}
     if METADATA not in children:
         return None
@@ -147,7 +201,7 @@ def _gradescope(place: Entry, ids: Sequence[str]) -> Layout | None:
     absent = [key for key in people if key not in children]
     for name, child in children.items():
         if _is_plain_file(child):
-            layout.strays.append(_stray(name, absent))
+            layout.strays.append(stray(name, absent))
         else:
             known = name in people or not people
             note = f"{name!a} is not in {METADATA}.{_did_you_mean(name, absent)}"
@@ -233,7 +287,7 @@ def _before_reupload(file: str) -> str:
     return _REUPLOAD.sub("", file)
 
 
-def _canvas(place: Entry, ids: Sequence[str]) -> Layout | None:
+def _canvas(place: Entry, ids: Ids) -> Layout | None:
     children = place.children()
     files = [(child, _canvas_match(child.name)) for child in children]
     fits = [(c, match) for c, match in files if match and c.kind is not Kind.FOLDER]
@@ -256,7 +310,7 @@ def _is_of_canvas(matches: Sequence[re.Match[str]]) -> bool:
     return one_name and len(set(attachments)) == len(attachments)
 
 
-def _canvas_work(files: Sequence[tuple[Entry, re.Match[str]]], ids: Sequence[str]) -> Work:
+def _canvas_work(files: Sequence[tuple[Entry, re.Match[str]]], ids: Ids) -> Work:
     first = files[0][1]
     uploads = sorted(
         ((child, m) for child, m in files if m["file"]), key=lambda u: int(u[1]["attachment"])
@@ -265,7 +319,8 @@ def _canvas_work(files: Sequence[tuple[Entry, re.Match[str]]], ids: Sequence[str
     versions: dict[str, list[tuple[Entry, str]]] = {}
     for child, match in uploads:
         before = _before_reupload(match["file"])
-        is_copy = problem_of(before, ids) or (archive_suffix(before) and before in names)
+        is_known = problem_of(before, ids) or (archive_suffix(before) and before in names)
+        is_copy = is_known and not problem_of(match["file"], ids)
         called = before if is_copy else match["file"]
         versions.setdefault(called, []).append((child, match["file"]))
     entries = [Renamed(found[-1][0], called) for called, found in versions.items()]
@@ -302,7 +357,7 @@ _MOODLE = re.compile(
 )
 
 
-def _moodle(place: Entry, ids: Sequence[str]) -> Layout | None:
+def _moodle(place: Entry, ids: Ids) -> Layout | None:
     students: dict[tuple[str, str], list[tuple[Entry, re.Match[str]]]] = {}
     others: list[Entry] = []
     for child in place.children():
@@ -350,7 +405,7 @@ def _children_or_itself(entry: Entry) -> list[Entry]:
 _STAMP = "timestamp.txt"
 
 
-def _nbgrader(place: Entry, ids: Sequence[str]) -> Layout | None:
+def _nbgrader(place: Entry, ids: Ids) -> Layout | None:
     below = [c for c in place.children() if c.name == "submitted" and c.kind is Kind.FOLDER]
     submitted = below[0] if below else place
     children = submitted.children()
@@ -369,7 +424,7 @@ def _is_stamped(student: Entry) -> bool:
     return any(c.name == _STAMP for a in assignments for c in _children_or_itself(a))
 
 
-def _assignment(student: Entry, ids: Sequence[str]) -> Entry:
+def _assignment(student: Entry, ids: Ids) -> Entry:
     """Return the only assignment of a student; all of them if they are problems or several."""
     assignments = [c for c in _children_or_itself(student) if c.kind is Kind.FOLDER]
     if len(assignments) != 1 or assignments[0].name in ids:
@@ -381,7 +436,7 @@ def _assignment(student: Entry, ids: Sequence[str]) -> Entry:
 # GitHub Classroom: <slug>-submissions/<slug>-<user name>/, each a clone
 
 
-def _github(place: Entry, ids: Sequence[str]) -> Layout | None:
+def _github(place: Entry, ids: Ids) -> Layout | None:
     slug, found, _ = place.name.removesuffix(archive_suffix(place.name)).rpartition("-submissions")
     prefix = f"{slug}-"
     works = []
@@ -416,7 +471,7 @@ def _with_others(layout: Layout, others: Iterable[Entry]) -> Layout:
     names = [work.name for work in layout.works]
     for entry in others:
         if _is_plain_file(entry):
-            layout.strays.append(_stray(entry.name, names))
+            layout.strays.append(stray(entry.name, names))
         else:
             near = _did_you_mean(entry.name, names)
             layout.works.append(plain_work(entry, f"Its name fits no student.{near}"))
@@ -450,7 +505,8 @@ def _typed(kind: str) -> str:
     return f"{what.get(kind, f'What Moodle calls {kind}')} was handed in; it is not graded."
 
 
-def _stray(name: str, known: Iterable[str]) -> str:
+def stray(name: str, known: Iterable[str]) -> str:
+    """Return a sentence about a file that is no student's."""
     return f"{name!a} was not used; it fits no student.{_did_you_mean(name, known)}"
 
 
