@@ -12,8 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
 from grader import archives
+from grader.cli import app
 from grader.course import Course
 from grader.layouts import Ids, nearest_problem, problem_of
 from grader.reports.gradebook import write_gradebook
@@ -770,3 +773,52 @@ def test_the_command_grades_a_download(tmp_path: Path, small_course: Course) -> 
     assert [(r["submission"], r["total"], r["member"], r["late"]) for r in rows] == [
         *(("ada", "4", "12", "late"), ("bea", "4", "13", ""))
     ]
+
+
+@pytest.fixture
+def grade(
+    tmp_path: Path, two_problems: Course, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    """Run `grader grade` on the course of two problems; give it files to grade."""
+    monkeypatch.setattr("grader.cli.own_course", lambda: two_problems)
+
+    def run(files: Files, *options: str) -> Result:
+        folder = write(tmp_path / f"class{len(list(tmp_path.iterdir()))}", files)
+        command = ["grade", str(folder), "--out", str(tmp_path / "out"), "--jobs", "1", *options]
+        return CliRunner().invoke(app, command, env={"COLUMNS": "200"})
+
+    return run
+
+
+def test_the_command_grades_one_problem_after_the_other(
+    grade: Callable[..., Result], tmp_path: Path
+) -> None:
+    first = grade({"ada_12_98_problem.py": RIGHT, "bea_13_99_problem.py": WRONG}, "--problem", "1")
+    assert first.exit_code == 0, first.output
+    assert "Canvas download: 2 students." in first.output
+    second = grade(
+        {"ada_12_101_problem.py": WRONG, "ada_12_102_problem-1.py": RIGHT}, "--problem", "tripling"
+    )
+    assert second.exit_code == 0, second.output
+    assert "ada: 'problem-1.py' was read, the newest upload" in second.output
+    assert "Handed in nothing for this problem, so as they were: bea." in second.output
+    rows = list(csv.DictReader((tmp_path / "out/gradebook.csv").open(encoding="utf-8")))
+    assert [tuple(row.values()) for row in rows] == [
+        ("ada", "graded", "4", "4", "8", "8", "12", ""),
+        ("bea", "graded", "0", "", "0", "4", "13", ""),
+    ]
+
+
+def test_the_command_suggests_the_option(grade: Callable[..., Result], tmp_path: Path) -> None:
+    done = grade({"problem.py": RIGHT})
+    assert (done.exit_code, (tmp_path / "out").exists()) == (2, False)
+    assert f"such as --problem {ID}" in done.output
+
+
+def test_the_command_refuses_a_problem_that_there_is_not(
+    grade: Callable[..., Result], tmp_path: Path
+) -> None:
+    for name, why in (("03", "is not a problem"), ("ling", "fits more than one"), ("", "fits")):
+        done = grade({"ada/problem.py": RIGHT}, "--problem", name)
+        assert (done.exit_code, (tmp_path / "out").exists()) == (2, False)
+        assert f"'{name}' {why}" in done.output
