@@ -1,19 +1,22 @@
 """What learning platforms make of submissions: one function for each platform's download.
 
 Each looks at the names in a folder, or in an archive seen as one, and returns who handed in what,
-or None when the folder is not of its kind. Nothing is read here but Gradescope's list of students,
+or None when the folder is not of its kind. Nothing is read here but a platform's list of students,
 and nothing is guessed: what fits nobody is told in a sentence. What the names of files say about
 the problem they are for is decided here too, by one rule for all.
 """
 
 from __future__ import annotations
 
+import csv
 import difflib
+import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import yaml
@@ -24,8 +27,11 @@ from grader.course import SUBMISSION_FILE
 METADATA = "submission_metadata.yml"
 """In which a Gradescope export says whose each folder is."""
 
-MAX_METADATA_BYTES = 100_000_000
-"""The largest list of students that is read. It holds the outputs of earlier gradings too."""
+ROSTER = "grades.csv"
+"""In which GitHub Classroom says whose each repository is."""
+
+MAX_LIST_BYTES = {METADATA: 100_000_000, ROSTER: 5_000_000}
+"""The largest lists of students that are read. Gradescope's holds the outputs of gradings too."""
 
 _MAX_YAML = 5_000_000  # of which the names of 20,000 students are left when these are cut out
 
@@ -126,7 +132,7 @@ def recognise(found: Entry, ids: Ids) -> Layout | None:
     children = [child for child in found.children() if not _is_plain_file(child)]
     is_around = len(children) == 1 and children[0].kind is Kind.FOLDER
     for place in (found, *children) if is_around else (found,):
-        for look in (_gradescope, _moodle, _canvas, _nbgrader, _github):
+        for look in (_gradescope, _moodle, _canvas, _nbgrader, partial(_github, around=found)):
             if layout := look(place, ids):
                 layout.works = _told_apart(layout.works)
                 return layout
@@ -195,7 +201,7 @@ def _gradescope(place: Entry, ids: Ids) -> Layout | None:
     layout = Layout("Gradescope export", [])
     people: dict[str, list[tuple[str, str]]] = {}
     try:
-        people = _submitters(metadata.read(MAX_METADATA_BYTES))
+        people = _submitters(metadata.read(MAX_LIST_BYTES[METADATA]))
     except Refused as refused:
         layout.notes = [f"{refused.sentence(METADATA)} Submissions go by their folders' names."]
     absent = [key for key in people if key not in children]
@@ -433,23 +439,142 @@ def _assignment(student: Entry, ids: Ids) -> Entry:
     return _handed_in(student.name, files)
 
 
-# GitHub Classroom: <slug>-submissions/<slug>-<user name>/, each a clone
+# GitHub Classroom: <slug>-submissions/<slug>-<user name>/, each a clone; grades.csv says whose
+
+_AS_WRITTEN = "as `gh classroom assignment-grades` writes it"
 
 
-def _github(place: Entry, ids: Ids) -> Layout | None:
+@dataclass(frozen=True)
+class _Listed:
+    """A line of GitHub Classroom's roster: whose repository it is."""
+
+    user: str
+    who: str
+    repository: str
+
+    @property
+    def member(self) -> str:
+        """What a gradebook knows the person by."""
+        return self.who or self.user
+
+
+def _github(place: Entry, ids: Ids, around: Entry) -> Layout | None:
     slug, found, _ = place.name.removesuffix(archive_suffix(place.name)).rpartition("-submissions")
     prefix = f"{slug}-"
-    works = []
+    clones: dict[str, Entry] = {}
     others = []
     for child in place.children():
         if child.kind is Kind.FOLDER and child.name.startswith(prefix) and child.name != prefix:
-            user = child.name.removeprefix(prefix)
-            works.append(Work(user, child, members=(user,)))
-        else:
+            clones[child.name.removeprefix(prefix)] = child
+        elif child.name != ROSTER:
             others.append(child)
-    if not found or not works:
+    if not found or not clones:
         return None
-    return _with_others(Layout("GitHub Classroom clones", works), others)
+    layout = Layout("GitHub Classroom clones", [])
+    lines: list[_Listed] | None = None
+    try:
+        lines = _roster([place] if place is around else [place, around])
+    except Refused as refused:
+        layout.notes = [f"{refused.sentence(ROSTER)} Submissions go by their user names."]
+    layout.works = _github_works(clones, lines)
+    return _with_others(layout, others)
+
+
+def _github_works(clones: dict[str, Entry], lines: list[_Listed] | None) -> list[Work]:
+    """Return a work for each clone, and for each line of the roster that has none.
+
+    Args:
+        clones: by user name.
+        lines: the roster; None when there is none.
+    """
+    if lines is None:
+        return [Work(user, clone, members=(user,)) for user, clone in clones.items()]
+    by_repository = _by(lines, lambda line: line.repository)
+    by_user = _by(lines, lambda line: line.user)
+    own = {
+        user: by_repository.get(clone.name.lower()) or by_user.get(user.lower(), [])
+        for user, clone in clones.items()
+    }
+    used = {line for found in own.values() for line in found}
+    unused = [line for line in lines if line not in used]
+    works = []
+    for user, clone in clones.items():
+        note = f"{clone.name!a} has no roster identifier in {ROSTER}."
+        if not own[user]:
+            near = _did_you_mean(user, (line.user for line in unused))
+            note = f"{clone.name!a} is not in {ROSTER}.{near}"
+        known = any(line.who for line in own[user])
+        works.append(_github_work(clone, user, own[user], "" if known else note))
+    for found in _by(unused, lambda line: line.repository or line.member).values():
+        name = found[0].repository or found[0].member
+        note = f"{name!a} is in {ROSTER}, but there is no such folder."
+        works.append(_github_work(Gathered(name), found[0].user, found, note))
+    return works
+
+
+def _by(lines: Iterable[_Listed], name: Callable[[_Listed], str]) -> dict[str, list[_Listed]]:
+    """Return lines by a name in them; GitHub's names are the same in capitals."""
+    found: dict[str, list[_Listed]] = {}
+    for line in lines:
+        found.setdefault(name(line).lower(), []).append(line)
+    return found
+
+
+def _github_work(clone: Entry, user: str, lines: Sequence[_Listed], note: str) -> Work:
+    members = tuple(line.member for line in lines if line.member) or (user,)
+    notes = (note,) if note else ()
+    return Work(" + ".join(members), clone, members, notes=notes, id=user)
+
+
+def _roster(places: Iterable[Entry]) -> list[_Listed] | None:
+    """Return what the roster in one of the places says; None when there is none.
+
+    Raises:
+        Refused: it is not what GitHub Classroom writes, or there is more than one.
+    """
+    found = [child for place in places for child in place.children() if child.name == ROSTER]
+    if len(found) > 1:
+        raise Refused("is there twice; which one counts can't be known, so keep one")
+    return _listed_in(found[0].read(MAX_LIST_BYTES[ROSTER])) if found else None
+
+
+def _listed_in(content: bytes) -> list[_Listed]:
+    lines: dict[_Listed, None] = {}
+    known: dict[str, str] = {}
+    for row in _rows(content):
+        line = _Listed(
+            row.get("github_username", ""),
+            row["roster_identifier"],
+            row.get("student_repository_name", "").rpartition("/")[2],
+        )
+        other = known.setdefault(line.user.lower(), line.who) if line.user else line.who
+        if other != line.who:
+            both = f"{line.user!a} as {other!a} and as {line.who!a}"
+            raise Refused(f"gives {both}; which one counts can't be known")
+        if any((line.user, line.who, line.repository)):
+            lines[line] = None
+    return list(lines)
+
+
+def _rows(content: bytes) -> list[dict[str, str]]:
+    """Return the lines of a roster by the names of their columns."""
+    rows = []
+    try:
+        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        columns = next(reader, [])
+        if "roster_identifier" not in columns:
+            raise Refused(f"has no column 'roster_identifier', {_AS_WRITTEN}")
+        if not {"github_username", "student_repository_name"} & set(columns):
+            which = "'github_username' or 'student_repository_name'"
+            raise Refused(f"has no column {which}, {_AS_WRITTEN}")
+        for row in filter(None, reader):
+            if len(row) != len(columns):
+                place = f"in line {reader.line_num}, not {len(columns)}"
+                raise Refused(f"has {len(row)} columns {place}")
+            rows.append({name: cell.strip() for name, cell in zip(columns, row, strict=True)})
+    except (ValueError, csv.Error):
+        raise Refused("is not a CSV file in UTF-8") from None
+    return rows
 
 
 # What they share

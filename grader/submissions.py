@@ -40,7 +40,7 @@ MAX_SOURCE_BYTES = 1_000_000
 _PROBLEMS = "problems"
 _NAMES_SHOWN = 3
 _CANDIDATES_SHOWN = 20
-_METADATA_DEPTH = 3
+_LIST_DEPTH = 2  # a platform's list of students lies in the folder or the only one in it
 _UNSAFE = re.compile(r"[^\w.@+ -]", re.ASCII)
 _NAME_IT = "If this was handed in for one problem only, name it, such as --problem {}"
 
@@ -187,7 +187,7 @@ def _layout_at(path: Path, found: Entry, ids: Ids, *, several: bool) -> Layout:
         if layout is None:
             students = _students(found, ids, several=several)
             layout = Layout("", [plain_work(student) for student in students])
-            if found not in students:
+            if all(student is not found for student in students):
                 layout.strays = [layouts.stray(name, ()) for name in _told(found.children(), ids)]
             if len(students) == 1 and not ids.bare:
                 layout.notes = _hidden_class(found, ids, several=several)
@@ -231,8 +231,8 @@ def _wanted(ids: Ids) -> Wanted:
     """Return what says which members of an archive are read: problems' files, a list of names."""
 
     def most_bytes(parts: list[str]) -> int:
-        if parts[-1] == layouts.METADATA:
-            return layouts.MAX_METADATA_BYTES if len(parts) <= _METADATA_DEPTH else 0
+        if parts[-1] in layouts.MAX_LIST_BYTES:
+            return layouts.MAX_LIST_BYTES[parts[-1]] if len(parts) <= _LIST_DEPTH else 0
         in_folder = parts[-1] == SUBMISSION_FILE and len(parts) > 1 and parts[-2] in ids
         return MAX_SOURCE_BYTES if in_folder or layouts.names_a_problem(parts[-1], ids) else 0
 
