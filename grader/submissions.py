@@ -280,7 +280,7 @@ def _is_submission(entry: Entry, ids: Ids) -> bool:
     if entry.kind is Kind.FILE:
         return bool(archive_suffix(entry.name))
     # A folder nearly called like a problem isn't a student's because a problem.py stands in it.
-    ids = ids.given("") if ids.nearest(entry.name) else ids
+    ids = ids.given("") if ids.bare and ids.nearest(entry.name) else ids
     with suppress(Refused):
         own = {_PROBLEMS, *ids}
         return entry.kind is Kind.FOLDER and entry.name not in own and _has_work(entry, ids)
