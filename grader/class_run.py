@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.batch import grade_all
 from grader.cluster import grade_on_cluster
 from grader.course import Course, own_sha256
-from grader.earlier import RESULTS, Plan, load_results, locked, plan, sweep
+from grader.earlier import RESULTS, Plan, load_results, locked, outdated, plan, sweep
 from grader.grade import Settings, assemble, grounds
 from grader.reports.dashboard import write_dashboard
 from grader.reports.feedback import Policy, feedback, feedback_page
@@ -32,12 +32,20 @@ class ClassRun:
         graded: how many submissions were graded, wholly or in part.
         changes: the marks that are not those of the gradebook before.
         left_out: names with results in the folder that are not in the class.
+        unchanged: names that are not among those who handed in one problem: their rows are as they
+            were.
+        outdated: the problems whose kept marks rest on something that has changed since, and on
+            what.
+        problems: the ids of the problems that somebody has a result for.
     """
 
     results: list[SubmissionResult]
     graded: int
     changes: list[Change]
     left_out: list[str]
+    unchanged: list[str]
+    outdated: dict[str, list[str]]
+    problems: list[str]
 
 
 def grade_class(
@@ -58,8 +66,11 @@ def grade_class(
     Each result is written when it is ready, so that a run that is stopped goes on where it was.
     The gradebook is written last: what it says is what the last run that ended said.
 
+    Submissions that are for one problem say nothing about the others, nor about who is in the
+    class: what the folder holds of both is kept as it is.
+
     Args:
-        submissions: the whole class.
+        submissions: the whole class, or all who handed in one problem.
         course: whose tests to run.
         settings: seed, limits and level of isolation.
         out: the folder of results and reports.
@@ -83,6 +94,10 @@ def grade_class(
         plans = [plan(s, earlier.get(s.name), ground, fresh=fresh) for s in submissions]
         keeper = _Keeper(out, course, settings, policy)
         keeper.take_over([each for each in plans if not each.because], earlier)
+        absent = sorted(earlier.keys() - {submission.name for submission in submissions})
+        is_whole = all(submission.files.keys() == ground.keys() for submission in submissions)
+        if not is_whole:
+            keeper.leave([earlier[name] for name in absent])
         todo = {each.submission.name: each for each in plans if each.because}
         on_start(len(todo))
 
@@ -98,8 +113,15 @@ def grade_class(
                 grade_all(again, course, settings, jobs, keep)
         changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results)
         keeper.write_class_reports()
-    left_out = sorted(earlier.keys() - {submission.name for submission in submissions})
-    return ClassRun(keeper.results, len(todo), changed, left_out)
+    return ClassRun(
+        keeper.results,
+        len(todo),
+        changed,
+        left_out=absent if is_whole else [],
+        unchanged=[] if is_whole else absent,
+        outdated=outdated(keeper.results, ground),
+        problems=keeper.problems(),
+    )
 
 
 class _Keeper:
@@ -112,19 +134,30 @@ class _Keeper:
         self._grader_sha256 = own_sha256(course)
         self._settings = settings
         self._policy = policy
+        self._views_hold = self._stamp().is_file() and self._stamp().read_text() == self._views()
 
     def take_over(self, plans: list[Plan], earlier: dict[str, SubmissionResult]) -> None:
         """Keep results of which nothing has to be graded; write only what is new about them."""
-        views_hold = self._stamp().is_file() and self._stamp().read_text() == self._views()
         for each in plans:
             result = self._assembled(each, {})
-            if not views_hold or result.to_json() != earlier[result.submission].to_json():
+            if not self._views_hold or result.to_json() != earlier[result.submission].to_json():
+                self._save(result)
+            self.results.append(result)
+
+    def leave(self, results: list[SubmissionResult]) -> None:
+        """Keep results as they are, of those who are not among who handed in now."""
+        for result in results:
+            if not self._views_hold:
                 self._save(result)
             self.results.append(result)
 
     def add(self, result: SubmissionResult, plan: Plan) -> None:
         """Keep a result that was graded now, with the problems that did not have to be."""
-        if result.status != Status.INTERNAL:
+        if result.status == Status.INTERNAL:
+            # The next run grades again what is handed in now, but has no more of the others.
+            others = [p for id, p in plan.kept.items() if id not in plan.submission.files]
+            result.problems = [*others, *result.problems]
+        else:
             new = {problem.id: problem for problem in result.problems}
             for id, problem in new.items():
                 problem.because = plan.because[id]
@@ -133,8 +166,10 @@ class _Keeper:
         self.results.append(result)
 
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
-        problems = [(plan.kept | new)[id] for id in self._ids]
-        level = self._settings.level
+        found = plan.kept | new
+        problems = [found[id] for id in self._ids if id in found]
+        levels = {self._settings.level, *(p.basis.get("isolation") for p in problems)}
+        level = "process" if "process" in levels else self._settings.level
         return assemble(plan.submission, self._settings, level, self._grader_sha256, problems)
 
     def _save(self, result: SubmissionResult) -> None:
@@ -149,10 +184,15 @@ class _Keeper:
             write_whole(for_gradescope, results_json(result, self._policy))
         result.save(self._out / RESULTS)
 
+    def problems(self) -> list[str]:
+        """Return the ids of the problems that somebody has a result for; all if nobody has any."""
+        known = {problem.id for result in self.results for problem in result.problems}
+        return [id for id in self._ids if id in known] or self._ids
+
     def write_class_reports(self) -> None:
         """Write what is about the whole class; the gradebook last."""
         self.results.sort(key=lambda result: result.submission)
-        write_dashboard(self.results, self._ids, self._out / "index.html")
+        write_dashboard(self.results, self.problems(), self._out / "index.html")
         write_junit(self.results, self._out / "junit.xml")
         write_whole(self._stamp(), self._views())
         write_gradebook(self.results, self._ids, self._out / _GRADEBOOK)

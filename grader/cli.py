@@ -58,6 +58,10 @@ def grade(
         Policy, typer.Option(help="what students read of hidden tests")
     ] = Policy.TITLES,
     fresh: Annotated[bool, typer.Option("--fresh", help="ignore earlier results")] = False,
+    problem: Annotated[
+        str | None,
+        typer.Option(help="the one that was handed in, such as 03; a bare problem.py is for it"),
+    ] = None,
     scheduler: Annotated[
         str,
         typer.Option(help="address of a dask scheduler whose workers grade; --jobs is not used"),
@@ -68,7 +72,8 @@ def grade(
     course = own_course()
     settings = Settings(seed, timeout, memory, isolation.value)
     with _faults(), _progress_bar() as progress:
-        intake = take_in(paths, course)
+        only = None if problem is None else course.select([problem])[0]
+        intake = take_in(paths, course, only)
         for line in intake.recognised:
             console.print(plain(line), markup=False)
         task = progress.add_task("grading", total=None)
@@ -84,8 +89,8 @@ def grade(
             on_start=lambda count: progress.update(task, total=count),
             on_result=lambda result: progress.advance(task),
         )
-    console.print(class_table(run.results, [problem.id for problem in course.problems()]))
-    about = about_run(run.graded, run.changes, run.left_out)
+    console.print(class_table(run.results, run.problems))
+    about = about_run(run.graded, run.changes, run.left_out, run.unchanged, run.outdated)
     for line in [*remarks(run.results), *intake.unmapped, *about]:
         console.print(plain(line), markup=False)
     count = len(run.results)

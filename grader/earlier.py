@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,7 +85,7 @@ class Plan:
 
     Attributes:
         submission: what was handed in.
-        kept: the results that still hold, by problem id.
+        kept: the results that still hold, or of which nothing was handed in now, by problem id.
         because: for each other problem why it has to be graded.
     """
 
@@ -103,6 +103,9 @@ def plan(
 ) -> Plan:
     """Return which problems of a submission have to be graded, and why.
 
+    If it is for one problem only, what is known of the others is kept: there is nothing to grade
+    them by.
+
     Args:
         submission: what was handed in.
         earlier: its result of an earlier run, if there is one.
@@ -113,6 +116,9 @@ def plan(
     known = {problem.id: problem for problem in earlier.problems} if earlier else {}
     for id, ground in grounds.items():
         old = known.get(id)
+        if id not in submission.files:
+            found.kept |= {id: old} if old is not None else {}
+            continue
         why = _why(old, basis(submission.files[id], ground))
         if earlier is not None and earlier.status == Status.INTERNAL:
             why = _FAULT
@@ -131,3 +137,19 @@ def _why(old: ProblemResult | None, wanted: dict[str, str]) -> str:
         return _NEW
     changed = [name for name, value in wanted.items() if old.basis.get(name) != value]
     return ", ".join(f"{name} changed" for name in changed)
+
+
+def outdated(
+    results: Iterable[SubmissionResult], grounds: dict[str, dict[str, str]]
+) -> dict[str, list[str]]:
+    """Return the problems with marks that no longer rest on what they would now, and on what.
+
+    Args:
+        results: of the whole class.
+        grounds: for each problem what its marks would rest on besides the student's file.
+    """
+    changed: dict[str, set[str]] = {id: set() for id in grounds}
+    for problem in (p for result in results for p in result.problems if p.id in grounds):
+        now = grounds[problem.id]
+        changed[problem.id] |= {name for name in now if problem.basis.get(name) != now[name]}
+    return {id: sorted(names) for id, names in changed.items() if names}

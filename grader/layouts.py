@@ -1,19 +1,22 @@
 """What learning platforms make of submissions: one function for each platform's download.
 
 Each looks at the names in a folder, or in an archive seen as one, and returns who handed in what,
-or None when the folder is not of its kind. Nothing is read here but Gradescope's list of students,
+or None when the folder is not of its kind. Nothing is read here but a platform's list of students,
 and nothing is guessed: what fits nobody is told in a sentence. What the names of files say about
 the problem they are for is decided here too, by one rule for all.
 """
 
 from __future__ import annotations
 
+import csv
 import difflib
+import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import yaml
@@ -24,10 +27,59 @@ from grader.course import SUBMISSION_FILE
 METADATA = "submission_metadata.yml"
 """In which a Gradescope export says whose each folder is."""
 
-MAX_METADATA_BYTES = 100_000_000
-"""The largest list of students that is read. It holds the outputs of earlier gradings too."""
+ROSTER = "grades.csv"
+"""In which GitHub Classroom says whose each repository is."""
+
+MAX_LIST_BYTES = {METADATA: 100_000_000, ROSTER: 5_000_000}
+"""The largest lists of students that are read. Gradescope's holds the outputs of gradings too."""
 
 _MAX_YAML = 5_000_000  # of which the names of 20,000 students are left when these are cut out
+
+
+class Ids(tuple[str, ...]):
+    """The problems that are looked for, by their ids.
+
+    Attributes:
+        bare: the problem that a file is for which is called `problem.py` and stands in no problem's
+            folder; empty when nobody can know.
+        others: the course's other problems. What is theirs is told and never taken.
+    """
+
+    bare: str = ""
+    others: tuple[str, ...] = ()
+
+    def given(self, problem: str) -> Ids:
+        """Return the same ids when it is known which problem was handed in.
+
+        Args:
+            problem: one of the ids.
+        """
+        return self._with(self, problem, self.others)
+
+    def sought(self) -> Ids:
+        """Return the given problem alone; the same ids when none is given."""
+        if not self.bare:
+            return self
+        return self._with((self.bare,), self.bare, tuple(id for id in self if id != self.bare))
+
+    def inside(self, name: str) -> Ids:
+        """Return what holds in a folder or an archive: its name may be that of another problem."""
+        if not self.bare:
+            return self
+        stem = _before_reupload(name).removesuffix(archive_suffix(name))
+        told = problem_of(f"{stem}.py", self) or self.nearest(stem)
+        return self._with(self, told, self.others) if told in self.others else self
+
+    def nearest(self, folder: str) -> str:
+        """Return the problem whose id, known or looked for, a folder's name nearly is, if any."""
+        known = [*self, *self.others]
+        return next(iter(difflib.get_close_matches(folder.lower(), known, n=1, cutoff=0.8)), "")
+
+    @staticmethod
+    def _with(ids: Iterable[str], bare: str, others: tuple[str, ...]) -> Ids:
+        made = Ids(ids)
+        made.bare, made.others = bare, others
+        return made
 
 
 @dataclass(frozen=True)
@@ -70,7 +122,7 @@ class Layout:
     notes: list[str] = field(default_factory=list)
 
 
-def recognise(found: Entry, ids: Sequence[str]) -> Layout | None:
+def recognise(found: Entry, ids: Ids) -> Layout | None:
     """Return what a folder holds if it, or the only folder in it, is what a platform packs.
 
     Args:
@@ -80,7 +132,7 @@ def recognise(found: Entry, ids: Sequence[str]) -> Layout | None:
     children = [child for child in found.children() if not _is_plain_file(child)]
     is_around = len(children) == 1 and children[0].kind is Kind.FOLDER
     for place in (found, *children) if is_around else (found,):
-        for look in (_gradescope, _moodle, _canvas, _nbgrader, _github):
+        for look in (_gradescope, _moodle, _canvas, _nbgrader, partial(_github, around=found)):
             if layout := look(place, ids):
                 layout.works = _told_apart(layout.works)
                 return layout
@@ -90,19 +142,27 @@ def recognise(found: Entry, ids: Sequence[str]) -> Layout | None:
 # Which problem a file is for
 
 
-def problem_of(name: str, ids: Iterable[str]) -> str | None:
+def problem_of(name: str, ids: Ids) -> str | None:
     """Return the problem that the name of a single file tells, if it tells just one.
 
     That is `01-softmax.py`, `01.py` or `softmax.py`, each with or without the word `problem` before
     or after it, with any of `-`, `_`, space and point between words, in any case. The number has
-    both digits: `problem-1.py` is what platforms and browsers make of a second `problem.py`.
+    both digits: `problem-1.py` is what platforms and browsers make of a second `problem.py`. That
+    name alone tells what is given with the ids.
     """
+    if name.lower() == SUBMISSION_FILE:
+        return ids.bare or None
     said = _said(name)
-    fits = [id for id in ids if said and said in {id, id[:2], id[3:]}]
+    fits = [id for id in (*ids, *ids.others) if said and said in {id, id[:2], id[3:]}]
     return fits[0] if len(fits) == 1 else None
 
 
-def nearest_problem(name: str, ids: Sequence[str]) -> str | None:
+def is_bare(name: str) -> bool:
+    """Tell whether a file is called `problem.py`, or was before it was uploaded again."""
+    return _before_reupload(name).lower() == SUBMISSION_FILE
+
+
+def nearest_problem(name: str, ids: Ids) -> str | None:
     """Return the problem that a file's name may have meant. It is asked back, never used."""
     said = _said(name) or ""
     holds = [id for id in ids if id[3:] in said or id[:2] in said.split("-")]
@@ -120,7 +180,7 @@ def _said(name: str) -> str | None:
     return words.removeprefix(word).removesuffix(word).strip("-")
 
 
-def names_a_problem(member: str, ids: Sequence[str]) -> bool:
+def names_a_problem(member: str, ids: Ids) -> bool:
     """Tell whether a file may be one problem's by its name, with what a platform puts around it."""
     names = [member]
     if canvas := _canvas_match(member):
@@ -133,7 +193,7 @@ def names_a_problem(member: str, ids: Sequence[str]) -> bool:
 # Gradescope: submission_123/..., and submission_metadata.yml says whose
 
 
-def _gradescope(place: Entry, ids: Sequence[str]) -> Layout | None:
+def _gradescope(place: Entry, ids: Ids) -> Layout | None:
     children = {child.name: child for child in place.children()}
     if METADATA not in children:
         return None
@@ -141,13 +201,13 @@ def _gradescope(place: Entry, ids: Sequence[str]) -> Layout | None:
     layout = Layout("Gradescope export", [])
     people: dict[str, list[tuple[str, str]]] = {}
     try:
-        people = _submitters(metadata.read(MAX_METADATA_BYTES))
+        people = _submitters(metadata.read(MAX_LIST_BYTES[METADATA]))
     except Refused as refused:
         layout.notes = [f"{refused.sentence(METADATA)} Submissions go by their folders' names."]
     absent = [key for key in people if key not in children]
     for name, child in children.items():
         if _is_plain_file(child):
-            layout.strays.append(_stray(name, absent))
+            layout.strays.append(stray(name, absent))
         else:
             known = name in people or not people
             note = f"{name!a} is not in {METADATA}.{_did_you_mean(name, absent)}"
@@ -233,7 +293,7 @@ def _before_reupload(file: str) -> str:
     return _REUPLOAD.sub("", file)
 
 
-def _canvas(place: Entry, ids: Sequence[str]) -> Layout | None:
+def _canvas(place: Entry, ids: Ids) -> Layout | None:
     children = place.children()
     files = [(child, _canvas_match(child.name)) for child in children]
     fits = [(c, match) for c, match in files if match and c.kind is not Kind.FOLDER]
@@ -256,7 +316,7 @@ def _is_of_canvas(matches: Sequence[re.Match[str]]) -> bool:
     return one_name and len(set(attachments)) == len(attachments)
 
 
-def _canvas_work(files: Sequence[tuple[Entry, re.Match[str]]], ids: Sequence[str]) -> Work:
+def _canvas_work(files: Sequence[tuple[Entry, re.Match[str]]], ids: Ids) -> Work:
     first = files[0][1]
     uploads = sorted(
         ((child, m) for child, m in files if m["file"]), key=lambda u: int(u[1]["attachment"])
@@ -265,7 +325,8 @@ def _canvas_work(files: Sequence[tuple[Entry, re.Match[str]]], ids: Sequence[str
     versions: dict[str, list[tuple[Entry, str]]] = {}
     for child, match in uploads:
         before = _before_reupload(match["file"])
-        is_copy = problem_of(before, ids) or (archive_suffix(before) and before in names)
+        is_known = problem_of(before, ids) or (archive_suffix(before) and before in names)
+        is_copy = is_known and not problem_of(match["file"], ids)
         called = before if is_copy else match["file"]
         versions.setdefault(called, []).append((child, match["file"]))
     entries = [Renamed(found[-1][0], called) for called, found in versions.items()]
@@ -302,7 +363,7 @@ _MOODLE = re.compile(
 )
 
 
-def _moodle(place: Entry, ids: Sequence[str]) -> Layout | None:
+def _moodle(place: Entry, ids: Ids) -> Layout | None:
     students: dict[tuple[str, str], list[tuple[Entry, re.Match[str]]]] = {}
     others: list[Entry] = []
     for child in place.children():
@@ -350,7 +411,7 @@ def _children_or_itself(entry: Entry) -> list[Entry]:
 _STAMP = "timestamp.txt"
 
 
-def _nbgrader(place: Entry, ids: Sequence[str]) -> Layout | None:
+def _nbgrader(place: Entry, ids: Ids) -> Layout | None:
     below = [c for c in place.children() if c.name == "submitted" and c.kind is Kind.FOLDER]
     submitted = below[0] if below else place
     children = submitted.children()
@@ -369,7 +430,7 @@ def _is_stamped(student: Entry) -> bool:
     return any(c.name == _STAMP for a in assignments for c in _children_or_itself(a))
 
 
-def _assignment(student: Entry, ids: Sequence[str]) -> Entry:
+def _assignment(student: Entry, ids: Ids) -> Entry:
     """Return the only assignment of a student; all of them if they are problems or several."""
     assignments = [c for c in _children_or_itself(student) if c.kind is Kind.FOLDER]
     if len(assignments) != 1 or assignments[0].name in ids:
@@ -378,23 +439,142 @@ def _assignment(student: Entry, ids: Sequence[str]) -> Entry:
     return _handed_in(student.name, files)
 
 
-# GitHub Classroom: <slug>-submissions/<slug>-<user name>/, each a clone
+# GitHub Classroom: <slug>-submissions/<slug>-<user name>/, each a clone; grades.csv says whose
+
+_AS_WRITTEN = "as `gh classroom assignment-grades` writes it"
 
 
-def _github(place: Entry, ids: Sequence[str]) -> Layout | None:
+@dataclass(frozen=True)
+class _Listed:
+    """A line of GitHub Classroom's roster: whose repository it is."""
+
+    user: str
+    who: str
+    repository: str
+
+    @property
+    def member(self) -> str:
+        """What a gradebook knows the person by."""
+        return self.who or self.user
+
+
+def _github(place: Entry, ids: Ids, around: Entry) -> Layout | None:
     slug, found, _ = place.name.removesuffix(archive_suffix(place.name)).rpartition("-submissions")
     prefix = f"{slug}-"
-    works = []
+    clones: dict[str, Entry] = {}
     others = []
     for child in place.children():
         if child.kind is Kind.FOLDER and child.name.startswith(prefix) and child.name != prefix:
-            user = child.name.removeprefix(prefix)
-            works.append(Work(user, child, members=(user,)))
-        else:
+            clones[child.name.removeprefix(prefix)] = child
+        elif child.name != ROSTER:
             others.append(child)
-    if not found or not works:
+    if not found or not clones:
         return None
-    return _with_others(Layout("GitHub Classroom clones", works), others)
+    layout = Layout("GitHub Classroom clones", [])
+    lines: list[_Listed] | None = None
+    try:
+        lines = _roster([place] if place is around else [place, around])
+    except Refused as refused:
+        layout.notes = [f"{refused.sentence(ROSTER)} Submissions go by their user names."]
+    layout.works = _github_works(clones, lines)
+    return _with_others(layout, others)
+
+
+def _github_works(clones: dict[str, Entry], lines: list[_Listed] | None) -> list[Work]:
+    """Return a work for each clone, and for each line of the roster that has none.
+
+    Args:
+        clones: by user name.
+        lines: the roster; None when there is none.
+    """
+    if lines is None:
+        return [Work(user, clone, members=(user,)) for user, clone in clones.items()]
+    by_repository = _by(lines, lambda line: line.repository)
+    by_user = _by(lines, lambda line: line.user)
+    own = {
+        user: by_repository.get(clone.name.lower()) or by_user.get(user.lower(), [])
+        for user, clone in clones.items()
+    }
+    used = {line for found in own.values() for line in found}
+    unused = [line for line in lines if line not in used]
+    works = []
+    for user, clone in clones.items():
+        note = f"{clone.name!a} has no roster identifier in {ROSTER}."
+        if not own[user]:
+            near = _did_you_mean(user, (line.user for line in unused))
+            note = f"{clone.name!a} is not in {ROSTER}.{near}"
+        known = any(line.who for line in own[user])
+        works.append(_github_work(clone, user, own[user], "" if known else note))
+    for found in _by(unused, lambda line: line.repository or line.member).values():
+        name = found[0].repository or found[0].member
+        note = f"{name!a} is in {ROSTER}, but there is no such folder."
+        works.append(_github_work(Gathered(name), found[0].user, found, note))
+    return works
+
+
+def _by(lines: Iterable[_Listed], name: Callable[[_Listed], str]) -> dict[str, list[_Listed]]:
+    """Return lines by a name in them; GitHub's names are the same in capitals."""
+    found: dict[str, list[_Listed]] = {}
+    for line in lines:
+        found.setdefault(name(line).lower(), []).append(line)
+    return found
+
+
+def _github_work(clone: Entry, user: str, lines: Sequence[_Listed], note: str) -> Work:
+    members = tuple(line.member for line in lines if line.member) or (user,)
+    notes = (note,) if note else ()
+    return Work(" + ".join(members), clone, members, notes=notes, id=user)
+
+
+def _roster(places: Iterable[Entry]) -> list[_Listed] | None:
+    """Return what the roster in one of the places says; None when there is none.
+
+    Raises:
+        Refused: it is not what GitHub Classroom writes, or there is more than one.
+    """
+    found = [child for place in places for child in place.children() if child.name == ROSTER]
+    if len(found) > 1:
+        raise Refused("is there twice; which one counts can't be known, so keep one")
+    return _listed_in(found[0].read(MAX_LIST_BYTES[ROSTER])) if found else None
+
+
+def _listed_in(content: bytes) -> list[_Listed]:
+    lines: dict[_Listed, None] = {}
+    known: dict[str, str] = {}
+    for row in _rows(content):
+        line = _Listed(
+            row.get("github_username", ""),
+            row["roster_identifier"],
+            row.get("student_repository_name", "").rpartition("/")[2],
+        )
+        other = known.setdefault(line.user.lower(), line.who) if line.user else line.who
+        if other != line.who:
+            both = f"{line.user!a} as {other!a} and as {line.who!a}"
+            raise Refused(f"gives {both}; which one counts can't be known")
+        if any((line.user, line.who, line.repository)):
+            lines[line] = None
+    return list(lines)
+
+
+def _rows(content: bytes) -> list[dict[str, str]]:
+    """Return the lines of a roster by the names of their columns."""
+    rows = []
+    try:
+        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        columns = next(reader, [])
+        if "roster_identifier" not in columns:
+            raise Refused(f"has no column 'roster_identifier', {_AS_WRITTEN}")
+        if not {"github_username", "student_repository_name"} & set(columns):
+            which = "'github_username' or 'student_repository_name'"
+            raise Refused(f"has no column {which}, {_AS_WRITTEN}")
+        for row in filter(None, reader):
+            if len(row) != len(columns):
+                place = f"in line {reader.line_num}, not {len(columns)}"
+                raise Refused(f"has {len(row)} columns {place}")
+            rows.append({name: cell.strip() for name, cell in zip(columns, row, strict=True)})
+    except (ValueError, csv.Error):
+        raise Refused("is not a CSV file in UTF-8") from None
+    return rows
 
 
 # What they share
@@ -416,7 +596,7 @@ def _with_others(layout: Layout, others: Iterable[Entry]) -> Layout:
     names = [work.name for work in layout.works]
     for entry in others:
         if _is_plain_file(entry):
-            layout.strays.append(_stray(entry.name, names))
+            layout.strays.append(stray(entry.name, names))
         else:
             near = _did_you_mean(entry.name, names)
             layout.works.append(plain_work(entry, f"Its name fits no student.{near}"))
@@ -450,7 +630,8 @@ def _typed(kind: str) -> str:
     return f"{what.get(kind, f'What Moodle calls {kind}')} was handed in; it is not graded."
 
 
-def _stray(name: str, known: Iterable[str]) -> str:
+def stray(name: str, known: Iterable[str]) -> str:
+    """Return a sentence about a file that is no student's."""
     return f"{name!a} was not used; it fits no student.{_did_you_mean(name, known)}"
 
 

@@ -61,16 +61,17 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
         SubmissionError: there is no such submission.
         CourseError: there is no such test.
     """
-    submission = find_one(path, course)
     problem, name = find_test(test, course)
+    submission = find_one(path, course, problem)
     result = load_results(out / RESULTS).get(submission.name)
     graded = next((p for p in result.problems if p.id == problem.id), None) if result else None
-    seed = result.seed if result else settings.seed
+    basis = graded.basis if graded else {}
+    seed = int(basis.get("seed", result.seed if result else settings.seed))
     notes = [] if result else [f"There is no result in {out}; the seed is {seed}."]
     if graded and graded.sha256 != submission.files[problem.id].sha256:
         notes.append("The file is not the one that was graded.")
     witness = _Witness()
-    level = result.isolation if result else settings.level
+    level = basis.get("isolation", result.isolation if result else settings.level)
     with Boundary(
         level if level in ("sandbox", "process") else settings.level,
         call_seconds=settings.call_seconds,
@@ -125,20 +126,25 @@ class _Witness:
 # What is meant
 
 
-def find_one(path: Path, course: Course) -> Submission:
+def find_one(path: Path, course: Course, only: Problem | None = None) -> Submission:
     """Return the submission at a path, or the one of that name in the class that stands there.
+
+    Args:
+        path: a submission, or a class's path with a submission's name behind it.
+        course: what was handed in for.
+        only: the problem to look for, as it may have been handed in by itself.
 
     Raises:
         SubmissionError: there is none, or more than one.
     """
     if path.exists():
-        found = find_submissions([path], course)
+        found = find_submissions([path], course, only)
         if len(found) == 1:
             return found[0]
         raise SubmissionError(
             f"{path} holds {len(found)} submissions; put a name behind it: {path}/NAME"
         )
-    in_class = find_submissions([path.parent], course)
+    in_class = find_submissions([path.parent], course, only)
     for submission in in_class:
         if submission.name == path.name:
             return submission

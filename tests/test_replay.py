@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,20 @@ def test_a_file_that_changed_is_told(graded: Path, small_course: Course, seeds: 
     found = replay(graded / "class/ada", "test_hidden", small_course, settings, graded / "out")
     assert found.notes == ["The file is not the one that was graded."]
     assert "test_hidden: passed\n  It was error when it was graded" in report(found)
+
+
+def test_one_problems_file_is_found_by_its_test(
+    tmp_path: Path, small_course: Course, seeds: list[int]
+) -> None:
+    """The problem may have been handed in by itself, and the others graded with another seed."""
+    file = tmp_path / "class/ada/problem.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(SOURCE)
+    problem = ProblemResult("01-doubling", hashlib.sha256(file.read_bytes()).hexdigest())
+    problem.basis = {"seed": "7", "isolation": "process"}
+    SubmissionResult("ada", 8, "sandbox", "", [problem]).save(tmp_path / "out" / "results")
+    found = replay(file.parent, "test_hidden", small_course, Settings(), tmp_path / "out")
+    assert (seeds, found.notes) == ([7], [])
 
 
 @pytest.mark.parametrize(

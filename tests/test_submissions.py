@@ -98,6 +98,27 @@ def test_a_file_in_no_problems_folder_is_told(class_folder: Path, small_course: 
     assert "has 'problem.py', which stands in no folder such as 01-doubling" in reason
 
 
+@pytest.mark.parametrize("kind", ["file", "link", "pipe", "folder", "huge"])
+def test_a_bare_file_of_the_given_problem_is_read_like_any(
+    class_folder: Path, small_course: Course, kind: str
+) -> None:
+    """The same care is taken with it as with one in a problem's folder."""
+    path = class_folder / "ada" / "problem.py"
+    path.parent.mkdir()
+    if kind == "link":
+        path.symlink_to(small_course.root / "solutions/01-doubling/problem.py")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(b"x = 1\n" if kind == "file" else bytes(MAX_SOURCE_BYTES + 1))
+    (found,) = find_submissions([class_folder], small_course, small_course.problems()[0])
+    file = found.files["01-doubling"]
+    assert (file.source == b"x = 1\n") is (kind == "file")
+    assert bool(file.reason) is (kind != "file")
+
+
 def test_copies_beside_the_file_are_told(class_folder: Path, small_course: Course) -> None:
     folder = submission(class_folder, "ada") / "01-doubling"
     for name in ("problem-1.py", "._problem.py", "test_problem.py", "final/problem.py"):

@@ -16,8 +16,8 @@ Row = dict[str, str]
 def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], path: Path) -> None:
     """Write `submission,status,<one column per problem>,total,max`, sorted by submission.
 
-    For a learning platform's download the columns `member` and `late` follow, and a group has a row
-    for each member.
+    The cell of a problem that was not graded is empty. For a learning platform's download the
+    columns `member` and `late` follow, and a group has a row for each member.
 
     Args:
         results: of the whole class.
@@ -44,7 +44,7 @@ def _row(result: SubmissionResult, problems: list[str]) -> Row:
     if result.status == Status.INTERNAL:
         return row  # the grader's own fault is nobody's zero
     points = {problem.id: problem.points for problem in result.problems}
-    row |= {id: shown(points.get(id, 0)) for id in problems}
+    row |= {id: shown(points[id]) for id in problems if id in points}
     return row | {"total": shown(result.points), "max": shown(result.max)}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.markup import escape
 from rich.table import Table
@@ -71,15 +71,34 @@ def remarks(results: Iterable[SubmissionResult]) -> list[str]:
     return [NOT_CONFINED, *lines] if unconfined else lines
 
 
-def about_run(graded: int, changed: Sequence[Change], left_out: Sequence[str]) -> list[str]:
+def about_run(
+    graded: int,
+    changed: Sequence[Change],
+    left_out: Sequence[str],
+    unchanged: Sequence[str] = (),
+    outdated: Mapping[str, Sequence[str]] | None = None,
+) -> list[str]:
     """Return what is to be said of a run beside its results.
 
     Args:
         graded: how many submissions were graded, wholly or in part.
         changed: the marks that are not those of the gradebook before.
         left_out: names with earlier results that are not in the class.
+        unchanged: names whose rows are as they were, for they did not hand in the one problem.
+        outdated: the problems with kept marks that rest on what has changed since, and on what.
     """
     told = [line(f"changed: {change}") for change in changed]
+    if unchanged:
+        told.append(
+            line(f"Handed in nothing for this problem, so as they were: {', '.join(unchanged)}.")
+        )
+    for id, names in (outdated or {}).items():
+        told.append(
+            line(
+                f"{id}: some marks are of an earlier run and no longer hold "
+                f"({', '.join(names)} changed); grade what was handed in for it again."
+            )
+        )
     if left_out:
         told.append(
             line(
