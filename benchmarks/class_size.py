@@ -1,7 +1,8 @@
 """How fast a class is graded: a made-up class of any size, through the code of `grader grade`.
 
 Most of the class is right, each in a style of its own; some made one of the catalogue's mistakes,
-some did not get beyond the second problem. Printed are
+some did not get beyond the second problem. With `--problem 03` the class handed in that problem
+alone, as for an assignment, and some not at all. Printed are
 
 - submissions per minute, all in: starting, grading the reference solutions, writing the reports
 - the share of the cores' time that was used, by the CPU time of all processes
@@ -37,7 +38,7 @@ from grader.reports.feedback import Policy
 from grader.result import Status, SubmissionResult
 from grader.submissions import find_submissions
 
-RIGHT, MISTAKEN, BEGUN = "all right", "one mistake", "two problems done"
+RIGHT, MISTAKEN, BEGUN = "all right", "one mistake", "partly done"
 # Of eight neighbours in the class.
 MIXTURE = (RIGHT, RIGHT, MISTAKEN, RIGHT, BEGUN, RIGHT, MISTAKEN, RIGHT)
 
@@ -47,37 +48,42 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--submissions", type=int, default=24, help="the size of the class")
     parser.add_argument("--jobs", type=int, default=default_jobs(), help="graded at a time")
+    parser.add_argument("--problem", help="the only one that was handed in")
     options = parser.parse_args()
     if min(options.submissions, options.jobs) < 1:
         parser.error("a class has at least one submission, and one is graded at a time")
     course = own_course()
+    only = course.select([options.problem])[0] if options.problem else None
     with tempfile.TemporaryDirectory() as folder:
-        kinds = make_class(course, Path(folder) / "class", options.submissions)
-        run = grade(course, Path(folder), options.submissions, options.jobs)
+        kinds = make_class(course, Path(folder) / "class", options.submissions, only)
+        run = grade(course, Path(folder), options.submissions, options.jobs, only)
         print(f"{len(kinds)} submissions: {counted(kinds)}; {options.jobs} at a time")
         report(run, options.submissions)
         solved = copy_with_solutions(course, Path(folder) / "course")
-        report_fresh(run, kinds, {k: fresh(course, solved, n) for n, k in first(kinds).items()})
+        problems = [only] if only else course.problems()
+        report_fresh(run, kinds, {k: fresh(problems, solved, n) for n, k in first(kinds).items()})
 
 
 # The class
 
 
-def make_class(course: Course, folder: Path, size: int) -> dict[str, str]:
+def make_class(course: Course, folder: Path, size: int, only: Problem | None) -> dict[str, str]:
     """Write `size` submissions and return the kind of each; the same ones each time."""
+    problems = [only] if only else course.problems()
     kinds = {f"student-{n + 1:05}": MIXTURE[n % len(MIXTURE)] for n in range(size)}
     chance = random.Random(0)
     for name, kind in kinds.items():
-        for problem, source in sources(course, kind, chance).items():
+        for problem, source in sources(course, problems, kind, chance).items():
             target = folder / name / problem.id / SUBMISSION_FILE
             target.parent.mkdir(parents=True)
             shutil.copy(source, target)
     return kinds
 
 
-def sources(course: Course, kind: str, chance: random.Random) -> dict[Problem, Path]:
+def sources(
+    course: Course, problems: list[Problem], kind: str, chance: random.Random
+) -> dict[Problem, Path]:
     """Choose the file of each problem for a submission of that kind."""
-    problems = course.problems()
     files = {}
     for problem in problems:
         solution = course.solution(problem)
@@ -86,7 +92,8 @@ def sources(course: Course, kind: str, chance: random.Random) -> dict[Problem, P
         problem = chance.choice(problems)
         files[problem] = chance.choice(catalogue(course.solution(problem), "mistakes"))
     if kind == BEGUN:
-        files |= {problem: problem.original for problem in problems[2:]}
+        done = 0 if len(problems) == 1 else 2
+        files |= {problem: problem.original for problem in problems[done:]}
     return files
 
 
@@ -127,7 +134,7 @@ class Run:
     at: dict[int, float] = field(default_factory=dict)
 
 
-def grade(course: Course, folder: Path, size: int, jobs: int) -> Run:
+def grade(course: Course, folder: Path, size: int, jobs: int, only: Problem | None) -> Run:
     """Grade the class as `grader grade` does, and watch."""
     run = Run(math.ceil(size / 10))
     started, cpu = time.monotonic(), cpu_seconds()
@@ -141,7 +148,7 @@ def grade(course: Course, folder: Path, size: int, jobs: int) -> Run:
         print(f"\r{done} of {size}", end="\n" if done == size else "", file=sys.stderr, flush=True)
 
     grade_class(
-        find_submissions([folder / "class"], course),
+        find_submissions([folder / "class"], course, only),
         course,
         Settings(isolation="sandbox"),
         folder / "reports",
@@ -179,12 +186,13 @@ class Spent:
     cpu: float
 
 
-def fresh(course: Course, root: Path, name: str) -> Spent:
+def fresh(problems: list[Problem], root: Path, name: str) -> Spent:
     """Run all tests on a submission in a Python of its own; `root` is a copy of the course."""
-    for problem in course.problems():
+    for problem in problems:
         handed_in = root.parent / "class" / name / problem.id / SUBMISSION_FILE
-        shutil.copy(handed_in, root / problem.stub.relative_to(course.root))
-    command = [sys.executable, "-m", "pytest", "-q", "--hidden", "problems"]
+        shutil.copy(handed_in, root / problem.stub.relative_to(problem.folder.parents[1]))
+    files = [str(problem.test_file.relative_to(problem.folder.parents[1])) for problem in problems]
+    command = [sys.executable, "-m", "pytest", "-q", "--hidden", *files]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     started, cpu = time.monotonic(), cpu_seconds()
     done = subprocess.run(command, cwd=root, env=environment, stdout=subprocess.DEVNULL)

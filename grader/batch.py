@@ -64,7 +64,8 @@ def grade_all(
     waiting = list(reversed(submissions))
     slow: list[tuple[Submission, SubmissionResult]] = []
     with _pool(course, settings, min(jobs, len(waiting))) as pool:
-        require_full_marks(_ask(pool[0], reference_submission(course)))
+        needed = {id for submission in submissions for id in submission.files}
+        require_full_marks(_ask(pool[0], reference_submission(course).only(needed)))
         for job in pool:
             _give(job, waiting)
         while any(job.submission for job in pool):

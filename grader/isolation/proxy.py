@@ -415,8 +415,10 @@ class RemoteProblem:
         line, where = wire.index(error["line"], 1 << 31), _texts([error["in"]])[0]
         if "syntax" in error:
             return self._syntax_error(error["syntax"])
-        members = {"__str__": lambda self: str(self.args[0]), "__module__": MODULE}
-        cls: Any = type(name, (base,), members)
+        cls: Any = base
+        if name != base.__name__ or base.__str__ is not BaseException.__str__:
+            members = {"__str__": lambda self: str(self.args[0]), "__module__": MODULE}
+            cls = type(name, (base,), members)
         exception: Exception = cls.__new__(cls)
         exception.args = (text,)
         if line:
@@ -741,6 +743,8 @@ def _mark(argument: Tensor) -> bool:
     """
     values = argument.detach()
     usable = values.isfinite() & (values != 0)
+    if not usable.any():
+        usable = values.isfinite()  # then a zero becomes the smallest number
     if not values.is_floating_point() or not usable.any():
         return False
     sizes = torch.where(usable, values.abs().double(), math.inf)
@@ -748,7 +752,8 @@ def _mark(argument: Tensor) -> bool:
     with torch.no_grad():
         before = values[place].clone()
         # A relative step of two units: rounding in half precision must not lose it.
-        values[place] = before * (1 + 2 * torch.finfo(values.dtype).eps)
+        form = torch.finfo(values.dtype)
+        values[place] = before * (1 + 2 * form.eps) if before else form.tiny
     return bool(values[place] != before)
 
 

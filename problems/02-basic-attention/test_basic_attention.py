@@ -150,7 +150,7 @@ def gradients_of(module, x, weights, upstream, call):
 def check_attention(module, x, weights, call, **sizes):
     """Check what the module makes of x by the definition."""
     expected = self_attention_by_hand(x, weights)
-    check(module(x), expected, call, sizes=sizes)
+    check(module(x.clone()), expected, call, sizes=sizes)
 
 
 def check_left_alone(module, x, weights, call):
@@ -332,7 +332,7 @@ def test_nothing_is_remembered(problem, draw):
     """Each call is about its own x and the present weights; nothing is left of other calls"""
     weights, first = draw_weights(draw, 4), draw(2, 3, 4)
     module, expected = build(problem, weights), self_attention_by_hand(first, weights)
-    output = module(first)
+    output = module(first.clone())
     for x in [draw(2, 3, 4), draw(1, 5, 4), draw(3, 2, 4), first]:
         call = f"attention(x) with x {tuple(x.shape)}, after a call with another x"
         check_attention(module, x, weights, call)
@@ -600,11 +600,13 @@ def test_hidden_calls_are_apart(problem, solution, draw):
             x = draw(batch, seq, n_embd)
             call = f"attention(x) with x {tuple(x.shape)}, after calls of other modules"
             expected, random_state = right(x), torch.get_rng_state()
-            check(module.train()(x), expected, call)
+            check(module.train()(x.clone()), expected, call)
             unchanged = torch.equal(torch.get_rng_state(), random_state)
             require(unchanged, f"{call}\nYour code changed the global random state.")
             with torch.no_grad():
-                check(module.eval()(x), expected, f"{call}, in evaluation without gradients")
+                check(
+                    module.eval()(x.clone()), expected, f"{call}, in evaluation without gradients"
+                )
 
 
 @pytest.mark.points(0.5)

@@ -216,7 +216,11 @@ def test_attention_with_leading_dimensions(problem, draw, leading, n, m, d_k, d_
     q, k, v = draw(*leading, n, d_k), draw(*leading, m, d_k), draw(*leading, m, d_v)
     shapes = f"q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
     call = f"scaled_dot_product_attention(q, k, v) with {shapes}"
-    check(problem.scaled_dot_product_attention(q, k, v), attention_of(q, k, v), call)
+    check(
+        problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
+        attention_of(q, k, v),
+        call,
+    )
 
 
 @pytest.mark.points(1)
@@ -225,7 +229,11 @@ def test_scores_are_divided_by_the_root_of_d_k(problem, draw, d_k):
     """scaled_dot_product_attention divides by the square root of the d_k that it is given"""
     q, k, v = draw(4, d_k), draw(5, d_k), torch.eye(5, dtype=torch.float64)
     call = f"scaled_dot_product_attention(q, k, identity) with d_k = {d_k}"
-    check(problem.scaled_dot_product_attention(q, k, v), attention_of(q, k, v), call)
+    check(
+        problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
+        attention_of(q, k, v),
+        call,
+    )
 
 
 @pytest.mark.points(1)
@@ -240,7 +248,11 @@ def test_attention_keeps_sizes_of_one(problem, draw, sizes):
     q, k, v = draw(batch, n, d_k), draw(batch, m, d_k), draw(batch, m, d_v)
     shapes = f"q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
     call = f"scaled_dot_product_attention(q, k, v) with {shapes}"
-    check(problem.scaled_dot_product_attention(q, k, v), attention_of(q, k, v), call)
+    check(
+        problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
+        attention_of(q, k, v),
+        call,
+    )
 
 
 @pytest.mark.points(1)
@@ -253,7 +265,7 @@ def test_attention_with_large_scores(problem, draw, dtype):
     k[:, 0], k[:, 1] = 1, torch.arange(3)
     v = draw(3, 5, dtype=dtype)
     call = "scaled_dot_product_attention(q, k, v) with scaled scores near -1000, 0 and 1000"
-    actual = problem.scaled_dot_product_attention(q, k, v)
+    actual = problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone())
     # float32 rounds a score in the thousands to three or four digits after the point.
     atol = 1e-3 if dtype == torch.float32 else None
     check(actual, attention_of(q, k, v), call, atol=atol)
@@ -354,7 +366,11 @@ def test_dtype_is_kept(problem, draw, dtype):
     name = str(dtype).removeprefix("torch.")
     q, k, v = draw(3, 7, dtype=dtype), draw(4, 7, dtype=dtype), draw(4, 2, dtype=dtype)
     call = f"scaled_dot_product_attention(q, k, v) in {name}"
-    check(problem.scaled_dot_product_attention(q, k, v), attention_of(q, k, v), call)
+    check(
+        problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
+        attention_of(q, k, v),
+        call,
+    )
     weights, x = draw_weights(draw, 5), draw(2, 3, 5, dtype=dtype)
     weights = {key: weight.to(dtype) for key, weight in weights.items()}
     module = make_module(problem, weights, dtype)
@@ -710,15 +726,19 @@ def test_hidden_attention_remembers_nothing(problem, solution, draw):
     call = "scaled_dot_product_attention(q, k, v)"
     q, k, v, others = draw(2, 3, 6), draw(2, 4, 6), draw(2, 4, 5), draw(2, 4, 6)
     random_state = torch.get_rng_state()
-    first = problem.scaled_dot_product_attention(q, k, v)
-    second = problem.scaled_dot_product_attention(q, others, v)
+    first = problem.scaled_dot_product_attention(q.clone(), k, v)
+    second = problem.scaled_dot_product_attention(q.clone(), others, v)
     check(first, solution.scaled_dot_product_attention(q, k, v), f"{call}, after a second call")
     expected = solution.scaled_dot_product_attention(q, others, v)
     check(second, expected, f"the second call, {call}")
     for tensor in (q, k, v):
         tensor.mul_(1.5)
     expected = solution.scaled_dot_product_attention(q, k, v)
-    check(problem.scaled_dot_product_attention(q, k, v), expected, f"{call} with other numbers")
+    check(
+        problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
+        expected,
+        f"{call} with other numbers",
+    )
     unchanged = torch.equal(torch.get_rng_state(), random_state)
     require(unchanged, "Your code changed the global random state; attention needs no chance.")
 
@@ -829,11 +849,13 @@ def test_hidden_variance_of_two_pairs(problem, draw):
 def test_hidden_variance_from_seed_to_seed(problem, draw):
     """dot_product_variance scatters from seed to seed as it does for normal numbers"""
     call = "dot_product_variance(1, 50, scaled=True)"
-    values = [
-        problem.dot_product_variance(1, 50, True, seeded(seed)) for seed in draw_seeds(draw, 160)
-    ]
-    for value in values:
-        check_number(value, -1e-3, math.inf, call, "a variance, so not negative")
+    values = []
+    for seed in draw_seeds(draw, 160):
+        torch.default_generator.manual_seed(
+            1
+        )  # what does not come from the generator is always alike
+        values.append(problem.dot_product_variance(1, 50, True, seeded(seed)))
+        check_number(values[-1], -1e-3, math.inf, call, "a variance, so not negative")
     mean = sum(values) / 160
     check_number(mean, 0.8, 1.16, call, "about 0.98 on average over 160 seeds")
     # Products of normal numbers have a fourth moment of 9; those of uniform ones have 3.24.

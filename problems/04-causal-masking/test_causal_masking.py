@@ -261,9 +261,10 @@ def test_causal_mask_takes_a_device(problem):
 def test_masked_softmax_in_numbers(problem):
     """masked_softmax gives the weights of the worked example"""
     # Copies, lest what your code might do to them reaches another test.
-    actual = problem.masked_softmax(scores=SCALED_SCORES.clone(), mask=MASK.clone())
+    scores, mask = SCALED_SCORES.clone(), MASK.clone()
+    actual = problem.masked_softmax(scores=scores, mask=mask)
     call = "masked_softmax(scaled scores of the worked example, causal mask)"
-    check_weights(actual, WEIGHTS, MASK, call, atol=2e-7)
+    check_weights(actual, WEIGHTS, mask, call, atol=2e-7)
 
 
 @pytest.mark.points(1.5)
@@ -329,12 +330,14 @@ def test_masked_softmax_gradients(problem, draw, size):
     else:
         scores, mask = draw(2, 6, 4), mask_by_hand(6)[:, :4]
     upstream = draw(*scores.shape)
-    # With weights w and upstream g, entry i of the gradient is w_i (g_i - sum_j w_j g_j).
-    weights = masked_softmax_by_hand(scores, mask)
-    expected = weights * (upstream - (weights * upstream).sum(-1, keepdim=True))
     call = f"masked_softmax(scores, mask) of {size} scores"
     scores.requires_grad_()
+    copy = mask.clone()
     found = gradients(problem.masked_softmax(scores, mask), {"scores": scores}, upstream, call)
+    require(torch.equal(mask, copy), f"{call}\nYour code changed its argument mask.")
+    # With weights w and upstream g, entry i of the gradient is w_i (g_i - sum_j w_j g_j).
+    weights = masked_softmax_by_hand(scores.detach(), mask)
+    expected = weights * (upstream - (weights * upstream).sum(-1, keepdim=True))
     check_gradients(found, {"scores": expected}, call)
 
 
@@ -502,8 +505,9 @@ def test_dtype_is_kept(problem, draw, dtype):
     """masked_softmax and CausalAttention return the dtype that came in, with its precision"""
     scores, mask = draw(2, 4, 5, dtype=dtype), random_mask(draw, 4, 5)
     name = str(dtype).removeprefix("torch.")
+    actual = problem.masked_softmax(scores, mask)
     expected = masked_softmax_by_hand(scores, mask)
-    check(problem.masked_softmax(scores, mask), expected, f"masked_softmax(scores, mask) in {name}")
+    check(actual, expected, f"masked_softmax(scores, mask) in {name}")
 
     x, weights = draw(2, 4, 6, dtype=dtype), random_weights(draw, 6)
     layer = problem.CausalAttention(6, 5).to(dtype)
