@@ -159,7 +159,7 @@ class Opened:
             self._opened[problem.id] = self._open(self._files[problem.id], forbidden)
         opened = self._opened[problem.id]
         if isinstance(opened, CannotLoad):
-            raise opened
+            raise opened.afresh()
         return opened
 
     def reopen(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:

@@ -167,7 +167,7 @@ class LocalFiles:
             self._opened[problem.id] = self._load(problem)
         opened = self._opened[problem.id]
         if isinstance(opened, CannotLoad):
-            raise opened
+            raise opened.afresh()
         return opened
 
     def reopen(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:
@@ -439,7 +439,8 @@ def pytest_runtest_makereport(
     verdict = judge(call.excinfo, item.stash[_GUARD])
     short = item.config.getoption("tbstyle") == "auto"
     if short:  # spare pytest the work of drawing a traceback, which can take longer than the test
-        item.repr_failure = lambda *args, **kwargs: verdict.message  # type: ignore[method-assign]
+        for name in ("repr_failure", "_repr_failure_py"):  # the second is for what fails in setup
+            setattr(item, name, lambda *args, **kwargs: verdict.message)
     report = yield
     _keep(item, verdict, call.duration)
     report.outcome = "passed" if verdict.status is Status.PASSED else "failed"

@@ -45,6 +45,10 @@ class CannotLoad(Exception):  # noqa: N818  (it is a verdict on its way up)
         super().__init__(message)
         self.status = status
 
+    def afresh(self) -> CannotLoad:
+        """Return the same to be raised once more: a traceback grows each time it is raised."""
+        return self.with_traceback(None)
+
 
 def judge(excinfo: pytest.ExceptionInfo[BaseException] | None, guard: Guard) -> Verdict:
     """Return the verdict on a test that ended with this exception, or with none.

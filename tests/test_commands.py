@@ -1,13 +1,17 @@
 """Every command in the documents works.
 
 A block that begins with ```bash is run line by line in a copy of the project: from its root, and in
-a problem's README from the problem's folder, unless the block begins with `cd problems/`. What is
-not to be run here, since it installs something, never ends or speaks of files that one has at home,
-stands in a block that begins with ```console or ```text.
+a problem's README from the problem's folder, unless the block begins with `cd problems/`. What
+stands in all problems' READMEs is run in the first problem's folder; of tests chosen by -k it is
+only looked whether there are any. What is not to be run here, since it installs something, never
+ends or speaks of files that one has at home, stands in a block that begins with ```console or
+```text.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import shlex
@@ -64,6 +68,12 @@ class Command(NamedTuple):
     def runnable(self) -> bool:
         """Return whether it can be run without harm."""
         return all(RUNNABLE.match(part.strip()) for part in re.split(r"&&|\|\|?|;", self.text))
+
+    @property
+    def chooses(self) -> str:
+        """What stands behind pytest -k, if that is all there is to the command."""
+        match = re.fullmatch(r"uv run pytest -k (.+)", self.text)
+        return shlex.split(match[1])[0] if match else ""
 
     def may_return(self) -> set[int]:
         """Return the exit statuses that are right: 1 says that something isn't solved yet."""
@@ -130,8 +140,10 @@ def commands_to_run() -> dict[Command, str]:
         made = made_by(command.text) if command.text.startswith("make ") else []
         plain = bool(made) and all(line.startswith("uv run ") for line in made)
         for each in [Command(".", line) for line in made] if plain else [command]:
+            in_problem = each.folder.startswith("problems/") and not each.chooses
+            first = next((c for c in places if in_problem and c.text == each.text), each)
             if each not in IN_CI:
-                places.setdefault(each, place)
+                places.setdefault(first, place)
     return places
 
 
@@ -190,7 +202,7 @@ def runs(
         if isinstance(item, pytest.Function) and item.function is test_command_works
     ]
     with ThreadPoolExecutor(2) as pool:
-        yield {c: pool.submit(run, c) for c in wanted if c.runnable()}
+        yield {c: pool.submit(run, c) for c in wanted if c.runnable() and not c.chooses}
 
 
 @pytest.mark.parametrize(
@@ -199,12 +211,28 @@ def runs(
 def test_command_works(command: Command, runs: dict[Command, Future[Result]]) -> None:
     """The command ends as it should."""
     what = f"'{command.text}' in {command.folder}"
+    if command.chooses:
+        assert is_any(command), f"{what} chooses no test"
+        return
     if command not in runs:
         pytest.fail(f"{what} isn't run here: write ```console instead of ```bash", pytrace=False)
     status, output = runs[command].result()
     if status not in command.may_return():
         how = f"took more than {SECONDS} s" if status is None else f"returned {status}"
         pytest.fail(f"{what} {how}:\n{output}", pytrace=False)
+
+
+def is_any(command: Command) -> bool:
+    """Return whether a command chooses any tests."""
+    look = [
+        "--collect-only",
+        "--override-ini=addopts=",
+        "--import-mode=importlib",
+        "-pno:cacheprovider",
+    ]
+    with contextlib.redirect_stdout(io.StringIO()):
+        status = pytest.main([*look, "-k", command.chooses, str(ROOT / command.folder)])
+    return status == pytest.ExitCode.OK
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=[str(p.relative_to(ROOT)) for p in DOCUMENTS])

@@ -13,6 +13,7 @@ from grader.course import Course, CourseError
 from grader.plugin import LocalFiles, Session
 from grader.result import ProblemResult, Status
 from grader.testing import run_tests
+from grader.verdict import CannotLoad
 
 Run = Callable[..., ProblemResult]
 
@@ -148,3 +149,14 @@ def test_a_file_that_never_ends_is_tried_once(run: Callable[..., ProblemResult])
     result = run("while True: pass", timeout=0.5)
     assert result.points == 0
     assert {test.status for test in result.tests} <= {Status.TIMEOUT, Status.ERROR}
+
+
+def test_a_missing_file_costs_no_more_each_time(small_course: Course) -> None:
+    problem = small_course.problems()[0]
+    problem.stub.unlink()
+    files, frames = LocalFiles(), []
+    for _ in range(3):
+        with pytest.raises(CannotLoad) as raised:
+            files(problem)
+        frames.append(len(raised.traceback))
+    assert len(set(frames)) == 1

@@ -13,13 +13,14 @@ import pytest
 
 from grader.course import own_course
 
-# By problem: "all" points, "none", or "some" because of one slip.
+# By problem: "all" points, "none", or "some" because of one slip. Problems that aren't named
+# are left away, which saves time, and get none.
 EXPECTED = {
-    "elif-demir": ["all", "some", "some", "all", "some"],
-    "greta-novak": ["all", "all", "none", "none", "none"],
-    "hugo-martin": ["all", "none", "some", "none", "none"],
-    "imani-mwangi": ["some", "all", "none", "none", "none"],
-    "jonas-weber": ["none"] * 5,
+    "elif-demir": {"02": "some", "03": "some", "05": "some"},
+    "greta-novak": {"01": "all", "02": "all", "03": "none", "4-": "none"},
+    "hugo-martin": {"02": "none", "03": "some"},
+    "imani-mwangi": {"01": "some"},
+    "jonas-weber": {"01": "none", "04": "none"},
 }
 REMARKS = {
     "elif-demir": "",
@@ -34,8 +35,10 @@ REMARKS = {
 def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What the command printed, and the folder of its reports."""
     folder = tmp_path_factory.mktemp("graded")
-    for name in EXPECTED:
-        shutil.copytree(own_course().root / "examples/class" / name, folder / "class" / name)
+    for name, problems in EXPECTED.items():
+        for handed_in in (own_course().root / "examples/class" / name).iterdir():
+            if handed_in.name[:2] in problems:
+                shutil.copytree(handed_in, folder / "class" / name / handed_in.name)
     run = "from grader.cli import app\nif __name__ == '__main__':\n    app()\n"
     (folder / "run.py").write_text(run, encoding="utf-8")
     arguments = ["grade", str(folder / "class"), "--out", str(folder / "reports"), "--timeout", "2"]
@@ -53,7 +56,8 @@ def test_the_gradebook_says_what_each_deserves(graded: tuple[str, Path]) -> None
     for row in rows:
         points = {id[:2]: float(row[id]) for id in list(row)[2:7]}
         reached = ["all" if p == most[n] else "some" if p else "none" for n, p in points.items()]
-        assert reached == EXPECTED[row["submission"]]
+        expected = EXPECTED[row["submission"]]
+        assert reached == [expected.get(number, "none") for number in points]
         assert float(row["total"]) == pytest.approx(sum(points.values()), abs=0.03)
         assert float(row["max"]) == 100
 
