@@ -639,7 +639,9 @@ def test_many_names_do_not_hide_the_last(opened):
 # Refusals
 
 
-@pytest.mark.parametrize("value", [lambda: 0, nn.Linear(1, 1), object(), {1, 2}], ids=repr)
+@pytest.mark.parametrize(
+    "value", [lambda: 0, nn.Linear(1, 1), object(), {1, 2}], ids=lambda v: type(v).__name__
+)
 def test_what_cannot_be_handed_over_is_refused(opened, value):
     problem = opened("def f(x): return 1")
     with pytest.raises(TypeError, match="can't be handed to a student's code"):
