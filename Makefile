@@ -24,7 +24,7 @@ grade: $(OWN_UV) ## grade the sample class in examples/ and print its table
 
 .PHONY: test
 test: $(OWN_UV) ## test the grader and the course
-	$(RUN) pytest tests $(ARGS)
+	$(RUN) pytest tests --numprocesses auto --dist loadfile $(ARGS)
 
 # It returns 1 while something is still to do; that is no fault of make's.
 .PHONY: check

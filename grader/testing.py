@@ -25,8 +25,17 @@ _PLAIN = [
     "--hidden",
 ]
 
-# Without plugins that collect garbage five times a run, watch each test's log or write files.
-_UNUSED = ("unraisableexception", "threadexception", "logging", "cacheprovider", "hypothesispytest")
+# Without plugins that collect garbage five times a run, watch each test's log, write files, or
+# share out tests among processes.
+_UNUSED = (
+    "unraisableexception",
+    "threadexception",
+    "logging",
+    "cacheprovider",
+    "hypothesispytest",
+    "xdist",
+    "xdist.looponfail",
+)
 _QUICK = [f"-pno:{name}" for name in _UNUSED]
 
 
