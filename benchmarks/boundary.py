@@ -1,11 +1,13 @@
 """What the boundary costs: CPU time of grading the reference solutions, all tests of all problems.
 
-Four ways to run the same tests take turns, so that other load on the machine meets all alike:
+Five ways to run the same tests take turns, so that other load on the machine meets all alike:
 
 - across the boundary: what `grader grade` does with a submission, workers' CPU time included
 - in process: the same tests in a warm process, with the watch for forbidden functions
 - in process, unwatched: the same again, where forbidden functions would go unnoticed
-- a fresh pytest: `python -m pytest --hidden`, as a student would run it
+- a fresh pytest: `python -m pytest --hidden` in each problem's folder, as students run it and as
+  graders do that start pytest for each file
+- one fresh pytest: the same once, from the course's folder
 
 Prints the median of each and the ratios. Run it with `make bench`; Linux only.
 """
@@ -34,7 +36,8 @@ from grader.submissions import Submission
 from grader.testing import Suite
 
 ACROSS, WATCHED = "across the boundary", "in process"
-UNWATCHED, FRESH = "in process, unwatched", "a fresh pytest"
+UNWATCHED = "in process, unwatched"
+FRESH, ONE_FRESH = "a fresh pytest", "one fresh pytest"
 
 
 def main() -> None:
@@ -52,16 +55,17 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
     ):
         solved = copy_with_solutions(course, Path(folder) / "course")
-        ways: dict[str, Callable[[], None]] = {
+        ways: dict[str, Callable[[], object]] = {
             ACROSS: lambda: across(submission, grader),
             WATCHED: lambda: in_process(course, suite, watch=True),
             UNWATCHED: lambda: in_process(course, suite, watch=False),
-            FRESH: lambda: fresh(solved),
+            FRESH: lambda: [fresh(solved, problem.id) for problem in course.problems()],
+            ONE_FRESH: lambda: fresh(solved),
         }
         report(measure(ways, rounds))
 
 
-# The four ways. Each makes sure that it did run the tests.
+# The five ways. Each makes sure that it did run the tests.
 
 
 def across(submission: Submission, grader: Grader) -> None:
@@ -77,9 +81,9 @@ def in_process(course: Course, suite: Suite, *, watch: bool) -> None:
     assert all(result.passed for result in session.results.values())
 
 
-def fresh(root: Path) -> None:
-    """Run the tests in a Python of their own, in a course whose problems are solved."""
-    command = [sys.executable, "-m", "pytest", "-q", "--hidden", "problems"]
+def fresh(root: Path, problem: str = "") -> None:
+    """Run the tests of one or all problems in a Python of their own; `root` holds the solutions."""
+    command = [sys.executable, "-m", "pytest", "-q", "--hidden", f"problems/{problem}"]
     # With one thread, as the others: more would spend CPU time on waiting for each other.
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     subprocess.run(command, cwd=root, env=environment, check=True, stdout=subprocess.DEVNULL)
@@ -98,7 +102,7 @@ def copy_with_solutions(course: Course, root: Path) -> Path:
 # Measuring
 
 
-def measure(ways: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
+def measure(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
     """Return the CPU seconds of each way's turns; a first turn warms up and doesn't count."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(rounds + 1):
@@ -130,7 +134,7 @@ def report(seconds: dict[str, list[float]]) -> None:
     for name, values in seconds.items():
         low, high = min(values), max(values)
         print(f"  {name:22} {statistics.median(values):6.2f}   ({low:.2f} to {high:.2f})")
-    for name in (WATCHED, UNWATCHED, FRESH):
+    for name in (WATCHED, UNWATCHED, FRESH, ONE_FRESH):
         # Neighbours in time met the same load, so ratios are taken turn by turn.
         ratios = [a / b for a, b in zip(seconds[ACROSS], seconds[name], strict=True)]
         print(f"  {ACROSS} : {name} = {statistics.median(ratios):.2f}")

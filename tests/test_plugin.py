@@ -12,7 +12,7 @@ import pytest
 from grader.course import Course, CourseError
 from grader.plugin import LocalFiles, Session
 from grader.result import ProblemResult, Status
-from grader.testing import run_tests
+from grader.testing import Suite, run_tests
 from grader.verdict import CannotLoad
 
 Run = Callable[..., ProblemResult]
@@ -160,3 +160,26 @@ def test_a_missing_file_costs_no_more_each_time(small_course: Course) -> None:
             files(problem)
         frames.append(len(raised.traceback))
     assert len(set(frames)) == 1
+
+
+def test_one_submission_leaves_nothing_to_the_next(small_course: Course) -> None:
+    (problem,) = small_course.problems()
+    text = problem.test_file.read_text(encoding="utf-8")
+    text = text.replace("FORBIDDEN", "ONES = torch.ones(3)\nFORBIDDEN", 1)
+    text = text.replace("problem.double(torch.ones(size))", "problem.double(ONES)[:size]", 1)
+    problem.test_file.write_text(text, encoding="utf-8")
+    path = small_course.root / "student.py"
+    points = []
+    with Suite([problem], small_course.root) as suite:
+        for body in ("x.add_(1); return x.unsqueeze_(0)", "return x + x", "return x.softmax(0)"):
+            path.write_text(f"def double(x):\n    {body}\n", encoding="utf-8")
+            session = Session(LocalFiles(lambda _: path), hidden=True)
+            suite.run(session)
+            points.append(session.results[problem.id].points)
+    assert points == [0, 4, 0]
+
+
+def test_pytest_can_not_be_ended_by_a_submission(run: Run) -> None:
+    result = run("import pytest\ndef double(x): pytest.exit('done')")
+    assert statuses(result) == {"error"}
+    assert "can't be skipped or ended" in result.tests[0].message
