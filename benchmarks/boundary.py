@@ -28,7 +28,7 @@ from pathlib import Path
 
 import torch
 
-from grader.course import Course, own_course
+from grader.course import Course, Problem, own_course
 from grader.grade import Grader, Settings, reference_submission
 from grader.isolation import Boundary
 from grader.plugin import LocalFiles, Session
@@ -59,8 +59,8 @@ def main() -> None:
             ACROSS: lambda: across(submission, grader),
             WATCHED: lambda: in_process(course, suite, watch=True),
             UNWATCHED: lambda: in_process(course, suite, watch=False),
-            FRESH: lambda: [fresh(solved, problem.id) for problem in course.problems()],
-            ONE_FRESH: lambda: fresh(solved),
+            FRESH: lambda: [fresh(solved, [problem]) for problem in course.problems()],
+            ONE_FRESH: lambda: fresh(solved, course.problems()),
         }
         report(measure(ways, rounds))
 
@@ -81,12 +81,20 @@ def in_process(course: Course, suite: Suite, *, watch: bool) -> None:
     assert all(result.passed for result in session.results.values())
 
 
-def fresh(root: Path, problem: str = "") -> None:
-    """Run the tests of one or all problems in a Python of their own; `root` holds the solutions."""
-    command = [sys.executable, "-m", "pytest", "-q", "--hidden", f"problems/{problem}"]
+def fresh(root: Path, problems: list[Problem]) -> None:
+    """Run the tests of some problems in a Python of their own; `root` holds the solutions."""
+    assert fresh_pytest(root, problems) == 0
+
+
+def fresh_pytest(root: Path, problems: list[Problem]) -> int:
+    """Run all tests of some problems on what is in the course at `root`; return the exit status."""
+    folders = [f"problems/{problem.id}" for problem in problems]
+    command = [sys.executable, "-m", "pytest", "-q", "--hidden", *folders]
     # With one thread, as the others: more would spend CPU time on waiting for each other.
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    subprocess.run(command, cwd=root, env=environment, check=True, stdout=subprocess.DEVNULL)
+    return subprocess.run(
+        command, cwd=root, env=environment, check=False, stdout=subprocess.DEVNULL
+    ).returncode
 
 
 def copy_with_solutions(course: Course, root: Path) -> Path:

@@ -20,7 +20,6 @@ import multiprocessing
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,7 +27,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from boundary import copy_with_solutions, cpu_seconds
+from boundary import copy_with_solutions, cpu_seconds, fresh_pytest
 
 from grader.batch import default_jobs
 from grader.class_run import grade_class
@@ -190,13 +189,9 @@ def fresh(problems: list[Problem], root: Path, name: str) -> Spent:
     """Run all tests on a submission in a Python of its own; `root` is a copy of the course."""
     for problem in problems:
         handed_in = root.parent / "class" / name / problem.id / SUBMISSION_FILE
-        shutil.copy(handed_in, root / problem.stub.relative_to(problem.folder.parents[1]))
-    files = [str(problem.test_file.relative_to(problem.folder.parents[1])) for problem in problems]
-    command = [sys.executable, "-m", "pytest", "-q", "--hidden", *files]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        shutil.copy(handed_in, root / "problems" / problem.id)
     started, cpu = time.monotonic(), cpu_seconds()
-    done = subprocess.run(command, cwd=root, env=environment, stdout=subprocess.DEVNULL)
-    assert done.returncode in (0, 1), "pytest did not run the tests"
+    assert fresh_pytest(root, problems) in (0, 1), "pytest did not run the tests"
     return Spent(time.monotonic() - started, cpu_seconds() - cpu)
 
 
