@@ -8,17 +8,19 @@ Two of torch's own hooks watch everything that runs inside `with Guard(names):`
 
 So a mention in a comment, or an import that is never used, isn't a call, and an alias doesn't help.
 
-A hook can be taken away by the code that it watches. `removal` is for processes that run nothing
-but such code: it takes away what the forbidden functions are made of instead.
+A hook can be taken away by the code that it watches, and it makes every call slower. `removal` is
+for processes that run nothing but such code: it takes the forbidden functions themselves away.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -70,8 +72,6 @@ class Guard:
 
     Args:
         names: the forbidden functions, each a key of the table above.
-        operators: whether to watch operators too, which makes each of them slower. There is no need
-            where `removal` took them away.
 
     Attributes:
         called: the name of the first forbidden function that was called, or None. It stays set when
@@ -81,16 +81,14 @@ class Guard:
         KeyError: a name isn't known here.
     """
 
-    def __init__(self, names: Iterable[str], *, operators: bool = True) -> None:
+    def __init__(self, names: Iterable[str]) -> None:
         self._findings = _findings(tuple(names))
-        self._operators = operators
         self.called: str | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Guard:
         if self._findings.traces:
-            if self._operators:
-                self._stack.enter_context(_Operators(self))
+            self._stack.enter_context(_Operators(self))
             self._stack.enter_context(_Functions(self))
         return self
 
@@ -134,7 +132,7 @@ class _Operators(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-# Where only a student's code runs: no kernels, no calls
+# Where only a student's code runs: nothing to call
 
 _BACKENDS = ("CPU", "MkldnnCPU", "SparseCPU", "NestedTensorCPU")
 
@@ -155,12 +153,31 @@ def operators() -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((name, backends or _BACKENDS[:1]) for name, backends in found.items())
 
 
+@functools.cache
+def functions() -> tuple[FunctionType, ...]:
+    """Return the functions written in Python that `removal` may take away.
+
+    They are those of the modules of torch that are loaded by now. It takes some time, too.
+    """
+    every = _traces(_TRACES)
+    modules = [module for name, module in sys.modules.items() if name.startswith("torch.")]
+    values = (value for module in modules for value in list(vars(module).values()))
+    found: dict[int, FunctionType] = {}
+    for value in values:
+        while type(value) is FunctionType and _find(every, value.__name__):
+            found[id(value)] = value
+            value = getattr(value, "__wrapped__", None)  # what a decorator of the same name calls
+    return tuple(found.values())
+
+
 def removal(names: Iterable[str]) -> Callable[[], Callable[[], str | None]]:
     """Prepare to take the forbidden functions away from this process, for good.
 
     Each of their operators gets a kernel that raises ForbiddenCall, in all threads and below all
     of torch's modes. Nothing in Python refers to what holds these kernels in place, so the former
-    ones can't be had back. All is prepared here, before any code runs that could patch it.
+    ones can't be had back. What torch has written in Python, such as multi_head_attention_forward,
+    gets code that raises ForbiddenCall, whatever name it goes by. All is prepared here, before any
+    code runs that could patch it.
 
     Args:
         names: the forbidden functions, as for Guard.
@@ -178,15 +195,23 @@ def removal(names: Iterable[str]) -> Callable[[], Callable[[], str | None]]:
         if forbidden is not None
         for backend in backends
     ]
+    refusals = [
+        (function, _refusing(function.__code__), {"refusal": _refusal(forbidden, called)})
+        for function in functions()
+        if (forbidden := _find(traces, function.__name__)) is not None
+    ]
     # torch warns of the first kernel that is replaced, and a student may turn warnings into errors.
+    # So all are replaced for a moment here; the first alone may have had no kernel before.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _replace(_library(), kernels[:1])
+        _replace_kernels(_library(), kernels)
     library = _library()
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # when it goes, so do its kernels
 
-    def remove(replace: Any = _replace) -> Callable[[], str | None]:
-        replace(library, kernels)
+    def remove(replace_kernels: Any = _replace_kernels) -> Callable[[], str | None]:
+        replace_kernels(library, kernels)
+        for function, code, keywords in refusals:
+            function.__code__, function.__kwdefaults__ = code, keywords
         return lambda: called.pop() if called else None
 
     return remove
@@ -196,9 +221,19 @@ def _library() -> Any:
     return torch._C._dispatch_library("IMPL", "aten", "", __file__, 0)
 
 
-def _replace(library: Any, kernels: list[tuple[str, str, Callable[..., Any]]]) -> None:
+def _replace_kernels(library: Any, kernels: list[tuple[str, str, Callable[..., Any]]]) -> None:
     for name, backend, kernel in kernels:
         library.impl(name.removeprefix("aten::"), backend, kernel, False)
+
+
+def _refusing(code: CodeType) -> CodeType:
+    """Return code to take the place of a function's, which raises what its `refusal` raises."""
+    # Python wants to find as many variables of outer functions as before.
+    return _refused.__code__.replace(co_freevars=code.co_freevars)
+
+
+def _refused(*args: Any, refusal: Callable[[], Any], **kwargs: Any) -> Any:
+    return refusal()
 
 
 def _refusal(forbidden: str, called: list[str]) -> Callable[..., Any]:

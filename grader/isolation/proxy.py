@@ -321,7 +321,6 @@ class RemoteProblem:
             "random": 0,
             "dtype": str(torch.get_default_dtype()).removeprefix("torch."),
             "grad": torch.is_grad_enabled(),
-            "forbidden": list(self._forbidden),
         }
         if target.twin is not None:
             header["object"] = target.twin.number

@@ -507,7 +507,7 @@ def lie(self, header, tensors):
     return told | {"called": None}, tensors
 
 worker.Worker.answer = lie
-guard.Guard.look_at = guard._replace = guard._find = lambda *_: None
+guard._replace_kernels = guard._refused = guard._find = lambda *_: None
 
 WAYS = {
     "torch": lambda x: torch.softmax(x, -1),
