@@ -7,6 +7,7 @@ was at is marked `internal`, never with a zero.
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import signal
@@ -35,6 +36,7 @@ class GraderError(Exception):
 class _Job:
     process: BaseProcess
     connection: Connection
+    core: int | None
     submission: Submission | None = None
 
 
@@ -85,9 +87,10 @@ def grade_all(
 def _pool(course: Course, settings: Settings, size: int) -> Iterator[list[_Job]]:
     """Start processes that grade, and end them: at once if something went wrong."""
     pool: list[_Job] = []
+    cores = itertools.cycle(_cores())
     try:
         for _ in range(max(1, size)):
-            pool.append(_start(course, settings))
+            pool.append(_start(course, settings, next(cores)))
         yield pool
     except BaseException:
         for job in pool:
@@ -115,21 +118,30 @@ def _undisturbed() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _start(course: Course, settings: Settings) -> _Job:
+def _cores() -> list[int | None]:
+    """Return the cores to share out among jobs; None stands for any."""
+    if not hasattr(os, "sched_getaffinity"):
+        return [None]
+    cores = sorted(os.sched_getaffinity(0))
+    first = os.getpid() % len(cores)  # not the same for each run that has fewer jobs than cores
+    return [*cores[first:], *cores[:first]]
+
+
+def _start(course: Course, settings: Settings, core: int | None) -> _Job:
     # "spawn": the process that shows the progress bar has threads, so it must not be forked.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, course, settings), daemon=False)
+    process = context.Process(target=_serve, args=(theirs, course, settings, core), daemon=False)
     with _undisturbed():
         process.start()
     theirs.close()
-    return _Job(process, ours)
+    return _Job(process, ours, core)
 
 
 def _alive(job: _Job, pool: list[_Job], course: Course, settings: Settings) -> _Job:
     """Return the job, or a new one in its place if its process has ended."""
     if not job.process.is_alive():
-        pool[pool.index(job)] = job = _start(course, settings)
+        pool[pool.index(job)] = job = _start(course, settings, job.core)
     return job
 
 
@@ -154,13 +166,13 @@ def alone(
     return shared
 
 
-def _serve(connection: Connection, course: Course, settings: Settings) -> None:
+def _serve(connection: Connection, course: Course, settings: Settings, core: int | None) -> None:
     """Grade what comes down the connection until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process in good order
     end_with_parent()  # should it be killed
     with suppress(EOFError, BrokenPipeError):
         try:
-            with grader_for(course, settings) as grader:
+            with grader_for(course, settings, core) as grader:
                 while True:
                     connection.send(answer(connection.recv(), grader))
         except (OwnFault, CourseError) as error:
@@ -168,8 +180,13 @@ def _serve(connection: Connection, course: Course, settings: Settings) -> None:
 
 
 @contextmanager
-def grader_for(course: Course, settings: Settings) -> Iterator[Grader]:
+def grader_for(course: Course, settings: Settings, core: int | None = None) -> Iterator[Grader]:
     """Give what grades this course's submissions, behind a boundary of its own.
+
+    Args:
+        course: whose tests to run.
+        settings: limits and level of isolation, and the seed.
+        core: the only core to grade on; None for any.
 
     Raises:
         OwnFault: the boundary can't be had.
@@ -182,6 +199,8 @@ def grader_for(course: Course, settings: Settings) -> Iterator[Grader]:
         mark_changes=True,
     )
     with boundary, Grader(course, settings, boundary) as grader:
+        if core is not None:
+            boundary.stay_on(core)  # starting was quicker with several
         yield grader
 
 

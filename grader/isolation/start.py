@@ -85,7 +85,13 @@ class Process(ABC):
 
 
 class Workers(ABC):
-    """Where workers come from."""
+    """Where workers come from.
+
+    Attributes:
+        processes: ids of the processes that workers are forked from.
+    """
+
+    processes: tuple[int, ...] = ()
 
     @abstractmethod
     def start(self) -> Process:
@@ -122,6 +128,7 @@ class WarmWorkers(Workers):
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         config = {"memory": memory, "cpu_seconds": cpu_seconds, "secret": _secret_paths()}
         self._parent = _boot(_BOOT_PARENT, theirs, config)
+        self.processes = (self._parent.pid,)
         self._control.settimeout(_START_SECONDS)
         try:
             ready = json.loads(self._control.recv(4096))
