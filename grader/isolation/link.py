@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import signal
 import time
 import weakref
-from collections.abc import Iterator
+from typing import Any
 
 from torch import Tensor
 
@@ -65,6 +66,7 @@ class Link:
         self._count = 0
         self.dead = False
         self.free: list[int] = []
+        self._kept: dict[int, weakref.ref[Any]] = {}
         # When nothing refers to the worker any more it may go.
         self._finalizer = weakref.finalize(self, _end_quietly, process)
         self._finalizer.atexit = False
@@ -99,6 +101,12 @@ class Link:
         finally:
             self._budget.spend(time.monotonic() - started)
 
+    def keep(self, number: int, thing: object) -> None:
+        """Let the worker forget what it calls `number` when `thing` is gone."""
+        self._kept[number] = weakref.ref(
+            thing, functools.partial(_forget, self._kept, self.free, number)
+        )
+
     def _seconds(self) -> float:
         return min(self._budget.call_seconds, self._budget.left)
 
@@ -116,14 +124,9 @@ class Link:
             raise ProtocolError("an answer to another request")
         return answer, found
 
-    @contextlib.contextmanager
-    def checked(self) -> Iterator[None]:
+    def checked(self) -> _Checked:
         """Take any error while an answer is read as the worker's: it sent something unreadable."""
-        try:
-            yield
-        except Exception:
-            self.close()
-            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
+        return _Checked(self)
 
     def close(self) -> int:
         """End the worker and return its exit code; 0 if that was done before."""
@@ -132,6 +135,28 @@ class Link:
         self.dead = True
         self._finalizer.detach()
         return self._process.end()
+
+
+class _Checked:
+    """What `Link.checked` gives; contextlib takes longer, and each answer needs it twice."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: object
+    ) -> None:
+        if isinstance(error, Exception):
+            self._link.close()
+            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
+
+
+def _forget(kept: dict[int, Any], free: list[int], number: int, gone: object) -> None:
+    kept.pop(number, None)
+    free.append(number)
 
 
 def _end_quietly(process: Process) -> None:

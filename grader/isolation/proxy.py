@@ -14,6 +14,7 @@ And what arrives is only ever read as plain data (see `wire`); what can't be rea
 from __future__ import annotations
 
 import builtins
+import functools
 import itertools
 import linecache
 import math
@@ -397,7 +398,7 @@ class RemoteProblem:
                 unpacker.numbered[packed["r"]] = outputs[place]
         for place, number in enumerate(numbers):
             if place in unpacker.numbered:
-                weakref.finalize(unpacker.numbered[place], link.free.append, number)
+                link.keep(number, unpacker.numbered[place])
 
     def _module(self, link: Link, packed: Header, unpacker: _Unpacker) -> nn.Module:
         twin = _Twin(link, wire.index(packed["o"], 1 << 62))
@@ -516,39 +517,44 @@ class _Twin:
         self.link = link
         self.number = number
         self._tensors: dict[str, tuple[Tensor, bool]] = {}
-        self._settings: dict[str, Packed] = {}
-        weakref.finalize(self, link.free.append, number)
+        self._settings: dict[str, list[Any]] = {}
+        link.keep(number, self)
 
     def remember(self, root: nn.Module) -> None:
         """Take the state of `root` for what the worker has."""
-        self._tensors = {n: (t.detach().clone(), t.requires_grad) for n, t in _state(root)}
-        self._settings = dict(_settings(root))
+        self._tensors = {
+            name: (tensor.detach().clone(), tensor.requires_grad)
+            for name, tensor, _ in wire.tensors_of(root)
+        }
+        self._settings = {path: values for path, _, values in _settings(root)}
 
     def state(self, root: nn.Module | None, packer: _Packer) -> Packed:
         """Return what changed here since the worker was last told."""
         assert root is not None
         tensors = []
-        for name, tensor in _state(root):
+        for name, tensor, _ in wire.tensors_of(root):
             known = self._tensors.get(name)
             if known and wire.same(tensor, known[0]) and tensor.requires_grad == known[1]:
                 continue
             self._tensors[name] = tensor.detach().clone(), tensor.requires_grad
             tensors.append([name, packer.plain(tensor), tensor.requires_grad])
-        now = dict(_settings(root))
-        settings = [[path, *s] for path, s in now.items() if self._settings.get(path) != s]
-        self._settings = now
+        settings = []
+        for path, names, values in _settings(root):
+            if self._settings.get(path) != values:
+                self._settings[path] = values
+                training, *others = (packer.pack(value) for value in values)
+                settings.append([path, training, [*zip(names, others, strict=True)]])
         return {"tensors": tensors, "settings": settings}
 
     def weights(self, root: nn.Module | None) -> tuple[list[str], list[Tensor]]:
         """Return names and tensors of the parameters that want gradients."""
         assert root is not None
-        found = [(name, p) for name, p in root.named_parameters() if p.requires_grad]
+        found = [(n, t) for n, t, kind in wire.tensors_of(root) if kind and t.requires_grad]
         return [name for name, _ in found], [p for _, p in found]
 
     def take(self, answer: Header, tensors: list[Tensor], root: nn.Module | None) -> list[str]:
         """Take over new buffers; return the names of the parameters that the call changed."""
         assert root is not None
-        parameters = dict(root.named_parameters())
         unpacker = Unpacker(tensors)
         for entry in wire.items(answer["state"]["buffers"]):
             name, packed, persistent = wire.items(entry, 3)
@@ -562,19 +568,15 @@ class _Twin:
                 owner._non_persistent_buffers_set.add(last)
             self._tensors[name] = tensor.clone(), False
         changed = _texts(answer["state"]["parameters"])
-        return [wire.name_in(name, parameters) for name in changed]
+        return [wire.name_in(name, self._tensors) for name in changed]
 
 
-def _state(root: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    yield from root.named_parameters()
-    yield from root.named_buffers()
-
-
-def _settings(root: nn.Module) -> Iterator[tuple[str, Packed]]:
-    for path, module in root.named_modules():
-        names = getattr(type(module), "__constants__", ())
-        known = [[n, Packer().pack(module.__dict__[n])] for n in names if n in module.__dict__]
-        yield path, [module.training, known]
+def _settings(root: nn.Module) -> Iterator[tuple[str, list[str], list[Any]]]:
+    """Yield each module's path, the names of its settings, and their values after its mode's."""
+    for path, module in wire.parts_of(root):
+        members = module.__dict__
+        names = [n for n in getattr(type(module), "__constants__", ()) if n in members]
+        yield path, names, [module.training, *(members[name] for name in names)]
 
 
 class _Builder:
@@ -609,8 +611,7 @@ class _Builder:
     def _empty(self, described: Header, path: str) -> nn.Module:
         stock = described["stock"]
         base = None if stock is None else STOCK[wire.name_in(stock, STOCK)]
-        bases = (RemoteModule,) if base is None else (RemoteModule, base)
-        cls: Any = type(wire.identifier(described["class"]), bases, {})
+        cls = _remote_class(wire.identifier(described["class"]), stock)
         module: nn.Module = cls.__new__(cls)
         # Past RemoteModule.__setattr__, which guards against tests.
         about = {"_problem": self._problem, "_twin": self._twin, "_path": path, "_root": self._root}
@@ -631,6 +632,12 @@ class _Builder:
         if number not in self._parameters:
             self._parameters[number] = nn.Parameter(tensor, requires_grad is True)
         return self._parameters[number]
+
+
+@functools.lru_cache(maxsize=256)
+def _remote_class(name: str, stock: str | None) -> type[RemoteModule]:
+    """Return a class of the student's name; made once, because making one takes long."""
+    return type(name, (RemoteModule,) if stock is None else (RemoteModule, STOCK[stock]), {})
 
 
 def _new_module_attributes() -> dict[str, Any]:
@@ -661,7 +668,7 @@ class _Backward:
         self._link = link
         self._graph = graph
         self.outputs: tuple[Tensor, ...] = ()
-        weakref.finalize(self, link.free.append, graph)
+        link.keep(graph, self)
 
     def run(
         self, upstream: tuple[Tensor | None, ...], wanted: tuple[bool, ...], shapes: list[Packed]

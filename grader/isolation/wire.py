@@ -22,6 +22,7 @@ import re
 import socket
 import struct
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -39,8 +40,15 @@ Header = dict[str, Any]
 Packed = Any
 
 _LENGTHS = struct.Struct("!II")
-_CHUNK = 1 << 18
+# Most frames fit into the first; a larger buffer takes the system longer to provide.
+_FIRST_CHUNK, _CHUNK = 1 << 14, 1 << 18
 _ALIGNED = 16
+
+# Made once: json.dumps would make one for each text.
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_decode = json.JSONDecoder().decode
+
+_NOT_BRACKETS = bytes({*range(256)} - {*b"[]{}"})
 # A text, closed or not, or a bracket. Possessive, so that no input takes more than one pass.
 _BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
@@ -57,6 +65,8 @@ DTYPES = SENT_DTYPES | {
 """The dtypes that have a name here. Of those beyond SENT_DTYPES only the form is sent."""
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_FILLING = [bytes(count) for count in range(_ALIGNED)]
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 _STOCK = ("Linear", "Dropout", "LayerNorm", "Embedding", "Identity", "ReLU", "GELU", "Softmax")
@@ -91,14 +101,14 @@ def send(connection: socket.socket, header: Header, tensors: list[Tensor]) -> No
     Args:
         connection: a stream socket.
         header: plain data for JSON; the key "tensors" is this function's own.
-        tensors: contiguous tensors of the dtypes of SENT_DTYPES.
+        tensors: contiguous tensors of the dtypes of SENT_DTYPES, in no graph.
 
     Raises:
         Unsendable: the frame would be larger than a frame may be.
         OSError: the connection is broken, or its time-out passed.
     """
     table = [[_NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
-    text = json.dumps(header | {"tensors": table}, separators=(",", ":")).encode()
+    text = _encode(header | {"tensors": table}).encode()
     payload = b"".join(piece for tensor in tensors for piece in _pieces(tensor))
     if len(text) > MAX_HEADER or len(payload) > MAX_PAYLOAD or len(tensors) > MAX_TENSORS:
         raise Unsendable("it is too large")
@@ -107,8 +117,9 @@ def send(connection: socket.socket, header: Header, tensors: list[Tensor]) -> No
 
 def _pieces(tensor: Tensor) -> tuple[Any, bytes]:
     """Return a tensor's bytes, and what fills them up to where the next tensor may begin."""
-    data = tensor.detach().reshape(-1).view(torch.uint8).numpy()
-    return data, bytes(-data.size % _ALIGNED)
+    # NumPy has no bfloat16.
+    data = (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
+    return data, _FILLING[-data.nbytes % _ALIGNED]
 
 
 def receive(
@@ -150,7 +161,7 @@ def parse(text: bytes | bytearray, payload: bytearray) -> tuple[Header, list[Ten
     """
     try:
         _check_depth(text)
-        header = json.loads(text)
+        header = _decode(text.decode())
         if type(header) is not dict:
             raise ProtocolError("the header isn't an object")
         return header, _tensors(header.pop("tensors", []), payload)
@@ -169,16 +180,20 @@ def _read(connection: socket.socket, data: bytearray, size: int, deadline: float
             if left <= 0:
                 raise TimeoutError
             connection.settimeout(left)
-        part = connection.recv(_CHUNK)
+        part = connection.recv(_CHUNK if data else _FIRST_CHUNK)
         if not part:
             raise Closed
         data += part
 
 
 def _check_depth(text: bytes | bytearray) -> None:
-    # Nearly always there are fewer brackets than may be open at a time.
-    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
-        return
+    brackets = bytes(text.translate(None, _NOT_BRACKETS))
+    # Nearly always this is enough: what is left out each time is one or two levels.
+    for _ in range(MAX_DEPTH // 2):
+        if not brackets:
+            return
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    # There may be brackets in texts.
     depth = 0
     for match in _BRACKETS.finditer(text):
         token = match.group()
@@ -196,26 +211,27 @@ def _tensors(table: Packed, payload: bytearray) -> list[Tensor]:
     found, start = [], 0
     for entry in table:
         name, shape = items(entry, 2)
-        dtype, shape = SENT_DTYPES[name_in(name, SENT_DTYPES)], sizes(shape)
-        end = start + math.prod(shape) * dtype.itemsize
+        dtype, count = SENT_DTYPES[name_in(name, SENT_DTYPES)], math.prod(sizes(shape))
+        end = start + count * dtype.itemsize
         if end > len(payload):
             raise ProtocolError("a tensor is longer than the frame")
-        found.append(_tensor(payload, dtype, shape, start))
+        found.append(_tensor(payload, dtype, shape, count, start))
         start = end + -end % _ALIGNED
     if start != len(payload):
         raise ProtocolError("the frame is longer than its tensors")
     return found
 
 
-def _tensor(payload: bytearray, dtype: torch.dtype, shape: list[int], start: int) -> Tensor:
-    count = math.prod(shape)
+def _tensor(
+    payload: bytearray, dtype: torch.dtype, shape: list[int], count: int, start: int
+) -> Tensor:
     if count == 0:
         return torch.empty(shape, dtype=dtype)
     if dtype != torch.bool:
-        return torch.frombuffer(payload, dtype=dtype, count=count, offset=start).reshape(shape)
+        return torch.frombuffer(payload, dtype=dtype, count=count, offset=start).view(shape)
     # A byte such as 2 is neither True nor False, and sum() and any() would disagree about it.
     data = torch.frombuffer(payload, dtype=torch.uint8, count=count, offset=start)
-    return data.ne(0).reshape(shape)
+    return data.ne(0).view(shape)
 
 
 # Values
@@ -242,7 +258,7 @@ class Packer:
         """
         if depth > MAX_DEPTH // 3:
             raise Unsendable("it is nested too deeply")
-        if value is None or isinstance(value, bool):
+        if value is None or value is True or value is False:
             return value
         if isinstance(value, Tensor):
             return self.tensor(value)
@@ -420,10 +436,11 @@ def sizes(packed: Packed) -> list[int]:
     found = items(packed)
     if len(found) > MAX_DIMENSIONS:
         raise ProtocolError("a shape has too many dimensions")
-    shape = [index(size, 1 << 40) for size in found]
-    if math.prod(shape) >= 1 << 50:
+    if any(type(size) is not int or not 0 <= size < 1 << 40 for size in found):
+        raise ProtocolError("a size is out of range")
+    if math.prod(found) >= 1 << 50:
         raise ProtocolError("a shape is too large")
-    return shape
+    return found
 
 
 def form(packed: Packed) -> Tensor:
@@ -442,15 +459,46 @@ def clean_text(text: str, limit: int = MAX_TEXT) -> str:
 
 def same(a: Tensor, b: Tensor) -> bool:
     """Return whether two tensors agree in dtype, shape and every byte (so NaN equals NaN)."""
-    if (a.dtype, a.shape, a.device) != (b.dtype, b.shape, b.device):
+    if a.dtype is not b.dtype or a.shape != b.shape or a.device != b.device:
         return False
-    if a.device.type == "meta" or a.numel() == 0:
+    if a.is_meta or a.numel() == 0:
         return True
-    return torch.equal(_bytes(a), _bytes(b))
+    return torch.equal(_bits(a), _bits(b))
 
 
-def _bytes(tensor: Tensor) -> Tensor:
-    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+def _bits(tensor: Tensor) -> Tensor:
+    plain = tensor.detach()
+    if plain.is_complex() or plain.is_neg():
+        plain = plain.resolve_conj().resolve_neg()
+        plain = torch.view_as_real(plain) if plain.is_complex() else plain
+    return plain.view(_BITS[plain.element_size()])
+
+
+def tensors_of(module: nn.Module) -> Iterator[tuple[str, Tensor, bool]]:
+    """Yield name and tensor of a module's parameters and buffers, and whether it is a parameter.
+
+    Each is told once, by its first name, as `named_parameters` and `named_buffers` do, which take
+    much longer; before each call both sides look for what was changed.
+    """
+    seen: set[int] = set()
+    for path, part in parts_of(module):
+        start = f"{path}." if path else ""
+        for members, is_parameter in ((part._parameters, True), (part._buffers, False)):
+            for name, tensor in members.items():
+                if tensor is not None and id(tensor) not in seen:
+                    seen.add(id(tensor))
+                    yield start + name, tensor, is_parameter
+
+
+def parts_of(module: nn.Module) -> list[tuple[str, nn.Module]]:
+    """Return a module and those in it, each once and with its path, as `named_modules` does."""
+    found, seen = [("", module)], {id(module)}
+    for path, part in found:  # which grows meanwhile
+        for name, child in part._modules.items():
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                found.append((f"{path}.{name}" if path else name, child))
+    return found
 
 
 def _few(kind: Any, values: Any) -> list[Any]:

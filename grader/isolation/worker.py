@@ -169,11 +169,11 @@ class _Object:
         self._known: dict[str, Tensor] = {}
         self._remember()
 
-    def _tensors(self) -> dict[str, Tensor]:
-        return dict(self.module.named_parameters()) | dict(self.module.named_buffers())
-
     def _remember(self) -> None:
-        self._known = {name: t.detach().clone() for name, t in self._tensors().items()}
+        self._known = {name: t.detach().clone() for name, t, _ in wire.tensors_of(self.module)}
+
+    def _parameters(self) -> dict[str, Tensor]:
+        return {name: t for name, t, is_parameter in wire.tensors_of(self.module) if is_parameter}
 
     def describe(self, packer: _Packer) -> Packed:
         """Return the tree of modules with their parameters, buffers and settings."""
@@ -209,7 +209,7 @@ class _Object:
 
     def update(self, state: Header, request: _Request) -> None:
         """Take over what was changed on the trusted side."""
-        parameters = dict(self.module.named_parameters())
+        parameters = self._parameters() if state["tensors"] else {}
         for name, packed, requires_grad in state["tensors"]:
             tensor = request.plain(packed)
             if name in parameters:
@@ -228,23 +228,25 @@ class _Object:
 
     def weights(self, names: list[str]) -> list[Tensor]:
         """Return the named parameters."""
-        parameters = dict(self.module.named_parameters())
+        parameters = self._parameters()
         return [parameters[name] for name in names]
 
     def changes(self, packer: _Packer) -> Packed:
         """Return the names of parameters that a call changed, and the buffers that it changed."""
-        now = self._tensors()
-        parameters = dict(self.module.named_parameters())
         known = self._known
-        changed = {n: t for n, t in now.items() if n not in known or not wire.same(t, known[n])}
+        changed = [
+            (name, tensor, is_parameter)
+            for name, tensor, is_parameter in wire.tensors_of(self.module)
+            if name not in known or not wire.same(tensor, known[name])
+        ]
         if changed:
             self._remember()
         return {
-            "parameters": [name for name in changed if name in parameters and name in known],
+            "parameters": [name for name, _, is_one in changed if is_one and name in known],
             "buffers": [
                 [name, packer.plain(tensor), self._is_persistent(name)]
-                for name, tensor in changed.items()
-                if name not in parameters
+                for name, tensor, is_parameter in changed
+                if not is_parameter
             ],
         }
 
@@ -350,14 +352,11 @@ class Worker:
         torch.set_rng_state(state)
         torch.set_default_dtype(wire.DTYPES[header["dtype"]])
         torch.set_grad_enabled(header["grad"])
-        try:
-            answer, value = _attempt(function)
-        finally:
-            torch.set_grad_enabled(True)
-        answer["moved"] = not torch.equal(torch.get_rng_state(), state)
+        answer, value = _attempt(function)
+        torch.set_grad_enabled(True)
+        answer["moved"] = not wire.same(torch.get_rng_state(), state)
         answer["generators"] = [
-            not torch.equal(generator.get_state(), before)
-            for generator, before in request.generators
+            not wire.same(generator.get_state(), before) for generator, before in request.generators
         ]
         return answer, value
 
