@@ -6,16 +6,20 @@ It acts only on the test files of problems and leaves every other test alone.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import random
 import sys
+import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
 import pytest
+import pytest_timeout  # type: ignore[import-untyped]
 import torch
 from _pytest.terminal import TerminalReporter
 
@@ -73,6 +77,7 @@ class Session:
         seed: what the inputs that tests draw are made from.
         on_start: called with a problem's id and a test's id before the test runs.
         on_result: called with a problem's id and the result after each test.
+        on_exception: called with a test's id and what it raised.
         reverse: whether the tests run in reverse order.
         diagnose: whether to name mistakes once the tests have run.
         watch: whether to look out for forbidden calls here; not where the student's code runs in
@@ -87,6 +92,7 @@ class Session:
         seed: int = 0,
         on_start: Callable[[str, str], None] = lambda problem, test: None,
         on_result: Callable[[str, TestResult], None] = lambda problem, result: None,
+        on_exception: Callable[[str, BaseException], None] = lambda test, exception: None,
         reverse: bool = False,
         watch: bool = True,
         diagnose: bool = True,
@@ -96,6 +102,7 @@ class Session:
         self.seed = seed
         self.on_start = on_start
         self.on_result = on_result
+        self.on_exception = on_exception
         self.reverse = reverse
         self.watch = watch
         self.names_mistakes = diagnose
@@ -105,7 +112,7 @@ class Session:
         self.timeouts: Counter[str] = Counter()
         self.modules: dict[str, ModuleType] = {}
 
-    def choose(self, items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    def choose(self, items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
         """Return the tests that are to run in this session, in order, and those that are not."""
         left_out = [item for item in items if item.stash[_HIDDEN] and not self.hidden]
         self.left_out.update(problem_of(item).id for item in left_out)
@@ -215,6 +222,7 @@ _SHARE = pytest.StashKey[float]()
 _HIDDEN = pytest.StashKey[bool]()
 _TESTS_SHA256 = pytest.StashKey[bytes]()
 _TIMEOUT = pytest.StashKey[float]()
+_PLAIN = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -272,6 +280,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in course:
         marker = item.get_closest_marker("points")
         item.stash[_SHARE] = (marker.args[0] if marker else 0) / cases[_function_key(item)]
+        item.stash[_PLAIN] = _is_plain(item)
         item.add_marker(pytest.mark.timeout(config.stash.get(_TIMEOUT, TIMEOUT_SECONDS)))
     left_out = config.stash[_SESSION].choose(course)[1]
     if left_out:
@@ -292,9 +301,9 @@ def load_late_parts() -> None:
         torch.autograd.grad(x * 2, x, torch.ones(2))
 
 
-def _adopt(items: list[pytest.Item]) -> list[pytest.Item]:
+def _adopt(items: list[pytest.Item]) -> list[pytest.Function]:
     """Return the tests of problems, with notes on what they belong to; not those of others."""
-    course: list[pytest.Item] = []
+    course: list[pytest.Function] = []
     files: dict[Path, tuple[int | None, bytes]] = {}
     for item in items:
         problem = Problem(item.path.parent)
@@ -308,6 +317,27 @@ def _adopt(items: list[pytest.Item]) -> list[pytest.Item]:
         item.stash[_HIDDEN] = marker is not None and item.function.__code__.co_firstlineno > marker
         course.append(item)
     return course
+
+
+def _is_plain(item: pytest.Function) -> bool:
+    """Return whether all that a test needs is to be called, with the course's own fixtures."""
+    known = {*_FIXTURES, *_case_names(item)}
+    function = item.function
+    return (
+        known.issuperset(inspect.signature(function).parameters)
+        and {*known, "request"}.issuperset(item.fixturenames)  # asked for by the course's fixtures
+        and all(mark.name in ("points", "parametrize") for mark in item.iter_markers())
+        and item.cls is None
+        and not (inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function))
+    )
+
+
+def _case_names(item: pytest.Function) -> set[str]:
+    """Return the names of what the cases of a parametrised test give it directly."""
+    marks = item.iter_markers("parametrize")
+    names = [mark.args[0] for mark in marks if mark.args and not mark.kwargs.get("indirect")]
+    lists = [name.split(",") if isinstance(name, str) else name for name in names]
+    return {name.strip() for each in lists for name in each}
 
 
 def _function_key(item: pytest.Item) -> tuple[Path, str]:
@@ -364,14 +394,10 @@ _FIXTURES: Mapping[str, Callable[[pytest.Item], Any]] = {
 }
 
 
-def _fill(item: pytest.Item) -> None:
-    """Give a test the arguments that come from here; pytest takes several times as long."""
-    assert isinstance(item, pytest.Function)
-    if not any(mark.kwargs.get("indirect") for mark in item.iter_markers("parametrize")):
-        item.funcargs.update(item.callspec.params if hasattr(item, "callspec") else {})
-    for name in item.fixturenames:
-        if name in _FIXTURES:
-            item.funcargs[name] = _FIXTURES[name](item)
+def _arguments(item: pytest.Function) -> dict[str, Any]:
+    """Return what a plain test is called with. pytest takes several times as long to find it."""
+    cases = item.callspec.params if hasattr(item, "callspec") else {}
+    return dict(cases) | {n: _FIXTURES[n](item) for n in item.fixturenames if n in _FIXTURES}
 
 
 def _seed(item: pytest.Item, purpose: str) -> int:
@@ -386,14 +412,57 @@ def _seed(item: pytest.Item, purpose: str) -> int:
     return int.from_bytes(digest.digest()[:6], "big")
 
 
-# Running
+# Running: by pytest, which calls the hooks, or as directly as can be
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Announce the test and give it a random state of its own."""
-    if _PROBLEM not in item.stash:
-        return
+def run_test(item: pytest.Item) -> None:
+    """Run a collected test and keep its result.
+
+    A plain test runs without what pytest does around each, which takes longer than many a test.
+    """
+    assert isinstance(item, pytest.Function)
+    if item.stash[_PLAIN]:
+        _run_plain(item)
+    else:
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+
+def _run_plain(item: pytest.Function) -> None:
+    with _time_limit(item):
+        exception, seconds = _call(item)
+    _end(item, exception, seconds)
+
+
+def _call(item: pytest.Function) -> tuple[BaseException | None, float]:
+    """Return what a plain test raised, if anything, and how long it took."""
+    start = time.perf_counter()
+    try:
+        _begin(item)
+        arguments = _arguments(item)
+        start = time.perf_counter()
+        with _guard(item):
+            item.function(**arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exception:  # student code may raise SystemExit or worse
+        return exception, time.perf_counter() - start
+    return None, time.perf_counter() - start
+
+
+@contextmanager
+def _time_limit(item: pytest.Function) -> Iterator[None]:
+    """End what runs longer than a test may, as pytest-timeout does."""
+    seconds = item.config.stash.get(_TIMEOUT, TIMEOUT_SECONDS)
+    settings = pytest_timeout.Settings(seconds, pytest_timeout.DEFAULT_METHOD, False, False)
+    item.config.hook.pytest_timeout_set_timer(item=item, settings=settings)
+    try:
+        yield
+    finally:
+        item.config.hook.pytest_timeout_cancel_timer(item=item)
+
+
+def _begin(item: pytest.Item) -> None:
+    """Announce a test and give it a random state of its own."""
     session, problem = item.config.stash[_SESSION], item.stash[_PROBLEM]
     item.stash[_GUARD] = Guard(())  # not that of an earlier run
     session.on_start(problem.id, item.name)
@@ -404,17 +473,51 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     seed = _seed(item, "global random state")
     random.seed(seed)
     torch.default_generator.manual_seed(seed)  # the CPU's only: quicker by a millisecond
-    _fill(item)
+
+
+def _guard(item: pytest.Item) -> Guard:
+    """Return the guard that notices the forbidden functions in a test that is about to run."""
+    watch = item.config.stash[_SESSION].watch
+    item.stash[_GUARD] = Guard(forbidden_in(_module(item)) if watch else ())
+    return item.stash[_GUARD]
+
+
+def _end(item: pytest.Item, exception: BaseException | None, seconds: float) -> Verdict:
+    """Judge what a test raised, keep the result, and return the verdict."""
+    session = item.config.stash[_SESSION]
+    if exception is not None:
+        session.on_exception(item.name, exception)
+    verdict = judge(exception, item.stash[_GUARD])
+    result = TestResult(
+        id=item.name,
+        title=_title(item),
+        hidden=item.stash[_HIDDEN],
+        max=item.stash[_SHARE],
+        status=verdict.status,
+        message=verdict.message,
+        seconds=round(seconds, 4),
+    )
+    session.add(item.stash[_PROBLEM], _module(item), result)
+    return verdict
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin a test."""
+    if _PROBLEM not in item.stash:
+        return
+    _begin(item)
+    if item.stash[_PLAIN]:
+        assert isinstance(item, pytest.Function)
+        item.funcargs.update(_arguments(item))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Run the test under the guard that notices forbidden functions."""
+    """Run the test under its guard."""
     if _PROBLEM not in item.stash:
         return (yield)
-    watch = item.config.stash[_SESSION].watch
-    item.stash[_GUARD] = Guard(forbidden_in(_module(item)) if watch else ())
-    with item.stash[_GUARD]:
+    with _guard(item):
         try:
             return (yield)
         except pytest.exit.Exception:  # pytest would end the whole run
@@ -436,32 +539,18 @@ def pytest_runtest_makereport(
         return (yield)
     if call.when == "setup" and call.excinfo is None:
         return (yield)
-    verdict = judge(call.excinfo, item.stash[_GUARD])
+    verdict = _end(item, call.excinfo.value if call.excinfo else None, call.duration)
     short = item.config.getoption("tbstyle") == "auto"
     if short:  # spare pytest the work of drawing a traceback, which can take longer than the test
         for name in ("repr_failure", "_repr_failure_py"):  # the second is for what fails in setup
             setattr(item, name, lambda *args, **kwargs: verdict.message)
     report = yield
-    _keep(item, verdict, call.duration)
     report.outcome = "passed" if verdict.status is Status.PASSED else "failed"
     report.longrepr = report.longrepr if report.failed else None
     if short:
         report.user_properties.append(("status", verdict.status.value))
         report.longrepr = verdict.message or None
     return report
-
-
-def _keep(item: pytest.Item, verdict: Verdict, seconds: float) -> None:
-    result = TestResult(
-        id=item.name,
-        title=_title(item),
-        hidden=item.stash[_HIDDEN],
-        max=item.stash[_SHARE],
-        status=verdict.status,
-        message=verdict.message,
-        seconds=round(seconds, 4),
-    )
-    item.config.stash[_SESSION].add(item.stash[_PROBLEM], _module(item), result)
 
 
 def _title(item: pytest.Item) -> str:

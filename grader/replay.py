@@ -7,9 +7,6 @@ import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from grader.course import Course, CourseError, Problem
 from grader.earlier import RESULTS, load_results
@@ -70,7 +67,7 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
     notes = [] if result else [f"There is no result in {out}; the seed is {seed}."]
     if graded and graded.sha256 != submission.files[problem.id].sha256:
         notes.append("The file is not the one that was graded.")
-    witness = _Witness()
+    witness = _Witness(problem)
     level = basis.get("isolation", result.isolation if result else settings.level)
     with Boundary(
         level if level in ("sandbox", "process") else settings.level,
@@ -98,29 +95,34 @@ def _run(
     witness: _Witness,
 ) -> list[TestResult]:
     files = Opened(submission, boundary)
-    session = Session(files, hidden=True, seed=seed, watch=False, diagnose=False)
+    session = Session(
+        files, hidden=True, seed=seed, watch=False, diagnose=False, on_exception=witness
+    )
     try:
-        run_tests([problem], session, course.root, [name], plugins=[witness], timeout=TEST_SECONDS)
+        run_tests([problem], session, course.root, [name], timeout=TEST_SECONDS)
     finally:
         files.close()
     return session.results[problem.id].tests
 
 
 class _Witness:
-    """A pytest plugin that keeps through which lines each test ended."""
+    """Keeps through which lines each test of a problem ended.
 
-    def __init__(self) -> None:
+    Args:
+        problem: whose tests.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._test_file = str(problem.test_file)
         self.tracebacks: dict[str, str] = {}
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
+    def __call__(self, test: str, exception: BaseException) -> None:
         """Keep the traceback of a test that didn't pass, from the test on."""
-        if call.excinfo is not None:
-            frames = traceback.extract_tb(call.excinfo.tb)
-            files = [frame.filename for frame in frames]
-            # What comes before the test is pytest's.
-            first = files.index(str(item.path)) if str(item.path) in files else len(files)
-            self.tracebacks[item.name] = "".join(traceback.format_list(frames[first:]))
+        frames = traceback.extract_tb(exception.__traceback__)
+        files = [frame.filename for frame in frames]
+        # What comes before the test is the grader's.
+        first = files.index(self._test_file) if self._test_file in files else len(files)
+        self.tracebacks[test] = "".join(traceback.format_list(frames[first:]))
 
 
 # What is meant

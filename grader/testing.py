@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,7 @@ import torch
 from _pytest.config import _prepareconfig
 
 from grader.course import CourseError, Problem
-from grader.plugin import TIMEOUT_SECONDS, Collect, Session, problem_of, use_session
+from grader.plugin import TIMEOUT_SECONDS, Collect, Session, problem_of, run_test, use_session
 
 _PLAIN = [
     "--override-ini=addopts=",
@@ -45,7 +46,6 @@ def run_tests(
     root: Path,
     tests: Iterable[str] = (),
     *,
-    plugins: Sequence[object] = (),
     timeout: float = TIMEOUT_SECONDS,
 ) -> None:
     """Run the tests of `problems` once; the session collects what they find.
@@ -55,13 +55,12 @@ def run_tests(
         session: whose files are tested, and where the results go.
         root: the course's folder.
         tests: ids of the tests to run, of each of the problems; by default all.
-        plugins: pytest plugins that look on.
         timeout: seconds that one test may run.
 
     Raises:
         CourseError: a test file itself can't be run, or no test was found.
     """
-    with Suite(problems, root, plugins=plugins, timeout=timeout) as suite:
+    with Suite(problems, root, timeout=timeout) as suite:
         suite.run(session, tests=tests)
 
 
@@ -73,7 +72,6 @@ class Suite:
     Args:
         problems: whose tests.
         root: the course's folder.
-        plugins: pytest plugins that look on.
         timeout: seconds that one test may run.
 
     Raises:
@@ -85,7 +83,6 @@ class Suite:
         problems: Iterable[Problem],
         root: Path,
         *,
-        plugins: Sequence[object] = (),
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         files = [str(problem.test_file) for problem in problems]
@@ -93,7 +90,7 @@ class Suite:
         with _quiet():
             # As pytest.main begins, but without an end. The workers of pytest-xdist start so too.
             arguments = [*_PLAIN, *_QUICK, "--rootdir", str(root), *files]
-            self._config = _prepareconfig(arguments, [Collect(timeout), errors, *plugins])
+            self._config = _prepareconfig(arguments, [Collect(timeout), errors])
             self._config._do_configure()
             self._session: Any = pytest.Session.from_config(self._config)
             self._config.hook.pytest_sessionstart(session=self._session)
@@ -149,8 +146,8 @@ class Suite:
             raise CourseError(f"there is no test {' or '.join(sorted(names))}")
         chosen, _ = session.choose(items)
         with _quiet():
-            for item, following in zip(chosen, [*chosen[1:], None], strict=True):
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            for item in chosen:
+                run_test(item)
             session.diagnose()
         for tensor, before in self._own:  # a submission may have changed the tests' own numbers
             tensor.data = before.clone()
@@ -174,7 +171,9 @@ class _CollectionErrors:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep what pytest and the student's code print off the terminal."""
-    with redirect_stdout(_Nowhere()), redirect_stderr(_Nowhere()):
+    nowhere = _Nowhere()
+    with redirect_stdout(nowhere), redirect_stderr(nowhere), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         yield
 
 

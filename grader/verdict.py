@@ -50,18 +50,18 @@ class CannotLoad(Exception):  # noqa: N818  (it is a verdict on its way up)
         return self.with_traceback(None)
 
 
-def judge(excinfo: pytest.ExceptionInfo[BaseException] | None, guard: Guard) -> Verdict:
+def judge(exception: BaseException | None, guard: Guard) -> Verdict:
     """Return the verdict on a test that ended with this exception, or with none.
 
     Args:
-        excinfo: what the test raised.
+        exception: what the test raised.
         guard: what watched it; a forbidden call counts even if the student's code caught it.
     """
     if guard.called:
         return Verdict(Status.FORBIDDEN, _forbidden(guard.called))
-    if excinfo is None:
+    if exception is None:
         return Verdict(Status.PASSED)
-    return _from_exception(excinfo.value, excinfo.tb)
+    return _from_exception(exception, exception.__traceback__)
 
 
 def judge_load(exception: BaseException, path: Path) -> CannotLoad:
@@ -115,7 +115,12 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             return Verdict(Status.MEMORY, "Your code ran out of memory." + _place(tb))
         case pytest.fail.Exception() if str(exception).startswith("Timeout"):
             return Verdict(Status.TIMEOUT, "Your code did not come to an end." + _place(tb))
-        case pytest.skip.Exception() | pytest.xfail.Exception() | unittest.SkipTest():
+        case (
+            pytest.skip.Exception()
+            | pytest.xfail.Exception()
+            | pytest.exit.Exception()
+            | unittest.SkipTest()
+        ):
             return Verdict(Status.ERROR, CANT_END)
         case OwnFault():
             return Verdict(Status.INTERNAL, str(exception))

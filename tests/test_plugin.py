@@ -183,3 +183,22 @@ def test_pytest_can_not_be_ended_by_a_submission(run: Run) -> None:
     result = run("import pytest\ndef double(x): pytest.exit('done')")
     assert statuses(result) == {"error"}
     assert "can't be skipped or ended" in result.tests[0].message
+
+
+def test_a_test_that_needs_more_of_pytest_gets_it(run: Run, small_course: Course) -> None:
+    (problem,) = small_course.problems()
+    with problem.test_file.open("a", encoding="utf-8") as file:
+        file.write(
+            "\n\n@pytest.fixture(params=[1, 2])\ndef tenfold(request):\n"
+            "    return 10 * request.param\n"
+            "\n\ndef test_own_fixture(problem, tenfold, request, tmp_path):\n"
+            "    assert problem.double(tenfold) in (20, 40) and tmp_path.is_dir()\n"
+            "\n\n@pytest.mark.skip\ndef test_skipped(problem):\n    pass\n"
+            "\n\nasync def test_awaited(problem):\n    pass\n"
+        )
+    found = {test.id: test.status for test in run("def double(x): return 2 * x").tests}
+    assert found.pop("test_skipped") is not Status.PASSED
+    assert found.pop("test_awaited") is not Status.PASSED
+    assert [found[f"test_own_fixture[{n}]"] for n in (1, 2)] == [Status.PASSED] * 2
+    assert len(found) == 5
+    assert {*found.values()} == {Status.PASSED}
