@@ -9,6 +9,7 @@ import time
 import weakref
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from grader.isolation import wire
@@ -66,6 +67,7 @@ class Link:
         self._count = 0
         self.dead = False
         self.free: list[int] = []
+        self._random: Tensor | None = None
         self._kept: dict[int, weakref.ref[Any]] = {}
         # When nothing refers to the worker any more it may go.
         self._finalizer = weakref.finalize(self, _end_quietly, process)
@@ -100,6 +102,18 @@ class Link:
             raise
         finally:
             self._budget.spend(time.monotonic() - started)
+
+    def random(self, tensors: list[Tensor]) -> int | None:
+        """Add the global random state to a request's tensors and return its place there.
+
+        Returns None if the worker was told that state already; it is some kilobytes.
+        """
+        state = torch.default_generator.get_state()
+        if self._random is not None and wire.same(state, self._random):
+            return None
+        self._random = state
+        tensors.append(state)
+        return len(tensors) - 1
 
     def keep(self, number: int, thing: object) -> None:
         """Let the worker forget what it calls `number` when `thing` is gone."""

@@ -21,10 +21,9 @@ import math
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -156,8 +155,7 @@ def _foreign(name: str) -> Foreign:
     return value
 
 
-@dataclass(frozen=True)
-class _Target:
+class _Target(NamedTuple):
     """What a request is about: a function of the module, or something of a module's twin."""
 
     name: str
@@ -263,7 +261,7 @@ class RemoteProblem:
 
     def _call(self, target: _Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         link = self._link_of(target)
-        packer, header = self._header("call", target)
+        packer, header = self._header("call", target, link)
         try:
             header["args"] = packer.pack(args)
             header["kwargs"] = packer.pack(kwargs)
@@ -293,7 +291,7 @@ class RemoteProblem:
 
     def _attribute(self, target: _Target) -> Any:
         link = self._link_of(target)
-        packer, header = self._header("attribute", target)
+        packer, header = self._header("attribute", target, link)
         answer, tensors = link.exchange(header, packer.tensors)
         self._settle(link, answer, packer, target)
         with link.checked():
@@ -310,17 +308,16 @@ class RemoteProblem:
             raise WorkerFailure(Status.CRASH, text)
         return target.twin.link
 
-    def _header(self, do: str, target: _Target) -> tuple[_Packer, Header]:
+    def _header(self, do: str, target: _Target, link: Link) -> tuple[_Packer, Header]:
         """Return the part of a request that says about what, and in which state."""
         packer = _Packer()
-        packer.tensors.append(torch.get_rng_state())
         header: Header = {
             "do": do,
             "name": target.name,
             "path": target.path,
             "object": None,
-            "random": 0,
-            "dtype": str(torch.get_default_dtype()).removeprefix("torch."),
+            "random": link.random(packer.tensors),
+            "dtype": wire.NAMES[torch.get_default_dtype()],
             "grad": torch.is_grad_enabled(),
         }
         if target.twin is not None:
@@ -680,9 +677,9 @@ class _Backward:
             return result
         if self._link.dead:
             raise WorkerFailure(Status.CRASH, "The process that held this result has ended.")
-        packer, header = self._problem._header("backward", _Target(""))
+        packer = _Packer()
         gradients = [None if g is None else packer.plain(g) for g in upstream]
-        header |= {"graph": self._graph, "upstream": gradients, "wanted": places}
+        header = {"do": "backward", "graph": self._graph, "upstream": gradients, "wanted": places}
         answer, tensors = self._link.exchange(header, packer.tensors)
         self._problem._settle(self._link, answer, packer)
         with self._link.checked():

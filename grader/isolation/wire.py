@@ -64,7 +64,9 @@ DTYPES = SENT_DTYPES | {
 }
 """The dtypes that have a name here. Of those beyond SENT_DTYPES only the form is sent."""
 
-_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+"""The names of DTYPES."""
+
 _FILLING = [bytes(count) for count in range(_ALIGNED)]
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -107,7 +109,7 @@ def send(connection: socket.socket, header: Header, tensors: list[Tensor]) -> No
         Unsendable: the frame would be larger than a frame may be.
         OSError: the connection is broken, or its time-out passed.
     """
-    table = [[_NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
+    table = [[NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
     text = _encode(header | {"tensors": table}).encode()
     payload = b"".join(piece for tensor in tensors for piece in _pieces(tensor))
     if len(text) > MAX_HEADER or len(payload) > MAX_PAYLOAD or len(tensors) > MAX_TENSORS:
@@ -265,7 +267,7 @@ class Packer:
         if isinstance(value, int | float | str):
             return _plain(value)
         if isinstance(value, torch.dtype):
-            return {"y": _NAMES[value]} if value in _NAMES else self.other(value)
+            return {"y": NAMES[value]} if value in NAMES else self.other(value)
         if isinstance(value, torch.device):
             return {"v": str(value)}
         return self._container(value, depth + 1)
@@ -293,7 +295,7 @@ class Packer:
         Raises:
             Unsendable: it isn't a plain tensor, or is too large.
         """
-        name = _NAMES.get(tensor.dtype)
+        name = NAMES.get(tensor.dtype)
         if name is None or tensor.dim() > MAX_DIMENSIONS:
             raise Unsendable(f"a tensor of {tensor.dtype} with {tensor.dim()} dimensions")
         if tensor.device.type == "meta" or name not in SENT_DTYPES:

@@ -266,6 +266,7 @@ class Worker:
         self._count = 0
         self._refused: Callable[[], str | None] = lambda: None
         self._printed: _Printed | None = None
+        self._random = torch.get_rng_state()
 
     def answer(self, header: Header, tensors: list[Tensor]) -> tuple[Header, list[Tensor]]:
         """Carry out one request and return the answer's header and tensors.
@@ -348,13 +349,14 @@ class Worker:
         self, function: Callable[[], Any], header: Header, request: _Request
     ) -> tuple[Header, Any]:
         """Run the student's code in the state that the request asks for."""
-        state = request.tensors[header["random"]]
-        torch.set_rng_state(state)
+        if header["random"] is not None:  # otherwise it is as before the last call
+            self._random = request.tensors[header["random"]].clone()
+        torch.set_rng_state(self._random)
         torch.set_default_dtype(wire.DTYPES[header["dtype"]])
         torch.set_grad_enabled(header["grad"])
         answer, value = _attempt(function)
         torch.set_grad_enabled(True)
-        answer["moved"] = not wire.same(torch.get_rng_state(), state)
+        answer["moved"] = not wire.same(torch.get_rng_state(), self._random)
         answer["generators"] = [
             not wire.same(generator.get_state(), before) for generator, before in request.generators
         ]
