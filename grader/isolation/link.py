@@ -130,9 +130,10 @@ class Link:
         self._count += 1
         free = self.free[:]
         del self.free[: len(free)]
+        header["id"], header["free"] = self._count, free
         connection = self._process.connection
         connection.settimeout(self._seconds())
-        wire.send(connection, header | {"id": self._count, "free": free}, tensors)
+        wire.send(connection, header, tensors)
         answer, found = wire.receive(connection, deadline)
         if answer.get("id") != self._count:
             raise ProtocolError("an answer to another request")

@@ -102,26 +102,28 @@ def send(connection: socket.socket, header: Header, tensors: list[Tensor]) -> No
 
     Args:
         connection: a stream socket.
-        header: plain data for JSON; the key "tensors" is this function's own.
+        header: plain data for JSON. The key "tensors" is set here.
         tensors: contiguous tensors of the dtypes of SENT_DTYPES, in no graph.
 
     Raises:
         Unsendable: the frame would be larger than a frame may be.
         OSError: the connection is broken, or its time-out passed.
     """
-    table = [[NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
-    text = _encode(header | {"tensors": table}).encode()
-    payload = b"".join(piece for tensor in tensors for piece in _pieces(tensor))
-    if len(text) > MAX_HEADER or len(payload) > MAX_PAYLOAD or len(tensors) > MAX_TENSORS:
+    header["tensors"] = [[NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
+    text = _encode(header).encode()
+    # Spaces, so that the first tensor's bytes lie as the receiver's memory is aligned.
+    text += b" " * (-(_LENGTHS.size + len(text)) % _ALIGNED)
+    pieces: list[Any] = [text]
+    size = 0
+    for tensor in tensors:
+        # NumPy has no bfloat16.
+        data = (tensor.view(torch.int16) if tensor.dtype is torch.bfloat16 else tensor).numpy()
+        filling = _FILLING[-data.nbytes % _ALIGNED]  # up to where the next tensor may begin
+        pieces += data, filling
+        size += data.nbytes + len(filling)
+    if len(text) > MAX_HEADER or size > MAX_PAYLOAD or len(tensors) > MAX_TENSORS:
         raise Unsendable("it is too large")
-    connection.sendall(b"".join((_LENGTHS.pack(len(text), len(payload)), text, payload)))
-
-
-def _pieces(tensor: Tensor) -> tuple[Any, bytes]:
-    """Return a tensor's bytes, and what fills them up to where the next tensor may begin."""
-    # NumPy has no bfloat16.
-    data = (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
-    return data, _FILLING[-data.nbytes % _ALIGNED]
+    connection.sendall(b"".join((_LENGTHS.pack(len(text), size), *pieces)))
 
 
 def receive(
@@ -145,13 +147,15 @@ def receive(
     if header_size > MAX_HEADER or payload_size > MAX_PAYLOAD:
         raise ProtocolError("the frame is too large")
     payload_at = _LENGTHS.size + header_size
+    if payload_at % _ALIGNED:
+        raise ProtocolError("the tensors' bytes aren't aligned")
     _read(connection, data, payload_at + payload_size, deadline)
     if len(data) != payload_at + payload_size:
         raise ProtocolError("more than one frame")  # each side waits for the other's answer
-    return parse(data[_LENGTHS.size : payload_at], data[payload_at:])
+    return parse(data[_LENGTHS.size : payload_at], memoryview(data)[payload_at:])
 
 
-def parse(text: bytes | bytearray, payload: bytearray) -> tuple[Header, list[Tensor]]:
+def parse(text: bytes | bytearray, payload: bytearray | memoryview) -> tuple[Header, list[Tensor]]:
     """Read a frame's two parts.
 
     Args:
@@ -207,7 +211,7 @@ def _check_depth(text: bytes | bytearray) -> None:
             raise ProtocolError("the header is nested too deeply")
 
 
-def _tensors(table: Packed, payload: bytearray) -> list[Tensor]:
+def _tensors(table: Packed, payload: bytearray | memoryview) -> list[Tensor]:
     if len(items(table)) > MAX_TENSORS:
         raise ProtocolError("there are too many tensors")
     found, start = [], 0
@@ -225,7 +229,11 @@ def _tensors(table: Packed, payload: bytearray) -> list[Tensor]:
 
 
 def _tensor(
-    payload: bytearray, dtype: torch.dtype, shape: list[int], count: int, start: int
+    payload: bytearray | memoryview,
+    dtype: torch.dtype,
+    shape: list[int],
+    count: int,
+    start: int,
 ) -> Tensor:
     if count == 0:
         return torch.empty(shape, dtype=dtype)

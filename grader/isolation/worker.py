@@ -267,6 +267,12 @@ class Worker:
         self._refused: Callable[[], str | None] = lambda: None
         self._printed: _Printed | None = None
         self._random = torch.get_rng_state()
+        self._do = {
+            "load": self._load,
+            "call": self._call,
+            "attribute": self._attribute,
+            "backward": self._backward,
+        }
 
     def answer(self, header: Header, tensors: list[Tensor]) -> tuple[Header, list[Tensor]]:
         """Carry out one request and return the answer's header and tensors.
@@ -276,17 +282,12 @@ class Worker:
         for number in header["free"]:
             for kept in (self._objects, self._graphs, self._results):
                 kept.pop(number, None)
-        run = {
-            "load": self._load,
-            "call": self._call,
-            "attribute": self._attribute,
-            "backward": self._backward,
-        }[header["do"]]
-        answer, packer = run(header, _Request(tensors))
+        answer, packer = self._do[header["do"]](header, _Request(tensors))
         answer["called"] = self._refused()  # also while an answer was written down
         if self._printed is not None:
             answer["printed"] = self._printed.take()
-        return answer | {"id": header["id"]}, packer.tensors
+        answer["id"] = header["id"]
+        return answer, packer.tensors
 
     def _number(self) -> int:
         self._count += 1
