@@ -213,9 +213,17 @@ def test_an_announced_size_costs_nothing():
         theirs.sendall(struct.pack("!II", wire.MAX_HEADER + 1, 0))
         with pytest.raises(wire.ProtocolError):
             wire.receive(ours, time.monotonic() + 5)
-        theirs.sendall(struct.pack("!II", 2, wire.MAX_PAYLOAD) + b"{}")
+        theirs.sendall(struct.pack("!II", 8, wire.MAX_PAYLOAD) + b"{}      ")
         with pytest.raises(TimeoutError):
             wire.receive(ours, time.monotonic() + 0.2)
+
+
+def test_tensors_that_would_lie_askew_in_memory_are_refused():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(struct.pack("!II", 3, 0) + b"{ }")
+        with pytest.raises(wire.ProtocolError):
+            wire.receive(ours, time.monotonic() + 5)
 
 
 def test_a_trickle_does_not_extend_the_deadline():

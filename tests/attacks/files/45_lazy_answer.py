@@ -3,7 +3,7 @@
 import torch
 
 
-class Lazy(torch.Tensor):
+class Lazy:
     @property
     def __class__(self):
         torch.softmax(torch.ones(2), -1)
@@ -11,4 +11,4 @@ class Lazy(torch.Tensor):
 
 
 def double(x):
-    return (x + x).as_subclass(Lazy)
+    return Lazy()
