@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from grader.batch import GraderError, grade_all
+from grader.batch import GraderError, grade_all, grader_for
 from grader.course import Course
 from grader.grade import Settings
 from grader.reports.gradebook import cell, write_gradebook
@@ -113,6 +116,24 @@ def test_that_there_was_no_sandbox_is_said_once() -> None:
 def test_a_formula_in_a_name_is_text() -> None:
     assert cell("=1+1") == "'=1+1"
     assert cell("ada") == "ada"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can keep a process on a core")
+def test_a_job_stays_on_its_core_with_all_that_it_starts(small_course: Course) -> None:
+    cores = os.sched_getaffinity(0)
+    others = children()
+    try:
+        with grader_for(small_course, Settings(), max(cores)):
+            mine = [os.getpid(), *(children() - others)]
+            assert len(mine) > 1
+            assert all(os.sched_getaffinity(process) == {max(cores)} for process in mine)
+    finally:
+        os.sched_setaffinity(0, cores)
+        gc.unfreeze()
+
+
+def children() -> set[int]:
+    return {int(child) for child in Path("/proc/thread-self/children").read_text().split()}
 
 
 def test_no_student_is_graded_when_the_reference_fails(
