@@ -234,10 +234,7 @@ def _wrong_entries(actual: Tensor, expected: Tensor, rtol: float, atol: float) -
     """Return a bool tensor, True where an entry is wrong. NaN and infinity must agree exactly."""
     if not expected.is_floating_point():
         return actual != expected
-    got, want = actual.double(), expected.double()
-    near = (got - want).abs() <= atol + rtol * want.abs()
-    same = (got == want) | (got.isnan() & want.isnan())
-    return ~(same | (near & got.isfinite() & want.isfinite()))
+    return ~torch.isclose(actual.double(), expected.double(), rtol, atol, equal_nan=True)
 
 
 def _values_message(
