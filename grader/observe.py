@@ -140,4 +140,4 @@ def _nearly(got: Tensor, want: Tensor) -> bool:
 
 
 def _close(a: Tensor, b: Tensor) -> bool:
-    return bool(torch.isfinite(a).all()) and torch.allclose(a, b, rtol=1e-5, atol=1e-8)
+    return torch.allclose(a, b, rtol=1e-5, atol=1e-8) and bool(torch.isfinite(a).all())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.audit import Audit, parity_findings, run_audit
+from grader.audit import Audit, Kind, candidates, parity_findings, run_audit
 from grader.course import Course
 from grader.diagnose import Fingerprints
 
@@ -109,6 +109,14 @@ def test_what_is_wrong_is_found(
 ) -> None:
     spoil(audited.root)
     assert any(finding in f for f in audit(audited).findings)
+
+
+def test_right_solutions_run_under_many_conditions(course: Course) -> None:
+    for problem in course.problems():
+        right = [c for c in candidates(course, [problem]) if c.kind is Kind.VARIANT]
+        found = [candidate.conditions for candidate in right]
+        assert len({conditions.seed for conditions in found}) == len(right) > 5
+        assert len({(conditions.reverse, conditions.threads) for conditions in found}) == 4
 
 
 def test_stale_fingerprints_are_found(audited: Course) -> None:

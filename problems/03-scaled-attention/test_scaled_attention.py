@@ -1,5 +1,6 @@
 """Tests of problem 03. Run them with `uv run pytest` in this folder."""
 
+import functools
 import math
 import operator
 
@@ -576,6 +577,7 @@ def probe(problem):
     def doublings(value):
         return round(math.log2(value))
 
+    @functools.cache
     def pairs_of_two():
         return [variance(16, 2, False, seed=seed) for seed in range(400)]
 

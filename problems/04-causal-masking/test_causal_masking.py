@@ -191,7 +191,7 @@ def check_refused(layer, x, call):
 
 
 def quick(make, n_positions):
-    """Whether `make(n_positions)` would be done in about two seconds.
+    """Whether `make(n_positions)` would be done in about a second.
 
     Python loops over pairs of positions are right, but may take a minute for many positions.
     """
@@ -202,7 +202,7 @@ def quick(make, n_positions):
         return time.perf_counter() - start
 
     longer = min(seconds(100) - seconds(10) for _ in range(3))
-    return longer < 2 * (100 / n_positions) ** 2
+    return longer < (100 / n_positions) ** 2
 
 
 def wide(dtype):

@@ -1,4 +1,4 @@
-"""Every score by itself, in Python loops; slow, and right."""
+"""Every score by itself, of all sequences at once, in Python loops; slow, and right."""
 
 import math
 
@@ -10,20 +10,16 @@ import torch.nn.functional as F
 def split_heads(x, n_head):
     B, T, C = x.shape
     D = C // n_head
-    rows = [
-        [[x[b, t, h * D : (h + 1) * D] for t in range(T)] for h in range(n_head)] for b in range(B)
-    ]
-    return torch.stack([torch.stack([torch.stack(r) for r in head]) for head in rows])
+    heads = []
+    for h in range(n_head):
+        heads.append(torch.stack([x[:, t, h * D : (h + 1) * D] for t in range(T)], dim=1))
+    return torch.stack(heads, dim=1)
 
 
 def merge_heads(x):
     B, H, T, D = x.shape
-    return torch.stack(
-        [
-            torch.stack([torch.cat([x[b, h, t] for h in range(H)]) for t in range(T)])
-            for b in range(B)
-        ]
-    )
+    tokens = [torch.cat([x[:, h, t] for h in range(H)], dim=-1) for t in range(T)]
+    return torch.stack(tokens, dim=1)
 
 
 class MultiHeadAttention(nn.Module):
@@ -44,10 +40,10 @@ class MultiHeadAttention(nn.Module):
         q, k, v = [split_heads(t, self.n_head) for t in self.c_attn(x).chunk(3, -1)]
         B, H, T, D = q.shape
         scores = torch.full((B, H, T, T), -math.inf, dtype=x.dtype)
-        for b in range(B):
-            for h in range(H):
-                for i in range(T):
-                    for j in range(i + 1 if self.causal else T):
-                        scores[b, h, i, j] = q[b, h, i].dot(k[b, h, j]) / math.sqrt(D)
+        for h in range(H):
+            for i in range(T):
+                query = q[:, h, i] / math.sqrt(D)
+                for j in range(i + 1 if self.causal else T):
+                    scores[:, h, i, j] = (query * k[:, h, j]).sum(-1)
         weights = self.attn_dropout(scores.softmax(-1))
         return self.resid_dropout(self.c_proj(merge_heads(weights @ v)))
