@@ -192,24 +192,14 @@ def run_audit(
     return Audit(outcomes, findings)
 
 
-# For the pool's processes. They have idle threads at times, which should not keep the cores busy.
-# And they keep the memory of tensors that are gone: to get it anew from the system, page by page,
-# takes a sixth of the whole time. (Only the C library of Linux knows these names.)
-_ENVIRONMENT = {
-    "OMP_WAIT_POLICY": "passive",
-    "MALLOC_MMAP_THRESHOLD_": str(2**30),
-    "MALLOC_TRIM_THRESHOLD_": str(2**30),
-}
-
-
 def _run_all(todo: list[Candidate], root: Path, jobs: int) -> Iterator[Outcome]:
     """Run the candidates, one at a time in this process or several in others."""
     roots = [root] * len(todo)
     if jobs == 1:
         yield from map(_run, todo, roots)
         return
-    for name, value in _ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
+    # The pool's processes have idle threads at times, which should not keep the cores busy.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         yield from pool.map(_run, todo, roots)
