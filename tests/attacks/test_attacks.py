@@ -123,6 +123,7 @@ TABLE: dict[str, tuple[str, float]] = {
     "45_guard_suspended": ("forbidden", 0),
     "45_guard_switched_off": ("forbidden", 0),
     "45_lazy_answer": ("forbidden", 0),
+    "45_torch_in_python": ("forbidden", 0),
     "46_loop": ("timeout", 0),
     "47_sleep_at_import": ("timeout", 0),
     "48_busy_in_c": ("timeout", 0),
