@@ -507,8 +507,8 @@ def test_a_timeout_under_load_is_tried_again_alone(
             name, 0, "sandbox", "", [ProblemResult("01-doubling", tests=[test])]
         )
 
-    def start(course: Course, settings: Settings) -> batch._Job:
-        return batch._Job(FakeProcess(), FakeConnection(answer))  # type: ignore[arg-type]
+    def start(course: Course, settings: Settings, core: int | None) -> batch._Job:
+        return batch._Job(FakeProcess(), FakeConnection(answer), core)  # type: ignore[arg-type]
 
     monkeypatch.setattr(batch, "_start", start)
     monkeypatch.setattr(batch, "wait", lambda connections: connections)
