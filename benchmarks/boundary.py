@@ -1,7 +1,7 @@
 """What the boundary costs: CPU time of grading the reference solutions, all tests of all problems.
 
 Five ways to run the same tests take turns, so that other load on the machine meets all alike. All
-run on one core, as each job of `grader grade` does:
+run on one core, as each job of `grader grade` does, unless `--any-core` is given:
 
 - across the boundary: what `grader grade` does with a submission, workers' CPU time included
 - in process: the same tests in a warm process, with the watch for forbidden functions
@@ -45,12 +45,14 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="how often each way takes its turn")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--any-core", action="store_true", help="leave it to the system where")
+    arguments = parser.parse_args()
+    core = None if arguments.any_core else min(os.sched_getaffinity(0))
     torch.set_num_threads(1)
     course = own_course()
     submission = reference_submission(course)
     with (
-        grader_for(course, Settings(), core=min(os.sched_getaffinity(0))) as grader,
+        grader_for(course, Settings(), core) as grader,
         Suite(course.problems(), course.root) as suite,
         tempfile.TemporaryDirectory() as folder,
     ):
@@ -62,7 +64,7 @@ def main() -> None:
             FRESH: lambda: [fresh(solved, [problem]) for problem in course.problems()],
             ONE_FRESH: lambda: fresh(solved, course.problems()),
         }
-        report(measure(ways, rounds))
+        report(measure(ways, arguments.rounds))
 
 
 # The five ways. Each makes sure that it did run the tests.
