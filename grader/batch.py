@@ -20,6 +20,8 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
+import torch
+
 from grader.course import Course, CourseError
 from grader.grade import Grader, Settings, reference_submission
 from grader.isolation import Boundary
@@ -193,6 +195,7 @@ def grader_for(course: Course, settings: Settings, core: int | None = None) -> I
         OwnFault: the boundary can't be had.
         CourseError: a test file itself can't be run.
     """
+    torch.set_num_threads(1)  # there is a job for each core, and small tensors need no second one
     boundary = Boundary(
         settings.level,
         call_seconds=settings.call_seconds,

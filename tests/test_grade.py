@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader.batch import GraderError, grade_all, grader_for
 from grader.course import Course
@@ -120,15 +121,17 @@ def test_a_formula_in_a_name_is_text() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can keep a process on a core")
 def test_a_job_stays_on_its_core_with_all_that_it_starts(small_course: Course) -> None:
-    cores = os.sched_getaffinity(0)
+    cores, threads = os.sched_getaffinity(0), torch.get_num_threads()
     others = children()
     try:
         with grader_for(small_course, Settings(), max(cores)):
             mine = [os.getpid(), *(children() - others)]
             assert len(mine) > 1
+            assert torch.get_num_threads() == 1
             assert all(os.sched_getaffinity(process) == {max(cores)} for process in mine)
     finally:
         os.sched_setaffinity(0, cores)
+        torch.set_num_threads(threads)
         gc.unfreeze()
 
 
