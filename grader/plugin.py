@@ -10,6 +10,7 @@ import inspect
 import random
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -428,7 +429,7 @@ def run_test(item: pytest.Item) -> None:
 
 
 def _run_plain(item: pytest.Function) -> None:
-    with _time_limit(item):
+    with _time_limit(item), warnings.catch_warnings():
         exception, seconds = _call(item)
     _end(item, exception, seconds)
 

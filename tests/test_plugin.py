@@ -202,3 +202,13 @@ def test_a_test_that_needs_more_of_pytest_gets_it(run: Run, small_course: Course
     assert [found[f"test_own_fixture[{n}]"] for n in (1, 2)] == [Status.PASSED] * 2
     assert len(found) == 5
     assert {*found.values()} == {Status.PASSED}
+
+
+def test_what_a_test_does_to_warnings_ends_with_it(run: Run, small_course: Course) -> None:
+    (problem,) = small_course.problems()
+    with problem.test_file.open("a", encoding="utf-8") as file:
+        file.write(
+            "\n\ndef test_that_warns(problem):\n    import warnings\n    warnings.warn('careful')\n"
+        )
+    strict = "import warnings\ndef double(x): warnings.simplefilter('error'); return 2 * x"
+    assert statuses(run(strict)) == {"passed"}
