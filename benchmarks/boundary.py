@@ -27,8 +27,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
-
 from grader.batch import grader_for
 from grader.course import Course, Problem, own_course
 from grader.grade import Grader, Settings, reference_submission
@@ -48,7 +46,6 @@ def main() -> None:
     parser.add_argument("--any-core", action="store_true", help="leave it to the system where")
     arguments = parser.parse_args()
     core = None if arguments.any_core else min(os.sched_getaffinity(0))
-    torch.set_num_threads(1)
     course = own_course()
     submission = reference_submission(course)
     with (

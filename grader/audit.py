@@ -51,9 +51,9 @@ class Kind(StrEnum):
 class Conditions:
     """Under what conditions a candidate is run. They must make no difference."""
 
-    seed: int = 0
-    reverse: bool = False
-    threads: int = 1
+    seed: int
+    reverse: bool
+    threads: int
 
 
 def _conditions(number: int) -> Conditions:

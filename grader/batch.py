@@ -7,7 +7,6 @@ was at is marked `internal`, never with a zero.
 
 from __future__ import annotations
 
-import gc
 import itertools
 import multiprocessing
 import os
@@ -205,7 +204,6 @@ def grader_for(course: Course, settings: Settings, core: int | None = None) -> I
     with boundary, Grader(course, settings, boundary) as grader:
         if core is not None:
             boundary.stay_on(core)  # starting was quicker with several
-        gc.freeze()  # what is here now stays, and need not be looked through again and again
         yield grader
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gc
 import json
 import os
 import sys
@@ -132,7 +131,6 @@ def test_a_job_stays_on_its_core_with_all_that_it_starts(small_course: Course) -
     finally:
         os.sched_setaffinity(0, cores)
         torch.set_num_threads(threads)
-        gc.unfreeze()
 
 
 def children() -> set[int]:

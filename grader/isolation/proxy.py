@@ -606,16 +606,14 @@ class _Builder:
         return module
 
     def _empty(self, described: Header, path: str) -> nn.Module:
-        stock = described["stock"]
-        base = None if stock is None else STOCK[wire.name_in(stock, STOCK)]
-        cls = _remote_class(wire.identifier(described["class"]), stock)
+        cls = _remote_class(wire.identifier(described["class"]), described["stock"])
         module: nn.Module = cls.__new__(cls)
         # Past RemoteModule.__setattr__, which guards against tests.
         about = {"_problem": self._problem, "_twin": self._twin, "_path": path, "_root": self._root}
         module.__dict__.update(_new_module_attributes() | about)
         module.__dict__["training"] = bool(described["training"])
         self._root = module if self._root is None else self._root
-        allowed = getattr(base, "__constants__", ())
+        allowed = getattr(cls, "__constants__", ())
         for entry in wire.items(described["settings"]):
             name, packed = wire.items(entry, 2)
             module.__dict__[wire.name_in(name, allowed)] = self._unpacker.unpack(packed)
@@ -632,9 +630,10 @@ class _Builder:
 
 
 @functools.lru_cache(maxsize=256)
-def _remote_class(name: str, stock: str | None) -> type[RemoteModule]:
+def _remote_class(name: str, stock: Packed) -> type[RemoteModule]:
     """Return a class of the student's name; made once, because making one takes long."""
-    return type(name, (RemoteModule,) if stock is None else (RemoteModule, STOCK[stock]), {})
+    bases = () if stock is None else (STOCK[wire.name_in(stock, STOCK)],)
+    return type(name, (RemoteModule, *bases), {})
 
 
 def _new_module_attributes() -> dict[str, Any]:

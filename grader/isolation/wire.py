@@ -446,8 +446,8 @@ def sizes(packed: Packed) -> list[int]:
     found = items(packed)
     if len(found) > MAX_DIMENSIONS:
         raise ProtocolError("a shape has too many dimensions")
-    if any(type(size) is not int or not 0 <= size < 1 << 40 for size in found):
-        raise ProtocolError("a size is out of range")
+    for size in found:
+        index(size, 1 << 40)
     if math.prod(found) >= 1 << 50:
         raise ProtocolError("a shape is too large")
     return found

@@ -517,14 +517,9 @@ def test_the_same_as_an_ordinary_user():
             "OMP_NUM_THREADS": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
+        attacks = "tests/attacks/test_attacks.py::test_attack"
         done = subprocess.run(
-            [
-                python_for_others(),
-                "-m",
-                "pytest",
-                "-q",
-                "tests/attacks/test_attacks.py::test_attack",
-            ],
+            [python_for_others(), "-m", "pytest", "-q", attacks],
             cwd=folder,
             env=environment,
             user=NOBODY,
