@@ -13,6 +13,16 @@ from grader.plugin import LocalFiles, Session
 from grader.result import ProblemResult
 from grader.testing import run_tests
 
+HANG_SECONDS = 600
+"""Many times what the slowest test takes, on a busy machine too."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """End the process of a test that hangs; it can't hold up the whole run."""
+    for item in items:
+        item.add_marker(pytest.mark.timeout(HANG_SECONDS, method="thread"))
+
+
 README = """# 01 · Doubling
 
 Easy, 5 minutes, 4 points.

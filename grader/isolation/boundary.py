@@ -29,8 +29,7 @@ _PROCESS = (
 class Boundary:
     """Where student code runs, apart from the process that uses this. A context manager.
 
-    Entering it starts what it needs. A process that is forked afterwards may use it too; workers
-    that it leaves behind are ended. Processes may use it at the same time.
+    Entering it starts what it needs. It serves one thread of the process that enters it.
 
     Args:
         level: "sandbox" (confined processes; Linux), "process" (other processes, not confined), or

@@ -5,12 +5,11 @@ the tests, the solutions or the trusted process. It has one thread, keeps no sec
 student code.
 
     trusted process                 this process                    workers
-    --- "connect" + a socket --->   keeps the connection
     --- "start" + a socket ----->   fork, confine, serve  ------->  answers on that socket
     --- "end" ------------------>   kill, wait
     <-- how it ended ------------
 
-When a connection closes, for whatever reason, its workers are killed.
+When the connection closes, for whatever reason, the workers are killed and this process ends.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import contextlib
 import gc
 import json
 import os
-import selectors
 import signal
 import socket
 import sys
@@ -33,11 +31,11 @@ from grader.isolation import sandbox, wire, worker
 _MESSAGE = 4096
 
 
-def main(control: socket.socket, config: dict[str, Any]) -> None:
-    """Serve until the control socket closes.
+def main(connection: socket.socket, config: dict[str, Any]) -> None:
+    """Serve until the connection closes.
 
     Args:
-        control: brings new connections.
+        connection: to the trusted process.
         config: `memory` in bytes, `cpu_seconds`, `secret` paths and `wanted` paths.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -46,13 +44,17 @@ def main(control: socket.socket, config: dict[str, Any]) -> None:
     paths = sandbox.readable_paths(config["secret"], config["wanted"])
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = sandbox.may_become_other(sandbox.pick_uid(os.getpid()), readable)
-    parent = Parent(control, config["memory"], config["cpu_seconds"], paths, own_uid)
+    parent = Parent(connection, config["memory"], config["cpu_seconds"], paths, own_uid)
     del config, readable  # every worker is a copy of this process, with what its frames hold
     sandbox.hide_from_debuggers()
     gc.collect()
     gc.freeze()
-    control.send(json.dumps({"ready": True, "own_uid": own_uid}).encode())
-    parent.serve()
+    connection.send(json.dumps({"ready": True, "own_uid": own_uid}).encode())
+    try:
+        parent.serve()
+    except Exception as error:
+        print(f"warm parent: {error!r}", file=sys.stderr)
+    parent.end_workers()
     os._exit(0)  # what torch's libraries do at the end is of no use here, and some of it is printed
 
 
@@ -81,10 +83,10 @@ def _use_torch() -> None:
 
 
 class Parent:
-    """The connections, and the workers of each.
+    """The connection, and the workers.
 
     Args:
-        control: brings new connections.
+        connection: brings requests.
         memory: bytes that a worker may use.
         cpu_seconds: seconds of CPU time that a worker may use.
         paths: what workers may read.
@@ -93,77 +95,48 @@ class Parent:
 
     def __init__(
         self,
-        control: socket.socket,
+        connection: socket.socket,
         memory: int,
         cpu_seconds: int,
         paths: tuple[str, ...],
         own_uid: bool,
     ) -> None:
-        self._control = control
+        self._connection = connection
         self._memory = memory
         self._cpu_seconds = cpu_seconds
         self._paths = paths
         self._own_uid = own_uid
-        self._workers: dict[socket.socket, set[int]] = {}
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(control, selectors.EVENT_READ)
+        self._workers: set[int] = set()
 
     def serve(self) -> None:
-        """Answer until the control socket closes, then kill all workers."""
+        """Answer until the connection closes."""
         while True:
-            for key, _ in self._selector.select():
-                if key.fileobj is self._control:
-                    if not self._connect():
-                        return self._leave()
-                else:
-                    self._answer(key.fileobj)
-
-    def _connect(self) -> bool:
-        message, sockets = _receive(self._control)
-        for connection in sockets:
-            self._workers[connection] = set()
-            self._selector.register(connection, selectors.EVENT_READ)
-        return message != b""
-
-    def _leave(self) -> None:
-        for connection in list(self._workers):
-            self._disconnect(connection)
-
-    def _answer(self, connection: Any) -> None:
-        # Nothing that arrives here may end this process: others depend on it.
-        try:
-            message, sockets = _receive(connection)
+            message, sockets = _receive(self._connection)
             if not message:
-                return self._disconnect(connection)
+                return
             request = json.loads(message)
             try:
-                answer = self._carry_out(request, connection, sockets)
+                answer = self._carry_out(request, sockets)
             finally:
                 for unused in sockets:
                     unused.close()
-            connection.send(json.dumps(answer | {"id": request["id"]}).encode())
-        except Exception as error:
-            print(f"warm parent: {error!r}", file=sys.stderr)
-            self._disconnect(connection)
+            self._connection.send(json.dumps(answer | {"id": request["id"]}).encode())
 
-    def _carry_out(
-        self, request: dict[str, Any], connection: Any, sockets: list[socket.socket]
-    ) -> dict[str, Any]:
+    def end_workers(self) -> None:
+        """Kill all workers."""
+        while self._workers:
+            _end(self._workers.pop())
+
+    def _carry_out(self, request: dict[str, Any], sockets: list[socket.socket]) -> dict[str, Any]:
         if request["do"] == "start":
             process = self._fork(sockets[0])
-            self._workers[connection].add(process)
+            self._workers.add(process)
             return {"worker": process}
         process = request["worker"]
-        if process not in self._workers[connection]:
+        if process not in self._workers:
             return {"code": 0}
-        self._workers[connection].remove(process)
+        self._workers.remove(process)
         return {"code": _end(process)}
-
-    def _disconnect(self, connection: Any) -> None:
-        self._selector.unregister(connection)
-        connection.close()
-        for process in self._workers.pop(connection):
-            _end(process)
 
     def _fork(self, connection: socket.socket) -> int:
         parent = os.getpid()
@@ -203,7 +176,7 @@ def _only_descriptor(kept: int) -> int:
     return 3
 
 
-def _receive(connection: Any) -> tuple[bytes, list[socket.socket]]:
+def _receive(connection: socket.socket) -> tuple[bytes, list[socket.socket]]:
     message, descriptors, _, _ = socket.recv_fds(connection, _MESSAGE, 4)
     return message, [socket.socket(fileno=number) for number in descriptors]
 

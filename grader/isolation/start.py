@@ -109,9 +109,6 @@ class Workers(ABC):
 class WarmWorkers(Workers):
     """Workers that a warm parent forks and confines. Linux only.
 
-    One warm parent may serve several processes that were forked from the one that made it: each
-    gets a connection of its own, and when a process ends its workers are killed.
-
     Args:
         memory: bytes that a worker may use beyond what torch itself takes.
         cpu_seconds: seconds of CPU time that a worker may use.
@@ -121,20 +118,18 @@ class WarmWorkers(Workers):
     """
 
     def __init__(self, memory: int, cpu_seconds: int) -> None:
-        self._made_by = os.getpid()
-        self._connection: socket.socket | None = None
-        self._connected_by = 0
         self._count = 0
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         config = {"memory": memory, "cpu_seconds": cpu_seconds, "secret": _secret_paths()}
         self._parent = _boot(_BOOT_PARENT, theirs, config)
         self.processes = (self._parent.pid,)
-        self._control.settimeout(_START_SECONDS)
+        self._connection.settimeout(_START_SECONDS)
         try:
-            ready = json.loads(self._control.recv(4096))
+            ready = json.loads(self._connection.recv(4096))
         except (OSError, ValueError):
             self.close()
             raise BoundaryError("the warm parent of the workers did not start") from None
+        self._connection.settimeout(_ASK_SECONDS)
         self.own_uid = bool(ready["own_uid"])
 
     def start(self) -> Process:
@@ -151,23 +146,18 @@ class WarmWorkers(Workers):
         return int(self._ask({"do": "end", "worker": worker})["code"])
 
     def close(self) -> None:
-        """End the warm parent and with it all workers; in a forked process only its own workers."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        self._control.close()
-        if self._made_by == os.getpid():
-            _wait_or_kill(self._parent)
+        """End the warm parent and with it all workers."""
+        self._connection.close()
+        _wait_or_kill(self._parent)
 
     def _ask(self, request: dict[str, Any], sockets: list[socket.socket] | None = None) -> Any:
         self._count += 1
         text = json.dumps(request | {"id": self._count}).encode()
         try:
-            connection = self._connect()
-            socket.send_fds(connection, [text], [s.fileno() for s in sockets or ()])
+            socket.send_fds(self._connection, [text], [s.fileno() for s in sockets or ()])
             deadline = time.monotonic() + _ASK_SECONDS
             while time.monotonic() < deadline:
-                answer = json.loads(connection.recv(4096))
+                answer = json.loads(self._connection.recv(4096))
                 # An answer to a request that was interrupted may still lie there.
                 if answer["id"] == self._count:
                     return answer
@@ -175,29 +165,15 @@ class WarmWorkers(Workers):
             pass
         raise BoundaryError("the warm parent of the workers does not answer")
 
-    def _connect(self) -> socket.socket:
-        if self._connection is None or self._connected_by != os.getpid():
-            if self._connection is not None:
-                self._connection.close()  # the copy of the process that this one was forked from
-            self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            self._connection.settimeout(_ASK_SECONDS)
-            self._connected_by = os.getpid()
-            with theirs:
-                socket.send_fds(self._control, [b"connect"], [theirs.fileno()])
-        return self._connection
-
 
 class _Forked(Process):
     def __init__(self, workers: WarmWorkers, number: int, connection: socket.socket) -> None:
         self._workers = workers
         self._number = number
-        self._made_by = os.getpid()
         self.connection = connection
 
     def end(self) -> int:
         self.connection.close()
-        if self._made_by != os.getpid():
-            return 0  # this process was forked from the one that uses the worker
         return self._workers.end(self._number)
 
 

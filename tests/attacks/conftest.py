@@ -21,7 +21,7 @@ from grader.result import ProblemResult, SubmissionResult
 from grader.submissions import StudentFile, Submission
 
 FILES = Path(__file__).parent / "files"
-CALL_SECONDS = 1.5
+CALL_SECONDS = 2.0
 CANARY = "canary-" + "7" * 12
 SOLUTION = "SOLUTION = True\n\n\ndef double(x):\n    return x + x\n"
 

@@ -278,24 +278,16 @@ def test_a_forbidden_function_is_noticed_in_a_layer_of_torch(grade):
 
 
 def test_a_broken_boundary_is_never_a_students_zero(grade):
-    """It starts again by itself, where it was and in a process that is forked off it."""
+    """It starts again by itself, as often as need be."""
     right = (FILES / "00_right.py").read_bytes()
     before = grade.processes()
     boundary, grade_there = grade.another()
     with boundary:
-        (parent,) = grade.processes() - before
-        os.kill(parent, signal.SIGKILL)
-        assert grade_there(right).points == 4
-        assert boundary.level == "sandbox"
-        (parent,) = grade.processes() - before
-        os.kill(parent, signal.SIGKILL)
-        child = os.fork()
-        if child == 0:
-            with suppress(BaseException):
-                os._exit(0 if grade_there(right).points == 4 else 1)
-            os._exit(2)
-        assert os.waitpid(child, 0)[1] == 0
-        assert grade_there(right).points == 4
+        for _ in range(2):
+            (parent,) = grade.processes() - before
+            os.kill(parent, signal.SIGKILL)
+            assert grade_there(right).points == 4
+            assert boundary.level == "sandbox"
     assert grade.processes() == before
 
 
@@ -306,8 +298,7 @@ def test_what_breaks_while_a_file_is_open_is_the_graders_fault(grade):
         problem = boundary.open(b"def one(): return 1")
         (parent,) = {p for p in grade.processes() - before if parent_of(p) == os.getpid()}
         os.kill(parent, signal.SIGKILL)
-        while grade.processes() != before:
-            time.sleep(0.01)
+        wait_for(lambda: grade.processes() == before)
         with pytest.raises(BoundaryError):
             problem.one()
         assert boundary.open(b"def one(): return 1").one() == 1
