@@ -60,6 +60,7 @@ class _Packer(Packer):
     Attributes:
         arguments: the tensors among the values.
         inputs: those of them that want gradients.
+        weights: the parameters of the module in question that want gradients, by name.
         generators: the random generators among the values.
     """
 
@@ -67,6 +68,7 @@ class _Packer(Packer):
         super().__init__()
         self.arguments: list[Tensor] = []
         self.inputs: list[Tensor] = []
+        self.weights: dict[str, Tensor] = {}
         self.generators: list[torch.Generator] = []
 
     def tensor(self, tensor: Tensor) -> Packed:
@@ -267,9 +269,8 @@ class RemoteProblem:
             header["kwargs"] = packer.pack(kwargs)
         except wire.Unsendable as reason:
             raise TypeError(f"can't be handed to a student's code in grading: {reason}") from None
-        if target.twin is not None:
-            header["weights"], weights = target.twin.weights(target.root)
-            packer.inputs += weights
+        header["weights"] = [*packer.weights]
+        packer.inputs += packer.weights.values()
         answer, tensors = link.exchange(header, packer.tensors)
         self._settle(link, answer, packer)
         with link.checked():
@@ -526,10 +527,12 @@ class _Twin:
         self._settings = {path: values for path, _, values in _settings(root)}
 
     def state(self, root: nn.Module | None, packer: _Packer) -> Packed:
-        """Return what changed here since the worker was last told."""
+        """Return what changed here since the worker was last told; give the packer the weights."""
         assert root is not None
         tensors = []
-        for name, tensor, _ in wire.tensors_of(root):
+        for name, tensor, is_parameter in wire.tensors_of(root):
+            if is_parameter and tensor.requires_grad:
+                packer.weights[name] = tensor
             known = self._tensors.get(name)
             if known and wire.same(tensor, known[0]) and tensor.requires_grad == known[1]:
                 continue
@@ -542,12 +545,6 @@ class _Twin:
                 training, *others = (packer.pack(value) for value in values)
                 settings.append([path, training, [*zip(names, others, strict=True)]])
         return {"tensors": tensors, "settings": settings}
-
-    def weights(self, root: nn.Module | None) -> tuple[list[str], list[Tensor]]:
-        """Return names and tensors of the parameters that want gradients."""
-        assert root is not None
-        found = [(n, t) for n, t, kind in wire.tensors_of(root) if kind and t.requires_grad]
-        return [name for name, _ in found], [p for _, p in found]
 
     def take(self, answer: Header, tensors: list[Tensor], root: nn.Module | None) -> list[str]:
         """Take over new buffers; return the names of the parameters that the call changed."""
