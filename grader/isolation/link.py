@@ -186,4 +186,6 @@ def _ended(code: int) -> WorkerFailure:
         return WorkerFailure(Status.CRASH, f"Your code ended its process (exit status {code}).")
     names = {s.value: s.name for s in signal.Signals}
     name = names.get(-code, "unknown")
-    return WorkerFailure(Status.CRASH, f"Your code's process died (signal {-code}, {name}).")
+    # Where torch can't raise an exception for memory that it doesn't get, it ends the process.
+    hint = " Does it need very much memory?" if code == -signal.SIGABRT else ""
+    return WorkerFailure(Status.CRASH, f"Your code's process died (signal {-code}, {name}).{hint}")

@@ -1,10 +1,11 @@
 """The same verdict, test by test, in process and across the boundary."""
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
 
-from grader.course import own_course
+from grader.course import Course, own_course
 from grader.plugin import LocalFiles, Session
 from grader.result import TestResult
 from grader.testing import run_tests
@@ -28,9 +29,9 @@ def candidates() -> Iterator[object]:
             yield pytest.param(problem, path, id=f"{problem.id}-{path.parent.name}-{path.stem}")
 
 
-def verdicts(problem, open_problem) -> list[TestResult]:
+def verdicts(problem, open_problem, root=COURSE.root, tests=()) -> list[TestResult]:
     session = Session(open_problem, hidden=True, diagnose=False)
-    run_tests([problem], session, COURSE.root, timeout=120)
+    run_tests([problem], session, root, tests, timeout=120)
     return session.results[problem.id].tests
 
 
@@ -51,3 +52,20 @@ def test_parity(sandbox, problem, path):
     here = verdicts(problem, LocalFiles(lambda problem: path))
     there = verdicts(problem, remote)
     assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
+
+
+def test_long_sequences_in_loops_fit_into_a_workers_memory(sandbox, tmp_path):
+    """A slow machine doesn't ask for them, so what a fast one asks for is asked for here."""
+    shutil.copytree(COURSE.root / "problems", tmp_path / "problems")
+    (problem,) = (p for p in Course(tmp_path).problems() if p.id.startswith("05"))
+    text = problem.test_file.read_text(encoding="utf-8")
+    assert text.count("return longer < limit") == 1
+    text = text.replace("return longer < limit", "return True")
+    problem.test_file.write_text(text, encoding="utf-8")
+    loops = COURSE.solution(problem).parent / "variants/entry_by_entry.py"
+    opened = sandbox.open(loops.read_bytes())
+    try:
+        (found,) = verdicts(problem, lambda *_: opened, tmp_path, ["test_sequences_of_any_length"])
+    finally:
+        opened.close()
+    assert found.status == "passed", found.message
