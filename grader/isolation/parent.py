@@ -52,6 +52,8 @@ def main(connection: socket.socket, config: dict[str, Any]) -> None:
     connection.send(json.dumps({"ready": True, "own_uid": own_uid}).encode())
     try:
         parent.serve()
+    except ConnectionError:
+        pass  # the other side was killed
     except Exception as error:
         print(f"warm parent: {error!r}", file=sys.stderr)
     parent.end_workers()

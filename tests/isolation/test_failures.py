@@ -1,7 +1,10 @@
 """Student code that hangs, dies or lies: the test fails, the run goes on with a new worker."""
 
+import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +16,7 @@ import torch
 from grader.isolation import Boundary, BoundaryError, WorkerFailure
 from grader.isolation.link import Budget
 from grader.isolation.proxy import RemoteProblem
+from grader.isolation.start import WarmWorkers
 from grader.result import Status
 from grader.verdict import CannotLoad
 
@@ -65,7 +69,7 @@ ENDLESS = {
 
 
 @pytest.fixture(scope="module")
-def impatient():
+def impatient(sandbox):
     with Boundary("sandbox", call_seconds=1.5, memory_mb=256) as boundary:
         yield boundary
 
@@ -206,6 +210,18 @@ def test_workers_end_with_the_connection(opened):
     problem.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_warm_parent_whose_grader_is_gone_ends_without_a_word(sandbox, capfd):
+    """Also if an answer was on its way, as when the grader is killed."""
+    workers = WarmWorkers(1 << 28, 60)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        request = json.dumps({"do": "start", "id": 1}).encode()
+        socket.send_fds(workers._connection, [request], [theirs.fileno()])
+        assert select.select([workers._connection], [], [], 60)[0]
+        workers.close()
+    assert capfd.readouterr().err == ""
 
 
 GRADER = """
