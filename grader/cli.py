@@ -94,7 +94,8 @@ def grade(
     for line in [*remarks(run.results), *intake.unmapped, *about]:
         console.print(plain(line), markup=False)
     count = len(run.results)
-    console.print(f"{count} submissions graded. Reports are in {out}.", markup=False)
+    graded = f"{count} submission{'' if count == 1 else 's'} graded"
+    console.print(f"{graded}. Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in run.results):
         sys.exit(OWN_FAULT)
 

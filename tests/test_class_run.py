@@ -534,3 +534,16 @@ def test_reports_inside_the_class_are_refused(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert "Choose one beside it" in " ".join(done.output.split())
     assert list((tmp_path / "class").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "line"),
+    [("class", "2 submissions graded."), ("class/ada", "1 submission graded.")],
+)
+def test_how_many_were_graded_is_told(
+    school: School, monkeypatch: pytest.MonkeyPatch, folder: str, line: str
+) -> None:
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    handed_in = school.folder.parent / folder
+    done = CliRunner().invoke(app, ["grade", str(handed_in), "--out", str(school.out)])
+    assert line in done.output
