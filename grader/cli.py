@@ -32,7 +32,7 @@ from grader.reports.feedback import Policy
 from grader.reports.terminal import about_run, class_table, examination_table, remarks
 from grader.reports.text import plain
 from grader.student_cli import BAD_USAGE, OWN_FAULT, app, console, stop
-from grader.submissions import SubmissionError, take_in
+from grader.submissions import SubmissionError, counted, take_in
 
 INTERRUPTED = 130
 
@@ -93,9 +93,8 @@ def grade(
     about = about_run(run.graded, run.changes, run.left_out, run.unchanged, run.outdated)
     for line in [*remarks(run.results), *intake.unmapped, *about]:
         console.print(plain(line), markup=False)
-    count = len(run.results)
-    graded = f"{count} submission{'' if count == 1 else 's'} graded"
-    console.print(f"{graded}. Reports are in {out}.", markup=False)
+    graded = counted(len(run.results), "submission")
+    console.print(f"{graded} graded. Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in run.results):
         sys.exit(OWN_FAULT)
 

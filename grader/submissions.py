@@ -672,15 +672,16 @@ def _summary(layout: Layout, submissions: Sequence[Submission]) -> str:
     students = sum(max(1, len(s.members)) for s in submissions)
     late = sum(s.late for s in submissions)
     unused = len(layout.strays) + sum(len(s.unused) for s in submissions)
-    parts = [_count(students, "student")]
+    parts = [counted(students, "student")]
     if students != len(submissions):
-        parts[0] += f" in {_count(len(submissions), 'submission')}"
+        parts[0] += f" in {counted(len(submissions), 'submission')}"
     parts += [f"{late} late"] if late else []
-    parts += [f"{_count(unused, 'file')} not used"] if unused else []
+    parts += [f"{counted(unused, 'file')} not used"] if unused else []
     return f"{layout.title}: {', '.join(parts)}."
 
 
-def _count(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """Return a number with what it counts: "1 file", "2 files"."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
@@ -691,7 +692,7 @@ def _bare_files(submissions: Iterable[Submission], ids: Ids) -> list[str]:
 
 
 def _name_it(count: int, ids: Ids) -> str:
-    have = f"{_count(count, 'submission')} {'has' if count == 1 else 'have'}"
+    have = f"{counted(count, 'submission')} {'has' if count == 1 else 'have'}"
     return f"{have} a {SUBMISSION_FILE} that tells no problem. {_NAME_IT.format(ids[0])}."
 
 

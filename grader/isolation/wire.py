@@ -119,8 +119,7 @@ def send(connection: socket.socket, header: Header, tensors: list[Tensor]) -> No
     pieces: list[Any] = [text]
     size = 0
     for tensor in tensors:
-        # NumPy has no bfloat16.
-        data = (tensor.view(torch.int16) if tensor.dtype is torch.bfloat16 else tensor).numpy()
+        data = _array(tensor)
         filling = _FILLING[-data.nbytes % _ALIGNED]  # up to where the next tensor may begin
         pieces += data, filling
         size += data.nbytes + len(filling)

@@ -104,6 +104,7 @@ def test_a_used_up_budget_fails_at_once(impatient):
     for _ in range(2):
         with pytest.raises((WorkerFailure, CannotLoad)):
             problem.f()
+    assert budget.left == 0
     with pytest.raises((WorkerFailure, CannotLoad), match="used up"):
         problem.f()
 
@@ -114,6 +115,7 @@ def test_the_files_of_a_submission_share_its_time(opened, impatient):
         problem = impatient.open(b"def f():\n    while True: pass", budget=budget)
         with pytest.raises(WorkerFailure, match="did not come to an end"):
             problem.f()
+    assert budget.left == 0
     with pytest.raises(CannotLoad, match="the time for this submission is used up"):
         impatient.open(b"def f(): return 1", budget=budget)
     assert opened("def f(): return 1").f() == 1
