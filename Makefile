@@ -48,7 +48,7 @@ audit: $(OWN_UV) ## prove the course: stubs score 0, solutions all, mistakes los
 
 .PHONY: figures
 figures: $(OWN_UV) ## draw the pictures of the problems anew
-	$(RUN) python -m grader.pictures
+	$(RUN) python -m grader.student.pictures
 
 .PHONY: bench
 bench: $(OWN_UV) ## measure what the boundary costs

@@ -27,12 +27,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from grader.batch import grader_for
 from grader.course import Course, Problem, own_course
-from grader.grade import Grader, Settings, reference_submission
-from grader.plugin import LocalFiles, Session
-from grader.submissions import Submission
-from grader.testing import Suite
+from grader.grading.pool import grader_for
+from grader.grading.settings import Settings
+from grader.grading.submission import Grader, reference_submission
+from grader.intake.submissions import Submission
+from grader.testing.plugin import LocalFiles, Session
+from grader.testing.runner import Suite
 
 ACROSS, WATCHED = "across the boundary", "in process"
 UNWATCHED = "in process, unwatched"

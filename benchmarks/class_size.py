@@ -29,13 +29,11 @@ from pathlib import Path
 
 from boundary import copy_with_solutions, cpu_seconds, fresh_pytest
 
-from grader.batch import default_jobs
-from grader.class_run import grade_class
 from grader.course import SUBMISSION_FILE, Course, Problem, own_course
-from grader.grade import Settings
-from grader.reports.feedback import Policy
-from grader.result import Status, SubmissionResult
-from grader.submissions import find_submissions
+from grader.grading.class_run import grade_class
+from grader.grading.settings import Settings, default_jobs
+from grader.intake.submissions import find_submissions
+from grader.result import Policy, Status, SubmissionResult
 
 RIGHT, MISTAKEN, BEGUN = "all right", "one mistake", "partly done"
 # Of eight neighbours in the class.

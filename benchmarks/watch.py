@@ -17,8 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from grader.author.release import release
 from grader.course import Course, own_course
-from grader.release import release
 
 ROUNDS = 7
 WATCH = "from grader.student_cli import app; app()"

@@ -1,62 +1,177 @@
-"""The command line: parses options, calls the rooms below, and turns faults into exit statuses.
+"""The command line: every command, with its options. What a command does is imported when it runs.
 
-The students' commands are in `student_cli`; here are the instructor's.
+The students' copy of the course is without `grading` and `author`; there the commands of these
+are not offered.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from grader.audit import candidates, parity_findings, run_audit
-from grader.autograder import build as build_autograder
-from grader.batch import GraderError, default_jobs
-from grader.class_run import grade_class
-from grader.course import CourseError, UsageError, own_course
-from grader.doctor import examine
-from grader.earlier import InUse
-from grader.grade import Settings
-from grader.release import release as write_release
-from grader.replay import replay as replay_test
-from grader.replay import report as replay_report
-from grader.reports.audit import legend, matrix, write_tables
-from grader.reports.feedback import Policy
-from grader.reports.terminal import about_run, class_table, examination_table, remarks
-from grader.reports.text import plain
-from grader.student_cli import BAD_USAGE, OWN_FAULT, app, console, stop
-from grader.submissions import SubmissionError, counted, take_in
+from grader.course import own_course
+from grader.errors import (
+    CourseError,
+    GraderError,
+    InternalError,
+    InUse,
+    SubmissionError,
+    UsageError,
+)
+from grader.result import Policy
+from grader.text import counted, plain, printable
 
+app = typer.Typer(
+    help="Tests and grades the attention course.",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+console = Console(highlight=False)
+
+UNSOLVED = 1
+BAD_USAGE = 2
+GRADERS_FAULT = 3
 INTERRUPTED = 130
+
+Command = Callable[..., Any]
+
+
+def instructors(name: str | None = None) -> Callable[[Command], Command]:
+    """Register a command that the students' copy is without."""
+    if find_spec("grader.grading") is None:
+        return lambda function: function
+    return app.command(name)
 
 
 class Isolation(StrEnum):
     """How student code is kept apart from the tests."""
 
-    AUTO = "auto"
     SANDBOX = "sandbox"
     PROCESS = "process"
 
 
+# What several commands ask for
+Problems = Annotated[list[str] | None, typer.Argument(help="such as 03; default: all")]
+OneProblem = Annotated[str, typer.Argument(help="such as 03")]
+Seed = Annotated[int, typer.Option(help="what the tests' inputs are drawn from")]
+Seconds = Annotated[float, typer.Option(min=0.1, help="seconds for one call")]
+Memory = Annotated[int, typer.Option(min=64, help="MB for one submission")]
+KeptApart = Annotated[Isolation, typer.Option(help="how to keep code apart")]
+Feedback = Annotated[Policy, typer.Option(help="what students read of hidden tests")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"grader {version('attention-course')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def default(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="say which it is")
+    ] = False,
+) -> None:
+    """Without a command: show the progress, as `grader check` does."""
+    if context.invoked_subcommand is None:
+        check([])
+
+
+# For students
+
+
 @app.command()
+def check(
+    problems: Problems = None,
+    hidden: Annotated[bool, typer.Option("--hidden", help="run the hidden halves too")] = False,
+    seed: Seed = 0,
+) -> None:
+    """Show how far your own work in problems/ has come, and what to do next."""
+    with _faults():
+        from grader.student.check import check as run_check
+
+        course = own_course()
+        done = run_check(course, course.select(problems or []), console, hidden=hidden, seed=seed)
+    raise typer.Exit(0 if done else UNSOLVED)
+
+
+@app.command()
+def watch(
+    problem: Annotated[
+        str | None, typer.Argument(help="such as 03; default: the first open")
+    ] = None,
+) -> None:
+    """Test a problem again each time you save it."""
+    with _faults():
+        from grader.student.watch import Watch
+
+        course = own_course()
+        start = course.select([problem])[0] if problem else None
+        Watch(course, console, start).run()
+
+
+@app.command()
+def hint(
+    problem: OneProblem,
+    level: Annotated[int, typer.Argument(min=1, max=3, help="how much to tell")] = 1,
+    task: Annotated[str, typer.Option(help="only this function or class")] = "",
+) -> None:
+    """Show a problem's hints: 1 is a nudge, 2 the idea, 3 a plan."""
+    with _faults():
+        from grader.student import hints
+
+        chosen = own_course().select([problem])[0]
+        _print(hints.show(chosen, level, task))
+    if level < len(hints.LEVELS):
+        _print(f"\nFor more: uv run grader hint {chosen.id[:2]} {level + 1}")
+
+
+@app.command()
+def reset(
+    problem: OneProblem,
+    yes: Annotated[bool, typer.Option("--yes", help="do it without asking")] = False,
+) -> None:
+    """Put a problem's stub back; what you wrote is kept beside it."""
+    with _faults():
+        from grader.student.reset import is_stub, put_stub_back
+
+        chosen = own_course().select([problem])[0]
+        if is_stub(chosen):
+            _print(f"The problem.py of {chosen.id} is the stub already.")
+            return
+        if not yes:
+            typer.confirm(f"Put the stub of {chosen.id} back? Your file is kept.", abort=True)
+        kept = put_stub_back(chosen)
+    _print(f"The stub of {chosen.id} is back.")
+    if kept is not None:
+        _print(f"What you had is in {kept}.")
+
+
+# For instructors
+
+
+@instructors()
 def grade(
     paths: Annotated[list[Path], typer.Argument(help="submissions, or folders of submissions")],
     out: Annotated[Path, typer.Option(help="folder for results and reports")],
-    jobs: Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")] = None,
-    seed: Annotated[int, typer.Option(help="what the tests' inputs are drawn from")] = 0,
-    timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one call")] = 10.0,
-    memory: Annotated[int, typer.Option(min=64, help="MB for one submission")] = 1024,
-    isolation: Annotated[Isolation, typer.Option(help="how to keep code apart")] = Isolation.AUTO,
-    feedback: Annotated[
-        Policy, typer.Option(help="what students read of hidden tests")
-    ] = Policy.TITLES,
+    jobs: Jobs = None,
+    seed: Seed = 0,
+    timeout: Seconds = 10.0,
+    memory: Memory = 1024,
+    isolation: KeptApart = Isolation.SANDBOX,
+    feedback: Feedback = Policy.TITLES,
     fresh: Annotated[bool, typer.Option("--fresh", help="ignore earlier results")] = False,
     problem: Annotated[
         str | None,
@@ -69,34 +184,41 @@ def grade(
 ) -> None:
     """Grade submissions and write results, gradebook and feedback to a folder."""
     _require_outside(out, paths)
-    course = own_course()
-    settings = Settings(seed, timeout, memory, isolation.value)
-    with _faults(), _progress_bar() as progress:
+    with _faults():
+        from grader.grading.class_run import grade_class
+        from grader.grading.settings import Settings, default_jobs
+        from grader.intake.submissions import take_in
+        from grader.reports.progress_bar import progress_bar
+        from grader.reports.terminal import about_run, class_table, remarks
+
+        course = own_course()
+        settings = Settings(seed, timeout, memory, isolation.value)
         only = None if problem is None else course.select([problem])[0]
-        intake = take_in(paths, course, only)
-        for line in intake.recognised:
-            console.print(plain(line), markup=False)
-        task = progress.add_task("grading", total=None)
-        run = grade_class(
-            intake.submissions,
-            course,
-            settings,
-            out,
-            jobs=jobs or default_jobs(),
-            policy=feedback,
-            fresh=fresh,
-            scheduler=scheduler,
-            on_start=lambda count: progress.update(task, total=count),
-            on_result=lambda result: progress.advance(task),
-        )
+        with progress_bar() as progress:
+            intake = take_in(paths, course, only)
+            for line in intake.recognised:
+                console.print(plain(line), markup=False)
+            task = progress.add_task("grading", total=None)
+            run = grade_class(
+                intake.submissions,
+                course,
+                settings,
+                out,
+                jobs=jobs or default_jobs(),
+                policy=feedback,
+                fresh=fresh,
+                scheduler=scheduler,
+                on_start=lambda count: progress.update(task, total=count),
+                on_result=lambda result: progress.advance(task),
+            )
     console.print(class_table(run.results, run.problems))
     about = about_run(run.graded, run.changes, run.left_out, run.unchanged, run.outdated)
-    for line in [*remarks(run.results), *intake.unmapped, *about]:
+    for line in [*remarks(run.results), *intake.unmatched, *about]:
         console.print(plain(line), markup=False)
     graded = counted(len(run.results), "submission")
     console.print(f"{graded} graded. Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in run.results):
-        sys.exit(OWN_FAULT)
+        sys.exit(GRADERS_FAULT)
 
 
 def _require_outside(out: Path, paths: list[Path]) -> None:
@@ -109,41 +231,61 @@ def _require_outside(out: Path, paths: list[Path]) -> None:
             )
 
 
-@app.command()
+@instructors()
 def replay(
     path: Annotated[Path, typer.Argument(help="a submission, or CLASS/NAME")],
     test: Annotated[str, typer.Argument(help="such as test_module or 03/test_module[case]")],
     out: Annotated[Path, typer.Option(help="folder of results and reports")] = Path("reports"),
-    timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one call")] = 10.0,
-    memory: Annotated[int, typer.Option(min=64, help="MB for one submission")] = 1024,
-    isolation: Annotated[Isolation, typer.Option(help="how to keep code apart")] = Isolation.AUTO,
+    timeout: Seconds = 10.0,
+    memory: Memory = 1024,
+    isolation: KeptApart = Isolation.SANDBOX,
 ) -> None:
     """Run one graded test again, with its seed, and show everything about it."""
-    settings = Settings(0, timeout, memory, isolation.value)
     with _faults():
+        from grader.grading.replay import replay as replay_test
+        from grader.grading.replay import report
+        from grader.grading.settings import Settings
+
+        settings = Settings(0, timeout, memory, isolation.value)
         found = replay_test(path, test, own_course(), settings, out)
-    console.print(replay_report(found), markup=False, soft_wrap=True)
+    console.print(report(found), markup=False, soft_wrap=True)
 
 
-@app.command()
+@instructors()
 def gradescope(
     folder: Annotated[Path, typer.Argument(help="where to write autograder.zip")],
-    isolation: Annotated[Isolation, typer.Option(help="how to keep code apart")] = Isolation.AUTO,
-    feedback: Annotated[
-        Policy, typer.Option(help="what students read of hidden tests")
-    ] = Policy.TITLES,
+    isolation: KeptApart = Isolation.SANDBOX,
+    feedback: Feedback = Policy.TITLES,
 ) -> None:
     """Build the archive by which Gradescope grades with this course."""
     with _faults():
-        path = build_autograder(own_course(), folder, isolation.value, feedback)
+        from grader.grading.gradescope import build
+
+        path = build(own_course(), folder, isolation.value, feedback)
     console.print(f"Upload {path} as the assignment's autograder.", markup=False, soft_wrap=True)
 
 
-@app.command()
+@instructors()
+def doctor() -> None:
+    """Say what this machine has, how well it isolates, and what to do about what is missing."""
+    with _faults():
+        from grader.grading.doctor import examination_table, examine
+
+        found = examine()
+    console.print(examination_table(found))
+    for advice in found.advice:
+        console.print(f"To do: {advice}", markup=False)
+    raise typer.Exit(0 if found.can_grade else 1)
+
+
+# For course authors
+
+
+@instructors()
 def audit(
-    problems: Annotated[list[str] | None, typer.Argument(help="such as 03; default: all")] = None,
+    problems: Problems = None,
     out: Annotated[Path | None, typer.Option(help="folder for the tables as files")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")] = None,
+    jobs: Jobs = None,
     write_fingerprints: Annotated[
         bool, typer.Option("--write-fingerprints", help="write fingerprints.json anew first")
     ] = False,
@@ -152,10 +294,16 @@ def audit(
     ] = False,
 ) -> None:
     """Prove the course: what is right passes, what is wrong is caught and named."""
-    course = own_course()
     with _faults():
+        from grader.author.audit import candidates, run_audit
+        from grader.author.parity import parity_findings
+        from grader.author.tables import legend, matrix, write_tables
+        from grader.grading.settings import default_jobs
+        from grader.reports.progress_bar import progress_bar
+
+        course = own_course()
         selected = course.select(problems or [])
-        with _progress_bar() as progress:
+        with progress_bar() as progress:
             task = progress.add_task("auditing", total=len(list(candidates(course, selected))))
             found = run_audit(
                 course,
@@ -168,43 +316,27 @@ def audit(
             found.findings.extend(parity_findings(course, found, jobs or default_jobs()))
         if out is not None:
             write_tables(found, selected, out)
-    for problem in selected:
-        console.print(matrix(found, problem), legend(found, problem), "", sep="\n")
+    for each in selected:
+        console.print(matrix(found, each), legend(found, each), "", sep="\n")
     for finding in found.findings:
         console.print(f"finding: {finding}", markup=False)
     console.print(found.summary())
     raise typer.Exit(1 if found.findings else 0)
 
 
-@app.command()
-def doctor() -> None:
-    """Say what this machine has, how well it isolates, and what to do about what is missing."""
-    found = examine()
-    console.print(examination_table(found))
-    for advice in found.advice:
-        console.print(f"To do: {advice}", markup=False)
-    raise typer.Exit(0 if found.can_grade else 1)
-
-
-@app.command()
+@instructors()
 def release(
     folder: Annotated[Path, typer.Argument(help="a new folder, or an earlier copy to update")],
 ) -> None:
     """Write the students' copy of the course, or bring one up to date."""
     with _faults():
+        from grader.author.release import release as write_release
+
         done = write_release(own_course(), folder)
     console.print(done.summary(), markup=False)
 
 
-def _progress_bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+# What went wrong
 
 
 @contextmanager
@@ -216,7 +348,19 @@ def _faults() -> Iterator[None]:
         stop("Stopped. What is done is kept; the same command goes on from there.", INTERRUPTED)
     except (SubmissionError, InUse, UsageError) as error:
         stop(plain(str(error)), BAD_USAGE)
-    except (CourseError, GraderError) as error:
-        stop(f"The grader failed, no mark was given: {error}", OWN_FAULT)
+    except CourseError as error:
+        stop(f"The course is not as it should be; no mark was given: {error}", GRADERS_FAULT)
+    except (GraderError, InternalError) as error:
+        stop(f"The grader failed; no mark was given: {error}", GRADERS_FAULT)
     except OSError as error:
-        stop(f"Could not write the reports: {error}", OWN_FAULT)
+        stop(f"A file could not be read or written: {error}", GRADERS_FAULT)
+
+
+def stop(message: str, status: int) -> None:
+    """Say why nothing more happens, and end."""
+    Console(stderr=True, highlight=False).print(message, markup=False)
+    sys.exit(status)
+
+
+def _print(text: str) -> None:
+    console.print(printable(text, console.encoding), markup=False)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import re
-import sys
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from types import ModuleType
+
+from grader.errors import CourseError, UsageError
 
 HIDDEN_MARKER = "# --- hidden tests ---"
 """Tests below this line of a test file run only when grading."""
 
 SUBMISSION_FILE = "problem.py"
 """The file that a student edits, in every problem's folder."""
-
-STUDENT_MODULE = "problem_"
-"""How the names of modules that hold a student's code begin."""
 
 _PROBLEM_FOLDER = re.compile(r"\d\d-[a-z0-9-]+")
 
@@ -107,78 +101,9 @@ class Course:
         return self.root / "solutions" / problem.id / SUBMISSION_FILE
 
 
-class CourseError(Exception):
-    """The course's own files are not as they should be; the text says which and how."""
-
-
-class UsageError(CourseError):
-    """Something was asked for that isn't to be had; the course itself is well."""
-
-
 def own_course() -> Course:
     """Return the course that this grader belongs to.
 
     Never the folder one happens to stand in: that may be a student's, with tests of their own.
     """
-    return Course(Path(__file__).resolve().parent.parent)
-
-
-def load_module(path: Path, name: str) -> ModuleType:
-    """Run the Python file at `path` as a new module.
-
-    The source is compiled afresh each time. Python's own import keeps byte code by time stamp and
-    size, so that two saves within a second can run the older of the two.
-
-    Raises:
-        Whatever the file raises while it is compiled or run, and OSError when it can't be read.
-    """
-    module = ModuleType(name)
-    module.__file__ = str(path)
-    source = path.read_bytes()
-    code = compile(source, str(path), "exec")
-    importlib.util.decode_source(source)  # compile doesn't look into comments
-    sys.modules[name] = module
-    exec(code, module.__dict__)
-    return module
-
-
-# What of the grader no mark depends on: what reads submissions (marks rest on what was read), what
-# shows results, and the commands on top. Whatever is not named here counts.
-_NO_MARKS = re.compile(
-    r"reports/.*|(archives|audit|autograder|check|class_run|cli|doctor|earlier|hints|layouts|pictures"
-    r"|release|replay|reset|student_cli|submissions|warm|watch)\.py"
-)
-
-
-def own_sha256(course: Course) -> str:
-    """Return a hash over all that marks depend on besides the submission: grader and course."""
-    digest = hashlib.sha256(code_sha256().encode())
-    for problem in course.problems():
-        digest.update(tests_sha256(course, problem).encode())
-    return digest.hexdigest()
-
-
-@cache
-def code_sha256() -> str:
-    """Return a hash over the part of the grader that marks depend on, as it was when first asked.
-
-    The running program doesn't change with its files either.
-    """
-    package = Path(__file__).resolve().parent
-    files = {path.relative_to(package).as_posix(): path for path in package.rglob("*.py")}
-    return _sha256({name: path for name, path in files.items() if not _NO_MARKS.fullmatch(name)})
-
-
-def tests_sha256(course: Course, problem: Problem) -> str:
-    """Return a hash over a problem's tests, the numbers beside them, and its solution."""
-    files = {path.name: path for path in problem.folder.glob("*.json")}
-    files |= {"tests": problem.test_file, "solution": course.solution(problem)}
-    return _sha256({name: path for name, path in files.items() if path.is_file()})
-
-
-def _sha256(files: dict[str, Path]) -> str:
-    digest = hashlib.sha256()
-    for name, path in sorted(files.items()):
-        digest.update(f"{name}\0".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    return Course(Path(__file__).resolve().parents[1])

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 SCHEMA_VERSION = 1
@@ -35,6 +32,17 @@ class Status(StrEnum):
     """What came back can't be read as tensors and plain data."""
     INTERNAL = "internal"
     """The grader's own fault, never a student's zero."""
+
+
+class Policy(StrEnum):
+    """How much a student learns about hidden tests. Visible tests are always shown in full."""
+
+    POINTS = "points"
+    """Only how many points they gave."""
+    TITLES = "titles"
+    """The sentence of each, and whether it passed: no input, no number, no message."""
+    FULL = "full"
+    """Everything."""
 
 
 @dataclass(frozen=True)
@@ -204,13 +212,6 @@ class SubmissionResult:
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a result: {error!r}") from None
 
-    def save(self, folder: Path) -> Path:
-        """Write `<submission>.json` into `folder`, whole or not at all, and return its path."""
-        text = json.dumps(self.to_json(), indent=2, ensure_ascii=True) + "\n"
-        path = folder / f"{self.submission}.json"
-        write_whole(path, text)
-        return path
-
 
 def total(points: Any) -> float:
     """Add points up. A share such as 2/3 + 2/3 + 2/3 makes 2, without the last digits' noise."""
@@ -220,18 +221,6 @@ def total(points: Any) -> float:
 def shown(points: float) -> str:
     """Return points as a report shows them: with at most two digits behind the point."""
     return f"{round(points, 2):g}"
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader finds the old one or the new one, never half of it."""
-    data = content.encode() if isinstance(content, str) else content
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
-    try:
-        aside.write_bytes(data)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _problem_json(problem: ProblemResult) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import archives
 from grader.course import Course
-from grader.submissions import MAX_SOURCE_BYTES, Submission, find_submissions
+from grader.intake import archives
+from grader.intake.submissions import MAX_SOURCE_BYTES, Submission, find_submissions
 
 RIGHT = b"def double(x):\n    return x + x\n"
 FILE = "01-doubling/problem.py"

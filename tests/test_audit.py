@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.audit import Audit, Kind, candidates, parity_findings, run_audit
+from grader.author.audit import Audit, Kind, candidates, run_audit
+from grader.author.parity import parity_findings
 from grader.course import Course
-from grader.diagnose import Fingerprints
+from grader.testing.diagnose import Fingerprints
 
 MISTAKES = {
     "triples": ("the number is tripled", "return 3 * x"),
@@ -84,10 +85,8 @@ def spoil_test(root: Path) -> None:
 
 def spoil_steadiness(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
-    test = (
-        "def test_idle(problem, draw):\n    '''chance decides'''\n    assert draw(1) < 9 or True\n"
-    )
-    test = test.replace("draw(1) < 9 or True", "torch.get_num_threads() == 1")
+    test = "def test_idle(problem, rng):\n    '''chance decides'''\n    assert rng.normal(1) < 9 or True\n"
+    test = test.replace("rng.normal(1) < 9 or True", "torch.get_num_threads() == 1")
     path.write_text(path.read_text().replace("def probe", test + "\n\ndef probe"))
 
 

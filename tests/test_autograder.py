@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.autograder import build, grade_uploaded
-from grader.batch import GraderError, internal_result
-from grader.course import Course, CourseError, own_course
-from grader.grade import Settings
-from grader.reports.feedback import Policy
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.course import Course, own_course
+from grader.errors import CourseError, GraderError
+from grader.grading.gradescope import build, grade_uploaded
+from grader.grading.pool import internal_result
+from grader.grading.settings import Settings
+from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 
 def hand_in(root: Path, *names: str) -> None:

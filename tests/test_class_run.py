@@ -16,15 +16,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader import batch, class_run
-from grader.class_run import ClassRun, grade_class
 from grader.cli import app
 from grader.course import Course
-from grader.earlier import InUse, locked
-from grader.grade import Settings, basis, grounds
-from grader.reports.feedback import Policy
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
-from grader.submissions import Submission, find_submissions
+from grader.errors import InUse
+from grader.files import locked
+from grader.grading import class_run, pool
+from grader.grading.class_run import ClassRun, grade_class
+from grader.grading.provenance import basis, grounds
+from grader.grading.settings import Settings
+from grader.intake.submissions import Submission, find_submissions
+from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 RIGHT = "def double(x): return x + x"
 WRONG = "def double(x): return 3 * x"
@@ -81,7 +82,7 @@ def made_up(submission, course, settings):  # type: ignore[no-untyped-def]
     for id, file in submission.files.items():
         status = Status.PASSED if file.source == RIGHT.encode() else Status.FAILED
         if file.source == b"fault":
-            return batch.internal_result(submission.name, "a fault")
+            return pool.internal_result(submission.name, "a fault")
         test = TestResult("test_doubles", "it doubles", False, 4, status)
         found = ProblemResult(id, file.sha256, [test])
         found.basis = basis(file, grounds(course, settings)[id])
@@ -166,7 +167,7 @@ def test_other_settings_count(school: School, settings: dict[str, object], why: 
 
 def test_another_grader_counts(school: School, monkeypatch: pytest.MonkeyPatch) -> None:
     school.grade()
-    monkeypatch.setattr("grader.grade.code_sha256", lambda: "another")
+    monkeypatch.setattr("grader.grading.submission.code_sha256", lambda: "another")
     school.hand_in("bob", "def double(x): return 4 * x")
     school.grade()
     data = json.loads((school.out / "results/bob.json").read_text())
@@ -507,16 +508,16 @@ def test_a_timeout_under_load_is_tried_again_alone(
             name, 0, "sandbox", "", [ProblemResult("01-doubling", tests=[test])]
         )
 
-    def start(course: Course, settings: Settings, core: int | None) -> batch._Job:
-        return batch._Job(FakeProcess(), FakeConnection(answer), core)  # type: ignore[arg-type]
+    def start(course: Course, settings: Settings, core: int | None) -> pool._Job:
+        return pool._Job(FakeProcess(), FakeConnection(answer), core)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(batch, "_start", start)
-    monkeypatch.setattr(batch, "wait", lambda connections: connections)
+    monkeypatch.setattr(pool, "_start", start)
+    monkeypatch.setattr(pool, "wait", lambda connections: connections)
     for name in ("ada", "bob", "eve"):
         (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
     results: dict[str, SubmissionResult] = {}
     submissions = find_submissions([tmp_path / "class"], small_course)
-    batch.grade_all(
+    pool.grade_all(
         submissions, small_course, Settings(), jobs, lambda r: results.update({r.submission: r})
     )
     assert set(results) == {"ada", "bob", "eve"}

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from grader import cluster
-from grader.batch import GraderError, grade_all
-from grader.class_run import grade_class
 from grader.cli import app
-from grader.course import Course, UsageError
-from grader.grade import Settings
-from grader.reports.feedback import Policy
-from grader.result import SubmissionResult
-from grader.submissions import Submission, find_submissions
+from grader.course import Course
+from grader.errors import GraderError, UsageError
+from grader.grading import cluster
+from grader.grading.class_run import grade_class
+from grader.grading.pool import grade_all
+from grader.grading.settings import Settings
+from grader.intake.submissions import Submission, find_submissions
+from grader.result import Policy, SubmissionResult
 
 CLASS = {
     "ada": "def double(x): return x + x",

@@ -8,14 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from grader.compare import (
-    Mismatch,
-    check,
-    check_layer,
-    check_number,
-    gradients,
-    set_weights,
-)
+from grader.errors import Mismatch
+from grader.testing.compare import check, check_layer, check_number, gradients, set_weights
 
 ROWS = torch.tensor([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]], dtype=torch.float64)
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course, CourseError, own_course
-from grader.plugin import LocalFiles, Session
+from grader.course import Course, own_course
+from grader.errors import CourseError
 from grader.result import ProblemResult, Status
-from grader.testing import run_tests
+from grader.testing.plugin import LocalFiles, Session
+from grader.testing.runner import run_tests
 
 POINTS = {
     "01-softmax": 10,

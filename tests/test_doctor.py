@@ -7,8 +7,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from grader import doctor
 from grader.cli import app
+from grader.grading import doctor
 from grader.isolation import BoundaryError
 
 
@@ -52,8 +52,8 @@ def test_a_machine_without_one_can_not_and_is_told_what_to_do(no_sandbox: None) 
 def test_a_missing_layer_is_named_with_what_to_do(
     no_sandbox: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.isolation.sandbox.landlock_version", lambda: 0)
-    monkeypatch.setattr("grader.isolation.sandbox.calls_restrictable", lambda: False)
+    monkeypatch.setattr("grader.isolation.sandbox.confine.landlock_version", lambda: 0)
+    monkeypatch.setattr("grader.isolation.sandbox.confine.calls_restrictable", lambda: False)
     found = {finding.name: finding for finding in doctor.examine().findings}
     assert found["Landlock"].found == "none"
     assert "kernel" in found["Landlock"].advice or "Linux 5.13" in found["Landlock"].advice

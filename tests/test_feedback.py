@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.reports.feedback import Policy, feedback
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.reports.feedback import feedback
+from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 CANARY = "canary-7f3a"
 

@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.batch import GraderError, grade_all, grader_for
 from grader.course import Course
-from grader.grade import Settings
+from grader.errors import GraderError
+from grader.grading.pool import grade_all, grader_for
+from grader.grading.previous import save_result
+from grader.grading.settings import Settings
+from grader.intake.submissions import find_submissions
 from grader.reports.gradebook import cell, write_gradebook
 from grader.reports.terminal import NOT_CONFINED, remarks
 from grader.result import SubmissionResult
-from grader.submissions import find_submissions
 
 CLASS = {
     "right": "def double(x): return x + x",
@@ -96,7 +98,7 @@ def test_the_gradebook_has_a_line_for_each(
 
 
 def test_a_result_is_saved_whole(results: dict[str, SubmissionResult], tmp_path: Path) -> None:
-    path = results["wrong"].save(tmp_path)
+    path = save_result(results["wrong"], tmp_path)
     data = json.loads(path.read_text())
     assert data["schema"] == 1
     assert data["points"] == 0

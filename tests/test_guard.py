@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from grader.guard import ForbiddenCall, Guard, removal
+from grader.forbidden import ForbiddenCall, Guard, removal
 
 SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp")
 ATTENTION = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")

@@ -15,13 +15,14 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from grader import archives
 from grader.cli import app
 from grader.course import Course
-from grader.layouts import Ids, nearest_problem, problem_of
+from grader.errors import SubmissionError
+from grader.intake import archives
+from grader.intake.layouts import Ids, nearest_problem, problem_of
+from grader.intake.submissions import Intake, Submission, take_in
 from grader.reports.gradebook import write_gradebook
 from grader.result import SubmissionResult
-from grader.submissions import Intake, Submission, SubmissionError, take_in
 
 ID = "01-doubling"
 RIGHT = b"def double(x):\n    return x + x\n"
@@ -197,7 +198,7 @@ def test_gradescope(take: Take, place: str) -> None:
     ]
     assert "there is no such folder" in found["Imani"].notes[0]
     assert intake.recognised == ["Gradescope export: 5 students in 4 submissions, 1 file not used."]
-    assert intake.unmapped == [
+    assert intake.unmatched == [
         "'submission_31.csv' was not used; it fits no student. Did you mean 'submission_30'?"
     ]
 
@@ -210,7 +211,7 @@ def test_a_broken_list_of_students(take: Take, metadata: bytes) -> None:
     intake = take(files | {f"submission_1/{ID}/problem.py": RIGHT})
     assert [s.name for s in intake.submissions] == ["submission_1"]
     assert source(intake.submissions[0]) == RIGHT
-    assert "Submissions go by their folders' names" in intake.unmapped[0]
+    assert "Submissions go by their folders' names" in intake.unmatched[0]
 
 
 def test_the_list_of_students_makes_no_objects(take: Take, tmp_path: Path) -> None:
@@ -252,7 +253,7 @@ def test_canvas(take: Take) -> None:
     assert "'problem.py', which stands in no folder such as" in found["novak"].files[ID].reason
     assert "A link was handed in; it is not graded." in found["ortega"].notes
     assert intake.recognised == ["Canvas download: 5 students, 1 late, 4 files not used."]
-    assert intake.unmapped == [
+    assert intake.unmatched == [
         "'lovelace_notes.txt' was not used; it fits no student. Did you mean 'lovelace'?",
         "1 submission has a problem.py that tells no problem. If this was handed in for one "
         f"problem only, name it, such as --problem {ID}.",
@@ -429,7 +430,7 @@ def test_github_classroom_with_its_roster(take: Take, place: str) -> None:
     assert found["gusto"].notes == ["'attention-gusto' is not in grades.csv."]
     assert "'attention-cho' is in grades.csv, but there is no such folder." in found["_1+1"].notes
     assert intake.recognised == ["GitHub Classroom clones: 8 students in 7 submissions."]
-    assert intake.unmapped == []
+    assert intake.unmatched == []
 
 
 @pytest.mark.parametrize(
@@ -452,8 +453,8 @@ def test_a_broken_roster(take: Take, content: bytes, why: str) -> None:
     assert [(s.name, s.members, source(s)) for s in intake.submissions] == [
         ("ada", ("ada",), RIGHT)
     ]
-    assert f"grades.csv {why}" in intake.unmapped[0]
-    assert intake.unmapped[0].endswith("Submissions go by their user names.")
+    assert f"grades.csv {why}" in intake.unmatched[0]
+    assert intake.unmatched[0].endswith("Submissions go by their user names.")
 
 
 def test_two_rosters_are_not_chosen_between(take: Take) -> None:
@@ -461,7 +462,7 @@ def test_two_rosters_are_not_chosen_between(take: Take) -> None:
     files = {f"{name}/grades.csv": roster(("ada", "1", "a-ada")), "grades.csv": roster()}
     intake = take(files | {f"{name}/a-ada/{ID}/problem.py": RIGHT})
     assert [s.name for s in intake.submissions] == ["ada"]
-    assert "which one counts can't be known" in intake.unmapped[0]
+    assert "which one counts can't be known" in intake.unmatched[0]
 
 
 def test_a_students_roster_is_not_read(take: Take) -> None:
@@ -476,7 +477,7 @@ def test_students_of_one_roster_identifier_are_told(take: Take) -> None:
     lines = roster(("ada", "1", "a-ada"), ("bea", "1", "a-bea"))
     intake = take(files | {"a-submissions/grades.csv": lines})
     assert [s.name for s in intake.submissions] == ["1 ada", "1 bea"]
-    assert "'1' is a member of 1 ada and 1 bea" in intake.unmapped[0]
+    assert "'1' is a member of 1 ada and 1 bea" in intake.unmatched[0]
 
 
 # What they share
@@ -633,7 +634,7 @@ def test_a_bare_file_is_the_given_problems(take_one: Take, files: Files) -> None
     intake = take_one(files)
     assert [(s.files.keys(), source(s)) for s in intake.submissions] == [({ID}, RIGHT)] * 2
     assert not any("problem.py" in note for s in intake.submissions for note in s.notes)
-    assert intake.unmapped == []
+    assert intake.unmatched == []
 
 
 @pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
@@ -641,7 +642,7 @@ def test_a_bare_file_asks_for_the_option(take: Take, two_problems: Course, files
     intake = take(files, course=two_problems)
     assert all(list(s.files) == [ID, OTHER] for s in intake.submissions)
     assert not any(file.source for s in intake.submissions for file in s.files.values())
-    assert intake.unmapped == [
+    assert intake.unmatched == [
         "2 submissions have a problem.py that tells no problem. If this was handed in for one "
         f"problem only, name it, such as --problem {ID}."
     ]
@@ -778,13 +779,13 @@ def test_a_bare_file_beside_a_class_is_told(take_one: Take) -> None:
     files = {f"{name}/problem.py": RIGHT for name in ("ada", "bea")}
     intake = take_one(files | {"problem.py": WRONG})
     assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT]
-    assert intake.unmapped == ["'problem.py' was not used; it fits no student."]
+    assert intake.unmatched == ["'problem.py' was not used; it fits no student."]
 
 
 def test_a_stray_bare_file_does_not_hide_a_download(take_one: Take) -> None:
     intake = take_one({"ada_12_98_problem.py": RIGHT, "problem.py": WRONG, "bea_3_4_x.zip": b""})
     assert [(s.name, source(s)) for s in intake.submissions] == [("ada", RIGHT), ("bea", None)]
-    assert "'problem.py' was not used; it fits no student." in intake.unmapped
+    assert "'problem.py' was not used; it fits no student." in intake.unmatched
 
 
 # Several paths
@@ -806,7 +807,7 @@ def test_each_students_folder_as_a_path(tmp_path: Path, small_course: Course) ->
     alone = take_in(sorted(folder.iterdir()), small_course)
     assert alone.submissions == together.submissions
     assert [s.name for s in alone.submissions] == ["ada", "bea", "cho", "dan", "eli"]
-    assert alone.unmapped == []
+    assert alone.unmatched == []
 
 
 def test_one_name_at_two_paths(tmp_path: Path, small_course: Course) -> None:
@@ -816,7 +817,7 @@ def test_one_name_at_two_paths(tmp_path: Path, small_course: Course) -> None:
     )
     intake = take_in([spring, fall], small_course)
     assert [s.name for s in intake.submissions] == ["ada", "bea", "ada-2", "cho"]
-    assert intake.unmapped == [f"ada is in '{spring}' and in '{fall}': graded as ada and ada-2."]
+    assert intake.unmatched == [f"ada is in '{spring}' and in '{fall}': graded as ada and ada-2."]
 
 
 def test_one_person_in_two_submissions(take: Take) -> None:
@@ -824,7 +825,7 @@ def test_one_person_in_two_submissions(take: Take) -> None:
         METADATA + b"submission_4:\n  :submitters:\n  - :name: Ada\n    :email: ada@example.edu\n"
     )
     intake = take({"submission_metadata.yml": twice, f"submission_4/{ID}/problem.py": RIGHT})
-    assert "'ada@example.edu' is a member of Ada and Ada Lovelace" in intake.unmapped[-1]
+    assert "'ada@example.edu' is a member of Ada and Ada Lovelace" in intake.unmatched[-1]
 
 
 # Reports

@@ -10,8 +10,8 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from grader import pictures
 from grader.course import Course, own_course
+from grader.student import pictures
 
 ROOT = own_course().root
 PROBLEMS = sorted(path.parent.name for path in (ROOT / "problems").glob("*/explore.py"))

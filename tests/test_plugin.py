@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course, CourseError
-from grader.plugin import LocalFiles, Session
+from grader.course import Course
+from grader.errors import CannotLoad, CourseError
 from grader.result import ProblemResult, Status
-from grader.testing import Suite, run_tests
-from grader.verdict import CannotLoad
+from grader.testing.plugin import LocalFiles, Session
+from grader.testing.runner import Suite, run_tests
 
 Run = Callable[..., ProblemResult]
 

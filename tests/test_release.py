@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import HIDDEN_MARKER, Course, CourseError, UsageError, own_course
-from grader.plugin import LocalFiles, Session
-from grader.release import code_lines, leaks, release
-from grader.testing import run_tests
+from grader.author.release import code_lines, leaks, release
+from grader.course import HIDDEN_MARKER, Course, own_course
+from grader.errors import CourseError, UsageError
+from grader.testing.plugin import LocalFiles, Session
+from grader.testing.runner import run_tests
 
 ROOT = own_course().root
 INSTRUCTORS = ("archives", "audit", "batch", "cli", "grade", "isolation", "release", "submissions")
@@ -116,7 +117,7 @@ def test_its_packages_are_those_of_the_lock(copy: Course) -> None:
         tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
         for root in (ROOT, copy.root)
     )
-    assert theirs["project"].pop("scripts") == {"grader": "grader.student_cli:app"}
+    assert theirs["project"].pop("scripts") == {"grader": "grader.cli:app"}
     ours["project"].pop("scripts")
     assert theirs["project"] == ours["project"]
     assert theirs["dependency-groups"] == ours["dependency-groups"]

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from grader import replay as replaying
-from grader.course import Course, CourseError
-from grader.grade import Settings
-from grader.replay import find_one, find_test, replay, report
+from grader.course import Course
+from grader.errors import CourseError, SubmissionError
+from grader.grading import replay as replaying
+from grader.grading.previous import save_result
+from grader.grading.replay import find_one, find_test, replay, report
+from grader.grading.settings import Settings
+from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
-from grader.submissions import SubmissionError, find_submissions
 
 SOURCE = """print("while it is imported")
 
@@ -35,7 +37,7 @@ def graded(tmp_path: Path, small_course: Course) -> Path:
     (ada, _) = find_submissions([tmp_path / "class"], small_course)
     test = TestResult("test_hidden", "It doubles", True, 2, Status.ERROR, "an error")
     problem = ProblemResult("01-doubling", ada.files["01-doubling"].sha256, [test])
-    SubmissionResult("ada", 7, "process", "", [problem]).save(tmp_path / "out" / "results")
+    save_result(SubmissionResult("ada", 7, "process", "", [problem]), tmp_path / "out" / "results")
     return tmp_path
 
 
@@ -97,7 +99,7 @@ def test_one_problems_file_is_found_by_its_test(
     file.write_text(SOURCE)
     problem = ProblemResult("01-doubling", hashlib.sha256(file.read_bytes()).hexdigest())
     problem.basis = {"seed": "7", "isolation": "process"}
-    SubmissionResult("ada", 8, "sandbox", "", [problem]).save(tmp_path / "out" / "results")
+    save_result(SubmissionResult("ada", 8, "sandbox", "", [problem]), tmp_path / "out" / "results")
     found = replay(file.parent, "test_hidden", small_course, Settings(), tmp_path / "out")
     assert (seeds, found.notes) == ([7], [])
 

@@ -14,13 +14,13 @@ import pytest
 
 from grader.course import own_course
 from grader.reports.dashboard import dashboard
-from grader.reports.feedback import Policy, feedback, feedback_page
+from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradebook import cell, write_gradebook
 from grader.reports.gradescope import refused_json, results_json
 from grader.reports.junit import write_junit
-from grader.reports.student import problem_report
 from grader.reports.terminal import about_run, remarks
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
+from grader.student.report import problem_report
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -10,9 +10,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from grader import hints, student_cli
-from grader.check import check
+from grader import cli
 from grader.course import Course, Problem, own_course
+from grader.student import hints
+from grader.student.check import check
 
 PROBLEMS = own_course().problems()
 HINTS = """
@@ -39,7 +40,7 @@ Add.
 @pytest.fixture
 def problem(small_course: Course, monkeypatch: pytest.MonkeyPatch) -> Problem:
     """The small course's problem, with hints and a stub to go back to; commands act on it."""
-    monkeypatch.setattr(student_cli, "own_course", lambda: small_course)
+    monkeypatch.setattr(cli, "own_course", lambda: small_course)
     problem = small_course.problems()[0]
     problem.original.write_bytes(problem.stub.read_bytes())
     with (problem.folder / "README.md").open("a", encoding="utf-8") as readme:
@@ -48,7 +49,7 @@ def problem(small_course: Course, monkeypatch: pytest.MonkeyPatch) -> Problem:
 
 
 def grader(*arguments: str, answer: str = "") -> tuple[int, str]:
-    done = CliRunner().invoke(student_cli.app, arguments, input=answer)
+    done = CliRunner().invoke(cli.app, arguments, input=answer)
     return done.exit_code, done.output
 
 

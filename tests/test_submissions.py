@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from grader import archives
 from grader.course import Course
-from grader.submissions import MAX_SOURCE_BYTES, SubmissionError, find_submissions, read_source
+from grader.errors import SubmissionError
+from grader.intake import archives
+from grader.intake.submissions import MAX_SOURCE_BYTES, find_submissions, read_source
 
 
 def submission(root: Path, name: str, *, below: str = "", file: str = "problem.py") -> Path:

@@ -18,8 +18,8 @@ import pytest
 from rich.console import Console
 
 from grader.course import Course
-from grader.warm import Found, Runs
-from grader.watch import Key, Watch
+from grader.student.warm import Found, Runs
+from grader.student.watch import Key, Watch
 
 SECONDS = 60
 """More than anything here takes; only for what would hang."""

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grader.isolation.boundary import Boundary
-    from grader.isolation.link import WorkerFailure
+    from grader.isolation.connection import WorkerFailure
     from grader.isolation.proxy import RemoteProblem
-    from grader.isolation.start import BoundaryError
+    from grader.isolation.spawn import BoundaryError
 
 __all__ = ["Boundary", "BoundaryError", "RemoteProblem", "WorkerFailure"]
 
 _PLACES = {
     "Boundary": "boundary",
-    "BoundaryError": "start",
+    "BoundaryError": "spawn",
     "RemoteProblem": "proxy",
-    "WorkerFailure": "link",
+    "WorkerFailure": "connection",
 }
 
 

@@ -9,10 +9,10 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from grader.isolation.link import Budget
+from grader.isolation.connection import Budget
 from grader.isolation.proxy import RemoteProblem
-from grader.isolation.selftest import attack
-from grader.isolation.start import BoundaryError, SpawnedWorkers, WarmWorkers, Workers
+from grader.isolation.sandbox.selftest import attack
+from grader.isolation.spawn import BoundaryError, SpawnedWorkers, WarmWorkers, Workers
 
 LEVELS = ("auto", "sandbox", "process")
 
@@ -36,7 +36,7 @@ class Boundary:
             "auto" for the stronger one that this machine proves to have.
         call_seconds: how long one call of student code may take.
         submission_seconds: how long all calls of one submission may take together; see `budget`.
-        memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox.
+        memory_mb: how much memory a worker may use beyond what torch takes; in a confine.
         mark_changes: what happens when a call changes its argument. By default the call itself
             raises Mismatch. If true, the test's tensor is marked by a change in the last place of
             one entry, so that only a test that compares it exactly fails, as it does in process.
@@ -116,7 +116,7 @@ class Boundary:
 
         Args:
             source: what is in the file.
-            forbidden: the functions that it may not call, as `grader.guard.Guard` names them.
+            forbidden: the functions that it may not call, as `grader.forbidden.Guard` names them.
             budget: the submission's time; when None, this file is a submission by itself.
 
         Returns:
@@ -188,6 +188,6 @@ class Boundary:
 def _missing() -> str:
     if sys.platform != "linux":
         return f"there is none for {sys.platform}"
-    from grader.isolation import sandbox
+    from grader.isolation.sandbox import confine
 
-    return sandbox.missing()
+    return confine.missing()

@@ -29,12 +29,11 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from grader.compare import Mismatch
-from grader.guard import ForbiddenCall
-from grader.isolation import wire
-from grader.isolation.link import BAD_OUTPUT, Budget, Link, WorkerFailure
-from grader.isolation.start import Workers
-from grader.isolation.wire import (
+from grader.errors import CannotLoad, Mismatch
+from grader.forbidden import ForbiddenCall
+from grader.isolation import protocol
+from grader.isolation.connection import BAD_OUTPUT, Budget, Link, WorkerFailure
+from grader.isolation.protocol import (
     FILE,
     MODULE,
     STOCK,
@@ -44,8 +43,9 @@ from grader.isolation.wire import (
     ProtocolError,
     Unpacker,
 )
+from grader.isolation.spawn import Workers
+from grader.loading import judge_load
 from grader.result import Status
-from grader.verdict import CannotLoad, judge_load
 
 _MEMBER = re.compile(r"[A-Za-z0-9_]{1,100}")
 _SOURCE_LINE = 300
@@ -116,7 +116,7 @@ class _Unpacker(Unpacker):
         """Return a tensor, and note which result it is."""
         tensor = super().tensor(packed)
         if "r" in packed:
-            self.numbered[wire.index(packed["r"], wire.MAX_TENSORS)] = tensor
+            self.numbered[protocol.index(packed["r"], protocol.MAX_TENSORS)] = tensor
         return tensor
 
     def form(self, packed: Packed) -> Tensor:
@@ -176,7 +176,7 @@ class RemoteProblem:
     Args:
         workers: where workers come from.
         source: the student's file.
-        forbidden: the functions that it may not call, as `grader.guard.Guard` names them.
+        forbidden: the functions that it may not call, as `grader.forbidden.Guard` names them.
         budget: how long its calls may take.
         mark_changes: when a call changed an argument, mark this side's instead of raising Mismatch.
         printed: what the student's code prints is added here; without it, that is lost.
@@ -247,7 +247,7 @@ class RemoteProblem:
         with link.checked():
             error = answer.get("error")
             exception = self._exception(error) if error is not None else None
-            self._names = [wire.identifier(name) for name in wire.items(answer["names"])]
+            self._names = [protocol.identifier(name) for name in protocol.items(answer["names"])]
         if exception is not None:
             link.close()
             raise self._judge_load(exception)
@@ -267,7 +267,7 @@ class RemoteProblem:
         try:
             header["args"] = packer.pack(args)
             header["kwargs"] = packer.pack(kwargs)
-        except wire.Unsendable as reason:
+        except protocol.Unsendable as reason:
             raise TypeError(f"can't be handed to a student's code in grading: {reason}") from None
         header["weights"] = [*packer.weights]
         packer.inputs += packer.weights.values()
@@ -318,7 +318,7 @@ class RemoteProblem:
             "path": target.path,
             "object": None,
             "random": link.random(packer.tensors),
-            "dtype": wire.NAMES[torch.get_default_dtype()],
+            "dtype": protocol.NAMES[torch.get_default_dtype()],
             "grad": torch.is_grad_enabled(),
         }
         if target.twin is not None:
@@ -331,7 +331,7 @@ class RemoteProblem:
     ) -> None:
         """Draw what the worker drew, and raise what it raised."""
         with link.checked():
-            moved = [bool(flag) for flag in wire.items(answer.get("generators", []))]
+            moved = [bool(flag) for flag in protocol.items(answer.get("generators", []))]
             if answer.get("moved"):
                 torch.rand(1)
             for generator, drawn in zip(packer.generators, moved, strict=bool(moved)):
@@ -339,10 +339,10 @@ class RemoteProblem:
                     torch.rand(1, generator=generator)
             called = answer.get("called")
             if called is not None:
-                wire.name_in(called, self._forbidden)
+                protocol.name_in(called, self._forbidden)
             unsendable = answer.get("unsendable")
             if unsendable is not None:
-                unsendable = wire.clean_text(_texts([unsendable])[0], 200)
+                unsendable = protocol.clean_text(_texts([unsendable])[0], 200)
             error = answer.get("error")
             exception = None if error is None else self._exception(error)
         if called is not None:
@@ -370,16 +370,16 @@ class RemoteProblem:
         unpacker = _Unpacker(tensors)
         outputs: tuple[Tensor, ...] = ()
         if "graph" in answer:
-            graph = wire.index(answer["graph"], 1 << 62)
-            found = tuple(unpacker.unpack(packed) for packed in wire.items(answer["outputs"]))
+            graph = protocol.index(answer["graph"], 1 << 62)
+            found = tuple(unpacker.unpack(packed) for packed in protocol.items(answer["outputs"]))
             outputs = _connect(_Backward(self, link, graph), found, packer.inputs)
 
         def special(packed: Header, unpacker: _Unpacker) -> Any:
             if "out" in packed:
-                return outputs[wire.index(packed["out"], len(outputs))]
+                return outputs[protocol.index(packed["out"], len(outputs))]
             if "o" in packed:
                 return self._module(link, packed, unpacker)
-            return _foreign(wire.identifier(packed["x"]))
+            return _foreign(protocol.identifier(packed["x"]))
 
         unpacker = _Unpacker(tensors, special)
         value = unpacker.unpack(answer["value"])
@@ -390,7 +390,7 @@ class RemoteProblem:
         self, link: Link, answer: Header, unpacker: _Unpacker, outputs: tuple[Tensor, ...]
     ) -> None:
         """Let the worker forget a result when no test holds it any more."""
-        numbers = [wire.index(n, 1 << 62) for n in wire.items(answer.get("results", []))]
+        numbers = [protocol.index(n, 1 << 62) for n in protocol.items(answer.get("results", []))]
         for place, packed in enumerate(answer.get("outputs", [])):
             if type(packed) is dict and "r" in packed:
                 unpacker.numbered[packed["r"]] = outputs[place]
@@ -399,7 +399,7 @@ class RemoteProblem:
                 link.keep(number, unpacker.numbered[place])
 
     def _module(self, link: Link, packed: Header, unpacker: _Unpacker) -> nn.Module:
-        twin = _Twin(link, wire.index(packed["o"], 1 << 62))
+        twin = _Twin(link, protocol.index(packed["o"], 1 << 62))
         module = _Builder(self, twin, Unpacker(unpacker.tensors)).build(packed["module"])
         twin.remember(module)
         return module
@@ -408,9 +408,12 @@ class RemoteProblem:
 
     def _exception(self, error: Header) -> Exception:
         """Return the exception that the worker describes, of a built-in type."""
-        base = _BUILTIN[wire.name_in(error["kind"], _BUILTIN)]
-        text, name = wire.clean_text(_texts([error["text"]])[0]), wire.identifier(error["name"])
-        line, where = wire.index(error["line"], 1 << 31), _texts([error["in"]])[0]
+        base = _BUILTIN[protocol.name_in(error["kind"], _BUILTIN)]
+        text, name = (
+            protocol.clean_text(_texts([error["text"]])[0]),
+            protocol.identifier(error["name"]),
+        )
+        line, where = protocol.index(error["line"], 1 << 31), _texts([error["in"]])[0]
         if "syntax" in error:
             return self._syntax_error(error["syntax"])
         cls: Any = base
@@ -420,14 +423,18 @@ class RemoteProblem:
         exception: Exception = cls.__new__(cls)
         exception.args = (text,)
         if line:
-            place = line, wire.clean_text(where, 200), linecache.getline(self._file, line).strip()
+            place = (
+                line,
+                protocol.clean_text(where, 200),
+                linecache.getline(self._file, line).strip(),
+            )
             exception.student_place = place  # type: ignore[attr-defined]
         return exception
 
     def _syntax_error(self, described: Packed) -> SyntaxError:
-        message, line, text = wire.items(described, 3)
-        wire.index(line, 1 << 31)
-        message, text = (wire.clean_text(t, _SOURCE_LINE) for t in _texts([message, text]))
+        message, line, text = protocol.items(described, 3)
+        protocol.index(line, 1 << 31)
+        message, text = (protocol.clean_text(t, _SOURCE_LINE) for t in _texts([message, text]))
         return SyntaxError(message, (self._file, line, 1, text))
 
     def _throw(self, exception: Exception) -> NoReturn:
@@ -522,7 +529,7 @@ class _Twin:
         """Take the state of `root` for what the worker has."""
         self._tensors = {
             name: (tensor.detach().clone(), tensor.requires_grad)
-            for name, tensor, _ in wire.tensors_of(root)
+            for name, tensor, _ in protocol.tensors_of(root)
         }
         self._settings = {path: values for path, _, values in _settings(root)}
 
@@ -530,11 +537,11 @@ class _Twin:
         """Return what changed here since the worker was last told; give the packer the weights."""
         assert root is not None
         tensors = []
-        for name, tensor, is_parameter in wire.tensors_of(root):
+        for name, tensor, is_parameter in protocol.tensors_of(root):
             if is_parameter and tensor.requires_grad:
                 packer.weights[name] = tensor
             known = self._tensors.get(name)
-            if known and wire.same(tensor, known[0]) and tensor.requires_grad == known[1]:
+            if known and protocol.same(tensor, known[0]) and tensor.requires_grad == known[1]:
                 continue
             self._tensors[name] = tensor.detach().clone(), tensor.requires_grad
             tensors.append([name, packer.plain(tensor), tensor.requires_grad])
@@ -550,8 +557,8 @@ class _Twin:
         """Take over new buffers; return the names of the parameters that the call changed."""
         assert root is not None
         unpacker = Unpacker(tensors)
-        for entry in wire.items(answer["state"]["buffers"]):
-            name, packed, persistent = wire.items(entry, 3)
+        for entry in protocol.items(answer["state"]["buffers"]):
+            name, packed, persistent = protocol.items(entry, 3)
             path, _, last = _texts([name])[0].rpartition(".")
             owner = root.get_submodule(path)
             if not _MEMBER.fullmatch(last) or last in owner._parameters or last in owner._modules:
@@ -562,12 +569,12 @@ class _Twin:
                 owner._non_persistent_buffers_set.add(last)
             self._tensors[name] = tensor.clone(), False
         changed = _texts(answer["state"]["parameters"])
-        return [wire.name_in(name, self._tensors) for name in changed]
+        return [protocol.name_in(name, self._tensors) for name in changed]
 
 
 def _settings(root: nn.Module) -> Iterator[tuple[str, list[str], list[Any]]]:
     """Yield each module's path, the names of its settings, and their values after its mode's."""
-    for path, module in wire.parts_of(root):
+    for path, module in protocol.parts_of(root):
         members = module.__dict__
         names = [n for n in getattr(type(module), "__constants__", ()) if n in members]
         yield path, names, [module.training, *(members[name] for name in names)]
@@ -596,14 +603,14 @@ class _Builder:
             module._buffers[name] = None if packed is None else self._unpacker.unpack(packed)
             if not persistent:
                 module._non_persistent_buffers_set.add(name)
-        for entry in wire.items(described["children"]):
-            name, child = wire.items(entry, 2)
+        for entry in protocol.items(described["children"]):
+            name, child = protocol.items(entry, 2)
             inner = f"{path}.{_member(name)}" if path else _member(name)
             module._modules[name] = None if child is None else self.build(child, inner)
         return module
 
     def _empty(self, described: Header, path: str) -> nn.Module:
-        cls = _remote_class(wire.identifier(described["class"]), described["stock"])
+        cls = _remote_class(protocol.identifier(described["class"]), described["stock"])
         module: nn.Module = cls.__new__(cls)
         # Past RemoteModule.__setattr__, which guards against tests.
         about = {"_problem": self._problem, "_twin": self._twin, "_path": path, "_root": self._root}
@@ -611,9 +618,9 @@ class _Builder:
         module.__dict__["training"] = bool(described["training"])
         self._root = module if self._root is None else self._root
         allowed = getattr(cls, "__constants__", ())
-        for entry in wire.items(described["settings"]):
-            name, packed = wire.items(entry, 2)
-            module.__dict__[wire.name_in(name, allowed)] = self._unpacker.unpack(packed)
+        for entry in protocol.items(described["settings"]):
+            name, packed = protocol.items(entry, 2)
+            module.__dict__[protocol.name_in(name, allowed)] = self._unpacker.unpack(packed)
         return module
 
     def _parameter(self, packed: Packed, requires_grad: object) -> nn.Parameter | None:
@@ -629,7 +636,7 @@ class _Builder:
 @functools.lru_cache(maxsize=256)
 def _remote_class(name: str, stock: Packed) -> type[RemoteModule]:
     """Return a class of the student's name; made once, because making one takes long."""
-    bases = () if stock is None else (STOCK[wire.name_in(stock, STOCK)],)
+    bases = () if stock is None else (STOCK[protocol.name_in(stock, STOCK)],)
     return type(name, (RemoteModule, *bases), {})
 
 
@@ -638,8 +645,8 @@ def _new_module_attributes() -> dict[str, Any]:
 
 
 def _triples(packed: Packed) -> Iterator[list[Any]]:
-    for entry in wire.items(packed):
-        triple = wire.items(entry, 3)
+    for entry in protocol.items(packed):
+        triple = protocol.items(entry, 3)
         _member(triple[0])
         yield triple
 
@@ -680,7 +687,7 @@ class _Backward:
         self._problem._settle(self._link, answer, packer)
         with self._link.checked():
             unpacker = Unpacker(tensors)
-            for place, packed in zip(places, wire.items(answer["value"]), strict=True):
+            for place, packed in zip(places, protocol.items(answer["value"]), strict=True):
                 gradient = unpacker.unpack(packed)
                 if gradient is not None and (gradient.shape, gradient.dtype) != shapes[place]:
                     raise ProtocolError("a gradient has another form than its tensor")
@@ -725,11 +732,11 @@ def _connect(
 def _changed(answer: Header, arguments: list[Tensor]) -> list[tuple[Tensor, str]]:
     """Return the arguments that the worker says were changed, with their names or numbers."""
     found = []
-    for entry in wire.items(answer["changed"]):
-        number, name = wire.items(entry, 2)
-        place = wire.index(number, len(arguments))
+    for entry in protocol.items(answer["changed"]):
+        number, name = protocol.items(entry, 2)
+        place = protocol.index(number, len(arguments))
         if not (type(name) is str and name.isdigit() and len(name) < 4):
-            name = wire.identifier(name) if name else str(place + 1)
+            name = protocol.identifier(name) if name else str(place + 1)
         found.append((arguments[place], name))
     return found
 
@@ -768,7 +775,7 @@ _BUILTIN: Mapping[str, type[Exception]] = {
 
 
 def _texts(packed: Packed) -> list[str]:
-    found = wire.items(packed)
+    found = protocol.items(packed)
     if any(type(text) is not str for text in found):
         raise ProtocolError("a text was expected")
     return found
@@ -776,7 +783,7 @@ def _texts(packed: Packed) -> list[str]:
 
 def _lines(source: bytes) -> list[str]:
     text = source.decode("utf-8", errors="replace")
-    return [wire.clean_text(line, _SOURCE_LINE) + "\n" for line in text.splitlines()]
+    return [protocol.clean_text(line, _SOURCE_LINE) + "\n" for line in text.splitlines()]
 
 
 def _while_loading(failure: WorkerFailure) -> str:

@@ -25,9 +25,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.guard import removal
-from grader.isolation import wire
-from grader.isolation.wire import FILE, MODULE, STOCK, Header, Packed, Packer, Unpacker
+from grader.forbidden import removal
+from grader.isolation import protocol
+from grader.isolation.protocol import FILE, MODULE, STOCK, Header, Packed, Packer, Unpacker
 
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 _RESULTS_WATCHED = 64
@@ -42,14 +42,14 @@ def main(connection: socket.socket) -> None:
     worker = Worker()
     while True:
         try:
-            header, tensors = wire.receive(connection)
-        except wire.Closed:
+            header, tensors = protocol.receive(connection)
+        except protocol.Closed:
             return
         answer, tensors = worker.answer(header, tensors)
         try:
-            wire.send(connection, answer, tensors)
-        except wire.Unsendable as reason:
-            wire.send(connection, {"id": header["id"], "unsendable": str(reason)}, [])
+            protocol.send(connection, answer, tensors)
+        except protocol.Unsendable as reason:
+            protocol.send(connection, {"id": header["id"], "unsendable": str(reason)}, [])
 
 
 class _Printed(io.TextIOBase):
@@ -87,7 +87,7 @@ class _Request(Unpacker):
 
     def plain(self, packed: Packed) -> Tensor:
         """Return a tensor that is no argument."""
-        tensor: Tensor = wire.form(packed["m"]) if "m" in packed else super().tensor(packed)
+        tensor: Tensor = protocol.form(packed["m"]) if "m" in packed else super().tensor(packed)
         return tensor
 
     def tensor(self, packed: Header) -> Tensor:
@@ -142,7 +142,7 @@ class _Packer(Packer):
                 packed["r"] = len(self.results)
                 copy = self.tensors[packed["t"]] = self.tensors[packed["t"]].clone()
                 order = packed.get("order")
-                self.results.append((plain, wire.in_order(copy, order) if order else copy))
+                self.results.append((plain, protocol.in_order(copy, order) if order else copy))
             if "m" in packed or not plain.requires_grad:
                 return packed
             self.outputs.append(plain)
@@ -158,7 +158,7 @@ class _Packer(Packer):
         if isinstance(value, nn.Module) and self._keep is not None:
             thing = _Object(value)
             return {"o": self._keep(thing), "module": thing.describe(self)}
-        return {"x": type(value).__name__[: wire.MAX_NAME], "method": inspect.ismethod(value)}
+        return {"x": type(value).__name__[: protocol.MAX_NAME], "method": inspect.ismethod(value)}
 
 
 class _Object:
@@ -170,10 +170,12 @@ class _Object:
         self._remember()
 
     def _remember(self) -> None:
-        self._known = {name: t.detach().clone() for name, t, _ in wire.tensors_of(self.module)}
+        self._known = {name: t.detach().clone() for name, t, _ in protocol.tensors_of(self.module)}
 
     def _parameters(self) -> dict[str, Tensor]:
-        return {name: t for name, t, is_parameter in wire.tensors_of(self.module) if is_parameter}
+        return {
+            name: t for name, t, is_parameter in protocol.tensors_of(self.module) if is_parameter
+        }
 
     def describe(self, packer: _Packer) -> Packed:
         """Return the tree of modules with their parameters, buffers and settings."""
@@ -186,8 +188,8 @@ class _Object:
             return memo[id(value)]
 
         def describe(module: nn.Module, depth: int) -> Packed:
-            if depth > wire.MAX_DEPTH // 4:
-                raise wire.Unsendable("modules within modules, too deep")
+            if depth > protocol.MAX_DEPTH // 4:
+                raise protocol.Unsendable("modules within modules, too deep")
             hidden = module._non_persistent_buffers_set
             return {
                 "class": type(module).__name__,
@@ -236,8 +238,8 @@ class _Object:
         known = self._known
         changed = [
             (name, tensor, is_parameter)
-            for name, tensor, is_parameter in wire.tensors_of(self.module)
-            if name not in known or not wire.same(tensor, known[name])
+            for name, tensor, is_parameter in protocol.tensors_of(self.module)
+            if name not in known or not protocol.same(tensor, known[name])
         ]
         if changed:
             self._remember()
@@ -331,7 +333,7 @@ class Worker:
         leaves = request.leaves + (thing.weights(header["weights"]) if thing else [])
         answer, value = self._run(lambda: function(*args, **kwargs), header, request)
         answer["changed"] = _changed_arguments(function, args, kwargs, request)
-        answer["stale"] = any(not wire.same(t, copy) for t, copy in self._results.values())
+        answer["stale"] = any(not protocol.same(t, copy) for t, copy in self._results.values())
         return self._finish(answer, value, thing, leaves)
 
     def _attribute(self, header: Header, request: _Request) -> Answer:
@@ -353,13 +355,14 @@ class Worker:
         if header["random"] is not None:  # otherwise it is as before the last call
             self._random = request.tensors[header["random"]].clone()
         torch.set_rng_state(self._random)
-        torch.set_default_dtype(wire.DTYPES[header["dtype"]])
+        torch.set_default_dtype(protocol.DTYPES[header["dtype"]])
         torch.set_grad_enabled(header["grad"])
         answer, value = _attempt(function)
         torch.set_grad_enabled(True)
-        answer["moved"] = not wire.same(torch.get_rng_state(), self._random)
+        answer["moved"] = not protocol.same(torch.get_rng_state(), self._random)
         answer["generators"] = [
-            not wire.same(generator.get_state(), before) for generator, before in request.generators
+            not protocol.same(generator.get_state(), before)
+            for generator, before in request.generators
         ]
         return answer, value
 
@@ -373,7 +376,7 @@ class Worker:
                 answer["value"] = packer.pack(value)
             if thing is not None:
                 answer["state"] = thing.changes(packer)
-        except wire.Unsendable as reason:
+        except protocol.Unsendable as reason:
             return answer | {"unsendable": str(reason)}, _Packer()
         except BaseException as error:  # a value that fights back when it is looked at
             text = f"a {type(value).__name__} that raises {type(error).__name__}"
@@ -425,14 +428,14 @@ def _is_public(name: object) -> bool:
     # Through globals() a module may have any key.
     if type(name) is not str or name.startswith("_"):
         return False
-    return name.isidentifier() and len(name) <= wire.MAX_NAME
+    return name.isidentifier() and len(name) <= protocol.MAX_NAME
 
 
 def _changed_arguments(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], request: _Request
 ) -> list[tuple[int, str]]:
     """Return the tensor arguments that aren't as they were: which of all, and its name."""
-    changed = [i for i, (now, then) in enumerate(request.given) if not wire.same(now, then)]
+    changed = [i for i, (now, then) in enumerate(request.given) if not protocol.same(now, then)]
     if not changed:
         return []
     named = {str(number): value for number, value in enumerate(args, 1)} | kwargs
@@ -472,8 +475,14 @@ def _describe(exception: BaseException) -> Header:
     if kind == "RuntimeError" and any(sign in text for sign in _OUT_OF_MEMORY):
         kind = "MemoryError"
     line, where = _place(exception)
-    name = type(exception).__name__[: wire.MAX_NAME]
-    return {"kind": kind, "name": name, "text": text[: wire.MAX_TEXT], "line": line, "in": where}
+    name = type(exception).__name__[: protocol.MAX_NAME]
+    return {
+        "kind": kind,
+        "name": name,
+        "text": text[: protocol.MAX_TEXT],
+        "line": line,
+        "in": where,
+    }
 
 
 def _builtin(cls: type[BaseException]) -> str:
@@ -498,8 +507,8 @@ def _describe_loading(exception: BaseException, source: bytes) -> Header:
         return {}
     if isinstance(exception, UnicodeDecodeError):
         line = source.count(b"\n", 0, exception.start) + 1
-        return {"syntax": [str(exception)[: wire.MAX_TEXT], line, ""]}
+        return {"syntax": [str(exception)[: protocol.MAX_TEXT], line, ""]}
     if isinstance(exception, SyntaxError):
-        text = (exception.text or "")[: wire.MAX_TEXT]
-        return {"syntax": [str(exception.msg)[: wire.MAX_TEXT], exception.lineno or 0, text]}
+        text = (exception.text or "")[: protocol.MAX_TEXT]
+        return {"syntax": [str(exception.msg)[: protocol.MAX_TEXT], exception.lineno or 0, text]}
     return {}

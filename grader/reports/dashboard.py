@@ -9,9 +9,10 @@ from itertools import groupby
 from pathlib import Path
 from statistics import mean, median
 
+from grader.files import write_whole
 from grader.reports.page import render
 from grader.reports.terminal import remark
-from grader.result import ProblemResult, Status, SubmissionResult, shown, total, write_whole
+from grader.result import ProblemResult, Status, SubmissionResult, shown, total
 
 _AT_A_GLANCE = 3
 _SLOWEST = 10

@@ -5,24 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import groupby
 
 from grader.reports.page import render
-from grader.reports.text import plain
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown, total
-
-
-class Policy(StrEnum):
-    """How much a student learns about hidden tests. Visible tests are always shown in full."""
-
-    POINTS = "points"
-    """Only how many points they gave."""
-    TITLES = "titles"
-    """The sentence of each, and whether it passed: no input, no number, no message."""
-    FULL = "full"
-    """Everything."""
-
+from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, shown, total
+from grader.text import plain
 
 # What a hidden test says under `titles`. Nothing here comes from the student's code, which saw the
 # hidden inputs and could have put them into a message.

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.result import Status, SubmissionResult, shown, write_whole
+from grader.files import write_whole
+from grader.result import Status, SubmissionResult, shown
 
 Row = dict[str, str]
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from grader.reports.feedback import Line, Policy, Section, sections
-from grader.reports.text import plain
-from grader.result import SubmissionResult
+from grader.reports.feedback import Line, Section, sections
+from grader.result import Policy, SubmissionResult
+from grader.text import plain
 
 # When students see a hidden test. They may hand in again and again, and each score that they see
 # at once tells them a little more about what is hidden.

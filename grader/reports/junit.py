@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from grader.reports.text import plain
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown, write_whole
+from grader.files import write_whole
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown
+from grader.text import plain
 
 
 def write_junit(results: Iterable[SubmissionResult], path: Path) -> None:

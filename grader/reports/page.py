@@ -11,8 +11,8 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from grader.reports.text import plain
 from grader.result import shown
+from grader.text import plain
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

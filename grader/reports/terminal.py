@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from grader.doctor import Examination
 from grader.reports.gradebook import Change
-from grader.reports.text import line
 from grader.result import ProblemResult, Status, SubmissionResult, shown
+from grader.text import line
 
 _NAMED = {
     Status.TIMEOUT: "does not end",
@@ -44,18 +43,6 @@ def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Tab
         internal = result.status == Status.INTERNAL
         total = "-" if internal else f"{shown(result.points)} / {shown(result.max)}"
         table.add_row(escape(line(result.submission)), *cells, total)
-    return table
-
-
-def examination_table(examination: Examination) -> Table:
-    """Return what the doctor found, a row for each thing."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for finding in examination.findings:
-        mark = "[red]✗[/]" if finding.advice else "[green]✓[/]"
-        table.add_row(mark, finding.name, escape(finding.found))
     return table
 
 

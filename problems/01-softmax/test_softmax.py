@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from grader.compare import check, check_gradients, gradients, require
-from grader.diagnose import attempt
+from grader.testing.compare import check, check_gradients, gradients, require
+from grader.testing.diagnose import attempt
 
 # Nothing in problem.py may call these, under any name. The last one runs softmax inside.
 FORBIDDEN = ("softmax", "softmin", "log_softmax", "logsumexp", "scaled_dot_product_attention")
@@ -116,9 +116,9 @@ def test_similarity_in_numbers(problem):
     ],
     ids=["2-D", "3-D", "4-D", "5-D", "square", "batch of 1", "1 query", "1 key", "1 of each"],
 )
-def test_similarity_with_leading_dimensions(problem, draw, leading, n, m, d):
+def test_similarity_with_leading_dimensions(problem, rng, leading, n, m, d):
     """dot_product_similarity works on each matrix of a batch by itself, whatever the sizes"""
-    q, k = draw(*leading, n, d), draw(*leading, m, d)
+    q, k = rng.normal(*leading, n, d), rng.normal(*leading, m, d)
     pairs = zip(q.reshape(-1, n, d).tolist(), k.reshape(-1, m, d).tolist(), strict=True)
     scores = [similarity_by_hand(queries, keys) for queries, keys in pairs]
     expected = torch.tensor(scores, dtype=q.dtype).reshape(*leading, n, m)
@@ -145,9 +145,9 @@ def test_softmax_in_numbers(problem, numbers, weights):
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2, -3])
-def test_softmax_along_every_dim(problem, draw, dim):
+def test_softmax_along_every_dim(problem, rng, dim):
     """Softmax makes weights that sum to 1 along the dimension it is told"""
-    x = draw(3, 4, 5)
+    x = rng.normal(3, 4, 5)
     expected = softmax_along(x, dim)
     call = f"softmax(x, dim={dim}) with x of shape (3, 4, 5)"
     check(problem.softmax(x=x, dim=dim), expected, call)
@@ -157,9 +157,9 @@ def test_softmax_along_every_dim(problem, draw, dim):
 @pytest.mark.parametrize(
     "shape", [(6,), (1,), (2, 5), (1, 4), (4, 1), (3, 3, 3), (2, 1, 3, 2), (2, 1, 2, 3, 2)], ids=str
 )
-def test_softmax_of_any_shape(problem, draw, shape):
+def test_softmax_of_any_shape(problem, rng, shape):
     """Softmax takes any number of dimensions and keeps the shape; by default dim is the last"""
-    x = draw(*shape)
+    x = rng.normal(*shape)
     expected = softmax_along(x, -1)
     check(problem.softmax(x), expected, f"softmax(x) with x of shape {shape}")
     for dim in range(-len(shape), len(shape)):
@@ -208,15 +208,15 @@ def test_softmax_of_minus_infinity(problem, dim):
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_dtype_is_kept(problem, draw, dtype):
+def test_dtype_is_kept(problem, rng, dtype):
     """Both functions return the dtype that came in, and half precision doesn't overflow"""
     name = str(dtype).removeprefix("torch.")
     # Multiples of 1/2, whose products and sums every dtype holds without rounding.
-    q, k = ((draw(n, 4) * 2).round().clamp(-4, 4).to(dtype) / 2 for n in (3, 2))
+    q, k = ((rng.normal(n, 4) * 2).round().clamp(-4, 4).to(dtype) / 2 for n in (3, 2))
     scores = torch.tensor(similarity_by_hand(q.tolist(), k.tolist()), dtype=dtype)
     check(problem.dot_product_similarity(q, k), scores, f"dot_product_similarity(q, k) in {name}")
 
-    x = draw(3, 5, dtype=dtype) * 2
+    x = rng.normal(3, 5, dtype=dtype) * 2
     x[1, 3] = torch.finfo(dtype).max
     x[2] = torch.tensor([-300, -400, -300, -200, -300])
     expected = softmax_along(x, -1)
@@ -224,9 +224,9 @@ def test_dtype_is_kept(problem, draw, dtype):
 
 
 @pytest.mark.points(0.25)
-def test_float64_keeps_its_precision(problem, draw):
+def test_float64_keeps_its_precision(problem, rng):
     """Both functions are right to more than twelve digits in float64"""
-    q, k, x = draw(3, 5), draw(4, 5), draw(4, 6) * 4
+    q, k, x = rng.normal(3, 5), rng.normal(4, 5), rng.normal(4, 6) * 4
     x[0, 0] -= 25
     scores = torch.tensor(similarity_by_hand(q.tolist(), k.tolist()), dtype=torch.float64)
     call = "dot_product_similarity(q, k) in float64"
@@ -236,9 +236,9 @@ def test_float64_keeps_its_precision(problem, draw):
 
 
 @pytest.mark.points(0.5)
-def test_gradients_flow(problem, draw):
+def test_gradients_flow(problem, rng):
     """Gradients flow through both functions, and large numbers don't spoil them"""
-    q, k, g = draw(3, 4).requires_grad_(), draw(2, 4).requires_grad_(), draw(3, 2)
+    q, k, g = rng.normal(3, 4).requires_grad_(), rng.normal(2, 4).requires_grad_(), rng.normal(3, 2)
     expected = {
         "q": torch.tensor(similarity_by_hand(g.tolist(), k.T.tolist()), dtype=q.dtype),
         "k": torch.tensor(similarity_by_hand(g.T.tolist(), q.T.tolist()), dtype=k.dtype),
@@ -249,8 +249,8 @@ def test_gradients_flow(problem, draw):
 
     for what, shift in [("", 0.0), (" with rows near 0, 1000 and -1000", 1000.0)]:
         for dim in (0, 1):
-            x = (draw(3, 4) + torch.tensor([[0.0], [shift], [-shift]])).requires_grad_()
-            g, call = draw(3, 4), f"softmax(x, {dim}){what}"
+            x = (rng.normal(3, 4) + torch.tensor([[0.0], [shift], [-shift]])).requires_grad_()
+            g, call = rng.normal(3, 4), f"softmax(x, {dim}){what}"
             expected = {"x": along(dim, softmax_gradient_by_hand, x, g)}
             found = gradients(problem.softmax(x, dim), {"x": x}, g, call)
             check_gradients(found, expected, call)
@@ -258,14 +258,14 @@ def test_gradients_flow(problem, draw):
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_arguments_are_left_alone(problem, draw, dtype):
+def test_arguments_are_left_alone(problem, rng, dtype):
     """Neither function changes its arguments"""
-    given = {"q": draw(3, 4, dtype=dtype), "k": draw(2, 4, dtype=dtype)}
+    given = {"q": rng.normal(3, 4, dtype=dtype), "k": rng.normal(2, 4, dtype=dtype)}
     before = {name: tensor.clone() for name, tensor in given.items()}
     problem.dot_product_similarity(**given)
     check_unchanged(before, given)
     for dim in range(-2, 2):
-        given = {"x": draw(3, 4, dtype=dtype)}
+        given = {"x": rng.normal(3, 4, dtype=dtype)}
         given["x"][1, 2] = -INF
         before = {"x": given["x"].clone()}
         problem.softmax(given["x"], dim)
@@ -273,12 +273,12 @@ def test_arguments_are_left_alone(problem, draw, dtype):
 
 
 @pytest.mark.points(0.25)
-def test_nothing_is_kept_between_calls(problem, draw):
+def test_nothing_is_kept_between_calls(problem, rng):
     """A second call answers for its own numbers, and chance has no part in it"""
     random_state = torch.get_rng_state()
     kept = []
     for number, shift in [("first", 0.0), ("second", -1000.0), ("third", 2000.0)]:
-        q, k, x = draw(3, 4), draw(2, 4), draw(3, 4) + shift
+        q, k, x = rng.normal(3, 4), rng.normal(2, 4), rng.normal(3, 4) + shift
         expected = softmax_along(x, -1)
         actual = problem.softmax(x)
         check(actual, expected, f"the {number} softmax(x)")
@@ -298,9 +298,9 @@ def test_nothing_is_kept_between_calls(problem, draw):
 
 
 @pytest.mark.points(0.25)
-def test_softmax_is_your_own(problem, draw):
+def test_softmax_is_your_own(problem, rng):
     """Softmax is written without the functions of PyTorch that contain it"""
-    x = draw(2, 3)
+    x = rng.normal(2, 3)
     expected = softmax_along(x, 1)
     check(problem.softmax(x, 1), expected, "softmax(x, 1)")
 
@@ -418,11 +418,14 @@ def _only_float32(function, *tensors):
     [(6, 4), (7, 3, 9), (2, 3, 5, 4), (1, 8, 2), (2, 2, 2, 3, 2), (2, 1, 1, 3, 2, 1)],
     ids=str,
 )
-def test_hidden_similarity(problem, solution, draw, shape):
+def test_hidden_similarity(problem, solution, rng, shape):
     """dot_product_similarity is right for other sizes, and so are its gradients"""
     *leading, n, d = shape
-    q, k = draw(*leading, n, d).requires_grad_(), draw(*leading, n + 2, d).requires_grad_()
-    upstream = draw(*leading, n, n + 2)
+    q, k = (
+        rng.normal(*leading, n, d).requires_grad_(),
+        rng.normal(*leading, n + 2, d).requires_grad_(),
+    )
+    upstream = rng.normal(*leading, n, n + 2)
     call = f"dot_product_similarity(q, k) with q {tuple(q.shape)} and k {tuple(k.shape)}"
     expected = solution.dot_product_similarity(q, k)
     actual = problem.dot_product_similarity(k=k, q=q)
@@ -441,12 +444,12 @@ def test_hidden_similarity(problem, solution, draw, shape):
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("shape", [(9,), (2, 7), (4, 1, 3), (3, 2, 1, 5), (2, 1, 3, 2, 4)], ids=str)
-def test_hidden_softmax(problem, solution, draw, shape, dtype):
+def test_hidden_softmax(problem, solution, rng, shape, dtype):
     """Softmax is right for other shapes and every dim, and so are its gradients"""
     for dim in range(-len(shape), len(shape)):
-        offset = draw(*[1] * len(shape)) * (100 if dtype == torch.float64 else 10)
-        x = (draw(*shape) * 3 + offset).to(dtype).requires_grad_()
-        upstream = draw(*shape, dtype=dtype)
+        offset = rng.normal(*[1] * len(shape)) * (100 if dtype == torch.float64 else 10)
+        x = (rng.normal(*shape) * 3 + offset).to(dtype).requires_grad_()
+        upstream = rng.normal(*shape, dtype=dtype)
         call = f"softmax(x, {dim}) with x of shape {shape}"
         expected, actual = solution.softmax(x, dim), problem.softmax(x, dim)
         check(actual, expected, call)
@@ -459,7 +462,7 @@ def test_hidden_softmax(problem, solution, draw, shape, dtype):
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_hidden_slices_far_apart(problem, solution, draw, dtype):
+def test_hidden_slices_far_apart(problem, solution, rng, dtype):
     """Softmax is right when slices, or the entries of one, lie far apart, in every dtype"""
     largest = torch.finfo(dtype).max
     near = torch.tensor([0.0, 2.0, -3.0, -INF], dtype=torch.float64)
@@ -481,11 +484,11 @@ def test_hidden_slices_far_apart(problem, solution, draw, dtype):
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_hidden_minus_infinity(problem, solution, draw, dtype):
+def test_hidden_minus_infinity(problem, solution, rng, dtype):
     """Softmax gives -inf the weight 0, and a slice of -inf NaN, along every dim, in every dtype"""
     for dim in range(-3, 3):
-        x = draw(3, 4, 5, dtype=dtype)
-        x[torch.rand(x.shape, generator=draw.generator) < 0.3] = -INF
+        x = rng.normal(3, 4, 5, dtype=dtype)
+        x[torch.rand(x.shape, generator=rng.generator) < 0.3] = -INF
         slices = x.movedim(dim, -1)  # a view, so what is set there is set in x
         slices[1, 1] = -INF
         slices[0, 2] = -INF
@@ -498,22 +501,22 @@ def test_hidden_minus_infinity(problem, solution, draw, dtype):
 
 
 @pytest.mark.points(0.25)
-def test_hidden_precision(problem, solution, draw):
+def test_hidden_precision(problem, solution, rng):
     """Both functions keep all digits of float64, along every dim"""
     for dim in range(-3, 3):
-        x = draw(3, 4, 5) * 4
+        x = rng.normal(3, 4, 5) * 4
         expected = solution.softmax(x, dim)
         check(problem.softmax(x, dim), expected, f"softmax(x, {dim})", rtol=1e-13, atol=1e-15)
-    q, k = draw(2, 3, 5), draw(2, 4, 5)
+    q, k = rng.normal(2, 3, 5), rng.normal(2, 4, 5)
     expected = solution.dot_product_similarity(q, k)
     actual = problem.dot_product_similarity(q, k)
     check(actual, expected, "dot_product_similarity(q, k)", rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.points(0.25)
-def test_hidden_second_call(problem, solution, draw):
+def test_hidden_second_call(problem, solution, rng):
     """A second call with other numbers, dim or dtype changes nothing about the first"""
-    x, y, q, k = draw(3, 3), draw(3, 3), draw(3, 4), draw(5, 4)
+    x, y, q, k = rng.normal(3, 3), rng.normal(3, 3), rng.normal(3, 4), rng.normal(5, 4)
     weights, scores = solution.softmax(x), solution.dot_product_similarity(q, k)
     first_weights = problem.softmax(x)
     first_scores = problem.dot_product_similarity(q.clone(), k.clone())
@@ -529,17 +532,20 @@ def test_hidden_second_call(problem, solution, draw):
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_hidden_arguments_are_left_alone(problem, draw, dtype):
+def test_hidden_arguments_are_left_alone(problem, rng, dtype):
     """Neither function changes its arguments or the random state, whatever the shape and dim"""
     random_state = torch.get_rng_state()
     for shape in [(5,), (2, 3), (2, 3, 4), (2, 1, 3, 2)]:
         for dim in range(-len(shape), len(shape)):
-            x = draw(*shape, dtype=dtype) * 100
+            x = rng.normal(*shape, dtype=dtype) * 100
             before = {"x": x.clone()}
             problem.softmax(x, dim)
             check_unchanged(before, {"x": x})
     for *leading, n, m in [(3, 3), (2, 3, 1), (2, 3, 3, 2)]:
-        given = {"q": draw(*leading, n, 3, dtype=dtype), "k": draw(*leading, m, 3, dtype=dtype)}
+        given = {
+            "q": rng.normal(*leading, n, 3, dtype=dtype),
+            "k": rng.normal(*leading, m, 3, dtype=dtype),
+        }
         before = {name: tensor.clone() for name, tensor in given.items()}
         problem.dot_product_similarity(**given)
         check_unchanged(before, given)

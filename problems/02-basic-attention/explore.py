@@ -7,7 +7,7 @@ Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. `--save` 
 import matplotlib.pyplot as plt
 import torch
 
-from grader import pictures
+from grader.student import pictures
 
 plt.style.use(pictures.STYLE)
 SimpleAttention = pictures.own_or_course(

@@ -6,7 +6,7 @@ import operator
 import pytest
 import torch
 
-from grader.compare import (
+from grader.testing.compare import (
     check,
     check_form,
     check_gradients,
@@ -16,7 +16,7 @@ from grader.compare import (
     require,
     set_weights,
 )
-from grader.diagnose import attempt
+from grader.testing.diagnose import attempt
 
 # Nothing in problem.py may call these, under any name.
 FORBIDDEN = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
@@ -88,19 +88,19 @@ def gradients_by_hand(x, weights, upstream):
     return slopes
 
 
-def draw_weights(draw, n_embd, bias=True, dtype=torch.float64):
+def draw_weights(rng, n_embd, bias=True, dtype=torch.float64):
     """Random weights for the three layers, such that scores are neither flat nor extreme."""
     weights = {}
     for layer in LAYERS:
-        weights[f"{layer}.weight"] = (draw(n_embd, n_embd) * 1.2 * n_embd**-0.75).to(dtype)
+        weights[f"{layer}.weight"] = (rng.normal(n_embd, n_embd) * 1.2 * n_embd**-0.75).to(dtype)
         if bias:
-            weights[f"{layer}.bias"] = (draw(n_embd) * n_embd**-0.25).to(dtype)
+            weights[f"{layer}.bias"] = (rng.normal(n_embd) * n_embd**-0.25).to(dtype)
     return weights
 
 
-def draw_rows_far_apart(draw, batch, seq, n_embd):
+def draw_rows_far_apart(rng, batch, seq, n_embd):
     """An x and weights whose scores are moderate but for a constant per row, from -2000 to 2000."""
-    x, weights = draw(batch, seq, n_embd), draw_weights(draw, n_embd)
+    x, weights = rng.normal(batch, seq, n_embd), draw_weights(rng, n_embd)
     x[..., 0] = torch.linspace(-2000, 2000, batch * seq, dtype=x.dtype).reshape(batch, seq)
     for layer in LAYERS:
         weights[f"{layer}.weight"][:, 0] = 0
@@ -245,9 +245,9 @@ def test_worked_example(problem):
 
 
 @pytest.mark.points(0.25)
-def test_names_and_positions(problem, draw):
+def test_names_and_positions(problem, rng):
     """n_embd, bias and x can be given by name or by position, in this order"""
-    weights, x = draw_weights(draw, 3, bias=False), draw(2, 4, 3)
+    weights, x = draw_weights(rng, 3, bias=False), rng.normal(2, 4, 3)
     expected = self_attention_by_hand(x, weights)
     for module, call in [
         (problem.SimpleAttention(3, False), "SimpleAttention(3, False)"),
@@ -258,12 +258,12 @@ def test_names_and_positions(problem, draw):
 
 
 @pytest.mark.points(0.75)
-def test_bias_can_be_left_out(problem, draw):
+def test_bias_can_be_left_out(problem, rng):
     """With bias=False no layer has a bias, and attention is right without"""
     module = problem.SimpleAttention(5, bias=False)
     for layer in LAYERS:
         check_layer(module, layer, 5, 5, bias=False)
-    weights, x = draw_weights(draw, 5, bias=False), draw(2, 3, 5)
+    weights, x = draw_weights(rng, 5, bias=False), rng.normal(2, 3, 5)
     call = "attention(x) with attention = SimpleAttention(5, bias=False)"
     check_attention(build(problem, weights), x, weights, call, n_embd=5)
 
@@ -273,25 +273,25 @@ def test_bias_can_be_left_out(problem, draw):
     ("batch", "seq", "n_embd"),
     [(2, 3, 4), (3, 5, 2), (6, 2, 7), (1, 18, 3), (3, 1, 5), (1, 1, 2), (2, 3, 1)],
 )
-def test_attention_of_any_size(problem, draw, batch, seq, n_embd):
+def test_attention_of_any_size(problem, rng, batch, seq, n_embd):
     """attention follows the definition softmax(q kᵀ) v, for each sequence of a batch by itself"""
-    weights, x = draw_weights(draw, n_embd), draw(batch, seq, n_embd)
+    weights, x = draw_weights(rng, n_embd), rng.normal(batch, seq, n_embd)
     call = f"attention(x) with attention = SimpleAttention({n_embd}) and x {tuple(x.shape)}"
     check_attention(build(problem, weights), x, weights, call, n_embd=n_embd)
 
 
 @pytest.mark.points(0.5)
-def test_large_scores_apart_by_row(problem, draw):
+def test_large_scores_apart_by_row(problem, rng):
     """attention stays right when the scores of some queries are near 2000, of others near -2000"""
-    x, weights = draw_rows_far_apart(draw, 2, 4, 5)
+    x, weights = draw_rows_far_apart(rng, 2, 4, 5)
     call = "attention(x) where the rows of scores lie between -2000 and 2000"
     check_attention(build(problem, weights), x, weights, call)
 
 
 @pytest.mark.points(0.5)
-def test_large_scores_within_a_row(problem, draw):
+def test_large_scores_within_a_row(problem, rng):
     """attention stays right when one key's score is thousands above the others"""
-    weights, x = draw_weights(draw, 5), draw(2, 4, 5)
+    weights, x = draw_weights(rng, 5), rng.normal(2, 4, 5)
     weights["query.weight"] *= 1e4
     call = "attention(x) where scores of the same row are thousands apart"
     check_attention(build(problem, weights), x, weights, call)
@@ -299,17 +299,17 @@ def test_large_scores_within_a_row(problem, draw):
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_dtype_is_kept(problem, draw, dtype):
+def test_dtype_is_kept(problem, rng, dtype):
     """attention returns the dtype that came in, with its precision"""
-    weights, x = draw_weights(draw, 4, dtype=dtype), draw(2, 3, 4, dtype=dtype)
+    weights, x = draw_weights(rng, 4, dtype=dtype), rng.normal(2, 3, 4, dtype=dtype)
     call = f"attention(x) in {str(dtype).removeprefix('torch.')}"
     check_attention(build(problem, weights), x, weights, call)
 
 
 @pytest.mark.points(1)
-def test_gradients_flow(problem, draw):
+def test_gradients_flow(problem, rng):
     """Gradients flow to x and to the weights of all three layers"""
-    weights, x, upstream = draw_weights(draw, 3), draw(2, 4, 3), draw(2, 4, 3)
+    weights, x, upstream = draw_weights(rng, 3), rng.normal(2, 4, 3), rng.normal(2, 4, 3)
     by_hand = gradients_by_hand(x, weights, upstream)
     found = gradients_of(build(problem, weights), x, weights, upstream, "attention(x)")
     for name, gradient in found.items():
@@ -319,30 +319,30 @@ def test_gradients_flow(problem, draw):
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("mode", ["train", "eval"])
-def test_train_and_eval(problem, draw, mode):
+def test_train_and_eval(problem, rng, mode):
     """attention is the same in training and in evaluation; nothing in it is left to chance"""
-    weights, x = draw_weights(draw, 4), draw(2, 3, 4)
+    weights, x = draw_weights(rng, 4), rng.normal(2, 3, 4)
     module = build(problem, weights)
     module.train(mode == "train")
     check_attention(module, x, weights, f"attention(x) after attention.{mode}()")
 
 
 @pytest.mark.points(0.5)
-def test_nothing_is_remembered(problem, draw):
+def test_nothing_is_remembered(problem, rng):
     """Each call is about its own x and the present weights; nothing is left of other calls"""
-    weights, first = draw_weights(draw, 4), draw(2, 3, 4)
+    weights, first = draw_weights(rng, 4), rng.normal(2, 3, 4)
     module, expected = build(problem, weights), self_attention_by_hand(first, weights)
     output = module(first.clone())
-    for x in [draw(2, 3, 4), draw(1, 5, 4), draw(3, 2, 4), first]:
+    for x in [rng.normal(2, 3, 4), rng.normal(1, 5, 4), rng.normal(3, 2, 4), first]:
         call = f"attention(x) with x {tuple(x.shape)}, after a call with another x"
         check_attention(module, x, weights, call)
     check(output, expected, "the first result of attention(x), looked at after other calls")
     module.eval()
-    for x in [draw(2, 3, 4), first]:
+    for x in [rng.normal(2, 3, 4), first]:
         check_attention(module, x, weights, "attention(x) after attention.eval() and other calls")
     module.train()
 
-    other_weights = draw_weights(draw, 4)
+    other_weights = draw_weights(rng, 4)
     build(problem, other_weights)(first)
     check_attention(module, first, weights, "attention(x), after a call of another attention")
     set_weights(module, other_weights)
@@ -350,14 +350,14 @@ def test_nothing_is_remembered(problem, draw):
 
 
 @pytest.mark.points(0.25)
-def test_x_and_weights_are_left_alone(problem, draw):
+def test_x_and_weights_are_left_alone(problem, rng):
     """attention changes neither x nor its layers' weights"""
-    weights, x = draw_weights(draw, 4), draw(2, 3, 4)
+    weights, x = draw_weights(rng, 4), rng.normal(2, 3, 4)
     check_left_alone(build(problem, weights), x, weights, "attention(x)")
 
 
 @pytest.mark.points(0.25)
-def test_no_seed_is_set(problem, draw):
+def test_no_seed_is_set(problem, rng):
     """The layers start from random weights, and nothing sets a seed"""
     starts = []
     for seed in (1, 2):
@@ -374,7 +374,9 @@ def test_no_seed_is_set(problem, draw):
             "Is a seed set in your code?",
         )
     random_state = torch.get_rng_state()
-    check_form(module(draw(2, 3, 4, dtype=torch.float32)), torch.zeros(2, 3, 4), "attention(x)")
+    check_form(
+        module(rng.normal(2, 3, 4, dtype=torch.float32)), torch.zeros(2, 3, 4), "attention(x)"
+    )
     require(
         torch.equal(torch.get_rng_state(), random_state),
         "attention(x)\nYour code changed the global random state; nothing here needs chance.",
@@ -382,9 +384,9 @@ def test_no_seed_is_set(problem, draw):
 
 
 @pytest.mark.points(0.25)
-def test_attention_is_your_own(problem, draw):
+def test_attention_is_your_own(problem, rng):
     """attention is written without PyTorch's own attention functions and modules"""
-    module, x = problem.SimpleAttention(4), draw(2, 3, 4, dtype=torch.float32)
+    module, x = problem.SimpleAttention(4), rng.normal(2, 3, 4, dtype=torch.float32)
     check_form(module.train()(x), x, "attention(x)")
     check_form(module.eval()(x), x, "attention(x)")
 
@@ -528,10 +530,10 @@ def reference(solution, weights):
     ("batch", "seq", "n_embd"),
     [(5, 4, 8), (1, 17, 4), (7, 3, 10), (3, 1, 7), (1, 1, 1), (4, 2, 32), (2, 9, 5), (1, 3, 80)],
 )
-def test_hidden_sizes(problem, solution, draw, batch, seq, n_embd, bias):
+def test_hidden_sizes(problem, solution, rng, batch, seq, n_embd, bias):
     """attention is right for other sizes, with and without bias, and so are its gradients"""
-    weights, x = draw_weights(draw, n_embd, bias), draw(batch, seq, n_embd)
-    upstream = draw(batch, seq, n_embd)
+    weights, x = draw_weights(rng, n_embd, bias), rng.normal(batch, seq, n_embd)
+    upstream = rng.normal(batch, seq, n_embd)
     call = f"attention(x) of SimpleAttention({n_embd}, bias={bias}) and x {tuple(x.shape)}"
     module, right = build(problem, weights), reference(solution, weights)
     for layer in LAYERS:
@@ -543,13 +545,13 @@ def test_hidden_sizes(problem, solution, draw, batch, seq, n_embd, bias):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("far", ["from row to row", "within a row"])
-def test_hidden_large_scores(problem, solution, draw, far):
+def test_hidden_large_scores(problem, solution, rng, far):
     """attention and its gradients stay right when scores are thousands apart"""
-    x, weights = draw_rows_far_apart(draw, 3, 5, 6)
+    x, weights = draw_rows_far_apart(rng, 3, 5, 6)
     if far == "within a row":
-        x, weights = draw(3, 5, 6), draw_weights(draw, 6)
+        x, weights = rng.normal(3, 5, 6), draw_weights(rng, 6)
         weights["query.weight"] *= 1e4
-    upstream = draw(3, 5, 6)
+    upstream = rng.normal(3, 5, 6)
     call = f"attention(x) where scores are thousands apart {far}"
     module, right = build(problem, weights), reference(solution, weights)
     expected, slopes = right(x), gradients_of(right, x, weights, upstream, call)
@@ -564,18 +566,18 @@ def test_hidden_large_scores(problem, solution, draw, far):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize(("batch", "seq", "n_embd"), [(2, 9, 6), (3, 1, 4), (1, 6, 16)])
-def test_hidden_dtype(problem, solution, draw, batch, seq, n_embd, dtype):
+def test_hidden_dtype(problem, solution, rng, batch, seq, n_embd, dtype):
     """attention keeps dtype and precision at other sizes"""
-    weights, x = draw_weights(draw, n_embd, dtype=dtype), draw(batch, seq, n_embd, dtype=dtype)
+    weights, x = draw_weights(rng, n_embd, dtype=dtype), rng.normal(batch, seq, n_embd, dtype=dtype)
     call = f"attention(x) in {str(dtype).removeprefix('torch.')} with x {tuple(x.shape)}"
     expected = reference(solution, weights)(x.double()).to(dtype)
     check(build(problem, weights).eval()(x), expected, call)
 
 
 @pytest.mark.points(0.75)
-def test_hidden_learning(problem, solution, draw):
+def test_hidden_learning(problem, solution, rng):
     """attention follows its weights while they learn"""
-    weights, x, upstream = draw_weights(draw, 5), draw(3, 4, 5), draw(3, 4, 5)
+    weights, x, upstream = draw_weights(rng, 5), rng.normal(3, 4, 5), rng.normal(3, 4, 5)
     module, right = build(problem, weights), reference(solution, weights)
     for step in range(3):
         call = f"attention(x) after {step} steps of gradient descent"
@@ -589,15 +591,15 @@ def test_hidden_learning(problem, solution, draw):
 
 
 @pytest.mark.points(1)
-def test_hidden_calls_are_apart(problem, solution, draw):
+def test_hidden_calls_are_apart(problem, solution, rng):
     """Calls and modules know nothing of each other, in any mode"""
-    many = [draw_weights(draw, 4), draw_weights(draw, 4), draw_weights(draw, 3, bias=False)]
+    many = [draw_weights(rng, 4), draw_weights(rng, 4), draw_weights(rng, 3, bias=False)]
     modules = [build(problem, weights) for weights in many]
     rights = [reference(solution, weights) for weights in many]
     for batch, seq in [(2, 3), (2, 3), (3, 3), (2, 5), (1, 1), (2, 3)]:
         for module, right, weights in zip(modules, rights, many, strict=True):
             n_embd = len(weights["query.weight"])
-            x = draw(batch, seq, n_embd)
+            x = rng.normal(batch, seq, n_embd)
             call = f"attention(x) with x {tuple(x.shape)}, after calls of other modules"
             expected, random_state = right(x), torch.get_rng_state()
             check(module.train()(x.clone()), expected, call)
@@ -611,8 +613,8 @@ def test_hidden_calls_are_apart(problem, solution, draw):
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize(("batch", "seq", "n_embd"), [(2, 3, 7), (1, 4, 2), (3, 1, 2)])
-def test_hidden_x_and_weights_are_left_alone(problem, draw, batch, seq, n_embd):
+def test_hidden_x_and_weights_are_left_alone(problem, rng, batch, seq, n_embd):
     """attention changes neither x nor its layers' weights, at other sizes"""
-    weights, x = draw_weights(draw, n_embd), draw(batch, seq, n_embd)
+    weights, x = draw_weights(rng, n_embd), rng.normal(batch, seq, n_embd)
     call = f"attention(x) with x {tuple(x.shape)}"
     check_left_alone(build(problem, weights), x, weights, call)

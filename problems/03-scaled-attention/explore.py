@@ -9,7 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from grader import pictures
+from grader.student import pictures
 
 plt.style.use(pictures.STYLE)
 problem = pictures.folder("03-scaled-attention") / "problem.py"

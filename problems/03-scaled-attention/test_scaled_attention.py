@@ -7,7 +7,7 @@ import operator
 import pytest
 import torch
 
-from grader.compare import (
+from grader.testing.compare import (
     check,
     check_gradients,
     check_layer,
@@ -17,7 +17,7 @@ from grader.compare import (
     require,
     set_weights,
 )
-from grader.diagnose import attempt
+from grader.testing.diagnose import attempt
 
 # Nothing in problem.py may call these, under any name.
 FORBIDDEN = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
@@ -126,13 +126,13 @@ def module_by_hand(weights, x):
 # Random layers, and what the tests do with them.
 
 
-def draw_weights(draw, n_embd, bias=True):
+def draw_weights(rng, n_embd, bias=True):
     """Weights for the three layers, by name, that make attention neither flat nor sharp."""
     weights = {}
     for name in LAYERS:
-        weights[f"{name}.weight"] = draw(n_embd, n_embd) * 1.2 / math.sqrt(n_embd)
+        weights[f"{name}.weight"] = rng.normal(n_embd, n_embd) * 1.2 / math.sqrt(n_embd)
         if bias:
-            weights[f"{name}.bias"] = draw(n_embd) / 2
+            weights[f"{name}.bias"] = rng.normal(n_embd) / 2
     return weights
 
 
@@ -175,9 +175,9 @@ def seeded(seed):
     return torch.Generator().manual_seed(seed)
 
 
-def draw_seeds(draw, number):
+def draw_seeds(rng, number):
     """Seeds that are all different."""
-    first = int(torch.randint(2**31, (), generator=draw.generator))
+    first = int(torch.randint(2**31, (), generator=rng.generator))
     return range(first, first + number)
 
 
@@ -212,9 +212,13 @@ def test_worked_example(problem):
     ],
     ids=["2-D", "3-D", "4-D", "5-D"],
 )
-def test_attention_with_leading_dimensions(problem, draw, leading, n, m, d_k, d_v):
+def test_attention_with_leading_dimensions(problem, rng, leading, n, m, d_k, d_v):
     """scaled_dot_product_attention works on each matrix of a batch by itself"""
-    q, k, v = draw(*leading, n, d_k), draw(*leading, m, d_k), draw(*leading, m, d_v)
+    q, k, v = (
+        rng.normal(*leading, n, d_k),
+        rng.normal(*leading, m, d_k),
+        rng.normal(*leading, m, d_v),
+    )
     shapes = f"q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
     call = f"scaled_dot_product_attention(q, k, v) with {shapes}"
     check(
@@ -226,9 +230,9 @@ def test_attention_with_leading_dimensions(problem, draw, leading, n, m, d_k, d_
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("d_k", [2, 3, 12, 50])
-def test_scores_are_divided_by_the_root_of_d_k(problem, draw, d_k):
+def test_scores_are_divided_by_the_root_of_d_k(problem, rng, d_k):
     """scaled_dot_product_attention divides by the square root of the d_k that it is given"""
-    q, k, v = draw(4, d_k), draw(5, d_k), torch.eye(5, dtype=torch.float64)
+    q, k, v = rng.normal(4, d_k), rng.normal(5, d_k), torch.eye(5, dtype=torch.float64)
     call = f"scaled_dot_product_attention(q, k, identity) with d_k = {d_k}"
     check(
         problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
@@ -243,10 +247,10 @@ def test_scores_are_divided_by_the_root_of_d_k(problem, draw, d_k):
     [(1, 4, 3, 5, 2), (2, 1, 3, 5, 4), (3, 4, 1, 5, 2), (2, 4, 3, 1, 5), (2, 4, 3, 5, 1), (1,) * 5],
     ids=["one in a batch", "one query", "one key", "d_k = 1", "d_v = 1", "all 1"],
 )
-def test_attention_keeps_sizes_of_one(problem, draw, sizes):
+def test_attention_keeps_sizes_of_one(problem, rng, sizes):
     """scaled_dot_product_attention keeps every dimension, even one of size 1"""
     batch, n, m, d_k, d_v = sizes
-    q, k, v = draw(batch, n, d_k), draw(batch, m, d_k), draw(batch, m, d_v)
+    q, k, v = rng.normal(batch, n, d_k), rng.normal(batch, m, d_k), rng.normal(batch, m, d_v)
     shapes = f"q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
     call = f"scaled_dot_product_attention(q, k, v) with {shapes}"
     check(
@@ -258,13 +262,13 @@ def test_attention_keeps_sizes_of_one(problem, draw, sizes):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_attention_with_large_scores(problem, draw, dtype):
+def test_attention_with_large_scores(problem, rng, dtype):
     """scaled_dot_product_attention stays right when scores are large and lie far apart"""
     q, k = torch.zeros(4, 16, dtype=dtype), torch.zeros(3, 16, dtype=dtype)
     # The scores of query i and key j, before they are divided by 4, are centre_i + spread_i * j.
     q[:, 0], q[:, 1] = torch.tensor([-4000, 0, 4000, 0]), torch.tensor([4, -2, 3, 8000])
     k[:, 0], k[:, 1] = 1, torch.arange(3)
-    v = draw(3, 5, dtype=dtype)
+    v = rng.normal(3, 5, dtype=dtype)
     call = "scaled_dot_product_attention(q, k, v) with scaled scores near -1000, 0 and 1000"
     actual = problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone())
     # float32 rounds a score in the thousands to three or four digits after the point.
@@ -273,10 +277,10 @@ def test_attention_with_large_scores(problem, draw, dtype):
 
 
 @pytest.mark.points(1.5)
-def test_attention_lets_gradients_through(problem, draw):
+def test_attention_lets_gradients_through(problem, rng):
     """Gradients flow through scaled_dot_product_attention to q, k and v"""
-    inputs = {"q": draw(2, 3, 5), "k": draw(2, 4, 5), "v": draw(2, 4, 2)}
-    upstream = draw(2, 3, 2)
+    inputs = {"q": rng.normal(2, 3, 5), "k": rng.normal(2, 4, 5), "v": rng.normal(2, 4, 2)}
+    upstream = rng.normal(2, 3, 2)
     expected = slopes(lambda: attention_of(**inputs), inputs, upstream)
     inputs = {name: tensor.requires_grad_() for name, tensor in inputs.items()}
     call = "scaled_dot_product_attention(q, k, v)"
@@ -315,9 +319,9 @@ def test_layers(problem):
 @pytest.mark.points(1.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("shape", [(2, 5, 6), (3, 4, 7), (1, 3, 5), (4, 1, 3), (2, 3, 1)], ids=str)
-def test_module(problem, draw, shape, bias):
+def test_module(problem, rng, shape, bias):
     """ScaledAttention makes queries, keys and values of x and lets them attend"""
-    weights, x = draw_weights(draw, shape[-1], bias), draw(*shape)
+    weights, x = draw_weights(rng, shape[-1], bias), rng.normal(*shape)
     module = make_module(problem, weights)
     expected = module_by_hand(weights, x)
     call = f"ScaledAttention({shape[-1]}, bias={bias})(x) with x of shape {shape}"
@@ -327,9 +331,9 @@ def test_module(problem, draw, shape, bias):
 
 
 @pytest.mark.points(1)
-def test_module_lets_gradients_through(problem, draw):
+def test_module_lets_gradients_through(problem, rng):
     """Gradients flow through ScaledAttention to x and to the layers"""
-    weights, x, upstream = draw_weights(draw, 3), draw(2, 4, 3), draw(2, 4, 3)
+    weights, x, upstream = draw_weights(rng, 3), rng.normal(2, 4, 3), rng.normal(2, 4, 3)
     module = make_module(problem, weights)
     expected = slopes(lambda: module_by_hand(weights, x), {"x": x, **weights}, upstream)
     inputs = {"x": x.requires_grad_(), **trained(module, weights)}
@@ -340,16 +344,16 @@ def test_module_lets_gradients_through(problem, draw):
 
 
 @pytest.mark.points(0.5)
-def test_module_remembers_nothing(problem, draw):
+def test_module_remembers_nothing(problem, rng):
     """A call of ScaledAttention depends on x and the weights of now, and on no earlier call"""
-    weights, x = draw_weights(draw, 4), draw(2, 3, 4)
+    weights, x = draw_weights(rng, 4), rng.normal(2, 3, 4)
     module = make_module(problem, weights)
     check(module(x), module_by_hand(weights, x), "ScaledAttention(4)(x)")
-    other = draw(2, 3, 4)
+    other = rng.normal(2, 3, 4)
     check(module(other), module_by_hand(weights, other), "the second call, with another x")
-    longer = draw(3, 5, 4)
+    longer = rng.normal(3, 5, 4)
     check(module(longer), module_by_hand(weights, longer), "the third call, with a longer x")
-    weights = draw_weights(draw, 4)
+    weights = draw_weights(rng, 4)
     set_weights(module, weights)
     check(module(x), module_by_hand(weights, x), "the first x again, after a change of the weights")
     module.eval()
@@ -362,26 +366,36 @@ def test_module_remembers_nothing(problem, draw):
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_dtype_is_kept(problem, draw, dtype):
+def test_dtype_is_kept(problem, rng, dtype):
     """Attention returns the dtype that came in, with its precision"""
     name = str(dtype).removeprefix("torch.")
-    q, k, v = draw(3, 7, dtype=dtype), draw(4, 7, dtype=dtype), draw(4, 2, dtype=dtype)
+    q, k, v = (
+        rng.normal(3, 7, dtype=dtype),
+        rng.normal(4, 7, dtype=dtype),
+        rng.normal(4, 2, dtype=dtype),
+    )
     call = f"scaled_dot_product_attention(q, k, v) in {name}"
     check(
         problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
         attention_of(q, k, v),
         call,
     )
-    weights, x = draw_weights(draw, 5), draw(2, 3, 5, dtype=dtype)
+    weights, x = draw_weights(rng, 5), rng.normal(2, 3, 5, dtype=dtype)
     weights = {key: weight.to(dtype) for key, weight in weights.items()}
     module = make_module(problem, weights, dtype)
     check(module(x), module_by_hand(weights, x), f"ScaledAttention(5)(x) in {name}")
 
 
 @pytest.mark.points(0.25)
-def test_arguments_are_left_alone(problem, draw):
+def test_arguments_are_left_alone(problem, rng):
     """Attention changes neither its arguments nor its weights nor the global random state"""
-    q, k, v, x, weights = draw(3, 5), draw(4, 5), draw(4, 2), draw(2, 3, 4), draw_weights(draw, 4)
+    q, k, v, x, weights = (
+        rng.normal(3, 5),
+        rng.normal(4, 5),
+        rng.normal(4, 2),
+        rng.normal(2, 3, 4),
+        draw_weights(rng, 4),
+    )
     module = make_module(problem, weights)
     arguments = {"q": q, "k": k, "v": v, "x": x}
     before = {name: tensor.clone() for name, tensor in arguments.items()}
@@ -399,11 +413,13 @@ def test_arguments_are_left_alone(problem, draw):
 
 
 @pytest.mark.points(0.25)
-def test_attention_is_your_own(problem, draw):
+def test_attention_is_your_own(problem, rng):
     """Attention is written without PyTorch's own attention functions and modules"""
-    problem.scaled_dot_product_attention(draw(2, 3), draw(4, 3), draw(4, 3))
-    problem.ScaledAttention(4).double()(draw(1, 3, 4))
-    problem.scaled_dot_product_attention(draw(4, 64, 64), draw(4, 64, 64), draw(4, 64, 64))
+    problem.scaled_dot_product_attention(rng.normal(2, 3), rng.normal(4, 3), rng.normal(4, 3))
+    problem.ScaledAttention(4).double()(rng.normal(1, 3, 4))
+    problem.scaled_dot_product_attention(
+        rng.normal(4, 64, 64), rng.normal(4, 64, 64), rng.normal(4, 64, 64)
+    )
 
 
 # dot_product_variance
@@ -412,9 +428,9 @@ def test_attention_is_your_own(problem, draw):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("scaled", [False, True], ids=["unscaled", "scaled"])
 @pytest.mark.parametrize("d_k", [5, 20])
-def test_variance(problem, draw, d_k, scaled):
+def test_variance(problem, rng, d_k, scaled):
     """dot_product_variance is about d_k, and about 1 when the dot products are scaled"""
-    n_pairs, (seed,) = 2000, draw_seeds(draw, 1)
+    n_pairs, (seed,) = 2000, draw_seeds(rng, 1)
     value = problem.dot_product_variance(d_k, n_pairs, scaled, generator=seeded(seed))
     expected = 1 if scaled else d_k
     # Six times the standard error of a variance of 2000 dot products.
@@ -425,10 +441,10 @@ def test_variance(problem, draw, d_k, scaled):
 
 
 @pytest.mark.points(0.75)
-def test_variance_of_the_population(problem, draw):
+def test_variance_of_the_population(problem, rng):
     """dot_product_variance is the variance of n_pairs numbers as a population, not rounded"""
     call = "dot_product_variance(16, 2, scaled=False)"
-    seeds = draw_seeds(draw, 400)
+    seeds = draw_seeds(rng, 400)
     values = [problem.dot_product_variance(16, 2, False, generator=seeded(s)) for s in seeds]
     check_number(values[0], -1e-3, math.inf, call, "a variance, so not negative")
     # Two numbers lie half their distance from their mean, so their population variance is half of
@@ -444,10 +460,10 @@ def test_variance_of_the_population(problem, draw):
 
 
 @pytest.mark.points(0.75)
-def test_variance_uses_the_generator(problem, draw):
+def test_variance_uses_the_generator(problem, rng):
     """dot_product_variance draws all its numbers from the generator that it is given"""
     call = "dot_product_variance(6, 40, False, generator)"
-    seed, *others = draw_seeds(draw, 6)
+    seed, *others = draw_seeds(rng, 6)
 
     def value(generator, global_seed):
         torch.default_generator.manual_seed(global_seed)
@@ -472,10 +488,10 @@ def test_variance_uses_the_generator(problem, draw):
 
 
 @pytest.mark.points(0.5)
-def test_variance_without_a_generator(problem, draw):
+def test_variance_without_a_generator(problem, rng):
     """dot_product_variance draws from torch's global generator when it is given none"""
     call = "dot_product_variance(6, 40, False)"
-    seed, *others = draw_seeds(draw, 6)
+    seed, *others = draw_seeds(rng, 6)
 
     def value(global_seed):
         torch.default_generator.manual_seed(global_seed)
@@ -674,14 +690,14 @@ def probe(problem):
     ],
     ids=lambda value: "x".join(map(str, value)) if isinstance(value, tuple) else str(value),
 )
-def test_hidden_attention(problem, solution, draw, leading, n, m, d_k, d_v, dtype):
+def test_hidden_attention(problem, solution, rng, leading, n, m, d_k, d_v, dtype):
     """scaled_dot_product_attention is right for other sizes, and so are its gradients"""
     inputs = {
-        "q": draw(*leading, n, d_k, dtype=dtype).requires_grad_(),
-        "k": draw(*leading, m, d_k, dtype=dtype).requires_grad_(),
-        "v": draw(*leading, m, d_v, dtype=dtype).requires_grad_(),
+        "q": rng.normal(*leading, n, d_k, dtype=dtype).requires_grad_(),
+        "k": rng.normal(*leading, m, d_k, dtype=dtype).requires_grad_(),
+        "v": rng.normal(*leading, m, d_v, dtype=dtype).requires_grad_(),
     }
-    upstream = draw(*leading, n, d_v, dtype=dtype)
+    upstream = rng.normal(*leading, n, d_v, dtype=dtype)
     shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in inputs.items())
     call = f"scaled_dot_product_attention(q, k, v) with {shapes}"
     expected = solution.scaled_dot_product_attention(**inputs)
@@ -698,7 +714,7 @@ def test_hidden_attention(problem, solution, draw, leading, n, m, d_k, d_v, dtyp
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_hidden_large_scores(problem, solution, draw, dtype):
+def test_hidden_large_scores(problem, solution, rng, dtype):
     """scaled_dot_product_attention is stable when queries, keys or batches lie far apart"""
     q, k = torch.zeros(2, 2, 3, 16, dtype=dtype), torch.zeros(2, 2, 4, 16, dtype=dtype)
     q[..., 0] = torch.tensor([-4000, 0, 4000])
@@ -706,7 +722,10 @@ def test_hidden_large_scores(problem, solution, draw, dtype):
     q[..., 1] = torch.tensor([4, -2, 3])
     k[..., 0], k[..., 1] = 1, torch.arange(4)
     q[1, 1, :, 1], k[1, 1, :, 1] = 4, torch.tensor([-2000, 2000, 1999, 1500])
-    v, upstream = draw(2, 2, 4, 5, dtype=dtype).requires_grad_(), draw(2, 2, 3, 5, dtype=dtype)
+    v, upstream = (
+        rng.normal(2, 2, 4, 5, dtype=dtype).requires_grad_(),
+        rng.normal(2, 2, 3, 5, dtype=dtype),
+    )
     inputs = {"q": q.requires_grad_(), "k": k.requires_grad_(), "v": v}
     call = "scaled_dot_product_attention(q, k, v) with scores of thousands"
     expected = solution.scaled_dot_product_attention(**inputs)
@@ -723,10 +742,15 @@ def test_hidden_large_scores(problem, solution, draw, dtype):
 
 
 @pytest.mark.points(0.5)
-def test_hidden_attention_remembers_nothing(problem, solution, draw):
+def test_hidden_attention_remembers_nothing(problem, solution, rng):
     """A second call of attention changes nothing about the first, nor the random state"""
     call = "scaled_dot_product_attention(q, k, v)"
-    q, k, v, others = draw(2, 3, 6), draw(2, 4, 6), draw(2, 4, 5), draw(2, 4, 6)
+    q, k, v, others = (
+        rng.normal(2, 3, 6),
+        rng.normal(2, 4, 6),
+        rng.normal(2, 4, 5),
+        rng.normal(2, 4, 6),
+    )
     random_state = torch.get_rng_state()
     first = problem.scaled_dot_product_attention(q.clone(), k, v)
     second = problem.scaled_dot_product_attention(q.clone(), others, v)
@@ -750,10 +774,10 @@ def test_hidden_attention_remembers_nothing(problem, solution, draw):
 @pytest.mark.parametrize(
     "shape", [(3, 7, 5), (2, 9, 16), (4, 2, 11), (1, 1, 4), (5, 5, 5), (1, 6, 40)], ids=str
 )
-def test_hidden_module(problem, solution, draw, shape, bias):
+def test_hidden_module(problem, solution, rng, shape, bias):
     """ScaledAttention and its gradients are right for other sizes, in training and in eval"""
     _, length, n_embd = shape
-    weights = draw_weights(draw, n_embd, bias)
+    weights = draw_weights(rng, n_embd, bias)
     reference = make_module(solution, weights)
     module = problem.ScaledAttention(n_embd=n_embd, bias=bias).double()
     for name in LAYERS:
@@ -763,7 +787,7 @@ def test_hidden_module(problem, solution, draw, shape, bias):
     names = weights if length > 1 else {"value.weight": None}
     for mode in (True, False):
         module.train(mode)
-        x, upstream = draw(*shape).requires_grad_(), draw(*shape)
+        x, upstream = rng.normal(*shape).requires_grad_(), rng.normal(*shape)
         call = f"ScaledAttention({n_embd}, bias={bias})(x) with x of shape {shape}"
         call += "" if mode else ", after eval()"
         expected, actual = reference(x=x), module(x=x)
@@ -776,26 +800,30 @@ def test_hidden_module(problem, solution, draw, shape, bias):
 
 
 @pytest.mark.points(0.5)
-def test_hidden_module_in_float32(problem, solution, draw):
+def test_hidden_module_in_float32(problem, solution, rng):
     """ScaledAttention works in float32 as it is made, and two of them are independent"""
     modules, references = [], []
     for n_embd in (6, 10):
-        weights = {name: w.float() for name, w in draw_weights(draw, n_embd).items()}
+        weights = {name: w.float() for name, w in draw_weights(rng, n_embd).items()}
         references.append(make_module(solution, weights, torch.float32))
         modules.append(problem.ScaledAttention(n_embd))
         set_weights(modules[-1], weights)
     for n_embd, module, reference in zip((6, 10), modules, references, strict=True):
-        x = draw(3, 4, n_embd, dtype=torch.float32)
+        x = rng.normal(3, 4, n_embd, dtype=torch.float32)
         check(module(x), reference(x), f"ScaledAttention({n_embd})(x) in float32")
 
 
 @pytest.mark.points(0.75)
-def test_hidden_arguments_and_weights_are_left_alone(problem, draw):
+def test_hidden_arguments_and_weights_are_left_alone(problem, rng):
     """Attention changes neither its arguments nor its weights nor the random state"""
-    arguments = {"q": draw(2, 2, 3, 5), "k": draw(2, 2, 4, 5), "v": draw(2, 2, 4, 6)}
-    arguments["x"] = draw(1, 6, 4)
+    arguments = {
+        "q": rng.normal(2, 2, 3, 5),
+        "k": rng.normal(2, 2, 4, 5),
+        "v": rng.normal(2, 2, 4, 6),
+    }
+    arguments["x"] = rng.normal(1, 6, 4)
     before = {name: tensor.clone() for name, tensor in arguments.items()}
-    weights = draw_weights(draw, 4)
+    weights = draw_weights(rng, 4)
     module = make_module(problem, weights)
     random_state = torch.get_rng_state()
     problem.scaled_dot_product_attention(arguments["q"], arguments["k"], arguments["v"])
@@ -815,9 +843,9 @@ def test_hidden_arguments_and_weights_are_left_alone(problem, draw):
     ("d_k", "n_pairs", "scaled"),
     [(1, 3000, False), (1, 3000, True), (8, 1500, True), (9, 1500, False), (48, 800, True)],
 )
-def test_hidden_variance(problem, draw, d_k, n_pairs, scaled):
+def test_hidden_variance(problem, rng, d_k, n_pairs, scaled):
     """dot_product_variance is right for other lengths, from a generator or without one"""
-    seed, other = draw_seeds(draw, 2)
+    seed, other = draw_seeds(rng, 2)
     given = problem.dot_product_variance(
         d_k=d_k, n_pairs=n_pairs, scaled=scaled, generator=seeded(seed)
     )
@@ -832,11 +860,11 @@ def test_hidden_variance(problem, draw, d_k, n_pairs, scaled):
 
 
 @pytest.mark.points(0.75)
-def test_hidden_variance_of_two_pairs(problem, draw):
+def test_hidden_variance_of_two_pairs(problem, rng):
     """dot_product_variance uses exactly n_pairs pairs, and divides by n_pairs, if scaled too"""
     call = "dot_product_variance(16, 2, scaled=True)"
     values = []
-    for seed in draw_seeds(draw, 300):
+    for seed in draw_seeds(rng, 300):
         torch.default_generator.manual_seed(seed)  # as torch.manual_seed, but 20 times as fast
         values.append(problem.dot_product_variance(16, 2, True))
         check_number(values[-1], -1e-3, math.inf, call, "a variance, so not negative")
@@ -848,11 +876,11 @@ def test_hidden_variance_of_two_pairs(problem, draw):
 
 
 @pytest.mark.points(0.75)
-def test_hidden_variance_from_seed_to_seed(problem, draw):
+def test_hidden_variance_from_seed_to_seed(problem, rng):
     """dot_product_variance scatters from seed to seed as it does for normal numbers"""
     call = "dot_product_variance(1, 50, scaled=True)"
     values = []
-    for seed in draw_seeds(draw, 160):
+    for seed in draw_seeds(rng, 160):
         torch.default_generator.manual_seed(
             1
         )  # what does not come from the generator is always alike

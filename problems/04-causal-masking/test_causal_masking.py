@@ -7,8 +7,8 @@ import time
 import pytest
 import torch
 
-from grader.compare import (
-    Mismatch,
+from grader.errors import Mismatch
+from grader.testing.compare import (
     check,
     check_form,
     check_gradients,
@@ -18,7 +18,7 @@ from grader.compare import (
     require,
     set_weights,
 )
-from grader.diagnose import attempt
+from grader.testing.diagnose import attempt
 
 # Nothing in problem.py may call these, under any name.
 FORBIDDEN = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
@@ -136,18 +136,18 @@ def sequence_by_hand(tokens, weights):
     return output
 
 
-def random_mask(draw, *shape):
+def random_mask(rng, *shape):
     """A mask of the given shape, with at least one True in every row."""
-    mask = draw(*shape) > 0
+    mask = rng.normal(*shape) > 0
     mask[..., 0] |= ~mask.any(-1)
     return mask
 
 
-def random_weights(draw, n_embd, *, bias=True):
+def random_weights(rng, n_embd, *, bias=True):
     """Weights for the three layers, by name, that make scores of ordinary size."""
-    weights = {f"{name}.weight": draw(n_embd, n_embd) / math.sqrt(n_embd) for name in LAYERS}
+    weights = {f"{name}.weight": rng.normal(n_embd, n_embd) / math.sqrt(n_embd) for name in LAYERS}
     if bias:
-        weights |= {f"{name}.bias": draw(n_embd) / 2 for name in LAYERS}
+        weights |= {f"{name}.bias": rng.normal(n_embd) / 2 for name in LAYERS}
     return weights
 
 
@@ -282,9 +282,9 @@ def test_masked_softmax_in_numbers(problem):
     ],
     ids=str,
 )
-def test_masked_softmax_with_any_mask(problem, draw, shape, mask_shape):
+def test_masked_softmax_with_any_mask(problem, rng, shape, mask_shape):
     """masked_softmax makes softmax weights of each row's allowed scores, whatever the mask"""
-    scores, mask = draw(*shape) * 2, random_mask(draw, *mask_shape)
+    scores, mask = rng.normal(*shape) * 2, random_mask(rng, *mask_shape)
     call = f"masked_softmax(scores, mask) with scores {shape} and mask {mask_shape}"
     # Nearer than usual: a small number added to the denominator would show.
     tolerance = {"rtol": 1e-12, "atol": 1e-13}
@@ -303,9 +303,9 @@ def test_masked_softmax_of_equal_scores(problem):
 
 
 @pytest.mark.points(0.25)
-def test_masked_softmax_with_one_place_left(problem, draw):
+def test_masked_softmax_with_one_place_left(problem, rng):
     """masked_softmax gives the weight 1 to the only allowed entry of a row"""
-    scores, mask = draw(2, 3, 4), torch.eye(4)[[2, 0, 3]].bool()
+    scores, mask = rng.normal(2, 3, 4), torch.eye(4)[[2, 0, 3]].bool()
     call = "masked_softmax(scores, mask) where each row of the mask has a single True"
     expected = mask.double().broadcast_to(2, 3, 4)
     check_weights(problem.masked_softmax(scores, mask), expected, mask, call)
@@ -323,13 +323,13 @@ def test_masked_softmax_of_huge_scores(problem, dtype):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("size", ["ordinary", "huge"])
-def test_masked_softmax_gradients(problem, draw, size):
+def test_masked_softmax_gradients(problem, rng, size):
     """Gradients of masked_softmax are right, finite, and 0 for masked scores"""
     if size == "huge":
         scores, mask = huge_scores(torch.float64)
     else:
-        scores, mask = draw(2, 6, 4), mask_by_hand(6)[:, :4]
-    upstream = draw(*scores.shape)
+        scores, mask = rng.normal(2, 6, 4), mask_by_hand(6)[:, :4]
+    upstream = rng.normal(*scores.shape)
     call = f"masked_softmax(scores, mask) of {size} scores"
     scores.requires_grad_()
     copy = mask.clone()
@@ -413,18 +413,18 @@ def test_attention_in_numbers(problem):
     [((2, 5, 6), 9), ((4, 3, 10), 5), ((1, 4, 3), 7), ((3, 1, 5), 2), ((1, 6, 2), 8)],
     ids=str,
 )
-def test_attention(problem, draw, shape, n_positions, bias):
+def test_attention(problem, rng, shape, n_positions, bias):
     """CausalAttention averages, for each position, the values up to it, by scaled scores"""
-    x, weights = draw(*shape), random_weights(draw, shape[-1], bias=bias)
+    x, weights = rng.normal(*shape), random_weights(rng, shape[-1], bias=bias)
     actual = make_layer(problem, weights, n_positions)(x)
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
     check(actual, attention_by_hand(x, weights), call, sizes={"n_embd": shape[-1]})
 
 
 @pytest.mark.points(0.25)
-def test_attention_of_equal_scores(problem, draw):
+def test_attention_of_equal_scores(problem, rng):
     """CausalAttention gives the mean of the values so far where all scores are 0"""
-    x, weights = draw(2, 4, 3), random_weights(draw, 3)
+    x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
     weights["query.weight"], weights["query.bias"] = torch.zeros(3, 3), torch.zeros(3)
     actual = make_layer(problem, weights, n_positions=5)(x)
     call = "CausalAttention(3, 5) whose queries are all 0"
@@ -432,9 +432,9 @@ def test_attention_of_equal_scores(problem, draw):
 
 
 @pytest.mark.points(0.5)
-def test_attention_of_large_tokens(problem, draw):
+def test_attention_of_large_tokens(problem, rng):
     """CausalAttention stays right for tokens of any size"""
-    x, weights = draw(5, 4, 3) * 1e100, random_weights(draw, 3)
+    x, weights = rng.normal(5, 4, 3) * 1e100, random_weights(rng, 3)
     actual = make_layer(problem, weights, n_positions=6)(x)
     call = "CausalAttention(3, 6) on tokens around 1e100"
     check(actual, attention_by_hand(x, weights), call, atol=1e91)
@@ -442,16 +442,16 @@ def test_attention_of_large_tokens(problem, draw):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("size", [1.0, 1e100], ids=["ordinary", "huge"])
-def test_no_look_ahead(problem, draw, size):
+def test_no_look_ahead(problem, rng, size):
     """What comes later changes nothing: the first output is the first token's own value"""
-    x, weights = draw(2, 5, 6), random_weights(draw, 6)
+    x, weights = rng.normal(2, 5, 6), random_weights(rng, 6)
     layer = make_layer(problem, weights, n_positions=7)
     before = layer(x)
     values = [linear_by_hand(tokens[:1], weights, "value") for tokens in x.tolist()]
     first = torch.tensor(values, dtype=x.dtype)
     check(check_form(before, x, "CausalAttention(6, 7) on x")[:, :1], first, "the first output")
     for seen in range(1, 5):
-        other = torch.cat([x[:, :seen], draw(2, 5 - seen, 6) * size], dim=1)
+        other = torch.cat([x[:, :seen], rng.normal(2, 5 - seen, 6) * size], dim=1)
         after = check_form(layer(other), x, "CausalAttention(6, 7) on x")
         call = f"the first {seen} outputs, once the tokens after them are others, of {size:g}"
         check(after[:, :seen], before[:, :seen], call)
@@ -459,26 +459,26 @@ def test_no_look_ahead(problem, draw, size):
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("batch", [1, 8])
-def test_longest_sequence(problem, draw, batch):
+def test_longest_sequence(problem, rng, batch):
     """A sequence of n_positions tokens is fine, and a longer one raises ValueError"""
-    weights = random_weights(draw, 3)
+    weights = random_weights(rng, 3)
     layer = make_layer(problem, weights, n_positions=4)
-    x = draw(batch, 4, 3)
+    x = rng.normal(batch, 4, 3)
     check(layer(x), attention_by_hand(x, weights), "CausalAttention(3, 4) on a sequence of 4")
     for length in (5, 9):
         call = f"CausalAttention(3, n_positions=4) on a sequence of {length}"
-        check_refused(layer, draw(batch, length, 3), call)
-    wide = make_layer(problem, random_weights(draw, 7), n_positions=2)
+        check_refused(layer, rng.normal(batch, length, 3), call)
+    wide = make_layer(problem, random_weights(rng, 7), n_positions=2)
     call = "CausalAttention(7, n_positions=2) on a sequence of 3"
-    check_refused(wide, draw(batch, 3, 7), call)
-    check_refused(wide.eval(), draw(batch, 3, 7), f"{call}, in eval")
+    check_refused(wide, rng.normal(batch, 3, 7), call)
+    check_refused(wide.eval(), rng.normal(batch, 3, 7), f"{call}, in eval")
 
 
 @pytest.mark.points(0.75)
-def test_attention_gradients(problem, draw):
+def test_attention_gradients(problem, rng):
     """Gradients of CausalAttention reach x and every weight, and are right"""
-    x, upstream = draw(2, 4, 3).requires_grad_(), draw(2, 4, 3)
-    weights = random_weights(draw, 3)
+    x, upstream = rng.normal(2, 4, 3).requires_grad_(), rng.normal(2, 4, 3)
+    weights = random_weights(rng, 3)
     layer = make_layer(problem, weights, n_positions=5)
     output = layer(x)
     inputs = {"x": x} | {n: p for n, p in parameters(layer).items() if n in weights}
@@ -491,7 +491,7 @@ def test_attention_gradients(problem, draw):
     # The slope along a random direction, measured by a small step either way.
     step = 1e-5
     for name, gradient in found.items():
-        direction = draw(*gradient.shape)
+        direction = rng.normal(*gradient.shape)
         forth = total(point | {name: point[name] + step * direction})
         back = total(point | {name: point[name] - step * direction})
         call = f"the slope of CausalAttention's output along {name}, by its gradient"
@@ -501,25 +501,25 @@ def test_attention_gradients(problem, draw):
 
 @pytest.mark.points(0.5)
 @BOTH_DTYPES
-def test_dtype_is_kept(problem, draw, dtype):
+def test_dtype_is_kept(problem, rng, dtype):
     """masked_softmax and CausalAttention return the dtype that came in, with its precision"""
-    scores, mask = draw(2, 4, 5, dtype=dtype), random_mask(draw, 4, 5)
+    scores, mask = rng.normal(2, 4, 5, dtype=dtype), random_mask(rng, 4, 5)
     name = str(dtype).removeprefix("torch.")
     actual = problem.masked_softmax(scores, mask)
     expected = masked_softmax_by_hand(scores, mask)
     check(actual, expected, f"masked_softmax(scores, mask) in {name}")
 
-    x, weights = draw(2, 4, 6, dtype=dtype), random_weights(draw, 6)
+    x, weights = rng.normal(2, 4, 6, dtype=dtype), random_weights(rng, 6)
     layer = problem.CausalAttention(6, 5).to(dtype)
     set_weights(layer, weights)
     check(layer(x), attention_by_hand(x, weights), f"CausalAttention(6, 5) in {name}")
 
 
 @pytest.mark.points(0.25)
-def test_arguments_are_left_alone(problem, draw):
+def test_arguments_are_left_alone(problem, rng):
     """Nothing changes its arguments or the global random state"""
-    scores, mask, x = draw(2, 4, 4), mask_by_hand(4), draw(2, 4, 3)
-    layer = make_layer(problem, random_weights(draw, 3), n_positions=4)
+    scores, mask, x = rng.normal(2, 4, 4), mask_by_hand(4), rng.normal(2, 4, 3)
+    layer = make_layer(problem, random_weights(rng, 3), n_positions=4)
     before = scores.clone(), mask.clone(), x.clone()
     torch.rand(3)  # so that a seed set inside shows, even if it was set before
     random_state = torch.get_rng_state()
@@ -534,13 +534,13 @@ def test_arguments_are_left_alone(problem, draw):
 
 
 @pytest.mark.points(0.25)
-def test_second_call(problem, draw):
+def test_second_call(problem, rng):
     """CausalAttention remembers nothing and does the same in training and in eval"""
-    weights = random_weights(draw, 3)
+    weights = random_weights(rng, 3)
     layer = make_layer(problem, weights, n_positions=6)
     answers = []
     for shape in [(2, 3, 3), (2, 3, 3), (1, 6, 3), (4, 2, 3), (2, 5, 3)]:
-        x = draw(*shape)
+        x = rng.normal(*shape)
         call = f"CausalAttention(3, 6) on x of shape {shape}, with other calls before and after"
         answers.append((layer.train()(x), x, call))
         answers.append((layer.eval()(x), x, f"{call}, in eval"))
@@ -549,9 +549,9 @@ def test_second_call(problem, draw):
 
 
 @pytest.mark.points(0.25)
-def test_attention_is_your_own(problem, draw):
+def test_attention_is_your_own(problem, rng):
     """CausalAttention is written without PyTorch's own attention"""
-    problem.CausalAttention(6, 4)(draw(2, 3, 6, dtype=torch.float32))
+    problem.CausalAttention(6, 4)(rng.normal(2, 3, 6, dtype=torch.float32))
 
 
 def probe(problem):
@@ -706,7 +706,7 @@ def probe(problem):
 # --- hidden tests ---
 
 
-def cases(draw, dtype):
+def cases(rng, dtype):
     """Scores and masks of other sizes, with masks that broadcast in other ways."""
     shapes = [
         ((7, 7), (7, 7)),
@@ -722,16 +722,16 @@ def cases(draw, dtype):
         ((2, 3, 1, 1), (2, 3, 1, 1)),
     ]
     for shape, mask_shape in shapes:
-        scores = (draw(*shape) * 2 + draw(*shape[:-1], 1) * 60).to(dtype)
+        scores = (rng.normal(*shape) * 2 + rng.normal(*shape[:-1], 1) * 60).to(dtype)
         call = f"masked_softmax(scores, mask) with scores {shape} and mask {mask_shape}"
-        yield scores, random_mask(draw, *mask_shape), call
+        yield scores, random_mask(rng, *mask_shape), call
 
 
-def both_layers(problem, solution, draw, n_embd, n_positions, *, bias=True, dtype=torch.float64):
+def both_layers(problem, solution, rng, n_embd, n_positions, *, bias=True, dtype=torch.float64):
     """The student's layer and the reference's, with the same weights."""
     mine = solution.CausalAttention(n_embd=n_embd, n_positions=n_positions, bias=bias).to(dtype)
     theirs = problem.CausalAttention(n_embd=n_embd, n_positions=n_positions, bias=bias).to(dtype)
-    weights = random_weights(draw, n_embd, bias=bias)
+    weights = random_weights(rng, n_embd, bias=bias)
     set_weights(mine, weights)
     set_weights(theirs, weights)
     return theirs, mine
@@ -763,10 +763,10 @@ def test_hidden_device(problem, solution):
     require(device == "meta", f"{call}\nIt returned a tensor on the device {device}.")
 
 
-def check_masked_softmax(problem, solution, draw, scores, mask, call):
+def check_masked_softmax(problem, solution, rng, scores, mask, call):
     """Compare weights and gradients with the reference's."""
     scores.requires_grad_()
-    upstream = draw(*scores.shape, dtype=scores.dtype)
+    upstream = rng.normal(*scores.shape, dtype=scores.dtype)
     expected = solution.masked_softmax(scores, mask)
     actual = problem.masked_softmax(scores=scores, mask=mask)
     check_weights(actual, expected, mask, call, **wide(scores.dtype))
@@ -779,26 +779,26 @@ def check_masked_softmax(problem, solution, draw, scores, mask, call):
 
 @pytest.mark.points(2)
 @BOTH_DTYPES
-def test_hidden_masked_softmax(problem, solution, draw, dtype):
+def test_hidden_masked_softmax(problem, solution, rng, dtype):
     """masked_softmax is right for other sizes and masks, and so are its gradients"""
-    for scores, mask, call in cases(draw, dtype):
-        check_masked_softmax(problem, solution, draw, scores, mask, call)
+    for scores, mask, call in cases(rng, dtype):
+        check_masked_softmax(problem, solution, rng, scores, mask, call)
 
 
 @pytest.mark.points(1.5)
 @BOTH_DTYPES
-def test_hidden_huge_scores(problem, solution, draw, dtype):
+def test_hidden_huge_scores(problem, solution, rng, dtype):
     """masked_softmax is right, with finite gradients, for scores of any size"""
     for exponent in (2, 6, 10, 14, 31, 36, 100, 300):
         size = 10.0**exponent
         if size > HUGE[dtype]:
             continue
         for allowed, masked in [(1, size), (-size, 1), (-size, size), (-size, -1), (size, -size)]:
-            mask = random_mask(draw, 3, 5)
+            mask = random_mask(rng, 3, 5)
             sizes = torch.tensor([masked, allowed], dtype=torch.float64)[mask.long()]
-            scores = (sizes * (1 + draw(2, 3, 5).abs())).to(dtype)
+            scores = (sizes * (1 + rng.normal(2, 3, 5).abs())).to(dtype)
             call = f"masked_softmax of allowed scores near {allowed:g}, masked ones near {masked:g}"
-            check_masked_softmax(problem, solution, draw, scores, mask, call)
+            check_masked_softmax(problem, solution, rng, scores, mask, call)
 
 
 @pytest.mark.points(3)
@@ -817,10 +817,10 @@ def test_hidden_huge_scores(problem, solution, draw, dtype):
     ],
     ids=str,
 )
-def test_hidden_attention(problem, solution, draw, shape, n_positions, bias, dtype):
+def test_hidden_attention(problem, solution, rng, shape, n_positions, bias, dtype):
     """CausalAttention is right for other sizes, and so are its gradients"""
-    layers = both_layers(problem, solution, draw, shape[-1], n_positions, bias=bias, dtype=dtype)
-    x, upstream = draw(*shape, dtype=dtype).requires_grad_(), draw(*shape, dtype=dtype)
+    layers = both_layers(problem, solution, rng, shape[-1], n_positions, bias=bias, dtype=dtype)
+    x, upstream = rng.normal(*shape, dtype=dtype).requires_grad_(), rng.normal(*shape, dtype=dtype)
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
     actual, expected = (layer(x) for layer in layers)
     check(actual, expected, call, sizes={"n_embd": shape[-1]})
@@ -839,13 +839,13 @@ def test_hidden_attention(problem, solution, draw, shape, n_positions, bias, dty
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("size", [1e3, 1e12, 1e100], ids=str)
-def test_hidden_future(problem, solution, draw, size):
+def test_hidden_future(problem, solution, rng, size):
     """Tokens of any size that come later change neither earlier outputs nor their gradients"""
-    theirs, mine = both_layers(problem, solution, draw, 5, 8)
+    theirs, mine = both_layers(problem, solution, rng, 5, 8)
     for seen in (1, 3, 6):
-        now, later = draw(3, seen, 5), draw(3, 7 - seen, 5) * size
+        now, later = rng.normal(3, seen, 5), rng.normal(3, 7 - seen, 5) * size
         x = torch.cat([now, later], dim=1).requires_grad_()
-        upstream = torch.cat([draw(3, seen, 5), torch.zeros_like(later)], dim=1)
+        upstream = torch.cat([rng.normal(3, seen, 5), torch.zeros_like(later)], dim=1)
         call = f"CausalAttention(5, 8), the first {seen} tokens, those after them near {size:g}"
         actual, expected = theirs(x), mine(x)
         check(check_form(actual, x, call)[:, :seen], mine(now), call)
@@ -858,11 +858,11 @@ def test_hidden_future(problem, solution, draw, size):
 
 @pytest.mark.points(0.5)
 @BOTH_DTYPES
-def test_hidden_large_tokens(problem, solution, draw, dtype):
+def test_hidden_large_tokens(problem, solution, rng, dtype):
     """CausalAttention is right for tokens of any size, in float32 too"""
     for exponent in (2, 6, 11, 16):
-        theirs, mine = both_layers(problem, solution, draw, 4, 6, dtype=dtype)
-        x = draw(9, 5, 4, dtype=dtype) * 10.0**exponent
+        theirs, mine = both_layers(problem, solution, rng, 4, 6, dtype=dtype)
+        x = rng.normal(9, 5, 4, dtype=dtype) * 10.0**exponent
         # Of two large scores near each other, rounding decides which is the larger. So only the
         # first position is looked at: it has one score, often far below zero.
         call = f"CausalAttention(4, 6) on tokens near 1e{exponent}, in {dtype}"
@@ -871,12 +871,12 @@ def test_hidden_large_tokens(problem, solution, draw, dtype):
 
 
 @pytest.mark.points(0.5)
-def test_hidden_second_call(problem, solution, draw):
+def test_hidden_second_call(problem, solution, rng):
     """Calls of any lengths may follow one another, also after one that was refused"""
-    theirs, mine = both_layers(problem, solution, draw, 4, 5)
+    theirs, mine = both_layers(problem, solution, rng, 4, 5)
     results = []
     for shape in [(2, 5, 4), (3, 2, 4), (2, 6, 4), (1, 4, 4), (2, 1, 4), (2, 5, 4), (1, 5, 4)]:
-        x = draw(*shape)
+        x = rng.normal(*shape)
         call = f"CausalAttention(4, 5) on x of shape {shape}, after other calls"
         if shape[1] > 5:
             check_refused(theirs, x, call)
@@ -886,9 +886,9 @@ def test_hidden_second_call(problem, solution, draw):
         check(actual, expected, call)
     check_mask(theirs, 5, "the buffer mask of CausalAttention(4, 5), after some calls")
 
-    scores, mask = draw(3, 5), random_mask(draw, 3, 5)
+    scores, mask = rng.normal(3, 5), random_mask(rng, 3, 5)
     first, second = problem.masked_softmax(scores, mask), problem.masked_softmax(-scores, mask)
-    fewer, their_mask = draw(2, 4), random_mask(draw, 4)
+    fewer, their_mask = rng.normal(2, 4), random_mask(rng, 4)
     other = problem.masked_softmax(fewer, their_mask)
     check(first, solution.masked_softmax(scores, mask), "masked_softmax, looked at after others")
     check(second, solution.masked_softmax(-scores, mask), "a second call of masked_softmax")
@@ -897,10 +897,10 @@ def test_hidden_second_call(problem, solution, draw):
 
 
 @pytest.mark.points(0.25)
-def test_hidden_left_alone(problem, draw):
+def test_hidden_left_alone(problem, rng):
     """Arguments, weights and the global random state are left alone, in training and in eval"""
-    scores, mask, x = draw(2, 1, 3, 4), random_mask(draw, 2, 1, 1, 4), draw(2, 5, 3)
-    layer = make_layer(problem, random_weights(draw, 3), n_positions=7)
+    scores, mask, x = rng.normal(2, 1, 3, 4), random_mask(rng, 2, 1, 1, 4), rng.normal(2, 5, 3)
+    layer = make_layer(problem, random_weights(rng, 3), n_positions=7)
     watched = {"scores": scores, "mask": mask, "x": x} | parameters(layer)
     before = {name: tensor.detach().clone() for name, tensor in watched.items()}
     torch.rand(5)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from grader.compare import (
+from grader.testing.compare import (
     check,
     check_form,
     check_gradients,
@@ -19,7 +19,7 @@ from grader.compare import (
     require,
     set_weights,
 )
-from grader.diagnose import attempt
+from grader.testing.diagnose import attempt
 
 # Nothing in problem.py may call these, under any name.
 FORBIDDEN = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
@@ -101,13 +101,13 @@ def attention_by_hand(x, weights, n_head, causal, positions=None):
 # Layers whose weights are known.
 
 
-def random_weights(draw, n_embd, *, bias=True):
+def random_weights(rng, n_embd, *, bias=True):
     """Weights under GPT-2's names, for which the scores are neither all alike nor far apart."""
     weights = {
-        "c_attn.weight": draw(3 * n_embd, n_embd) * 1.2 / math.sqrt(n_embd),
-        "c_proj.weight": draw(n_embd, n_embd) / math.sqrt(n_embd),
+        "c_attn.weight": rng.normal(3 * n_embd, n_embd) * 1.2 / math.sqrt(n_embd),
+        "c_proj.weight": rng.normal(n_embd, n_embd) / math.sqrt(n_embd),
     }
-    biases = {"c_attn.bias": draw(3 * n_embd) / 2, "c_proj.bias": draw(n_embd)}
+    biases = {"c_attn.bias": rng.normal(3 * n_embd) / 2, "c_proj.bias": rng.normal(n_embd)}
     return weights | biases if bias else weights
 
 
@@ -160,21 +160,21 @@ SIZES = [(3, 4, 6, 2), (2, 5, 6, 3), (1, 3, 4, 4), (2, 4, 3, 1), (4, 1, 6, 2), (
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), SIZES)
-def test_split_heads(problem, draw, batch, seq_len, n_embd, n_head):
+def test_split_heads(problem, rng, batch, seq_len, n_embd, n_head):
     """split_heads turns (B, T, C) into (B, n_head, T, C // n_head), each head with its own slice"""
-    x = draw(batch, seq_len, n_embd)
+    x = rng.normal(batch, seq_len, n_embd)
     call = f"split_heads(x, {n_head}) with x of shape {tuple(x.shape)}"
     check(problem.split_heads(x, n_head), split_by_hand(x, n_head), call)
 
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), SIZES)
-def test_merge_heads(problem, draw, batch, seq_len, n_embd, n_head):
+def test_merge_heads(problem, rng, batch, seq_len, n_embd, n_head):
     """merge_heads is the inverse of split_heads"""
-    heads = draw(batch, n_head, seq_len, n_embd // n_head)
+    heads = rng.normal(batch, n_head, seq_len, n_embd // n_head)
     call = f"merge_heads(x) with x of shape {tuple(heads.shape)}"
     check(problem.merge_heads(heads), merge_by_hand(heads), call)
-    x = draw(batch, seq_len, n_embd)
+    x = rng.normal(batch, seq_len, n_embd)
     call = f"merge_heads(split_heads(x, {n_head})) with x of shape {tuple(x.shape)}"
     check(problem.merge_heads(problem.split_heads(x, n_head)), x, call)
 
@@ -316,9 +316,9 @@ FORWARD_SIZES = [
 @pytest.mark.points(2)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), FORWARD_SIZES)
-def test_attention_by_hand(problem, draw, batch, seq_len, n_embd, n_head, causal):
+def test_attention_by_hand(problem, rng, batch, seq_len, n_embd, n_head, causal):
     """MultiHeadAttention does in every head what the definition says, causal or not"""
-    weights, x = random_weights(draw, n_embd), draw(batch, seq_len, n_embd)
+    weights, x = random_weights(rng, n_embd), rng.normal(batch, seq_len, n_embd)
     module = layer(problem, weights, n_head, causal=causal)
     call = f"{named(n_embd, n_head, causal=causal)}(x) with x of shape {tuple(x.shape)}"
     check(module(x.clone()), attention_by_hand(x, weights, n_head, causal), call)
@@ -326,22 +326,22 @@ def test_attention_by_hand(problem, draw, batch, seq_len, n_embd, n_head, causal
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-def test_attention_without_bias(problem, draw, causal):
+def test_attention_without_bias(problem, rng, causal):
     """With bias=False the attention is the same, without the biases"""
-    weights, x = random_weights(draw, 6, bias=False), draw(2, 4, 6)
+    weights, x = random_weights(rng, 6, bias=False), rng.normal(2, 4, 6)
     module = layer(problem, weights, 3, causal=causal)
     call = f"{named(6, 3, causal=causal, bias=False)}(x) with x of shape (2, 4, 6)"
     check(module(x.clone()), attention_by_hand(x, weights, 3, causal), call)
 
 
 @pytest.mark.points(0.5)
-def test_future_is_hidden(problem, draw):
+def test_future_is_hidden(problem, rng):
     """With causal=True a change of later tokens leaves the earlier outputs as they were"""
-    weights, x = random_weights(draw, 6), draw(2, 5, 6)
+    weights, x = random_weights(rng, 6), rng.normal(2, 5, 6)
     module = layer(problem, weights, 2, causal=True)
     before = check_form(module(x.clone()), x, f"{named(6, 2, causal=True)}(x)")
     for n_kept in range(1, 5):
-        changed = torch.cat([x[:, :n_kept], draw(2, 5 - n_kept, 6) * 10], dim=1)
+        changed = torch.cat([x[:, :n_kept], rng.normal(2, 5 - n_kept, 6) * 10], dim=1)
         after = check_form(module(changed), x, f"{named(6, 2, causal=True)}(x)")
         call = f"the outputs at the first {n_kept} of 5 tokens, when all later tokens are changed"
         check(after[:, :n_kept], before[:, :n_kept], call)
@@ -349,10 +349,10 @@ def test_future_is_hidden(problem, draw):
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("case", ["all scores far below 0", "one future score far above"])
-def test_future_is_hidden_at_any_score(problem, draw, case):
+def test_future_is_hidden_at_any_score(problem, rng, case):
     """With causal=True the future has the weight 0, however large or small the scores are"""
     # Entry 0 of every head is what queries and keys are made of; the other entries are 0.
-    weights, x = plain_weights(6), draw(2, 5, 6)
+    weights, x = plain_weights(6), rng.normal(2, 5, 6)
     starts = torch.tensor([0, 3])
     if case == "all scores far below 0":
         weights["c_attn.bias"][starts] = 1e17
@@ -369,10 +369,10 @@ def test_future_is_hidden_at_any_score(problem, draw, case):
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-def test_large_scores(problem, draw, causal):
+def test_large_scores(problem, rng, causal):
     """Scores of thousands, above or below 0, give no inf and no NaN"""
     # Entry 0 of each key is 1, so entry 0 of a query moves all scores of its row alike.
-    weights, x = random_weights(draw, 6), draw(2, 5, 6)
+    weights, x = random_weights(rng, 6), rng.normal(2, 5, 6)
     x[:, :, 5] = torch.tensor([4000.0, -4000, 0, 2000, -2000])
     weights["c_attn.weight"][:, 5] = 0
     weights["c_attn.weight"][[0, 3], 5] = torch.tensor([1.0, -1], dtype=torch.float64)
@@ -411,16 +411,16 @@ def quick(module, n_embd, seq_len, dtype=torch.float64):
 
 
 @pytest.mark.points(0.5)
-def test_sequences_of_any_length(problem, draw):
+def test_sequences_of_any_length(problem, rng):
     """One and the same causal layer works for short sequences and for long ones"""
-    weights = random_weights(draw, 3)
+    weights = random_weights(rng, 3)
     module = layer(problem, weights, 1, causal=True)
     for seq_len in (3, 7, 2, 1):
-        x = draw(1, seq_len, 3)
+        x = rng.normal(1, seq_len, 3)
         call = f"{named(3, 1, causal=True)}(x) with x of shape {tuple(x.shape)}"
         check(module(x.clone()), attention_by_hand(x, weights, 1, True), call)
     if quick(module, 3, LONG):
-        x, positions = draw(1, LONG, 3), [0, 1, 700, LONG - 1]
+        x, positions = rng.normal(1, LONG, 3), [0, 1, 700, LONG - 1]
         call = f"{named(3, 1, causal=True)}(x) with x of shape {tuple(x.shape)}"
         with torch.no_grad():
             output = check_form(module(x.clone()), x, call)
@@ -555,15 +555,15 @@ def check_dropout(problem, scores, dropout, causal=False, batch=320):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-def test_dropout_in_training(problem, draw, causal):
+def test_dropout_in_training(problem, rng, causal):
     """In training, weights and output entries are dropped one by one, and the rest grows"""
-    check_dropout(problem, draw(2, 3, 3), 0.25, causal)
+    check_dropout(problem, rng.normal(2, 3, 3), 0.25, causal)
 
 
 @pytest.mark.points(0.25)
-def test_dropout_keeps_the_mean(problem, draw):
+def test_dropout_keeps_the_mean(problem, rng):
     """In training, the mean over many draws is the output without dropout"""
-    weights, x, n_draws = random_weights(draw, 4), draw(1, 2, 4), 600
+    weights, x, n_draws = random_weights(rng, 4), rng.normal(1, 2, 4), 600
     module = layer(problem, weights, 2, dropout=0.2)
     call = f"{named(4, 2, dropout=0.2)}(x) in training, with {n_draws} times the same sequence"
     torch.default_generator.manual_seed(6)
@@ -581,9 +581,9 @@ def test_dropout_keeps_the_mean(problem, draw):
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-def test_no_dropout_in_evaluation(problem, draw, causal):
+def test_no_dropout_in_evaluation(problem, rng, causal):
     """After eval(), and with dropout=0.0 also in training, nothing is dropped"""
-    weights, x = random_weights(draw, 6), draw(2, 4, 6)
+    weights, x = random_weights(rng, 6), rng.normal(2, 4, 6)
     expected = attention_by_hand(x, weights, 2, causal)
     module = layer(problem, weights, 2, dropout=0.6, causal=causal).eval()
     check(module(x.clone()), expected, f"{named(6, 2, dropout=0.6, causal=causal)}.eval()(x)")
@@ -592,9 +592,9 @@ def test_no_dropout_in_evaluation(problem, draw, causal):
 
 
 @pytest.mark.points(0.25)
-def test_dropout_is_drawn_anew(problem, draw):
+def test_dropout_is_drawn_anew(problem, rng):
     """In training each call drops others; torch.manual_seed decides which"""
-    scores, batch, dropout = draw(2, 3, 3), 8, 0.25
+    scores, batch, dropout = rng.normal(2, 3, 3), 8, 0.25
     module, sequence = telltale(problem, scores, dropout)
     weights, x = shown_weights(scores, causal=False), sequence.repeat(batch, 1, 1)
     call = f"{named(x.shape[-1], 2, dropout=dropout)}(x) in training"
@@ -632,7 +632,7 @@ def test_dropout_is_drawn_anew(problem, draw):
 # What holds for every function of the course
 
 
-def check_slopes(module, tensors, upstream, output_of, call, draw):
+def check_slopes(module, tensors, upstream, output_of, call, rng):
     """Compare gradients with slopes along random directions, from two outputs a small step apart.
 
     Args:
@@ -641,12 +641,12 @@ def check_slopes(module, tensors, upstream, output_of, call, draw):
         upstream: what each entry of the output counts.
         output_of: returns the output that belongs to x and weights.
         call: what was called.
-        draw: draws the directions.
+        rng: draws the directions.
     """
     inputs = {"x": tensors["x"].clone().requires_grad_()} | parameters(module)
     found = gradients(module(inputs["x"]), inputs, upstream, call)
     for name, tensor in tensors.items():
-        direction, sums = draw(*tensor.shape), []
+        direction, sums = rng.normal(*tensor.shape), []
         for step in (1e-5, -1e-5):
             moved = tensors | {name: tensor + step * direction}
             sums.append((output_of(moved.pop("x"), moved) * upstream).sum())
@@ -657,21 +657,25 @@ def check_slopes(module, tensors, upstream, output_of, call, draw):
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-def test_gradients_flow(problem, draw, causal):
+def test_gradients_flow(problem, rng, causal):
     """Gradients reach the input, the weights and the biases"""
-    weights, x, upstream = random_weights(draw, 4), draw(2, 3, 4), draw(2, 3, 4)
+    weights, x, upstream = random_weights(rng, 4), rng.normal(2, 3, 4), rng.normal(2, 3, 4)
     module = layer(problem, weights, 2, causal=causal)
 
     def by_hand(x, weights):
         return attention_by_hand(x, weights, 2, causal)
 
     call = f"{named(4, 2, causal=causal)}(x)"
-    check_slopes(module, {"x": x} | weights, upstream, by_hand, call, draw)
+    check_slopes(module, {"x": x} | weights, upstream, by_hand, call, rng)
 
 
-def check_gradients_in_training(problem, draw, n_embd, n_head, dropout, causal):
+def check_gradients_in_training(problem, rng, n_embd, n_head, dropout, causal):
     """Compare gradients with slopes while dropout drops the same again and again."""
-    weights, x, upstream = random_weights(draw, n_embd), draw(2, 4, n_embd), draw(2, 4, n_embd)
+    weights, x, upstream = (
+        random_weights(rng, n_embd),
+        rng.normal(2, 4, n_embd),
+        rng.normal(2, 4, n_embd),
+    )
     module = layer(problem, weights, n_head, dropout=dropout, causal=causal)
 
     def again(x, weights):
@@ -681,20 +685,20 @@ def check_gradients_in_training(problem, draw, n_embd, n_head, dropout, causal):
 
     call = f"{named(n_embd, n_head, dropout=dropout, causal=causal)}(x) in training"
     torch.default_generator.manual_seed(5)
-    check_slopes(module, {"x": x} | weights, upstream, again, call, draw)
+    check_slopes(module, {"x": x} | weights, upstream, again, call, rng)
 
 
 @pytest.mark.points(0.25)
-def test_gradients_in_training(problem, draw):
+def test_gradients_in_training(problem, rng):
     """With dropout in training, gradients are those of what was kept"""
-    check_gradients_in_training(problem, draw, 4, 2, 0.3, causal=False)
+    check_gradients_in_training(problem, rng, 4, 2, 0.3, causal=False)
 
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_dtype_is_kept(problem, draw, dtype):
+def test_dtype_is_kept(problem, rng, dtype):
     """Everything returns the dtype that came in, with its precision"""
-    weights, x = random_weights(draw, 6), draw(2, 5, 6, dtype=dtype)
+    weights, x = random_weights(rng, 6), rng.normal(2, 5, 6, dtype=dtype)
     weights = {name: weight.to(dtype) for name, weight in weights.items()}
     name = str(dtype).removeprefix("torch.")
     heads = split_by_hand(x, 3)
@@ -707,9 +711,9 @@ def test_dtype_is_kept(problem, draw, dtype):
 
 
 @pytest.mark.points(0.25)
-def test_arguments_are_left_alone(problem, draw):
+def test_arguments_are_left_alone(problem, rng):
     """Nothing changes its argument, and a call leaves the weights as they are"""
-    weights, x, heads = random_weights(draw, 6), draw(2, 4, 6), draw(2, 3, 4, 2)
+    weights, x, heads = random_weights(rng, 6), rng.normal(2, 4, 6), rng.normal(2, 3, 4, 2)
     x_before, heads_before = x.clone(), heads.clone()
     module = layer(problem, weights, 2, dropout=0.2, causal=True)
     problem.split_heads(x, 2)
@@ -723,9 +727,13 @@ def test_arguments_are_left_alone(problem, draw):
 
 
 @pytest.mark.points(0.25)
-def test_names_and_positions(problem, draw):
+def test_names_and_positions(problem, rng):
     """All arguments can be given by name or by position, in the order of the docstrings"""
-    weights, x, heads = random_weights(draw, 6, bias=False), draw(2, 4, 6), draw(2, 3, 4, 2)
+    weights, x, heads = (
+        random_weights(rng, 6, bias=False),
+        rng.normal(2, 4, 6),
+        rng.normal(2, 3, 4, 2),
+    )
     call = "split_heads(n_head=3, x=x)"
     check(problem.split_heads(n_head=3, x=x), split_by_hand(x, 3), call)
     check(problem.merge_heads(x=heads), merge_by_hand(heads), "merge_heads(x=x)")
@@ -746,9 +754,12 @@ def test_names_and_positions(problem, draw):
 
 
 @pytest.mark.points(0.5)
-def test_nothing_is_remembered(problem, draw):
+def test_nothing_is_remembered(problem, rng):
     """Each call is about its own x and the present weights; nothing is left of other calls"""
-    weights, inputs = random_weights(draw, 6), [draw(2, 4, 6), draw(2, 4, 6), draw(3, 4, 6)]
+    weights, inputs = (
+        random_weights(rng, 6),
+        [rng.normal(2, 4, 6), rng.normal(2, 4, 6), rng.normal(3, 4, 6)],
+    )
     module = layer(problem, weights, 2, causal=True)
     call = f"{named(6, 2, causal=True)}(x)"
     outputs = [module(x.clone()) for x in inputs]
@@ -756,7 +767,7 @@ def test_nothing_is_remembered(problem, draw):
         expected = attention_by_hand(x, weights, 2, True)
         check(output, expected, f"call {number} of {call}, looked at after all three")
 
-    x, others = inputs[0], random_weights(draw, 6)
+    x, others = inputs[0], random_weights(rng, 6)
     other = layer(problem, others, 2)
     expected = attention_by_hand(x, others, 2, False)
     check(other(x.clone()), expected, f"{named(6, 2)}(x), after calls of another layer")
@@ -766,7 +777,7 @@ def test_nothing_is_remembered(problem, draw):
 
 
 @pytest.mark.points(0.25)
-def test_no_seed_is_set(problem, draw):
+def test_no_seed_is_set(problem, rng):
     """The layers start from random weights, nothing sets a seed, and evaluation draws nothing"""
     starts = []
     for seed in (1, 2):
@@ -783,7 +794,7 @@ def test_no_seed_is_set(problem, draw):
             "the seed was set to 1 before the first and to 2 before the second.",
         )
     random_state = torch.get_rng_state()
-    module(draw(2, 3, 6, dtype=torch.float32))
+    module(rng.normal(2, 3, 6, dtype=torch.float32))
     require(
         torch.equal(torch.get_rng_state(), random_state),
         f"{named(6, 2, dropout=0.3)}.eval()(x)\nIt changed the global random state; nothing in "
@@ -792,14 +803,14 @@ def test_no_seed_is_set(problem, draw):
 
 
 @pytest.mark.points(0.25)
-def test_attention_is_your_own(problem, draw):
+def test_attention_is_your_own(problem, rng):
     """MultiHeadAttention is written without PyTorch's own attention functions"""
     for causal in (False, True):
-        layer(problem, random_weights(draw, 4), 2, causal=causal, dropout=0.1)(draw(1, 3, 4))
+        layer(problem, random_weights(rng, 4), 2, causal=causal, dropout=0.1)(rng.normal(1, 3, 4))
 
 
 def waves(*shape, phase=0.0):
-    """Fixed numbers between -1 and 1, without any draw."""
+    """Fixed numbers between -1 and 1, without any rng."""
     n = math.prod(shape)
     return torch.sin(torch.arange(n, dtype=torch.float64) * 1.7 + phase).reshape(shape)
 
@@ -1057,23 +1068,23 @@ def both(problem, solution, weights, n_head, **options):
     ("batch", "seq_len", "n_embd", "n_head"),
     [(2, 3, 20, 4), (3, 7, 12, 2), (1, 2, 35, 5), (5, 1, 8, 8), (2, 9, 7, 1), (4, 2, 18, 3)],
 )
-def test_hidden_heads(problem, solution, draw, batch, seq_len, n_embd, n_head):
+def test_hidden_heads(problem, solution, rng, batch, seq_len, n_embd, n_head):
     """split_heads and merge_heads are right for other sizes, and so are their gradients"""
-    x = draw(batch, seq_len, n_embd).requires_grad_()
+    x = rng.normal(batch, seq_len, n_embd).requires_grad_()
     call = f"split_heads(x, {n_head}) with x of shape {tuple(x.shape)}"
     actual, expected = problem.split_heads(x=x, n_head=n_head), solution.split_heads(x, n_head)
     check(actual, expected, call)
-    upstream = draw(*expected.shape)
+    upstream = rng.normal(*expected.shape)
     check_gradients(
         gradients(actual, {"x": x}, upstream, call),
         gradients(expected, {"x": x}, upstream, call),
         call,
     )
-    heads = draw(*expected.shape).requires_grad_()
+    heads = rng.normal(*expected.shape).requires_grad_()
     call = f"merge_heads(x) with x of shape {tuple(heads.shape)}"
     actual, expected = problem.merge_heads(x=heads), solution.merge_heads(heads)
     check(actual, expected, call)
-    upstream = draw(*expected.shape)
+    upstream = rng.normal(*expected.shape)
     check_gradients(
         gradients(actual, {"x": heads}, upstream, call),
         gradients(expected, {"x": heads}, upstream, call),
@@ -1088,12 +1099,15 @@ def test_hidden_heads(problem, solution, draw, batch, seq_len, n_embd, n_head):
     ("batch", "seq_len", "n_embd", "n_head"),
     [(3, 6, 20, 4), (2, 9, 14, 2), (1, 8, 15, 5), (4, 1, 6, 3), (1, 1, 5, 1), (2, 3, 7, 7)],
 )
-def test_hidden_attention(problem, solution, draw, batch, seq_len, n_embd, n_head, causal, bias):
+def test_hidden_attention(problem, solution, rng, batch, seq_len, n_embd, n_head, causal, bias):
     """MultiHeadAttention is right for other sizes, and so are all its gradients"""
-    weights = random_weights(draw, n_embd, bias=bias)
+    weights = random_weights(rng, n_embd, bias=bias)
     student, reference = both(problem, solution, weights, n_head, causal=causal)
     student.train(bias)  # Without dropout, train() and eval() are the same, for gradients too.
-    x, upstream = draw(batch, seq_len, n_embd).requires_grad_(), draw(batch, seq_len, n_embd)
+    x, upstream = (
+        rng.normal(batch, seq_len, n_embd).requires_grad_(),
+        rng.normal(batch, seq_len, n_embd),
+    )
     call = f"{named(n_embd, n_head, causal=causal, bias=bias)}(x) with x of shape {tuple(x.shape)}"
     actual, expected = student(x.clone()), reference(x)
     check(actual, expected, call, sizes={"head_dim": n_embd // n_head, "n_embd": n_embd})
@@ -1115,7 +1129,7 @@ def test_hidden_impossible_heads(problem, n_embd, n_head):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(("n_embd", "n_head"), [(10, 5), (9, 1), (4, 4), (32, 16)])
-def test_hidden_gpt2_names(problem, solution, draw, n_embd, n_head, bias):
+def test_hidden_gpt2_names(problem, solution, rng, n_embd, n_head, bias):
     """Weights under GPT-2's names can be loaded, and the attributes fit any size"""
     module = problem.MultiHeadAttention(n_embd, n_head, 0.4, True, bias).double()
     sizes = (module.n_embd, module.n_head, module.head_dim)
@@ -1128,7 +1142,7 @@ def test_hidden_gpt2_names(problem, solution, draw, n_embd, n_head, bias):
     for name in ("attn_dropout", "resid_dropout"):
         rate = getattr(getattr(module, name, None), "p", None)
         require(rate == 0.4, f"{name} of {call} has the rate {rate}; expected 0.4.")
-    weights, x = random_weights(draw, n_embd, bias=bias), draw(2, 3, n_embd)
+    weights, x = random_weights(rng, n_embd, bias=bias), rng.normal(2, 3, n_embd)
     unknown = module.load_state_dict(weights, strict=False).unexpected_keys
     require(not unknown, f"{call} has no place for the weights {unknown}.")
     reference = layer(solution, weights, n_head, causal=True)
@@ -1140,10 +1154,10 @@ def test_hidden_gpt2_names(problem, solution, draw, n_embd, n_head, bias):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize(("seq_len", "n_embd", "n_head"), [(7, 8, 2), (4, 15, 5)])
-def test_hidden_extreme_scores(problem, solution, draw, seq_len, n_embd, n_head, dtype):
+def test_hidden_extreme_scores(problem, solution, rng, seq_len, n_embd, n_head, dtype):
     """The future has the weight 0 and the rest is right, however large or small the scores are"""
     starts = torch.arange(0, n_embd, n_embd // n_head)
-    low, high, x = plain_weights(n_embd), plain_weights(n_embd), draw(2, seq_len, n_embd)
+    low, high, x = plain_weights(n_embd), plain_weights(n_embd), rng.normal(2, seq_len, n_embd)
     low["c_attn.bias"][starts] = -3e16
     low["c_attn.bias"][n_embd + starts] = 2e17
     high["c_attn.bias"][starts] = 1
@@ -1171,11 +1185,14 @@ def test_hidden_extreme_scores(problem, solution, draw, seq_len, n_embd, n_head,
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-def test_hidden_precision(problem, solution, draw, causal, dtype):
+def test_hidden_precision(problem, solution, rng, causal, dtype):
     """Outputs and gradients have the dtype of the layer, with its precision"""
-    weights = {name: weight.to(dtype) for name, weight in random_weights(draw, 15).items()}
+    weights = {name: weight.to(dtype) for name, weight in random_weights(rng, 15).items()}
     student, reference = both(problem, solution, weights, 5, causal=causal, dtype=dtype)
-    x, upstream = draw(3, 6, 15, dtype=dtype).requires_grad_(), draw(3, 6, 15, dtype=dtype)
+    x, upstream = (
+        rng.normal(3, 6, 15, dtype=dtype).requires_grad_(),
+        rng.normal(3, 6, 15, dtype=dtype),
+    )
     call = f"{named(15, 5, causal=causal)}(x) in {str(dtype).removeprefix('torch.')}"
     actual, expected = student(x.clone()), reference(x)
     check(actual, expected, call)
@@ -1188,12 +1205,18 @@ def test_hidden_precision(problem, solution, draw, causal, dtype):
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-def test_hidden_second_call(problem, solution, draw, causal):
+def test_hidden_second_call(problem, solution, rng, causal):
     """Calls do not touch each other, the argument, the weights, or the global random state"""
-    weights = random_weights(draw, 12)
+    weights = random_weights(rng, 12)
     student, reference = both(problem, solution, weights, 3, causal=causal, dropout=0.3)
     student.eval(), reference.eval()
-    inputs = [draw(2, 5, 12), draw(2, 5, 12), draw(1, 8, 12), draw(4, 2, 12), draw(3, 5, 12)]
+    inputs = [
+        rng.normal(2, 5, 12),
+        rng.normal(2, 5, 12),
+        rng.normal(1, 8, 12),
+        rng.normal(4, 2, 12),
+        rng.normal(3, 5, 12),
+    ]
     copies = [x.clone() for x in inputs]
     call = f"{named(12, 3, causal=causal, dropout=0.3)}.eval()(x)"
     random_state = torch.get_rng_state()
@@ -1209,9 +1232,9 @@ def test_hidden_second_call(problem, solution, draw, causal):
 
 
 @pytest.mark.points(0.5)
-def test_hidden_long_sequence(problem, draw):
+def test_hidden_long_sequence(problem, rng):
     """A causal layer works for a sequence longer than any limit one would think of"""
-    weights, x = random_weights(draw, 2), draw(1, 2100, 2).float()
+    weights, x = random_weights(rng, 2), rng.normal(1, 2100, 2).float()
     module = layer(problem, weights, 1, causal=True, dtype=torch.float32)
     if quick(module, 2, 2100, torch.float32):
         positions = [0, 1, 1500, 2099]
@@ -1225,15 +1248,15 @@ def test_hidden_long_sequence(problem, draw):
 @pytest.mark.points(2)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize(("n_head", "seq_len", "dropout"), [(2, 3, 0.4), (4, 2, 0.2)])
-def test_hidden_dropout(problem, draw, n_head, seq_len, dropout, causal):
+def test_hidden_dropout(problem, rng, n_head, seq_len, dropout, causal):
     """In training weights and entries are dropped one by one, for other sizes and rates too"""
-    check_dropout(problem, draw(n_head, seq_len, seq_len), dropout, causal, batch=400)
+    check_dropout(problem, rng.normal(n_head, seq_len, seq_len), dropout, causal, batch=400)
 
 
 @pytest.mark.points(0.5)
-def test_hidden_dropout_modes(problem, solution, draw):
+def test_hidden_dropout_modes(problem, solution, rng):
     """train() and eval() switch dropout on and off as often as one likes"""
-    weights, x = random_weights(draw, 10), draw(3, 6, 10)
+    weights, x = random_weights(rng, 10), rng.normal(3, 6, 10)
     student, reference = both(problem, solution, weights, 5, causal=True, dropout=0.5)
     expected = reference.eval()(x)
     call = f"{named(10, 5, causal=True, dropout=0.5)}"
@@ -1248,6 +1271,6 @@ def test_hidden_dropout_modes(problem, solution, draw):
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-def test_hidden_gradients_in_training(problem, draw, causal):
+def test_hidden_gradients_in_training(problem, rng, causal):
     """With dropout in training, gradients are those of what was kept, for other sizes too"""
-    check_gradients_in_training(problem, draw, 6, 3, 0.2, causal)
+    check_gradients_in_training(problem, rng, 6, 3, 0.2, causal)

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.grade import Grader, Settings
+from grader.grading.settings import Settings
+from grader.grading.submission import Grader
+from grader.intake.submissions import StudentFile, Submission
 from grader.isolation import Boundary
 from grader.result import ProblemResult, SubmissionResult
-from grader.submissions import StudentFile, Submission
 
 FILES = Path(__file__).parent / "files"
 CALL_SECONDS = 2.0

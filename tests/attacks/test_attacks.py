@@ -22,10 +22,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.compare import Mismatch, check
-from grader.diagnose import attempt
-from grader.guard import ForbiddenCall
-from grader.isolation import BoundaryError, wire
+from grader.errors import Mismatch
+from grader.forbidden import ForbiddenCall
+from grader.isolation import BoundaryError, protocol
+from grader.testing.compare import check
+from grader.testing.diagnose import attempt
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -235,8 +236,8 @@ def test_keys_with_the_same_hash_are_read_in_time():
     def seconds(step):
         packed = {"d": [[n * step, 0] for n in range(6000)]}
         started = time.process_time()
-        with suppress(wire.ProtocolError):  # a fine answer, too
-            wire.Unpacker([]).unpack(packed)
+        with suppress(protocol.ProtocolError):  # a fine answer, too
+            protocol.Unpacker([]).unpack(packed)
         return time.process_time() - started
 
     assert seconds(2**61 - 1) < 20 * seconds(1) + 0.05
@@ -465,7 +466,7 @@ def test_a_forged_answer_is_well_formed(target):
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(frame)
-        assert wire.receive(ours, time.monotonic() + 5) == ({"id": 7, "value": True}, [])
+        assert protocol.receive(ours, time.monotonic() + 5) == ({"id": 7, "value": True}, [])
 
 
 # Once more as an ordinary user, if this is root: there the sandbox has no user to change to.

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from grader.reports.feedback import Policy, feedback
+from grader.reports.feedback import feedback
 from grader.reports.gradebook import write_gradebook
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 FORMULAS = ['=HYPERLINK("http://x","y")', "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1"]
 NAMES = [*FORMULAS, "a,b", 'a"b', "a\nb", "a;b", "a\r\nada,graded,4,4"]

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.batch import GraderError, grade_all
-from grader.course import CourseError
-from grader.grade import Grader, Settings
-from grader.plugin import LocalFiles
+from grader.errors import CannotLoad, CourseError, GraderError
+from grader.grading.pool import grade_all
+from grader.grading.settings import Settings
+from grader.grading.submission import Grader
+from grader.intake.submissions import MAX_SOURCE_BYTES, find_submissions, read_source
 from grader.result import Status
-from grader.submissions import MAX_SOURCE_BYTES, find_submissions, read_source
-from grader.verdict import CannotLoad
+from grader.testing.plugin import LocalFiles
 
 RIGHT = "def double(x):\n    return x + x\n"
 TEXT = "# Größe: doppelt\n" + RIGHT
@@ -370,7 +370,7 @@ def class_of_one(course, hand_in):
 def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
     """The reference solution goes first, so no student is graded by a test that can't be passed."""
     test_file = small_course.problems()[0].test_file
-    broken = test_file.read_text().replace("x = draw(3)", "x = draw(3) + undefined")
+    broken = test_file.read_text().replace("x = rng.normal(3)", "x = rng.normal(3) + undefined")
     test_file.write_text(broken)
     results = []
     with pytest.raises(GraderError, match="reference solution of 01-doubling fails"):

@@ -9,9 +9,10 @@ import sys
 
 import pytest
 
-from grader.reports.feedback import Policy, feedback
+from grader.intake.submissions import StudentFile, Submission
+from grader.reports.feedback import feedback
 from grader.reports.gradebook import write_gradebook
-from grader.submissions import StudentFile, Submission
+from grader.result import Policy
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 

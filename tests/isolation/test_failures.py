@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader.errors import CannotLoad
 from grader.isolation import Boundary, BoundaryError, WorkerFailure
-from grader.isolation.link import Budget
+from grader.isolation.connection import Budget
 from grader.isolation.proxy import RemoteProblem
-from grader.isolation.start import WarmWorkers
+from grader.isolation.spawn import WarmWorkers
 from grader.result import Status
-from grader.verdict import CannotLoad
 
 # Each of these ends, breaks or blocks the worker in its own way.
 DEADLY = {

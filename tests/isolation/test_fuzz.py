@@ -11,12 +11,12 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from grader.errors import InternalError
 from grader.isolation import WorkerFailure
-from grader.isolation.link import Budget, Link
+from grader.isolation.connection import Budget, Link
 from grader.isolation.proxy import RemoteProblem
-from grader.isolation.start import Process, Workers
+from grader.isolation.spawn import Process, Workers
 from grader.result import Status
-from grader.verdict import OwnFault
 
 EXAMPLES, EACH = 20, 15
 
@@ -171,7 +171,7 @@ def test_a_damaged_answer_ends_a_test_at_most(answers, monkeypatch, seed):
         torch.manual_seed(0)
         with monkeypatch.context() as patch:
             patch.setattr(Link, "exchange", replay(answers, random))
-            assert not isinstance(ending(), OwnFault)
+            assert not isinstance(ending(), InternalError)
         assert state() == before
         # A worker can make this side draw, but not choose what comes then.
         drawn = torch.rand(1)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from grader.course import Course, own_course
-from grader.plugin import LocalFiles, Session
+from grader.errors import CannotLoad
 from grader.result import TestResult
-from grader.testing import run_tests
-from grader.verdict import CannotLoad
+from grader.testing.plugin import LocalFiles, Session
+from grader.testing.runner import run_tests
 
 COURSE = own_course()
 # Mistakes that are told otherwise across the boundary on purpose, or that chance decides about.

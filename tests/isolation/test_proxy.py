@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import nn
 
-from grader.compare import Mismatch, check
-from grader.diagnose import attempt
-from grader.guard import ForbiddenCall
+from grader.errors import CannotLoad, Mismatch
+from grader.forbidden import ForbiddenCall
 from grader.isolation import WorkerFailure
 from grader.result import Status
-from grader.verdict import CannotLoad
+from grader.testing.compare import check
+from grader.testing.diagnose import attempt
 
 LAYER = """
     import torch
@@ -331,8 +331,8 @@ def test_random_numbers_follow_this_sides_seed(opened):
     problem.count()
     assert torch.equal(torch.get_rng_state(), state)
     generator = torch.Generator().manual_seed(7)
-    assert torch.equal(problem.draw(generator), expected)
-    assert not torch.equal(problem.draw(generator=generator), expected)
+    assert torch.equal(problem.rng(generator), expected)
+    assert not torch.equal(problem.rng(generator=generator), expected)
     assert torch.equal(torch.get_rng_state(), state)
 
 

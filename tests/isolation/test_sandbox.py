@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.isolation import selftest
+from grader.isolation.sandbox import selftest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -31,18 +31,18 @@ if user:
     os.setgroups([]); os.setresgid(user, user, user); os.setresuid(user, user, user)
 
 def put_up():
-    paths = sandbox.readable_paths([ROOT])
+    paths = confine.readable_paths([ROOT])
     if layer == "limits":
-        sandbox.limit_resources(1 << 28, 30, private_uid=False)
+        confine.limit_resources(1 << 28, 30, private_uid=False)
     elif layer == "files":
-        sandbox._prctl(sandbox._PR_SET_NO_NEW_PRIVS, 1)
-        sandbox.restrict_files(paths)
+        confine._prctl(confine._PR_SET_NO_NEW_PRIVS, 1)
+        confine.restrict_files(paths)
     elif layer == "calls":
-        sandbox._prctl(sandbox._PR_SET_NO_NEW_PRIVS, 1)
-        sandbox.restrict_calls()
+        confine._prctl(confine._PR_SET_NO_NEW_PRIVS, 1)
+        confine.restrict_calls()
     elif layer == "all":
-        uid = sandbox.pick_uid(os.getpid()) if os.geteuid() == 0 else None
-        sandbox.confine(sandbox.Limits(1 << 28, 30, uid, paths), os.getppid())
+        uid = confine.pick_uid(os.getpid()) if os.geteuid() == 0 else None
+        confine.confine(confine.Limits(1 << 28, 30, uid, paths), os.getppid())
 
 def outcome(name):
     # Over a pipe that only holds a word, because the attack may end the process.
@@ -179,7 +179,7 @@ def test_attacks_on_a_real_worker(opened):
 
 MORE = {
     "other processes": "[p for p in __import__('os').listdir('/proc') if p.isdigit()]",
-    "the course by import": "__import__('grader.compare')",
+    "the course by import": "__import__('grader.testing.compare')",
     "a solution by path": f"open({str(ROOT / 'solutions/01-softmax/problem.py')!r}).read()",
     "the shared memory folder": "open('/dev/shm/x', 'w')",
     "a subprocess": "__import__('subprocess').run(['true'])",
@@ -248,11 +248,11 @@ def open_files():
     ours = {m for m in found if m.startswith("grader")}
     assert ours == {
         "grader",
-        "grader.guard",
+        "grader.forbidden",
         "grader.isolation",
-        "grader.isolation.parent",
-        "grader.isolation.sandbox",
-        "grader.isolation.wire",
+        "grader.isolation.fork_server",
+        "grader.isolation.sandbox.confine",
+        "grader.isolation.protocol",
         "grader.isolation.worker",
     }
     assert not [m for m in found if m.split(".")[0] in ("pytest", "_pytest")]
@@ -266,7 +266,7 @@ def open_files():
 @pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
 def test_a_workers_memory_holds_no_word_of_the_tests():
     """Search all memory of a warm parent, which every worker is a copy of."""
-    from grader.isolation.start import WarmWorkers
+    from grader.isolation.spawn import WarmWorkers
 
     canary = "-".join(["canary", "of", "the", "tests", str(os.getpid())])
     os.environ["COURSE_CANARY"] = canary
@@ -300,11 +300,11 @@ def _memory_of(process):
 
 
 def test_the_filter_knows_this_machine():
-    from grader.isolation import sandbox
+    from grader.isolation.sandbox import confine
 
     if platform.machine() in ("x86_64", "aarch64"):
-        assert sandbox.missing() == ""
-    for machine in sandbox._MACHINES.values():
-        program = sandbox._program(machine)
+        assert confine.missing() == ""
+    for machine in confine._MACHINES.values():
+        program = confine._program(machine)
         assert len(program) < 4096
         assert len(set(machine.numbers.values())) == len(machine.numbers)

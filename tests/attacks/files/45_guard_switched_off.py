@@ -1,8 +1,7 @@
 """Takes the guard that looks for forbidden functions away. It is noticed all the same."""
 
-import torch
-
 import grader.guard
+import torch
 
 grader.guard.Guard.look_at = lambda self, name: None
 grader.guard._refusal = lambda forbidden, called: torch.exp

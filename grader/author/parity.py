@@ -1,0 +1,37 @@
+"""Checks that every test ends the same way in process and across the boundary."""
+
+from __future__ import annotations
+
+from grader.author.audit import Audit
+from grader.course import Course
+from grader.grading.pool import grade_all
+from grader.grading.settings import Settings
+from grader.intake.submissions import Submission, read_source
+from grader.result import SubmissionResult
+
+
+def parity_findings(course: Course, found: Audit, jobs: int) -> list[str]:
+    """Grade every candidate across the boundary and return where a test ends otherwise there.
+
+    Raises:
+        GraderError: nothing can be graded here, for example because there is no sandbox.
+    """
+    outcomes = {f"{o.candidate.problem.id} {o.candidate.path}": o for o in found.outcomes}
+    submissions = [
+        Submission(name, {o.candidate.problem.id: read_source(o.candidate.path)})
+        for name, o in outcomes.items()
+    ]
+    findings: list[str] = []
+
+    def compare(result: SubmissionResult) -> None:
+        outcome = outcomes[result.submission]
+        where = f"{outcome.candidate.problem.id}: {outcome.candidate.kind} {outcome.candidate.name}"
+        here = {test.id: test.status for test in outcome.result.tests}
+        there = {test.id: test.status for p in result.problems for test in p.tests}
+        for test in here.keys() | there.keys():
+            if here.get(test) != there.get(test):
+                ends = f"{here.get(test)} in process, {there.get(test)} across the boundary"
+                findings.append(f"{where}: {test} ends {ends}")
+
+    grade_all(submissions, course, Settings(), jobs, compare)
+    return sorted(findings)

@@ -1,0 +1,297 @@
+"""Writes the students' copy of the course: what they need, and nothing that gives answers away.
+
+The copy is put together from a list of what may go in, so that what isn't named stays here. Of the
+grader it has the rooms that its own files import.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, Problem
+from grader.errors import CourseError, UsageError
+from grader.files import write_whole
+
+MANIFEST = ".release.json"
+"""Says of a folder that it is a released copy, and which files it was released with."""
+
+_COMMANDS = "student_cli"
+_ROOTS = (f"grader.{_COMMANDS}", "grader.testing.plugin")
+"""The rooms that students enter: their commands, and the plugin for pytest."""
+
+_TRIVIAL = 24
+"""Shorter lines, such as `return weights`, give nothing away."""
+
+_TARGETS = ("help", "check", "watch", "clean")
+"""The targets of the Makefile that are for students."""
+
+
+@dataclass
+class Release:
+    """What a release did.
+
+    Attributes:
+        folder: where the copy is.
+        new: whether there was no copy before.
+        written: the files that are new or changed, as paths in the copy.
+        removed: the files that the course no longer has.
+        kept: the files of a student's work that were left alone.
+    """
+
+    folder: Path
+    new: bool
+    written: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+    def summary(self) -> str:
+        """Return a few lines for the terminal."""
+        if self.new:
+            return f"The students' copy is in {self.folder}: {len(self.written)} files."
+        lines = [f"updated: {path}" for path in self.written]
+        lines += [f"removed: {path}" for path in self.removed]
+        lines += [f"left alone, as it holds work: {path}" for path in self.kept]
+        done = "is up to date." if self.written or self.removed else "was up to date already."
+        return "\n".join([*lines, f"The students' copy in {self.folder} {done}"])
+
+
+def release(course: Course, folder: Path) -> Release:
+    """Write the students' copy into a new folder, or bring an earlier copy up to date.
+
+    A `problem.py` that someone has worked on is left alone, and so are files that the copy was not
+    released with.
+
+    Args:
+        course: the instructor's, with its hidden tests.
+        folder: where the copy goes: new, empty but for `.git`, or an earlier copy.
+
+    Raises:
+        UsageError: there is something else in the folder.
+        CourseError: a file of the course is missing.
+    """
+    files = contents(course)
+    before = _released_before(folder)
+    done = Release(folder, new=before is None)
+    before = before or {}
+    if done.new:  # first, so that a release that is cut short can be carried on
+        _write_manifest(folder, {})
+    for path, content in files.items():
+        _bring(folder, path, content, before.get(path), done)
+    for path in sorted(before.keys() - files.keys()):
+        if _hash_of(folder / path) == before[path]:
+            (folder / path).unlink()
+            done.removed.append(path)
+    _write_manifest(folder, {path: _sha256(content) for path, content in files.items()})
+    return done
+
+
+def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Release) -> None:
+    """Write one file of the copy, unless it is there already or is a student's work."""
+    present = _hash_of(folder / path)
+    if present == _sha256(content):
+        return
+    if Path(path).name == SUBMISSION_FILE and present not in (None, before):
+        done.kept.append(path)
+        return
+    write_whole(folder / path, content)
+    done.written.append(path)
+
+
+def _released_before(folder: Path) -> dict[str, str] | None:
+    """Return the hashes that an earlier release wrote down; None for an empty folder."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file. Name a folder for the students' copy.")
+    manifest = folder / MANIFEST
+    if manifest.is_file():
+        return _read_manifest(manifest)
+    found = sorted(path.name for path in folder.glob("*") if path.name != ".git")
+    if found:
+        raise UsageError(
+            f"{folder} is not empty and is no released copy: it has {found[0]}, but no {MANIFEST}. "
+            "Name a new folder, or a copy to update."
+        )
+    return None
+
+
+def _read_manifest(path: Path) -> dict[str, str]:
+    try:
+        files = json.loads(path.read_text(encoding="utf-8"))["files"]
+        return {str(name): str(digest) for name, digest in files.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} can't be read, so it is not clear what to update.") from error
+
+
+def _write_manifest(folder: Path, hashes: dict[str, str]) -> None:
+    text = json.dumps({"schema": 1, "files": hashes}, indent=1) + "\n"
+    write_whole(folder / MANIFEST, text)
+
+
+def _hash_of(path: Path) -> str | None:
+    return _sha256(path.read_bytes()) if path.is_file() else None
+
+
+def _sha256(content: bytes) -> str:
+    """Return a hash that doesn't mind how a checkout ends its lines."""
+    return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
+
+
+# What goes in
+
+
+def contents(course: Course) -> dict[str, bytes]:
+    """Return all files of the students' copy: path -> content.
+
+    Raises:
+        CourseError: a file of the course is missing.
+    """
+    files: dict[str, bytes] = {}
+    for problem in course.problems():
+        for name, content in _problem_files(problem):
+            files[f"problems/{problem.id}/{name}"] = content
+    for path in _rooms(course.root, [text.decode() for text in _python(files)]):
+        files[path] = _read(course.root / path)
+    texts = {
+        ".gitignore": _text(course.root / ".gitignore"),
+        "CHANGELOG.md": _for_students(_text(course.root / "CHANGELOG.md")),
+        "Makefile": _makefile(_text(course.root / "Makefile")),
+        "README.md": _text(course.root / "docs/students/README.md"),
+        "pyproject.toml": _pyproject(_text(course.root / "pyproject.toml")),
+    }
+    files |= {name: text.encode() for name, text in texts.items()}
+    # The lock stays true: the copy's pyproject.toml asks for the same packages.
+    return files | {name: _read(course.root / name) for name in ("LICENSE", "uv.lock")}
+
+
+def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
+    stub = _read(problem.original)  # never the problem.py here, in which someone may have worked
+    yield SUBMISSION_FILE, stub
+    yield problem.original.name, stub
+    yield "README.md", _read(problem.folder / "README.md")
+    yield problem.test_file.name, visible_half(problem).encode()
+    for path in (problem.folder / "explore.py", problem.fingerprints):
+        if path.is_file():
+            yield path.name, _read(path)
+    for path in sorted(problem.folder.glob("pictures/*.png")):
+        yield f"pictures/{path.name}", _read(path)
+
+
+def leaks(problem: Problem, solution: Path) -> Iterator[str]:
+    """Give a sentence for each thing that a problem's released files would give away.
+
+    Args:
+        problem: whose files.
+        solution: the reference, of which no line but what its stub has may go out.
+    """
+    if not problem.original.is_file():
+        yield f"there is no {problem.original.name}, from which the stub is released"
+        return
+    tests = _text(problem.test_file)
+    hidden = set(re.findall(r"^def (test_\w+)", tests.removeprefix(visible_half(problem)), re.M))
+    secret = code_lines(_text(solution)) - code_lines(_text(problem.original))
+    for name, content in _problem_files(problem):
+        text = content.decode(errors="replace")
+        lines = {line.strip() for line in text.splitlines()}
+        yield from (f"the released {name} names {test}" for test in hidden if test in text)
+        if HIDDEN_MARKER in lines:
+            yield f"the released {name} has the line {HIDDEN_MARKER}"
+        for line in sorted(secret & lines):
+            if len(line) > _TRIVIAL:
+                yield f"the released {name} has a line of the solution: {line}"
+
+
+def code_lines(source: str) -> set[str]:
+    """Return the lines of code of a source, without imports, docstrings and comments."""
+    left_out: set[int] = set()
+    statements = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt))
+    for node in statements:
+        if _is_docstring(node) or isinstance(node, ast.Import | ast.ImportFrom):
+            left_out |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = enumerate(source.splitlines(), 1)
+    return {line.strip() for number, line in lines if number not in left_out} - {""}
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def visible_half(problem: Problem) -> str:
+    """Return a problem's test file up to the line where the hidden tests begin."""
+    lines = _text(problem.test_file).splitlines(keepends=True)
+    hidden = problem.first_hidden_line()
+    visible = lines if hidden is None else lines[: hidden - 1]
+    return "".join(visible).rstrip() + "\n"
+
+
+def _python(files: dict[str, bytes]) -> list[bytes]:
+    return [content for path, content in files.items() if path.endswith(".py")]
+
+
+def _rooms(root: Path, sources: list[str]) -> list[str]:
+    """Return the files of the grader that these sources need, and that those need, and so on."""
+    waiting = [*_ROOTS, *(name for source in sources for name in _imported(source))]
+    found: set[str] = set()
+    while waiting:
+        path = _file_of(root, waiting.pop())
+        if path and path not in found:
+            found.add(path)
+            waiting += _imported(_text(root / path))
+    packages = {f"{Path(path).parent.as_posix()}/__init__.py" for path in found}
+    return sorted(found | packages)
+
+
+def _imported(source: str) -> Iterator[str]:
+    """Give the names of the grader that a source imports, of modules and of what is in them."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _file_of(root: Path, module: str) -> str | None:
+    """Return where a module of the grader is; None if the name is no module of the grader."""
+    if module != "grader" and not module.startswith("grader."):
+        return None
+    path = module.replace(".", "/")
+    return next((p for p in (f"{path}.py", f"{path}/__init__.py") if (root / p).is_file()), None)
+
+
+def _for_students(changelog: str) -> str:
+    """Return the changelog without its sections for instructors and the headings of the others."""
+    text = re.sub(r"^### For instructors\n.*?(?=^##|\Z)", "", changelog, flags=re.M | re.S)
+    return re.sub(r"^### For students\n\n", "", text, flags=re.M).rstrip() + "\n"
+
+
+def _makefile(makefile: str) -> str:
+    """Return the Makefile with the students' targets only. Its paragraphs hold one target each."""
+
+    def is_for_students(paragraph: str) -> bool:
+        target = re.search(r"^\.PHONY: (\w+)", paragraph, re.M)
+        return target is None or target[1] in _TARGETS
+
+    return "\n\n".join(filter(is_for_students, makefile.split("\n\n")))
+
+
+def _pyproject(pyproject: str) -> str:
+    """Return pyproject.toml with the students' commands and without the tools of development."""
+    tables = re.split(r"^(?=\[)", pyproject, flags=re.M)
+    kept = [table for table in tables if not re.match(r"\[+tool\.(ruff|mypy)\b", table)]
+    return "".join(kept).replace("grader.cli:app", f"grader.{_COMMANDS}:app").rstrip() + "\n"
+
+
+def _text(path: Path) -> str:
+    return _read(path).decode()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise CourseError(f"{path} is missing; the students' copy needs it") from error

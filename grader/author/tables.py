@@ -1,0 +1,101 @@
+"""The audit as tables: which test catches which mistake."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from grader.author.audit import Audit, Kind, Outcome
+from grader.course import Problem
+from grader.files import write_whole
+from grader.reports.page import render
+
+
+def matrix(audit: Audit, problem: Problem) -> Table:
+    """Return the table mistakes x tests of one problem; the legend names the tests.
+
+    A mark stands where a test caught a mistake; tests stand in the order of their file.
+    """
+    tests = test_names(audit, problem)
+    table = Table(title=problem.id, title_justify="left", pad_edge=False, box=None)
+    table.add_column("mistake", no_wrap=True)
+    table.add_column(_column_numbers(len(tests)), no_wrap=True)
+    table.add_column("points", justify="right", no_wrap=True)
+    table.add_column("named", no_wrap=True)
+    for outcome in audit.of(Kind.MISTAKE, problem):
+        caught = {test.name for test in outcome.caught_by}
+        marks = "".join("●" if name in caught else "·" for name in tests)
+        points = f"{outcome.result.points:.4g}/{outcome.result.max:g}"
+        table.add_row(escape(outcome.candidate.name), marks, points, _named(outcome))
+    return table
+
+
+def _column_numbers(columns: int) -> str:
+    """Return the numbers from 1 on, written downwards, one character wide."""
+    tens = "".join(str(n // 10) if n >= 10 else " " for n in range(1, columns + 1))
+    return f"{tens}\n{''.join(str(n % 10) for n in range(1, columns + 1))}"
+
+
+def legend(audit: Audit, problem: Problem) -> str:
+    """Return the numbers of the matrix's columns with the tests they stand for."""
+    numbered = enumerate(test_names(audit, problem), 1)
+    return "\n".join(f"{number:4} {name}" for number, name in numbered)
+
+
+def test_names(audit: Audit, problem: Problem) -> list[str]:
+    """Return the names of a problem's test functions, in their order."""
+    (solution,) = audit.of(Kind.SOLUTION, problem)
+    return list(dict.fromkeys(test.name for test in solution.result.tests))
+
+
+def write_tables(audit: Audit, problems: list[Problem], folder: Path) -> None:
+    """Write `audit.html`, and `audit.csv` with a line for each mistake and test, into `folder`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["problem", "mistake", "test", "hidden", "status", "named"])
+    for problem in problems:
+        for outcome in audit.of(Kind.MISTAKE, problem):
+            for test in outcome.result.tests:
+                row = [problem.id, outcome.candidate.name, test.id, test.hidden, test.status]
+                writer.writerow([*row, outcome.named])
+    write_whole(folder / "audit.csv", text.getvalue())
+    write_whole(folder / "audit.html", page(audit, problems))
+
+
+def page(audit: Audit, problems: list[Problem]) -> str:
+    """Return the summary, the findings and all tables as one HTML page without other files."""
+    return render(
+        "audit.html.j2",
+        summary=audit.summary(),
+        findings=audit.findings,
+        problems=[_problem_view(audit, problem) for problem in problems],
+    )
+
+
+def _problem_view(audit: Audit, problem: Problem) -> dict[str, Any]:
+    (solution,) = audit.of(Kind.SOLUTION, problem)
+    mistakes = [_mistake_view(outcome) for outcome in audit.of(Kind.MISTAKE, problem)]
+    catches = Counter(name for mistake in mistakes for name in mistake["caught_by"])
+    hidden = {test.name: test.hidden for test in solution.result.tests}
+    tests = [{"name": n, "hidden": h, "catches": catches[n]} for n, h in hidden.items()]
+    return {"id": problem.id, "tests": tests, "mistakes": mistakes}
+
+
+def _mistake_view(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "name": outcome.candidate.name,
+        "text": outcome.text,
+        "caught_by": {test.name for test in outcome.caught_by},
+        "points": f"{outcome.result.points:.4g} / {outcome.result.max:g}",
+        "named": outcome.named,
+    }
+
+
+def _named(outcome: Outcome) -> str:
+    return "[green]yes[/]" if outcome.named else "[red]no[/]"

@@ -1,0 +1,212 @@
+"""Grades a class into a folder of reports: what earlier runs left and still holds is kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course import Course
+from grader.files import locked, write_whole
+from grader.grading.cluster import grade_on_cluster
+from grader.grading.pool import grade_all
+from grader.grading.previous import RESULTS, Plan, load_results, outdated, plan, save_result, sweep
+from grader.grading.provenance import grounds, own_sha256
+from grader.grading.settings import Settings
+from grader.grading.submission import assemble
+from grader.intake.submissions import Submission
+from grader.reports.dashboard import write_dashboard
+from grader.reports.feedback import feedback, feedback_page
+from grader.reports.gradebook import Change, changes, read_gradebook, write_gradebook
+from grader.reports.gradescope import results_json
+from grader.reports.junit import write_junit
+from grader.result import Policy, ProblemResult, Status, SubmissionResult
+
+_GRADEBOOK = "gradebook.csv"
+
+
+@dataclass
+class ClassRun:
+    """What came of a run.
+
+    Attributes:
+        results: of the whole class, graded now or kept.
+        graded: how many submissions were graded, wholly or in part.
+        changes: the marks that are not those of the gradebook before.
+        left_out: names with results in the folder that are not in the class.
+        unchanged: names that are not among those who handed in one problem: their rows are as they
+            were.
+        outdated: the problems whose kept marks rest on something that has changed since, and on
+            what.
+        problems: the ids of the problems that somebody has a result for.
+    """
+
+    results: list[SubmissionResult]
+    graded: int
+    changes: list[Change]
+    left_out: list[str]
+    unchanged: list[str]
+    outdated: dict[str, list[str]]
+    problems: list[str]
+
+
+def grade_class(
+    submissions: Sequence[Submission],
+    course: Course,
+    settings: Settings,
+    out: Path,
+    *,
+    jobs: int,
+    policy: Policy,
+    fresh: bool = False,
+    scheduler: str = "",
+    on_start: Callable[[int], None] = lambda count: None,
+    on_result: Callable[[SubmissionResult], None] = lambda result: None,
+) -> ClassRun:
+    """Grade what has to be graded and write all reports.
+
+    Each result is written when it is ready, so that a run that is stopped goes on where it was.
+    The gradebook is written last: what it says is what the last run that ended said.
+
+    Submissions that are for one problem say nothing about the others, nor about who is in the
+    class: what the folder holds of both is kept as it is.
+
+    Args:
+        submissions: the whole class, or all who handed in one problem.
+        course: whose tests to run.
+        settings: seed, limits and level of isolation.
+        out: the folder of results and reports.
+        jobs: how many to grade at a time.
+        policy: what students read of hidden tests.
+        fresh: whether to ignore earlier results.
+        scheduler: address of a dask scheduler, whose workers grade in the place of this machine.
+        on_start: called with the number of submissions to grade.
+        on_result: called after each of them.
+
+    Raises:
+        InUse: another run writes to the folder.
+        GraderError: the course's own tests or solutions are broken.
+        UsageError: there is no such scheduler, or its workers can't grade this course.
+        OSError: the reports can't be written.
+    """
+    with locked(out):
+        sweep(out)
+        earlier = load_results(out / RESULTS)
+        ground = grounds(course, settings)
+        plans = [plan(s, earlier.get(s.name), ground, fresh=fresh) for s in submissions]
+        keeper = _Keeper(out, course, settings, policy)
+        keeper.take_over([each for each in plans if not each.because], earlier)
+        absent = sorted(earlier.keys() - {submission.name for submission in submissions})
+        is_whole = all(submission.files.keys() == ground.keys() for submission in submissions)
+        if not is_whole:
+            keeper.leave([earlier[name] for name in absent])
+        todo = {each.submission.name: each for each in plans if each.because}
+        on_start(len(todo))
+
+        def keep(result: SubmissionResult) -> None:
+            keeper.add(result, todo[result.submission])
+            on_result(result)
+
+        if todo:
+            again = [each.submission.only(each.because) for each in todo.values()]
+            if scheduler:
+                grade_on_cluster(again, course, settings, scheduler, keep)
+            else:
+                grade_all(again, course, settings, jobs, keep)
+        changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results)
+        keeper.write_class_reports()
+    return ClassRun(
+        keeper.results,
+        len(todo),
+        changed,
+        left_out=absent if is_whole else [],
+        unchanged=[] if is_whole else absent,
+        outdated=outdated(keeper.results, ground),
+        problems=keeper.problems(),
+    )
+
+
+class _Keeper:
+    """Writes each result and what is shown of it, and in the end what is shown of the class."""
+
+    def __init__(self, out: Path, course: Course, settings: Settings, policy: Policy) -> None:
+        self.results: list[SubmissionResult] = []
+        self._out = out
+        self._ids = [problem.id for problem in course.problems()]
+        self._grader_sha256 = own_sha256(course)
+        self._settings = settings
+        self._policy = policy
+        self._views_hold = self._stamp().is_file() and self._stamp().read_text() == self._views()
+
+    def take_over(self, plans: list[Plan], earlier: dict[str, SubmissionResult]) -> None:
+        """Keep results of which nothing has to be graded; write only what is new about them."""
+        for each in plans:
+            result = self._assembled(each, {})
+            if not self._views_hold or result.to_json() != earlier[result.submission].to_json():
+                self._save(result)
+            self.results.append(result)
+
+    def leave(self, results: list[SubmissionResult]) -> None:
+        """Keep results as they are, of those who are not among who handed in now."""
+        for result in results:
+            if not self._views_hold:
+                self._save(result)
+            self.results.append(result)
+
+    def add(self, result: SubmissionResult, plan: Plan) -> None:
+        """Keep a result that was graded now, with the problems that did not have to be."""
+        if result.status == Status.INTERNAL:
+            # The next run grades again what is handed in now, but has no more of the others.
+            others = [p for id, p in plan.kept.items() if id not in plan.submission.files]
+            result.problems = [*others, *result.problems]
+        else:
+            new = {problem.id: problem for problem in result.problems}
+            for id, problem in new.items():
+                problem.because = plan.because[id]
+            result = self._assembled(plan, new)
+        self._save(result)
+        self.results.append(result)
+
+    def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
+        found = plan.kept | new
+        problems = [found[id] for id in self._ids if id in found]
+        levels = {self._settings.level, *(p.basis.get("isolation") for p in problems)}
+        level = "process" if "process" in levels else self._settings.level
+        return assemble(plan.submission, self._settings, level, self._grader_sha256, problems)
+
+    def _save(self, result: SubmissionResult) -> None:
+        """Write what students see, then the result: where it is, the others are too."""
+        name = result.submission
+        write_whole(self._out / "feedback" / f"{name}.md", feedback(result, self._policy))
+        write_whole(self._out / "feedback" / f"{name}.html", feedback_page(result, self._policy))
+        for_gradescope = self._out / "gradescope" / f"{name}.json"
+        if result.status == Status.INTERNAL:
+            for_gradescope.unlink(missing_ok=True)
+        else:
+            write_whole(for_gradescope, results_json(result, self._policy))
+        save_result(result, self._out / RESULTS)
+
+    def problems(self) -> list[str]:
+        """Return the ids of the problems that somebody has a result for; all if nobody has any."""
+        known = {problem.id for result in self.results for problem in result.problems}
+        return [id for id in self._ids if id in known] or self._ids
+
+    def write_class_reports(self) -> None:
+        """Write what is about the whole class; the gradebook last."""
+        self.results.sort(key=lambda result: result.submission)
+        write_dashboard(self.results, self.problems(), self._out / "index.html")
+        write_junit(self.results, self._out / "junit.xml")
+        write_whole(self._stamp(), self._views())
+        write_gradebook(self.results, self._ids, self._out / _GRADEBOOK)
+
+    def _stamp(self) -> Path:
+        return self._out / ".views"
+
+    def _views(self) -> str:
+        """Return what the students' views were made by: while it is the same they need not be."""
+        digest = hashlib.sha256(self._policy.value.encode())
+        for path in sorted((Path(__file__).parents[1] / "reports").rglob("*.*")):
+            if path.suffix in {".py", ".j2", ".js"}:
+                digest.update(path.read_bytes())
+        return digest.hexdigest()

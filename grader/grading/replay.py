@@ -1,0 +1,216 @@
+"""Runs a test of one submission again and shows the instructor everything about it."""
+
+from __future__ import annotations
+
+import ast
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.course import Course, Problem
+from grader.errors import CourseError, SubmissionError
+from grader.grading.previous import RESULTS, load_results
+from grader.grading.settings import Settings
+from grader.grading.submission import TEST_SECONDS, Opened
+from grader.intake.submissions import Submission, find_submissions
+from grader.isolation import Boundary
+from grader.result import TestResult
+from grader.testing.plugin import Session
+from grader.testing.runner import run_tests
+from grader.text import plain
+
+
+@dataclass
+class Replay:
+    """What came of running a test again.
+
+    Attributes:
+        submission: whose code ran.
+        problem: whose test it was.
+        source: the test's source.
+        tests: the results, case by case.
+        earlier: the results that were graded, by the test's id.
+        tracebacks: where each test ended, by the test's id.
+        printed: what the student's code printed.
+        notes: what to bear in mind.
+    """
+
+    submission: str
+    problem: str
+    source: str
+    tests: list[TestResult]
+    earlier: dict[str, TestResult]
+    tracebacks: dict[str, str]
+    printed: str
+    notes: list[str] = field(default_factory=list)
+
+
+def replay(path: Path, test: str, course: Course, settings: Settings, out: Path) -> Replay:
+    """Run a test again, alone, with the seed of the submission's result.
+
+    Args:
+        path: a submission, or a class's path with a submission's name behind it.
+        test: a test's name; with a problem and / before it, or a case in brackets behind it.
+        course: whose test it is.
+        settings: limits and level; the seed is the result's, if there is one.
+        out: the folder of reports.
+
+    Raises:
+        SubmissionError: there is no such submission.
+        CourseError: there is no such test.
+    """
+    problem, name = find_test(test, course)
+    submission = find_one(path, course, problem)
+    result = load_results(out / RESULTS).get(submission.name)
+    graded = next((p for p in result.problems if p.id == problem.id), None) if result else None
+    basis = graded.basis if graded else {}
+    seed = int(basis.get("seed", result.seed if result else settings.seed))
+    notes = [] if result else [f"There is no result in {out}; the seed is {seed}."]
+    if graded and graded.sha256 != submission.files[problem.id].sha256:
+        notes.append("The file is not the one that was graded.")
+    witness = _Witness(problem)
+    level = basis.get("isolation", result.isolation if result else settings.level)
+    with Boundary(
+        level if level in ("sandbox", "process") else settings.level,
+        call_seconds=settings.call_seconds,
+        memory_mb=settings.memory_mb,
+        mark_changes=True,
+        capture=True,
+    ) as boundary:
+        tests = _run(submission, problem, name, course, seed, boundary, witness)
+        printed = "".join(boundary.printed)
+    earlier = {each.id: each for each in graded.tests} if graded else {}
+    source = _source(problem, name.partition("[")[0])
+    return Replay(
+        submission.name, problem.id, source, tests, earlier, witness.tracebacks, printed, notes
+    )
+
+
+def _run(
+    submission: Submission,
+    problem: Problem,
+    name: str,
+    course: Course,
+    seed: int,
+    boundary: Boundary,
+    witness: _Witness,
+) -> list[TestResult]:
+    files = Opened(submission, boundary)
+    session = Session(
+        files, hidden=True, seed=seed, watch=False, diagnose=False, on_exception=witness
+    )
+    try:
+        run_tests([problem], session, course.root, [name], timeout=TEST_SECONDS)
+    finally:
+        files.close()
+    return session.results[problem.id].tests
+
+
+class _Witness:
+    """Keeps through which lines each test of a problem ended.
+
+    Args:
+        problem: whose tests.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._test_file = str(problem.test_file)
+        self.tracebacks: dict[str, str] = {}
+
+    def __call__(self, test: str, exception: BaseException) -> None:
+        """Keep the traceback of a test that didn't pass, from the test on."""
+        frames = traceback.extract_tb(exception.__traceback__)
+        files = [frame.filename for frame in frames]
+        # What comes before the test is the grader's.
+        first = files.index(self._test_file) if self._test_file in files else len(files)
+        self.tracebacks[test] = "".join(traceback.format_list(frames[first:]))
+
+
+# What is meant
+
+
+def find_one(path: Path, course: Course, only: Problem | None = None) -> Submission:
+    """Return the submission at a path, or the one of that name in the class that stands there.
+
+    Args:
+        path: a submission, or a class's path with a submission's name behind it.
+        course: what was handed in for.
+        only: the problem to look for, as it may have been handed in by itself.
+
+    Raises:
+        SubmissionError: there is none, or more than one.
+    """
+    if path.exists():
+        found = find_submissions([path], course, only)
+        if len(found) == 1:
+            return found[0]
+        raise SubmissionError(
+            f"{path} holds {len(found)} submissions; put a name behind it: {path}/NAME"
+        )
+    in_class = find_submissions([path.parent], course, only)
+    for submission in in_class:
+        if submission.name == path.name:
+            return submission
+    raise SubmissionError(f"there is no submission {path.name} in {path.parent}")
+
+
+def find_test(test: str, course: Course) -> tuple[Problem, str]:
+    """Return the problem and the test's name within it.
+
+    Raises:
+        CourseError: no problem has such a test, or several have.
+    """
+    place, _, name = test.rpartition("/") if "/" in test.partition("[")[0] else ("", "", test)
+    problems = course.select([place] if place else [])
+    function = name.partition("[")[0]
+    found = [problem for problem in problems if _source(problem, function)]
+    if len(found) == 1:
+        return found[0], name
+    if found:
+        where = " or ".join(f"{problem.id}/{name}" for problem in found)
+        raise CourseError(f"'{name}' is a test of several problems; say {where}")
+    known = [name for problem in problems for name in _functions(problem)]
+    raise CourseError(f"there is no test '{function}'; there are: {', '.join(known)}")
+
+
+def _functions(problem: Problem) -> dict[str, ast.FunctionDef]:
+    tree = ast.parse(problem.test_file.read_text(encoding="utf-8"))
+    tests = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return {node.name: node for node in tests if node.name.startswith("test_")}
+
+
+def _source(problem: Problem, function: str) -> str:
+    node = _functions(problem).get(function)
+    if node is None:
+        return ""
+    first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
+    lines = problem.test_file.read_text(encoding="utf-8").splitlines()
+    return "\n".join(lines[first - 1 : node.end_lineno])
+
+
+# What is shown
+
+
+def report(found: Replay) -> str:
+    """Return all that is known, for a terminal."""
+    lines = [f"{found.submission}, {found.problem}", *found.notes, "", found.source]
+    for test in found.tests:
+        lines += ["", *_case(test, found)]
+    printed = found.printed.rstrip() or "Nothing."
+    lines += ["", "What the student's code printed:", *_indented(printed)]
+    return plain("\n".join(lines))
+
+
+def _case(test: TestResult, found: Replay) -> Iterator[str]:
+    yield f"{test.id}: {test.status}"
+    earlier = found.earlier.get(test.id)
+    if earlier is not None and earlier.status is not test.status:
+        yield f"  It was {earlier.status} when it was graded, after the tests before it."
+    yield from _indented(test.message)
+    if test.id in found.tracebacks:
+        yield from ["", *_indented(found.tracebacks[test.id])]
+
+
+def _indented(text: str) -> Sequence[str]:
+    return [f"  {line}" for line in text.splitlines()]

@@ -1,0 +1,35 @@
+"""What an instructor can set for a run of the grader."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an instructor can set for a run of the grader.
+
+    Attributes:
+        seed: what the tests' inputs are drawn from.
+        call_seconds: how long one call of a student's function may take.
+        memory_mb: how much memory a student's process may take beyond what torch needs.
+        isolation: `auto`, `sandbox` or `process`.
+    """
+
+    seed: int = 0
+    call_seconds: float = 10.0
+    memory_mb: int = 1024
+    isolation: str = "auto"
+
+    @property
+    def level(self) -> str:
+        """How student code will be kept apart: never weaker than a sandbox unless asked for."""
+        return "process" if self.isolation == "process" else "sandbox"
+
+
+def default_jobs() -> int:
+    """Return how many submissions to grade at a time: one for each core that may be used."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

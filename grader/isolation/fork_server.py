@@ -1,0 +1,191 @@
+"""The warm parent of the workers: has torch loaded, and forks a worker whenever it is asked to.
+
+It is started by exec with a clean environment, so that neither it nor a worker holds anything of
+the tests, the solutions or the trusted process. It has one thread, keeps no secret and never runs
+student code.
+
+    trusted process                 this process                    workers
+    --- "start" + a socket ----->   fork, confine, serve  ------->  answers on that socket
+    --- "end" ------------------>   kill, wait
+    <-- how it ended ------------
+
+When the connection closes, for whatever reason, the workers are killed and this process ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+import torch
+
+from grader.forbidden import functions, operators
+from grader.isolation import protocol, worker
+from grader.isolation.sandbox import confine
+
+_MESSAGE = 4096
+
+
+def main(connection: socket.socket, config: dict[str, Any]) -> None:
+    """Serve until the connection closes.
+
+    Args:
+        connection: to the trusted process.
+        config: `memory` in bytes, `cpu_seconds`, `secret` paths and `wanted` paths.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.chdir("/")
+    warm()
+    paths = confine.readable_paths(config["secret"], config["wanted"])
+    readable = [*config["wanted"], os.__file__, torch.__file__]
+    own_uid = confine.may_become_other(confine.pick_uid(os.getpid()), readable)
+    parent = Parent(connection, config["memory"], config["cpu_seconds"], paths, own_uid)
+    del config, readable  # every worker is a copy of this process, with what its frames hold
+    confine.hide_from_debuggers()
+    gc.collect()
+    gc.freeze()
+    connection.send(json.dumps({"ready": True, "own_uid": own_uid}).encode())
+    try:
+        parent.serve()
+    except ConnectionError:
+        pass  # the other side was killed
+    except Exception as error:
+        print(f"warm parent: {error!r}", file=sys.stderr)
+    parent.end_workers()
+    os._exit(0)  # what torch's libraries do at the end is of no use here, and some of it is printed
+
+
+def warm() -> None:
+    """Do what torch does once per process: a worker would do it again, or could not any more."""
+    torch.set_num_threads(1)
+    # A worker can't make threads, and torch would wait for them.
+    torch.set_num_threads = torch._C.set_num_threads = _ignore
+    _use_torch()
+    operators()
+    functions()
+
+
+def _ignore(nthreads: int) -> None:
+    pass
+
+
+def _use_torch() -> None:
+    x = torch.ones(2, 2, requires_grad=True)
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5), torch.nn.GELU())
+    output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
+    torch.autograd.grad(output, x, torch.ones_like(output))
+    torch.randn(2, generator=torch.Generator().manual_seed(0))
+    # What gives shapes without numbers is written in Python, and takes seconds to import.
+    torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
+
+
+class Parent:
+    """The connection, and the workers.
+
+    Args:
+        connection: brings requests.
+        memory: bytes that a worker may use.
+        cpu_seconds: seconds of CPU time that a worker may use.
+        paths: what workers may read.
+        own_uid: whether each worker gets a user id of its own.
+    """
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        memory: int,
+        cpu_seconds: int,
+        paths: tuple[str, ...],
+        own_uid: bool,
+    ) -> None:
+        self._connection = connection
+        self._memory = memory
+        self._cpu_seconds = cpu_seconds
+        self._paths = paths
+        self._own_uid = own_uid
+        self._workers: set[int] = set()
+
+    def serve(self) -> None:
+        """Answer until the connection closes."""
+        while True:
+            message, sockets = _receive(self._connection)
+            if not message:
+                return
+            request = json.loads(message)
+            try:
+                answer = self._carry_out(request, sockets)
+            finally:
+                for unused in sockets:
+                    unused.close()
+            self._connection.send(json.dumps(answer | {"id": request["id"]}).encode())
+
+    def end_workers(self) -> None:
+        """Kill all workers."""
+        while self._workers:
+            _end(self._workers.pop())
+
+    def _carry_out(self, request: dict[str, Any], sockets: list[socket.socket]) -> dict[str, Any]:
+        if request["do"] == "start":
+            process = self._fork(sockets[0])
+            self._workers.add(process)
+            return {"worker": process}
+        process = request["worker"]
+        if process not in self._workers:
+            return {"code": 0}
+        self._workers.remove(process)
+        return {"code": _end(process)}
+
+    def _fork(self, connection: socket.socket) -> int:
+        parent = os.getpid()
+        process = os.fork()
+        if process:
+            return process
+        # In the worker. It must never return into the loop above.
+        try:
+            kept = socket.socket(fileno=_only_descriptor(connection.detach()))
+            self._confine(kept, parent)
+            worker.main(kept)
+        finally:
+            os._exit(1)
+
+    def _confine(self, connection: socket.socket, parent: int) -> None:
+        """Confine this process and say so, or say what went wrong; before it knows any code."""
+        try:
+            os.setsid()
+            uid = confine.pick_uid(os.getpid()) if self._own_uid else None
+            confine.confine(
+                confine.Limits(self._memory, self._cpu_seconds, uid, self._paths), parent
+            )
+        except Exception as error:
+            protocol.send(connection, {"confined": False, "reason": repr(error)}, [])
+            raise
+        protocol.send(connection, {"confined": True}, [])
+
+
+def _only_descriptor(kept: int) -> int:
+    """Close all files but one, which becomes number 3; point 0, 1 and 2 at nothing."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    if kept != 3:
+        os.dup2(kept, 3)
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+    return 3
+
+
+def _receive(connection: socket.socket) -> tuple[bytes, list[socket.socket]]:
+    message, descriptors, _, _ = socket.recv_fds(connection, _MESSAGE, 4)
+    return message, [socket.socket(fileno=number) for number in descriptors]
+
+
+def _end(process: int) -> int:
+    """Kill a worker, unless it ended already, and return its exit code; -N after signal N."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])

@@ -1,0 +1,268 @@
+"""Starts the processes that student code runs in. This is the trusted side's half.
+
+Two ways: `WarmWorkers` asks a warm parent to fork and confine workers; `SpawnedWorkers` starts a
+fresh interpreter for each, which works everywhere and confines nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+from grader.errors import InternalError
+from grader.isolation import protocol
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+_START_SECONDS = 120.0
+"""How long a fresh interpreter may take to load torch, on a busy machine."""
+
+_ASK_SECONDS = 60.0
+
+# What a fresh interpreter runs. It is told what to do on its standard input, not by arguments,
+# which student code could read. The course is on its path only while its few modules are imported.
+_BOOT = """
+import base64, json, os, socket, sys
+config = json.loads(sys.stdin.buffer.readline())
+sys.path[:0] = [config["root"], *config["wanted"]]
+from grader.isolation.{module} import main
+sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != config["root"]]
+sys.path += [entry for entry in config["wanted"] if entry not in sys.path]
+if "fd" in config:
+    connection = socket.socket(fileno=config["fd"])
+else:
+    connection = socket.fromshare(base64.b64decode(config["share"]))
+"""
+# What is left in the main module, student code can read.
+_BOOT_FORK_SERVER = (
+    _BOOT.format(module="fork_server") + "main(connection, globals().pop('config'))\n"
+)
+_BOOT_WORKER = (
+    _BOOT.format(module="worker")
+    + """
+if sys.platform == "linux":
+    from grader.isolation.sandbox.confine import die_with
+    die_with(config["parent"])
+del config
+main(connection)
+"""
+)
+
+
+def end_with_parent() -> None:
+    """Let this process end with the one that started it, even if that is killed; on Linux only."""
+    if sys.platform == "linux":
+        from grader.isolation.sandbox.confine import die_with
+
+        die_with(os.getppid())
+
+
+class BoundaryError(InternalError):
+    """The boundary itself can't do its work: the grader's own fault, never a student's."""
+
+
+class Process(ABC):
+    """A worker process.
+
+    Attributes:
+        connection: a stream socket to it.
+    """
+
+    connection: socket.socket
+
+    @abstractmethod
+    def end(self) -> int:
+        """Kill it, unless it ended already, and return its exit code; -N after signal N."""
+
+
+class Workers(ABC):
+    """Where workers come from.
+
+    Attributes:
+        processes: ids of the processes that workers are forked from.
+    """
+
+    processes: tuple[int, ...] = ()
+
+    @abstractmethod
+    def start(self) -> Process:
+        """Start a worker.
+
+        Raises:
+            BoundaryError: that wasn't possible.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what serves all workers. Each worker is ended by itself."""
+
+
+class WarmWorkers(Workers):
+    """Workers that a warm parent forks and confines. Linux only.
+
+    Args:
+        memory: bytes that a worker may use beyond what torch itself takes.
+        cpu_seconds: seconds of CPU time that a worker may use.
+
+    Attributes:
+        own_uid: whether each worker runs as a user of its own; so when started as root.
+    """
+
+    def __init__(self, memory: int, cpu_seconds: int) -> None:
+        self._count = 0
+        self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        config = {"memory": memory, "cpu_seconds": cpu_seconds, "secret": _secret_paths()}
+        self._parent = _boot(_BOOT_FORK_SERVER, theirs, config)
+        self.processes = (self._parent.pid,)
+        self._connection.settimeout(_START_SECONDS)
+        try:
+            ready = json.loads(self._connection.recv(4096))
+        except (OSError, ValueError):
+            self.close()
+            raise BoundaryError("the warm parent of the workers did not start") from None
+        self._connection.settimeout(_ASK_SECONDS)
+        self.own_uid = bool(ready["own_uid"])
+
+    def start(self) -> Process:
+        """Ask for a new worker."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            answer = self._ask({"do": "start"}, [theirs])
+        process = _Forked(self, answer["worker"], ours)
+        _wait_until_confined(process)
+        return process
+
+    def end(self, worker: int) -> int:
+        """Ask for the end of a worker, and return its exit code."""
+        return int(self._ask({"do": "end", "worker": worker})["code"])
+
+    def close(self) -> None:
+        """End the warm parent and with it all workers."""
+        self._connection.close()
+        _wait_or_kill(self._parent)
+
+    def _ask(self, request: dict[str, Any], sockets: list[socket.socket] | None = None) -> Any:
+        self._count += 1
+        text = json.dumps(request | {"id": self._count}).encode()
+        try:
+            socket.send_fds(self._connection, [text], [s.fileno() for s in sockets or ()])
+            deadline = time.monotonic() + _ASK_SECONDS
+            while time.monotonic() < deadline:
+                answer = json.loads(self._connection.recv(4096))
+                # An answer to a request that was interrupted may still lie there.
+                if answer["id"] == self._count:
+                    return answer
+        except (OSError, ValueError):
+            pass
+        raise BoundaryError("the warm parent of the workers does not answer")
+
+
+class _Forked(Process):
+    def __init__(self, workers: WarmWorkers, number: int, connection: socket.socket) -> None:
+        self._workers = workers
+        self._number = number
+        self.connection = connection
+
+    def end(self) -> int:
+        self.connection.close()
+        return self._workers.end(self._number)
+
+
+def _wait_until_confined(process: Process) -> None:
+    """Read the worker's first message. It hasn't seen any student code yet."""
+    try:
+        ready, _ = protocol.receive(process.connection, time.monotonic() + _ASK_SECONDS)
+    except (OSError, protocol.Closed, protocol.ProtocolError) as error:
+        ready = {"reason": f"{type(error).__name__} {error}"}
+    if ready.get("confined") is not True:
+        process.end()
+        raise BoundaryError(f"a worker could not be confined: {ready.get('reason')}")
+
+
+class SpawnedWorkers(Workers):
+    """Workers that are fresh interpreters, apart from this process but not confined."""
+
+    def start(self) -> Process:
+        """Start an interpreter; it loads torch while the first request waits."""
+        ours, theirs = socket.socketpair()
+        return _Spawned(_boot(_BOOT_WORKER, theirs, {"parent": os.getpid()}), ours)
+
+    def close(self) -> None:
+        """Do nothing: there is only the workers."""
+
+
+class _Spawned(Process):
+    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
+        self._process = process
+        self.connection = connection
+
+    def end(self) -> int:
+        self.connection.close()
+        self._process.kill()
+        return self._process.wait()
+
+
+def _boot(
+    program: str, connection: socket.socket, config: dict[str, Any]
+) -> subprocess.Popen[bytes]:
+    """Start an interpreter with nothing but the given program, and hand it the connection."""
+    descriptor = connection.fileno()
+    on_windows = sys.platform == "win32"
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-W", "ignore", "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=_environment(),
+        pass_fds=() if on_windows else (descriptor,),
+        start_new_session=not on_windows,
+    )
+    config = config | {"root": str(_ROOT), "wanted": _library_folders()}
+    if sys.platform == "win32":
+        config["share"] = base64.b64encode(connection.share(process.pid)).decode()
+    else:
+        config["fd"] = descriptor
+    assert process.stdin is not None
+    with process.stdin as stdin:
+        stdin.write(json.dumps(config).encode() + b"\n")
+    connection.close()
+    return process
+
+
+def _environment() -> dict[str, str]:
+    """Return the only variables that the other side starts with."""
+    # Arenas of the C library and threads of OpenMP would count against the limit of memory.
+    fixed = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "CUDA_VISIBLE_DEVICES": ""}
+    kept = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+    return fixed | {name: os.environ[name] for name in kept if name in os.environ}
+
+
+def _library_folders() -> list[str]:
+    """Return the folders that hold the libraries which both sides need."""
+    found = (Path(str(m.__file__)).resolve().parents[1] for m in (torch, numpy))
+    return sorted({str(folder) for folder in found})
+
+
+def _secret_paths() -> list[str]:
+    """Return what a worker must not read, wherever Python's own folders may lie."""
+    # A virtual environment may lie in the course's folder, so not the whole folder is named.
+    names = ("problems", "solutions", "tests", "examples", "docs", "grader", ".git")
+    return [str(_ROOT / name) for name in names]
+
+
+def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

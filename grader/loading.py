@@ -1,0 +1,102 @@
+"""Loads a student's file in this process, and says what was wrong when that can't be done."""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType, TracebackType
+
+from grader.course import SUBMISSION_FILE
+from grader.errors import CannotLoad
+from grader.result import Status
+
+STUDENT_MODULE = "problem_"
+"""How the names of modules that hold a student's code begin."""
+
+
+def load_module(path: Path, name: str) -> ModuleType:
+    """Run the Python file at `path` as a new module.
+
+    The source is compiled afresh each time. Python's own import keeps byte code by time stamp and
+    size, so that two saves within a second can run the older of the two.
+
+    Raises:
+        Whatever the file raises while it is compiled or run, and OSError when it can't be read.
+    """
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    source = path.read_bytes()
+    code = compile(source, str(path), "exec")
+    importlib.util.decode_source(source)  # compile doesn't look into comments
+    sys.modules[name] = module
+    exec(code, module.__dict__)
+    return module
+
+
+def judge_load(exception: BaseException, path: Path) -> CannotLoad:
+    """Return what to tell of an exception that loading the student's file raised."""
+    if isinstance(exception, NotImplementedError):
+        return CannotLoad(Status.NOT_IMPLEMENTED, "problem.py stops before it is read to its end.")
+    where = place(exception.__traceback__)
+    if out_of_memory(exception):
+        text = f"{path.name} runs out of memory while it is being imported."
+        return CannotLoad(Status.MEMORY, text + where)
+    if isinstance(exception, SyntaxError | ValueError) and not _runs(exception, path):
+        text = f"{path.name} can't be read as Python: {_unreadable(exception)}"
+        return CannotLoad(Status.ERROR, text)
+    return CannotLoad(
+        Status.ERROR, f"{path.name} stops while it is being imported.\n{named(exception)}{where}"
+    )
+
+
+def _runs(exception: BaseException, path: Path) -> bool:
+    """Return whether the exception came while the file ran, not while it was read."""
+    frames = traceback.extract_tb(exception.__traceback__)
+    return any(frame.filename == str(path) for frame in frames)
+
+
+def _unreadable(exception: SyntaxError | ValueError) -> str:
+    """Return why a file can't be read, and in which line if that is known."""
+    if not isinstance(exception, SyntaxError):
+        return str(exception)
+    line = (exception.text or "").strip()
+    where = f"\n  line {exception.lineno}" if exception.lineno else ""
+    return f"{exception.msg}{where}" + (f": {line}" if where and line else "")
+
+
+def out_of_memory(exception: BaseException) -> bool:
+    """Return whether an exception says that memory ran out; torch has no type of its own for it."""
+    if isinstance(exception, RuntimeError):
+        return "can't allocate memory" in str(exception)
+    return isinstance(exception, MemoryError)
+
+
+def named(exception: BaseException) -> str:
+    """Return an exception's type and text."""
+    text = str(exception)
+    name = type(exception).__name__
+    return f"{name}: {text}" if text else name
+
+
+def place(tb: TracebackType | None) -> str:
+    """Return where in the student's file an exception came from, as a line of its own; or nothing."""
+    frame = student_frame(tb)
+    if frame is None:
+        return ""
+    number, function, line = frame
+    inside = "" if function == "<module>" else f", in {function}"
+    return f"\n  {SUBMISSION_FILE}, line {number}{inside}: {line}"
+
+
+def student_frame(tb: TracebackType | None) -> tuple[int, str, str] | None:
+    """Return line number, function and text of the innermost frame in the student's file."""
+    found = None
+    for frame, number in traceback.walk_tb(tb):
+        if frame.f_globals.get("__name__", "").startswith(STUDENT_MODULE):
+            code = frame.f_code
+            line = linecache.getline(code.co_filename, number).strip()
+            found = number, code.co_qualname, line
+    return found

@@ -1,0 +1,1 @@
+"""What students run: check, watch, hints, reset, pictures."""

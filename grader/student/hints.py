@@ -1,0 +1,78 @@
+"""Reads the hints that a problem's README keeps folded, so that one can be shown at a time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from grader.course import Problem
+from grader.errors import CourseError, UsageError
+
+LEVELS = ("a nudge", "the idea", "a plan by shapes")
+"""How much a hint tells, by its level from 1 on."""
+
+_FOLDED = re.compile(
+    r"<details>\n<summary>(?P<task>[^<:]+): (?P<level>[^<]+)</summary>\n(?P<text>.*?)\n</details>",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One folded hint.
+
+    Attributes:
+        task: the function or the part of a class that it is about.
+        level: 1 for a nudge, 2 for the idea, 3 for a plan.
+        text: in the README's Markdown.
+    """
+
+    task: str
+    level: int
+    text: str
+
+
+def read_hints(problem: Problem) -> list[Hint]:
+    """Return the hints of a problem in the order of its README.
+
+    Raises:
+        CourseError: the README has no hints, or one of a level that isn't known.
+    """
+    readme = problem.folder / "README.md"
+    hints = []
+    for match in _FOLDED.finditer(readme.read_text(encoding="utf-8")):
+        if match["level"] not in LEVELS:
+            raise CourseError(f"{readme}: '{match['level']}' is not one of {', '.join(LEVELS)}")
+        level = LEVELS.index(match["level"]) + 1
+        hints.append(Hint(match["task"], level, match["text"].strip()))
+    if not hints:
+        raise CourseError(f"{readme} has no hints")
+    return hints
+
+
+def show(problem: Problem, level: int, task: str = "") -> str:
+    """Return the hints of one level as the terminal shows them.
+
+    Args:
+        problem: whose hints.
+        level: 1, 2 or 3.
+        task: a part of the name of the only task to show; all if empty.
+
+    Raises:
+        UsageError: no task is called so.
+        CourseError: the README's hints can't be read.
+    """
+    hints = [hint for hint in read_hints(problem) if hint.level == level]
+    chosen = [hint for hint in hints if task.lower() in hint.task.lower()]
+    if not chosen:
+        names = ", ".join(hint.task for hint in hints)
+        raise UsageError(f"{problem.id} has no task '{task}'; there are: {names}")
+    head = f"{problem.id}, hint {level} of {len(LEVELS)}: {LEVELS[level - 1]}"
+    return "\n\n".join([head, *(f"{hint.task}\n{hint.text}" for hint in chosen)])
+
+
+def about(problem: Problem, words: str) -> str:
+    """Return the one task that `words` speak of; empty if they speak of none, or of several."""
+    tasks = {hint.task for hint in read_hints(problem)}
+    named = [task for task in tasks if re.search(rf"\b{re.escape(task)}\b", words)]
+    return named[0] if len(named) == 1 else ""

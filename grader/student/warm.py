@@ -1,0 +1,163 @@
+"""Processes that have torch loaded already, each for one run of one problem's tests.
+
+One process stands by at any time and waits to be told which problem to test. It serves a single
+run: nothing is left of an earlier one, and one that hangs can be ended. Where forking is safe, it
+is forked from a server that has loaded torch and done nothing else; elsewhere it is started anew,
+and loads torch while the student types.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from threading import Thread
+
+from grader.course import Problem
+from grader.errors import CourseError
+from grader.result import ProblemResult
+
+_PRELOADED = ["grader.testing.runner", "torch.fx.experimental.symbolic_shapes"]
+"""What the server loads: all that runs tests, and what torch loads when it first differentiates.
+Loading starts no threads, so the server can be forked afterwards."""
+
+SILENCE_SECONDS = 30.0
+"""After so long without a word a run is taken to hang. A test's own time limit is shorter, but
+code in C doesn't hear of it."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a run has found so far.
+
+    Attributes:
+        run: the number of the run.
+        result: the tests that ran.
+        finished: whether there is no more to come.
+        trouble: why the run ended before its end; empty when all is well.
+    """
+
+    run: int
+    result: ProblemResult
+    finished: bool = False
+    trouble: str = ""
+
+
+class Runs:
+    """Runs the tests of one problem at a time; a new run ends the one before it.
+
+    Args:
+        root: the course's folder.
+        tell: called from another thread with what is found, as it is found.
+        silence: after how many seconds without a word a run is ended.
+    """
+
+    def __init__(
+        self, root: Path, tell: Callable[[Found], None], silence: float = SILENCE_SECONDS
+    ) -> None:
+        self._root, self._tell, self._silence = root, tell, silence
+        self._context = _context()
+        self._standby: tuple[BaseProcess, Connection] | None = None
+        self._running: BaseProcess | None = None
+        self.number = 0
+
+    def start(self, problem: Problem) -> None:
+        """Test a problem; `number` is the run's from now on."""
+        _end(self._running)
+        alive = self._standby is not None and self._standby[0].is_alive()
+        process, connection = self._standby if self._standby and alive else self._new()
+        with suppress(OSError):  # it died while it stood by; the listener will notice
+            connection.send(problem.id)
+        self._running, self._standby = process, None
+        self.number += 1
+        arguments = (self.number, problem.id, process, connection)
+        Thread(target=self._listen, args=arguments, daemon=True).start()
+
+    def prepare(self) -> None:
+        """Let a process stand by for the next run, for when there is time to."""
+        self._standby = self._standby or self._new()
+
+    def close(self) -> None:
+        """End all processes."""
+        _end(self._running)
+        if self._standby is not None:
+            _end(self._standby[0])
+
+    def _new(self) -> tuple[BaseProcess, Connection]:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(self._root, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        return process, ours
+
+    def _listen(self, run: int, id: str, process: BaseProcess, connection: Connection) -> None:
+        """Pass on what one run finds, until it has finished or is no more."""
+        result = ProblemResult(id)
+        while True:
+            try:
+                if not connection.poll(self._silence):
+                    _end(process)
+                    trouble = "Your code did not come to an end."
+                    break
+                message = connection.recv()
+            except (EOFError, OSError):
+                trouble = "The process that ran your code has ended. Does problem.py end it?"
+                break
+            if isinstance(message, ProblemResult):
+                self._tell(Found(run, message, finished=True))
+                return
+            if isinstance(message, str):
+                trouble = message
+                break
+            result.tests.append(message)
+            self._tell(Found(run, ProblemResult(id, tests=list(result.tests))))
+        self._tell(Found(run, result, finished=True, trouble=trouble))
+
+
+def _context() -> SpawnContext | ForkServerContext:
+    """Return how to start processes: by forking, but not with Apple's libraries, nor on Windows."""
+    if sys.platform in ("darwin", "win32"):
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    return context
+
+
+def _end(process: BaseProcess | None) -> None:
+    if process is not None:
+        process.kill()
+        process.join()
+
+
+def _serve(root: Path, connection: Connection) -> None:
+    """Wait for a problem's id, test it, and send each result and then the whole."""
+    import signal
+
+    from grader.testing.plugin import LocalFiles, Session, load_late_parts
+    from grader.testing.runner import run_tests
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who watches
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (1, 2):  # the screen is not for what student code prints
+        os.dup2(nowhere, stream)
+    load_late_parts()
+    try:
+        problem = Problem(root / "problems" / connection.recv())
+    except (EOFError, OSError):
+        return
+    session = Session(LocalFiles(), on_result=lambda _, result: connection.send(result))
+    try:
+        run_tests([problem], session, root)
+    except CourseError as error:
+        connection.send(str(error))
+    except KeyboardInterrupt:
+        connection.send("problem.py raises KeyboardInterrupt.")
+    else:
+        connection.send(session.results.get(problem.id, ProblemResult(problem.id)))

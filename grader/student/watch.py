@@ -1,0 +1,282 @@
+"""Tests a problem again each time it is saved, and shows what to look at first.
+
+Everything that happens (a file is saved, a key is pressed, a run finds something) comes through one
+queue, and one loop deals with it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+
+from rich.console import Console
+from watchfiles import Change
+from watchfiles import watch as changed_files
+
+from grader.course import SUBMISSION_FILE, Course, Problem
+from grader.errors import CourseError
+from grader.result import ProblemResult, Status, TestResult, shown
+from grader.student import hints
+from grader.student.progress import progress_table
+from grader.student.report import first_trouble
+from grader.student.warm import Found, Runs
+from grader.text import printable
+
+_KEYS = "h hint · n next · a all · q quit"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Files were saved, of the problems with these ids."""
+
+    ids: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key was pressed."""
+
+    letter: str
+
+
+@dataclass(frozen=True)
+class Unwatched:
+    """Files can't be watched any more."""
+
+    reason: str
+
+
+Event = Saved | Key | Unwatched | Found
+
+
+class Watch:
+    """The loop behind `grader watch`.
+
+    Args:
+        course: whose problems to watch.
+        console: where to show what is found. Keys work when it is a terminal.
+        start: the problem to begin with; by default the first that does not pass.
+
+    Attributes:
+        events: what has happened and wasn't dealt with yet.
+    """
+
+    def __init__(self, course: Course, console: Console, start: Problem | None = None) -> None:
+        self.events: Queue[Event] = Queue()
+        self._course, self._console = course, console
+        self._on_screen = console.is_terminal and sys.stdin.isatty()
+        self._problems = {problem.id: problem for problem in course.problems()}
+        self._chosen = start.id if start else ""
+        self._results: dict[str, ProblemResult] = {}
+        self._troubles: dict[str, str] = {}
+        self._waiting: list[str] = []
+        self._running = ""
+        self._partial = ProblemResult("")
+        self._hints: Counter[str] = Counter()
+
+    def run(self) -> None:
+        """Watch until the user has enough.
+
+        Raises:
+            CourseError: files can't be watched here.
+        """
+        self._runs = Runs(self._course.root, self.events.put)
+        stop = threading.Event()
+        with _keys(self.events) if self._on_screen else nullcontext():
+            try:
+                Thread(target=self._watch_files, args=(stop,), daemon=True).start()
+                self._test([self._chosen, *self._problems] if self._chosen else [*self._problems])
+                while self._deal_with(self._next_event()):
+                    pass
+            except KeyboardInterrupt:
+                pass
+            finally:
+                stop.set()
+                self._runs.close()
+
+    def _next_event(self) -> Event:
+        while True:
+            with suppress(Empty):  # Windows hears of Ctrl-C only between two waits
+                return self.events.get(timeout=1)
+
+    def _deal_with(self, event: Event) -> bool:
+        """Do what an event asks for; return False when this is the end."""
+        match event:
+            case Saved(ids):
+                self._chosen = min(ids)
+                self._test(sorted(ids))
+            case Found(run=run) if run == self._runs.number:
+                self._take(event)
+            case Key(letter):
+                return self._press(letter)
+            case Unwatched(reason):
+                raise CourseError(f"files can't be watched here: {reason}")
+        return True
+
+    def _watch_files(self, stop: threading.Event) -> None:
+        def is_work(change: Change, path: str) -> bool:
+            file = Path(path)
+            return file.name == SUBMISSION_FILE and file.parent.name in self._problems
+
+        folder = self._course.root / "problems"
+        try:
+            for changes in changed_files(
+                folder, watch_filter=is_work, stop_event=stop, debounce=200, step=20
+            ):
+                self.events.put(Saved(frozenset(Path(path).parent.name for _, path in changes)))
+        except (OSError, RuntimeError) as error:
+            self.events.put(Unwatched(str(error)))
+
+    # Runs
+
+    def _test(self, ids: list[str]) -> None:
+        """Test these problems now, then those that were waiting."""
+        unfinished = [self._running] if self._running else []
+        self._waiting = list(dict.fromkeys([*ids, *unfinished, *self._waiting]))
+        self._start_next()
+
+    def _start_next(self) -> None:
+        self._running = self._waiting.pop(0) if self._waiting else ""
+        if self._running:
+            self._partial = ProblemResult(self._running)
+            self._runs.start(self._problems[self._running])
+        else:
+            self._runs.prepare()
+        if self._on_screen or not self._running:
+            self._show()
+
+    def _take(self, found: Found) -> None:
+        """Keep what the run has found; show its first wrong answer at once."""
+        id = found.result.id
+        if found.finished:
+            self._results[id], self._troubles[id] = found.result, found.trouble
+            self._start_next()
+            return
+        news = _wrong(found.result) and not _wrong(self._partial)
+        self._partial = found.result
+        if news and self._on_screen and id == self._current:
+            self._show()
+
+    # Keys
+
+    def _press(self, letter: str) -> bool:
+        """Do what a key asks for; return False for the end."""
+        match letter.lower():
+            case "q" | "\x03" | "\x04":
+                return False
+            case "h":
+                self._show(hint=True)
+            case "n":
+                self._chosen = self._next_open()
+                self._show()
+            case "a":
+                self._test(list(self._problems))
+        return True
+
+    def _next_open(self) -> str:
+        """Return the next problem after the current one that does not pass."""
+        ids = list(self._problems)
+        here = ids.index(self._current)
+        later = [*ids[here + 1 :], *ids[:here]]
+        return next((id for id in later if not self._passes(id)), self._current)
+
+    def _passes(self, id: str) -> bool:
+        return id in self._results and self._results[id].passed
+
+    @property
+    def _current(self) -> str:
+        """The problem that was saved or chosen last, else the first that does not pass."""
+        open_ids = (id for id in self._problems if not self._passes(id))
+        return self._chosen or next(open_ids, min(self._problems))
+
+    # The screen
+
+    def _show(self, *, hint: bool = False) -> None:
+        """Show the current problem, what to look at first, and the progress."""
+        if self._on_screen:
+            self._console.clear()
+        id = self._current
+        result = self._results.get(id, ProblemResult(id))
+        if self._running == id and _wrong(self._partial):
+            result = self._partial
+        self._print(f"{self._headline(id, result)}\n")
+        if result.tests or self._troubles.get(id):
+            self._print(self._troubles.get(id) or first_trouble(result))
+        if result.passed and not all(self._passes(id) for id in self._problems):
+            self._print("For the next problem press n." if self._on_screen else "")
+        if hint:
+            self._print(f"\n{self._next_hint(id, result)}")
+        self._print("")
+        shown_results = [self._results.get(id, ProblemResult(id)) for id in self._problems]
+        self._console.print(progress_table(shown_results, self._console.encoding))
+        self._print(f"\n{_KEYS}" if self._on_screen else "")
+
+    def _headline(self, id: str, result: ProblemResult) -> str:
+        if self._running == id:
+            return f"{id}: testing ..."
+        if not result.tests:
+            return f"{id}"
+        return f"{id}: {shown(result.points)} of {shown(result.max)} points"
+
+    def _next_hint(self, id: str, result: ProblemResult) -> str:
+        """Return the current problem's hint, one level further at each call."""
+        level = self._hints[id] % len(hints.LEVELS) + 1
+        self._hints[id] += 1
+        open_tests = [t for t in result.tests if t.status is not Status.PASSED]
+        words = f"{open_tests[0].title} {open_tests[0].message}" if open_tests else ""
+        problem = self._problems[id]
+        try:
+            return hints.show(problem, level, hints.about(problem, words))
+        except CourseError as error:
+            return str(error)
+
+    def _print(self, text: str) -> None:
+        self._console.print(printable(text, self._console.encoding), markup=False)
+
+
+def _wrong(result: ProblemResult) -> list[TestResult]:
+    idle = (Status.PASSED, Status.NOT_IMPLEMENTED)
+    return [test for test in result.tests if test.status not in idle]
+
+
+@contextmanager
+def _keys(events: Queue[Event]) -> Iterator[None]:
+    """Put each key that is pressed among the events; leave the terminal as it was."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        Thread(target=_read_keys, args=(msvcrt.getwch, events), daemon=True).start()
+        yield
+        return
+    import termios
+    import tty
+
+    file = sys.stdin.fileno()
+    before = termios.tcgetattr(file)
+    tty.setcbreak(file)  # keys come at once, without Enter and without being shown
+    read = partial(_read_key, file)
+    Thread(target=_read_keys, args=(read, events), daemon=True).start()
+    try:
+        yield
+    finally:
+        termios.tcsetattr(file, termios.TCSADRAIN, before)
+
+
+def _read_key(file: int) -> str:
+    return os.read(file, 1).decode(errors="replace")
+
+
+def _read_keys(read: Callable[[], str], events: Queue[Event]) -> None:
+    with suppress(OSError):
+        while key := read():
+            events.put(Key(key))
+    events.put(Key("q"))  # the terminal is gone

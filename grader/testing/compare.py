@@ -1,0 +1,293 @@
+"""Comparison of what a student's code returned with what it should be, in the words of the subject.
+
+`check` looks at type, dtype, shape, finiteness and values, in this order, and never broadcasts.
+Its message says what was called, what came back, what was expected, and which rows differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor, nn
+
+from grader.errors import Mismatch
+from grader.testing.observe import observations
+
+# (relative, absolute). Right implementations differ by a few units in the last place: about 1e-15
+# in float64. The mistakes of the catalogue differ by 5e-4 or more. Half precision rounds to three
+# digits (float16) and two (bfloat16), and a sum of a few such terms loses some more.
+_TOLERANCE: dict[torch.dtype, tuple[float, float]] = {
+    torch.float64: (1e-9, 1e-10),
+    torch.float32: (1e-4, 1e-5),
+    torch.float16: (1e-2, 2e-3),
+    torch.bfloat16: (6e-2, 1.6e-2),
+}
+
+_ENTRIES_SHOWN = 6
+_ROWS_SHOWN = 3
+
+
+def require(condition: object, message: str) -> None:
+    """Raise Mismatch with `message` unless `condition` holds."""
+    if not condition:
+        raise Mismatch(message)
+
+
+def check(
+    actual: object,
+    expected: Tensor,
+    call: str,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> None:
+    """Compare a returned tensor with the expected one: type, dtype, shape, finiteness, values.
+
+    NaN and infinity are right only where `expected` has them too.
+
+    Args:
+        actual: what the student's code returned; anything.
+        expected: a tensor of any shape and dtype.
+        call: what was called, as a student would write it, for example `"softmax(x, dim=0)"`.
+        rtol: allowed difference relative to the expected entry; by default from the dtype.
+        atol: allowed difference beyond that; by default from the dtype.
+        sizes: sizes such as `{"d_k": 16}`, in whose terms a constant factor may be named.
+
+    Raises:
+        Mismatch: with a message for the student.
+    """
+    tensor, expected = check_form(actual, expected, call), expected.detach()
+    default_rtol, default_atol = _TOLERANCE.get(expected.dtype, (0.0, 0.0))
+    atol = default_atol if atol is None else atol
+    if _all_within(tensor, expected, atol):
+        return  # so it is nearly always when it is right, and what follows takes much longer
+    wrong = _wrong_entries(tensor, expected, default_rtol if rtol is None else rtol, atol)
+    if wrong.any():
+        _fail(call, _values_message(tensor, expected, wrong, sizes or {}))
+
+
+def check_form(actual: object, expected: Tensor, call: str) -> Tensor:
+    """Check that `actual` is a tensor of the dtype and shape of `expected`, and return it detached.
+
+    Raises:
+        Mismatch: with a message for the student.
+    """
+    if not isinstance(actual, Tensor):
+        _fail(call, f"It returned {_kind(actual)}, but a tensor of {_form(expected)} was expected.")
+    if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
+        _fail(call, _form_message(actual, expected))
+    if actual.is_meta:
+        _fail(call, "It returned a tensor on the meta device, which has a shape but no numbers.")
+    return actual.detach()
+
+
+def check_number(actual: object, low: float, high: float, call: str, meaning: str) -> None:
+    """Check that `actual` is a Python float with `low <= actual <= high`.
+
+    Args:
+        actual: what the student's code returned.
+        low: the smallest value that is right.
+        high: the largest value that is right.
+        call: what was called, as a student would write it.
+        meaning: what was expected, in words, for example `"about 16, the variance for d_k = 16"`.
+
+    Raises:
+        Mismatch: with a message for the student.
+    """
+    if not isinstance(actual, float):
+        _fail(call, f"It returned {_kind(actual)}, but a Python float was expected.")
+    if not low <= actual <= high:
+        _fail(call, f"It returned {actual:.4g}, but the answer should be {meaning}.")
+
+
+def gradients(
+    output: object, inputs: Mapping[str, Tensor], upstream: Tensor, call: str
+) -> dict[str, Tensor]:
+    """Return the gradient of `(output * upstream).sum()` with respect to each of `inputs`.
+
+    Args:
+        output: what the student's code returned, of the form of `upstream`.
+        inputs: the tensors to differentiate by, with the names to use in a message.
+        upstream: what each entry of the output is weighted with. Random weights: a plain sum of
+            softmax has no gradient at all, so it would accept anything.
+        call: what was called, as a student would write it.
+
+    Raises:
+        Mismatch: no gradient reaches the output or one of the inputs.
+    """
+    check_form(output, upstream, call)
+    assert isinstance(output, Tensor)
+    if not output.requires_grad:
+        _fail(
+            call,
+            "The result has no gradient, so nothing could learn from it. Somewhere on the way the "
+            "numbers left PyTorch's graph; look for detach, .data, no_grad, .item(), numpy, or a "
+            "tensor made anew from numbers.",
+        )
+    found = torch.autograd.grad(output, list(inputs.values()), upstream, allow_unused=True)
+    result = {}
+    for name, gradient in zip(inputs, found, strict=True):
+        if gradient is None:
+            _fail(
+                call,
+                f"No gradient reaches {name}: the result doesn't depend on it, or it was taken out "
+                "of PyTorch's graph (detach, .data, no_grad, .item(), numpy).",
+            )
+        result[name] = gradient
+    return result
+
+
+def check_gradients(
+    actual: Mapping[str, Tensor], expected: Mapping[str, Tensor], call: str
+) -> None:
+    """Compare gradients by name with `check`."""
+    for name, gradient in expected.items():
+        check(actual[name], gradient, f"the gradient of {call} with respect to {name}")
+
+
+def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bool = True) -> None:
+    """Check that `module.<name>` is an `nn.Linear(n_in, n_out, bias=bias)`.
+
+    Raises:
+        Mismatch: it isn't there, is something else, or has other sizes.
+    """
+    owner = type(module).__name__
+    wanted = f"nn.Linear({n_in}, {n_out}, bias={bias})"
+    layer = getattr(module, name, None)
+    if layer is None:
+        here = ", ".join(child for child, _ in module.named_children()) or "none"
+        raise Mismatch(f"{owner} has no layer called `{name}`. The layers found are: {here}.")
+    if not isinstance(layer, nn.Linear):
+        raise Mismatch(f"`{name}` of {owner} is {_kind(layer)}; it should be {wanted}.")
+    form = (layer.in_features, layer.out_features, layer.bias is not None)
+    found = f"nn.Linear({form[0]}, {form[1]}, bias={form[2]})"
+    require(form == (n_in, n_out, bias), f"`{name}` of {owner} is {found}; it should be {wanted}.")
+
+
+def parameters(module: nn.Module) -> dict[str, nn.Parameter]:
+    """Return a module's parameters by name; those of a layer with two names under both."""
+    return dict(module.named_parameters(remove_duplicate=False))
+
+
+def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Copy `weights`, by name such as `query.weight`, into the module's parameters.
+
+    By name, so the order in which a student makes the layers doesn't matter.
+
+    Raises:
+        Mismatch: a parameter isn't there or has another shape.
+    """
+    owner = type(module).__name__
+    found = parameters(module)
+    for name, weight in weights.items():
+        if name not in found:
+            here = ", ".join(found) or "none"
+            raise Mismatch(f"{owner} has no parameter `{name}`. The parameters found are: {here}.")
+        shape = tuple(found[name].shape)
+        require(
+            shape == tuple(weight.shape),
+            f"`{name}` of {owner} has shape {shape}; expected {tuple(weight.shape)}.",
+        )
+        with torch.no_grad():
+            found[name].copy_(weight)
+
+
+def _fail(call: str, message: str) -> NoReturn:
+    raise Mismatch(f"{call}\n{message}")
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "None (is a `return` missing?)"
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a {type(value).__name__}"
+
+
+def _form(tensor: Tensor) -> str:
+    return f"shape {tuple(tensor.shape)}, {_dtype(tensor)}"
+
+
+def _dtype(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _form_message(actual: Tensor, expected: Tensor) -> str:
+    wrong = []
+    if actual.dtype != expected.dtype:
+        wrong.append(f"dtype {_dtype(actual)}, expected {_dtype(expected)}")
+    if actual.shape != expected.shape:
+        wrong.append(f"shape {tuple(actual.shape)}, expected {tuple(expected.shape)}")
+    return f"It returned a tensor of {'; and of '.join(wrong)}."
+
+
+def _all_within(actual: Tensor, expected: Tensor, atol: float) -> bool:
+    """Return whether no entry is farther off than `atol`; if one isn't finite, it is False."""
+    if not expected.is_floating_point() or not expected.numel():
+        return False
+    return (actual.double() - expected.double()).abs().max().item() <= atol
+
+
+def _wrong_entries(actual: Tensor, expected: Tensor, rtol: float, atol: float) -> Tensor:
+    """Return a bool tensor, True where an entry is wrong. NaN and infinity must agree exactly."""
+    if not expected.is_floating_point():
+        return actual != expected
+    got, want = actual.double(), expected.double()
+    return ~torch.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def _values_message(
+    actual: Tensor, expected: Tensor, wrong: Tensor, sizes: Mapping[str, int]
+) -> str:
+    lines = [_where(wrong)]
+    for row in _rows(wrong)[:_ROWS_SHOWN]:
+        place = f"row {list(row)}: " if row else ""
+        digits = _digits(actual[row], expected[row])
+        lines.append(f"  {place}got      {_numbers(actual[row], digits)}")
+        lines.append(f"  {' ' * len(place)}expected {_numbers(expected[row], digits)}")
+    return "\n".join(lines + observations(actual, expected, wrong, sizes))
+
+
+def _rows(wrong: Tensor) -> list[tuple[int, ...]]:
+    """Return the index of each row, along the last dimension, that has a wrong entry."""
+    if wrong.dim() < 2:
+        return [()]
+    return [tuple(index) for index in wrong.any(-1).nonzero().tolist()]
+
+
+def _where(wrong: Tensor) -> str:
+    if wrong.numel() == 1:
+        return "It differs:"
+    if wrong.dim() < 2:
+        return f"{int(wrong.sum())} of {wrong.numel()} entries differ:"
+    rows = wrong.any(-1)
+    if rows.all():
+        return "All rows differ:"
+    return f"{int(rows.sum())} of {rows.numel()} rows differ, for example:"
+
+
+def _digits(actual: Tensor, expected: Tensor) -> int:
+    """Return how many digits it takes to see the difference; 4 when it is plain."""
+    difference = float((actual.double() - expected.double()).abs().max())
+    largest = float(expected.double().abs().max())
+    if not 0 < difference <= 1e-3 * largest or math.isinf(difference):
+        return 4
+    return min(17, max(4, 3 - math.floor(math.log10(difference / largest))))
+
+
+def _numbers(row: Tensor, digits: int) -> str:
+    values: Sequence[Any] = row.flatten().tolist()
+    shown = ", ".join(_number(v, digits) for v in values[:_ENTRIES_SHOWN])
+    more = ", ..." if len(values) > _ENTRIES_SHOWN else ""
+    return f"[{shown}{more}]"
+
+
+def _number(value: Any, digits: int) -> str:
+    if isinstance(value, float) and math.isfinite(value):
+        plain = 1e-3 <= abs(value) < 1e4 or value == 0
+        return f"{value:.{digits}f}" if plain else f"{value:.{digits - 1}e}"
+    return str(value)

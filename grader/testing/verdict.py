@@ -1,0 +1,94 @@
+"""From the exception that ended a test to a status and a sentence for the student."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unittest
+from dataclasses import dataclass
+from types import ModuleType, TracebackType
+
+import pytest
+
+from grader.course import SUBMISSION_FILE
+from grader.errors import CannotLoad, InternalError, Mismatch
+from grader.forbidden import ForbiddenCall, Guard
+from grader.loading import STUDENT_MODULE, named, out_of_memory, place, student_frame
+from grader.result import Status
+
+CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a test ended and what the student reads about it."""
+
+    status: Status
+    message: str = ""
+
+
+def judge(exception: BaseException | None, guard: Guard) -> Verdict:
+    """Return the verdict on a test that ended with this exception, or with none.
+
+    Args:
+        exception: what the test raised.
+        guard: what watched it; a forbidden call counts even if the student's code caught it.
+    """
+    if guard.called:
+        return Verdict(Status.FORBIDDEN, _forbidden(guard.called))
+    if exception is None:
+        return Verdict(Status.PASSED)
+    return _from_exception(exception, exception.__traceback__)
+
+
+def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdict:
+    match exception:
+        case CannotLoad():
+            return Verdict(exception.status, str(exception))
+        case Mismatch():
+            return Verdict(Status.FAILED, str(exception))
+        case ForbiddenCall():
+            return Verdict(Status.FORBIDDEN, _forbidden(str(exception)))
+        case NotImplementedError():
+            return Verdict(Status.NOT_IMPLEMENTED, _not_written(tb))
+        case _ if out_of_memory(exception):
+            return Verdict(Status.MEMORY, "Your code ran out of memory." + place(tb))
+        case pytest.fail.Exception() if str(exception).startswith("Timeout"):
+            return Verdict(Status.TIMEOUT, "Your code did not come to an end." + place(tb))
+        case (
+            pytest.skip.Exception()
+            | pytest.xfail.Exception()
+            | pytest.exit.Exception()
+            | unittest.SkipTest()
+        ):
+            return Verdict(Status.ERROR, CANT_END)
+        case InternalError():
+            return Verdict(Status.INTERNAL, str(exception))
+        case AttributeError(obj=ModuleType() as module, name=str(name)) if (
+            module.__name__.startswith(STUDENT_MODULE)
+        ):
+            return Verdict(Status.MISSING, _missing(module, name))
+        case AssertionError():
+            text = re.split(r"\n?assert ", str(exception), maxsplit=1)[0]
+            return Verdict(Status.FAILED, (text or named(exception)) + place(tb))
+        case _:
+            return Verdict(Status.ERROR, named(exception) + place(tb))
+
+
+def _forbidden(name: str) -> str:
+    return (
+        f"Your code calls PyTorch's own {name}. In this problem you write that part yourself; "
+        "the README lists what may not be called."
+    )
+
+
+def _missing(module: ModuleType, name: str) -> str:
+    own = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
+    near = difflib.get_close_matches(name, own, n=1, cutoff=0.6)
+    hint = f" Did you mean to call `{near[0]}` so?" if near else ""
+    return f"{SUBMISSION_FILE} has no `{name}`.{hint}"
+
+
+def _not_written(tb: TracebackType | None) -> str:
+    frame = student_frame(tb)
+    return f"not written yet: {frame[1]} (line {frame[0]})" if frame else "not written yet"

@@ -1,0 +1,58 @@
+"""Text from anywhere, made harmless: what every view does before its own escaping."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Controls but for line ends, marks that turn the direction of text around, lone halves of
+# surrogate pairs, and what XML 1.0 doesn't allow.
+_UNSHOWABLE = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff]"
+)
+
+
+_SIMPLER = str.maketrans(
+    {
+        "✓": "+",
+        "✗": "x",
+        "○": "o",
+        "·": "-",
+        "—": "-",
+        "…": "...",
+        "√": "root ",
+        "×": "x",
+        "→": "->",
+        "≤": "<=",
+        "≥": ">=",
+        "█": "#",
+        "░": ".",
+    }
+)
+
+
+def plain(text: str) -> str:
+    """Return text with nothing in it that could control a terminal, a reader or a parser."""
+    return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\t", "    "))
+
+
+def printable(text: str, encoding: str) -> str:
+    """Return the text without what could control a terminal or isn't in the encoding."""
+    text = plain(text)
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        simple = unicodedata.normalize("NFKD", text.translate(_SIMPLER))  # of ² and ᵀ: 2 and T
+        return simple.encode(encoding, "replace").decode(encoding)
+    return text
+
+
+def line(text: str) -> str:
+    """Return plain text in one line."""
+    return " ".join(plain(text).split())
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with what it counts: "1 file", "2 files"."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
