@@ -21,7 +21,7 @@ from grader.author.release import release
 from grader.course import Course, own_course
 
 ROUNDS = 7
-WATCH = "from grader.student_cli import app; app()"
+WATCH = "from grader.cli import app; app()"
 
 
 def main() -> None:

@@ -40,8 +40,8 @@ TESTS = '''
 import pytest
 import torch
 
-from grader.compare import check
-from grader.diagnose import attempt
+from grader.testing.compare import check
+from grader.testing.diagnose import attempt
 
 FORBIDDEN = ("softmax",)
 

@@ -43,8 +43,8 @@ TESTS = '''"""Tests of problem 06."""
 import pytest
 import torch
 
-from grader.compare import check, require
-from grader.diagnose import attempt
+from grader.testing.compare import check, require
+from grader.testing.diagnose import attempt
 
 
 @pytest.mark.points(1)

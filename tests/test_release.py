@@ -20,7 +20,7 @@ from grader.testing.runner import run_tests
 
 ROOT = own_course().root
 INSTRUCTORS = ("archives", "audit", "batch", "cli", "grade", "isolation", "release", "submissions")
-CHECK = "from grader.student_cli import app; app()"
+CHECK = "from grader.cli import app; app()"
 
 KNOWN = {
     "self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)",

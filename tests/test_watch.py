@@ -117,7 +117,7 @@ IN_TERMINAL = """
 from pathlib import Path
 from rich.console import Console
 from grader.course import Course
-from grader.watch import Watch
+from grader.student.watch import Watch
 if __name__ == "__main__":
     Watch(Course(Path({root!r})), Console(width=90, highlight=False)).run()
     print("left")

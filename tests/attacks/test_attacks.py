@@ -313,10 +313,10 @@ def parent_of(process):
 GRADE = """
 import sys
 from pathlib import Path
-from grader.batch import grade_all
+from grader.grading.pool import grade_all
 from grader.course import Course
-from grader.grade import Settings
-from grader.submissions import StudentFile, Submission
+from grader.grading.settings import Settings
+from grader.intake.submissions import StudentFile, Submission
 
 endless = StudentFile(b"def double(x):\\n    while True: pass\\n")
 submissions = [Submission("endless", {"01-doubling": endless})]

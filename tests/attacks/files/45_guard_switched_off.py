@@ -1,10 +1,10 @@
 """Takes the guard that looks for forbidden functions away. It is noticed all the same."""
 
-import grader.guard
+import grader.forbidden
 import torch
 
-grader.guard.Guard.look_at = lambda self, name: None
-grader.guard._refusal = lambda forbidden, called: torch.exp
+grader.forbidden.Guard.look_at = lambda self, name: None
+grader.forbidden._refusal = lambda forbidden, called: torch.exp
 
 
 def double(x):

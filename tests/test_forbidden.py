@@ -129,7 +129,7 @@ def test_an_unknown_name_is_an_error() -> None:
 REMOVED = """
 import sys, threading, warnings
 import torch
-from grader.guard import ForbiddenCall, removal
+from grader.forbidden import ForbiddenCall, removal
 
 import torch._refs
 warnings.simplefilter("error")
