@@ -1,0 +1,171 @@
+"""Finds the known faults whose answers a student's code gives: part by part, then told together.
+
+Each function and class is looked at by itself, since a student may write a module without the
+function beside it. In a part, main questions come first. A fault fits when no number of the
+student's contradicts its numbers, and at least one wrong number is exactly its. Exceptions
+contradict nothing: the same mistake, written in another way, may stop where the other goes on.
+What main questions leave open, the edges tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from grader.testing.diagnosis.answers import Answer, alike, same
+from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, deviations
+from grader.testing.diagnosis.probe import Answers
+
+_NOTHING = Answers({}, {})
+
+_SHARE_EXPLAINED = 0.6
+"""The share of wrong answers at the edges that a fault must explain to be named for them."""
+
+_MOST_ALIKE = 2
+"""How many faults are told that answer alike. More than that is no answer."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A known mistake whose answers the student's code gives.
+
+    Attributes:
+        mistakes: the names of the mistakes in the catalogue; several when they answer alike.
+        text: what to tell the student.
+        parts: the functions and classes in which it shows.
+    """
+
+    mistakes: tuple[str, ...]
+    text: str
+    parts: tuple[str, ...] = ()
+
+
+def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Diagnosis]:
+    """Return the known faults that explain what is wrong in `answers`; none where nothing is.
+
+    Args:
+        known: what the reference and the known faults answer.
+        answers: what the student's code answered.
+    """
+    wrong = deviations(answers, known.reference)
+    fits = {part: _fitting(part, answers[part], known) for part in known.reference if part in wrong}
+    return _told([(part, group) for part, groups in fits.items() for group in groups])
+
+
+def _fitting(part: str, given: Answers, known: Fingerprints) -> list[list[Fault]]:
+    """Return groups of faults of one part; those of a group answer alike."""
+    reference = known.reference[part]
+    main = _best(
+        (_agreement(given.main, fault.deviations.get(part, _NOTHING).main, reference.main), fault)
+        for fault in known.faults
+    )
+    groups = [_closest_at_edges(main, part, given, reference)] if main else []
+    base = dict(reference.edges)
+    if groups:
+        base |= groups[0][0].deviations[part].edges
+    elif _is_wrong(given.main, reference.main):
+        return []  # what goes wrong at the edges may be due to that
+    return groups + _edge_groups(part, given.edges, base, known)
+
+
+def _is_wrong(given: Mapping[str, Answer], right: Mapping[str, Answer]) -> bool:
+    return any(q in right and not same(a, right[q], dtype=False) for q, a in given.items())
+
+
+def _agreement(
+    given: Mapping[str, Answer], of_fault: Mapping[str, Answer], right: Mapping[str, Answer]
+) -> float:
+    """Return how well a student's main answers are a fault's; 0 if they are not."""
+    if not of_fault:
+        return 0.0
+    equal, score = 0, 0.0
+    for question, answer in given.items():
+        if question not in right:
+            continue
+        expected = of_fault.get(question, right[question])
+        if answer.is_value and expected.is_value:
+            if not same(answer, expected, dtype=False):
+                return 0.0
+            is_wrong = question in of_fault
+            equal, score = equal + is_wrong, score + is_wrong
+        elif answer.instead and expected.instead:
+            score += 0.5
+        else:
+            score -= 0.25
+    return max(score, 0.01) if equal else 0.0
+
+
+def _best(scored: Iterable[tuple[float, Fault]]) -> list[Fault]:
+    """Return the faults with the highest score above 0, single ones before two at once."""
+    found = [(score, -fault.together, fault) for score, fault in scored if score > 0]
+    if not found:
+        return []
+    best = max((score, fewer) for score, fewer, _ in found)
+    return [fault for score, fewer, fault in found if (score, fewer) == best]
+
+
+def _closest_at_edges(
+    faults: list[Fault], part: str, given: Answers, reference: Answers
+) -> list[Fault]:
+    """Of faults with the same main answers, return those that are most like it at the edges."""
+
+    def likeness(fault: Fault) -> int:
+        edges = {**reference.edges, **fault.deviations[part].edges}
+        return sum(q in edges and alike(a, edges[q]) for q, a in given.edges.items())
+
+    if all(not fault.deviations[part].edges for fault in faults):
+        return faults
+    most = max(map(likeness, faults))
+    return [fault for fault in faults if likeness(fault) == most]
+
+
+def _edge_groups(
+    part: str, given: Mapping[str, Answer], base: Mapping[str, Answer], known: Fingerprints
+) -> list[list[Fault]]:
+    """Return the faults that show at the edges only, for what `base` leaves open."""
+    open_questions = {q for q, a in given.items() if q in base and not alike(a, base[q])}
+    wrong = {
+        q
+        for q, a in given.items()
+        if q in known.reference[part].edges and not alike(a, known.reference[part].edges[q])
+    }
+    candidates = []
+    for fault in known.faults:
+        own = fault.deviations.get(part, _NOTHING)
+        fits = own.edges and not own.main
+        if fits and all(q in wrong and alike(given[q], a) for q, a in own.edges.items()):
+            candidates.append((fault, own.edges.keys() & open_questions))
+    groups: list[list[Fault]] = []
+    while open_questions and len(groups) < 2:
+        most = max((len(explained & open_questions) for _, explained in candidates), default=0)
+        if not most or most < _SHARE_EXPLAINED * len(open_questions):
+            break
+        best = [(f, e) for f, e in candidates if len(e & open_questions) == most]
+        groups.append([fault for fault, _ in best])
+        open_questions = open_questions - best[0][1]
+    return groups
+
+
+def _told(found: list[tuple[str, list[Fault]]]) -> list[Diagnosis]:
+    """Return what was found in all parts, each fault once, with the parts that it shows in."""
+    shows = Counter(name for _, group in found for fault in group for name in set(fault.names))
+    told: dict[tuple[str, ...], Diagnosis] = {}
+    for part, group in found:
+        # Of faults that answer alike here, those are meant that explain other parts as well, and
+        # that claim nothing of a part in which it isn't so.
+        def merit(fault: Fault) -> tuple[int, int]:
+            return max(shows[name] for name in fault.names), -len(fault.deviations)
+
+        best = max(map(merit, group))
+        chosen = [fault for fault in group if merit(fault) == best]
+        texts = list(dict.fromkeys(fault.text for fault in chosen))
+        names = tuple(dict.fromkeys(name for fault in group for name in fault.names))
+        key = tuple(texts[:_MOST_ALIKE])
+        before = told.get(key)
+        told[key] = Diagnosis(
+            tuple(dict.fromkeys((*(before.mistakes if before else ()), *names))),
+            "\nOr: ".join(key),
+            (*(before.parts if before else ()), part),
+        )
+    return list(told.values())
