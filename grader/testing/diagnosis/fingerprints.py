@@ -6,7 +6,7 @@ The file holds numbers and sentences, no code, so it can go to students.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,28 +16,44 @@ from grader.testing.diagnosis.probe import Answers
 
 
 @dataclass(frozen=True)
+class Text:
+    """What to tell a student about a fault.
+
+    Attributes:
+        when: ends the sentence "Your output is what one gets when ...".
+        look: a nudge to what to look at; never the line of code.
+    """
+
+    when: str
+    look: str = ""
+
+
+@dataclass(frozen=True)
 class Fault:
     """A known fault, or two at once.
 
     Attributes:
-        names: the catalogued mistakes and switched faults that it is.
-        text: what to tell the student: when one gets such an output, and what to look at.
+        names: the catalogued mistakes or switched faults that it is made of; mostly one.
         deviations: by part, its answers that are not the reference's.
-        together: how many faults it is; one is likelier than two.
     """
 
     names: tuple[str, ...]
-    text: str
     deviations: Mapping[str, Answers]
-    together: int = 1
 
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """The answers of the reference, and of all known faults, of one problem."""
+    """The answers of the reference and of all known faults of one problem.
+
+    Attributes:
+        reference: the right answers, by part.
+        faults: what is known.
+        texts: by the names of the faults.
+    """
 
     reference: Mapping[str, Answers] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
+    texts: Mapping[str, Text] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path) -> Fingerprints:
@@ -45,28 +61,39 @@ class Fingerprints:
         if not path.is_file():
             return cls()
         data = json.loads(path.read_text(encoding="utf-8"))
-        faults = [
-            Fault(
-                tuple(each["names"]), each["text"], _read(each["answers"]), each.get("together", 1)
-            )
-            for each in data["faults"]
-        ]
-        return cls(_read(data["reference"]), tuple(faults))
+        faults = [Fault(tuple(names), _read(answers)) for names, answers in data["faults"]]
+        texts = {name: Text(*text) for name, text in data["texts"].items()}
+        return cls(_read(data["reference"]), tuple(faults), texts)
 
     def save(self, path: Path) -> None:
-        """Write `fingerprints.json`, a line for each fault."""
-        lines = [
-            json.dumps(
-                {"names": fault.names, "text": fault.text}
-                | ({"together": fault.together} if fault.together > 1 else {})
-                | {"answers": _written(fault.deviations)},
-                ensure_ascii=False,
-            )
-            for fault in self.faults
+        """Write `fingerprints.json`, one sentence or one fault a line."""
+        texts = [
+            f"{_json(name)}: {_json([text.when, text.look])}" for name, text in self.texts.items()
         ]
-        reference = json.dumps(_written(self.reference), ensure_ascii=False, indent=1)
-        body = ",\n".join(lines)
-        write_whole(path, f'{{"reference": {reference},\n"faults": [\n{body}\n]}}\n')
+        faults = [_json([fault.names, _written(fault.deviations)]) for fault in self.faults]
+        reference = [f"{_json(p)}: {_json(a)}" for p, a in _written(self.reference).items()]
+        write_whole(
+            path,
+            f'{{"reference": {{{_lines(reference)}}},\n'
+            f'"texts": {{{_lines(texts)}}},\n'
+            f'"faults": [{_lines(faults)}]}}\n',
+        )
+
+    def text(self, fault: Fault) -> str:
+        """Return what to tell a student about a fault."""
+        texts = [self.texts[name] for name in fault.names]
+        look = next((text.look for text in texts if text.look), "")
+        whens = [text.when for text in texts]
+        when = whens[0] if len(whens) == 1 else f"two things come together: {'; and '.join(whens)}"
+        return f"Your output is what one gets when {when}. {look}".strip()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _lines(entries: list[str]) -> str:
+    return "\n " + ",\n ".join(entries) + "\n" if entries else ""
 
 
 def deviations(
@@ -107,12 +134,3 @@ def _read(data: Mapping[str, Mapping[str, Mapping[str, str]]]) -> dict[str, Answ
         part: Answers(answers(given.get("main", {})), answers(given.get("edges", {})))
         for part, given in data.items()
     }
-
-
-def faults_of(
-    found: Iterable[tuple[str, str, Mapping[str, Answers]]], reference: Mapping[str, Answers]
-) -> tuple[Fault, ...]:
-    """Return single faults, from their names, texts and answers."""
-    return tuple(
-        Fault((name,), text, deviations(answers, reference)) for name, text, answers in found
-    )

@@ -50,7 +50,7 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Diagno
     """
     wrong = deviations(answers, known.reference)
     fits = {part: _fitting(part, answers[part], known) for part in known.reference if part in wrong}
-    return _told([(part, group) for part, groups in fits.items() for group in groups])
+    return _told([(part, group) for part, groups in fits.items() for group in groups], known)
 
 
 def _fitting(part: str, given: Answers, known: Fingerprints) -> list[list[Fault]]:
@@ -93,12 +93,23 @@ def _agreement(
             score += 0.5
         else:
             score -= 0.25
-    return max(score, 0.01) if equal else 0.0
+    if equal:
+        return max(score, 0.01)
+    return score if _stops_at_the_same(given, of_fault, right) else 0.0
+
+
+def _stops_at_the_same(
+    given: Mapping[str, Answer], of_fault: Mapping[str, Answer], right: Mapping[str, Answer]
+) -> bool:
+    """Tell whether code is right but for the very questions at which a fault raises something."""
+    wrong = {q for q, a in given.items() if q in right and not same(a, right[q], dtype=False)}
+    answers = [given[q] for q in wrong] + list(of_fault.values())
+    return wrong == of_fault.keys() and len(wrong) < len(right) and all(a.instead for a in answers)
 
 
 def _best(scored: Iterable[tuple[float, Fault]]) -> list[Fault]:
     """Return the faults with the highest score above 0, single ones before two at once."""
-    found = [(score, -fault.together, fault) for score, fault in scored if score > 0]
+    found = [(score, -len(fault.names), fault) for score, fault in scored if score > 0]
     if not found:
         return []
     best = max((score, fewer) for score, fewer, _ in found)
@@ -124,30 +135,37 @@ def _edge_groups(
     part: str, given: Mapping[str, Answer], base: Mapping[str, Answer], known: Fingerprints
 ) -> list[list[Fault]]:
     """Return the faults that show at the edges only, for what `base` leaves open."""
-    open_questions = {q for q, a in given.items() if q in base and not alike(a, base[q])}
-    wrong = {
-        q
-        for q, a in given.items()
-        if q in known.reference[part].edges and not alike(a, known.reference[part].edges[q])
-    }
-    candidates = []
-    for fault in known.faults:
-        own = fault.deviations.get(part, _NOTHING)
-        fits = own.edges and not own.main
-        if fits and all(q in wrong and alike(given[q], a) for q, a in own.edges.items()):
-            candidates.append((fault, own.edges.keys() & open_questions))
+    right = known.reference[part].edges
+    wrong = {q for q, a in given.items() if q in right and not alike(a, right[q])}
+    open_questions = {q for q in wrong if not alike(given[q], base[q])}
+    candidates = [
+        (fault, own.edges)
+        for fault in known.faults
+        if (own := fault.deviations.get(part, _NOTHING)).edges
+        and not own.main
+        and all(q in wrong and alike(given[q], a) for q, a in own.edges.items())
+    ]
     groups: list[list[Fault]] = []
     while open_questions and len(groups) < 2:
-        most = max((len(explained & open_questions) for _, explained in candidates), default=0)
-        if not most or most < _SHARE_EXPLAINED * len(open_questions):
+        merits = [(_explained(e, given, open_questions), f, e) for f, e in candidates]
+        best = max((merit for merit, _, _ in merits), default=(0, 0))
+        if not best[0] or best[0] < _SHARE_EXPLAINED * len(open_questions):
             break
-        best = [(f, e) for f, e in candidates if len(e & open_questions) == most]
-        groups.append([fault for fault, _ in best])
-        open_questions = open_questions - best[0][1]
+        chosen = [(fault, edges) for merit, fault, edges in merits if merit == best]
+        groups.append([fault for fault, _ in chosen])
+        open_questions -= chosen[0][1].keys()
     return groups
 
 
-def _told(found: list[tuple[str, list[Fault]]]) -> list[Diagnosis]:
+def _explained(
+    edges: Mapping[str, Answer], given: Mapping[str, Answer], open_questions: set[str]
+) -> tuple[int, int]:
+    """Return how many open questions a fault explains, and how many of them to the digit."""
+    explained = edges.keys() & open_questions
+    return len(explained), sum(same(edges[q], given[q]) for q in explained)
+
+
+def _told(found: list[tuple[str, list[Fault]]], known: Fingerprints) -> list[Diagnosis]:
     """Return what was found in all parts, each fault once, with the parts that it shows in."""
     shows = Counter(name for _, group in found for fault in group for name in set(fault.names))
     told: dict[tuple[str, ...], Diagnosis] = {}
@@ -159,7 +177,7 @@ def _told(found: list[tuple[str, list[Fault]]]) -> list[Diagnosis]:
 
         best = max(map(merit, group))
         chosen = [fault for fault in group if merit(fault) == best]
-        texts = list(dict.fromkeys(fault.text for fault in chosen))
+        texts = list(dict.fromkeys(known.text(fault) for fault in chosen))
         names = tuple(dict.fromkeys(name for fault in group for name in fault.names))
         key = tuple(texts[:_MOST_ALIKE])
         before = told.get(key)

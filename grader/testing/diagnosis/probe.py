@@ -53,24 +53,28 @@ def load_probe(problem: Problem) -> Probe | None:
     return probe
 
 
-def ask(probe: Probe, code: Any, forbidden: Iterable[str] = ()) -> dict[str, Answers]:
+def ask(
+    probe: Probe, code: Any, forbidden: Iterable[str] = (), *, edges: bool = True
+) -> dict[str, Answers]:
     """Return the answers of a problem's code, part by part; none when the probe itself fails.
 
     Args:
         probe: the questions.
         code: the student's module, or what stands for it.
         forbidden: the functions whose call ends an answer, where that is watched here.
+        edges: whether to ask what is at the edges, too.
     """
     torch.default_generator.manual_seed(0)
     with Guard(tuple(forbidden)):
         try:
-            return {name: _asked(part) for name, part in probe(code).items()}
+            return {name: _asked(part, edges) for name, part in probe(code).items()}
         except Exception:
             return {}
 
 
-def _asked(part: Part) -> Answers:
+def _asked(part: Part, with_edges: bool) -> Answers:
+    edges = part.edges if with_edges else {}
     return Answers(
         {name: attempt(question) for name, question in part.main.items()},
-        {name: attempt(question) for name, question in part.edges.items()},
+        {name: attempt(question) for name, question in edges.items()},
     )
