@@ -28,7 +28,7 @@ def operands_of(frame: FrameType, line: str) -> Operands:
     found: Operands = {}
     for name in _names(line):
         value = _look_up(name, frame.f_locals)
-        if issubclass(type(value), Tensor):
+        if isinstance(value, Tensor) and issubclass(type(value), Tensor):
             found.setdefault(name, form(value))
         if len(found) == _MOST:
             break

@@ -1,8 +1,9 @@
-"""What is said of an exception of torch's: the tensors in the student's line, and the likely slip."""
+"""What is said of an exception of torch's: the tensors in the line, and the likely slip."""
 
 from __future__ import annotations
 
 import sys
+from types import FrameType
 
 import pytest
 import torch
@@ -16,15 +17,16 @@ Q, K, X = torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 3, 4)
 def told(line: str, **values: object) -> tuple[dict[str, str], str]:
     """Run a line with these names, and return what is said of the exception that it raises."""
     names = dict(values)
-    try:
+    with pytest.raises(Exception) as raised:  # noqa: PT011  (which one is torch's choice)
         exec(line, {"torch": torch}, names)
-    except Exception as exception:
-        assert exception.__traceback__ is not None
-        frame = exception.__traceback__.tb_next
-        assert frame is not None
-        forms = operands_of(frame.tb_frame, line)
-        return forms, slip(str(exception), forms)
-    raise AssertionError("the line raises nothing")
+    forms = operands_of(last(raised), line)
+    return forms, slip(str(raised.value), forms)
+
+
+def last(raised: pytest.ExceptionInfo[BaseException]) -> FrameType:
+    """The frame in which the line ran."""
+    frames = [entry.frame.raw for entry in raised.traceback]
+    return next(frame for frame in frames if frame.f_code.co_filename == "<string>")
 
 
 @pytest.mark.parametrize(
