@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from grader.files import write_whole
+from grader.reports.isolation import for_instructors
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown
 from grader.text import plain
 
@@ -40,8 +41,13 @@ def _suite(result: SubmissionResult) -> Xml.Element:
         time=_seconds(tests),
     )
     properties = Xml.SubElement(suite, "properties")
-    for name, value in [("points", result.points), ("max", result.max), ("seed", result.seed)]:
-        Xml.SubElement(properties, "property", name=name, value=shown(value))
+    for name, value in [
+        ("points", shown(result.points)),
+        ("max", shown(result.max)),
+        ("seed", str(result.seed)),
+        ("isolation", for_instructors(result)),
+    ]:
+        Xml.SubElement(properties, "property", name=name, value=value)
     suite.extend(_case(result, p, test) for p in result.problems for test in p.tests)
     return suite
 
