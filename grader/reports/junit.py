@@ -13,18 +13,27 @@ from grader.text import plain
 
 
 def write_junit(results: Iterable[SubmissionResult], path: Path) -> None:
-    """Write a suite for each submission and a case for each test, hidden ones with all they say.
+    """Write the file, whole or not at all.
 
     Args:
         results: of the whole class.
-        path: the file to write, whole or not at all.
+        path: the file to write.
+    """
+    write_whole(path, junit(results))
+
+
+def junit(results: Iterable[SubmissionResult]) -> str:
+    """Return a suite for each submission and a case for each test, hidden ones with all they say.
+
+    Args:
+        results: of the whole class.
     """
     root = Xml.Element("testsuites")
     for result in sorted(results, key=lambda r: r.submission):
         root.append(_suite(result))
     Xml.indent(root)
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
-    write_whole(path, head + Xml.tostring(root, encoding="unicode") + "\n")
+    return head + Xml.tostring(root, encoding="unicode") + "\n"
 
 
 def _suite(result: SubmissionResult) -> Xml.Element:
