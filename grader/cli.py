@@ -285,7 +285,8 @@ def audit(
 ) -> None:
     """Prove the course: what is right passes, what is wrong is caught and named."""
     with _faults():
-        from grader.author.audit import candidates, run_audit
+        from grader.author.audit import run_audit
+        from grader.author.candidates import candidates
         from grader.author.parity import parity_findings
         from grader.author.tables import legend, matrix, write_tables
         from grader.grading.settings import default_jobs
