@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,12 +88,12 @@ def grade_class(
         UsageError: there is no such scheduler, or its workers can't grade this course.
         OSError: the reports can't be written.
     """
+    names = {submission.name for submission in submissions}
     with locked(out):
         sweep(out)
         previous = load_previous(out / RESULTS)
         common = common_provenance(course, settings)
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
-        names = {submission.name for submission in submissions}
         set_damaged_aside(previous, names, out / RESULTS)
         keeper = _Keeper(out, course, settings, policy)
         keeper.take_over([each for each in plans if not each.reasons], previous.results)
@@ -108,12 +108,7 @@ def grade_class(
             keeper.add(result, todo[result.submission])
             on_result(result)
 
-        if todo:
-            again = [each.submission.only(each.reasons) for each in todo.values()]
-            if scheduler:
-                grade_on_cluster(again, course, settings, scheduler, keep)
-            else:
-                grade_all(again, course, settings, jobs, keep)
+        _grade(todo.values(), course, settings, jobs, scheduler, keep)
         changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results)
         keeper.write_class_reports()
     return ClassRun(
@@ -128,6 +123,22 @@ def grade_class(
         older=previous.older,
         lost=sorted({*previous.damaged, *previous.older} - names),
     )
+
+
+def _grade(
+    plans: Iterable[Plan],
+    course: Course,
+    settings: Settings,
+    jobs: int,
+    scheduler: str,
+    on_result: Callable[[SubmissionResult], None],
+) -> None:
+    """Grade what the plans ask for, on this machine or on the workers of a scheduler."""
+    submissions = [each.submission.only(each.reasons) for each in plans]
+    if scheduler and submissions:
+        grade_on_cluster(submissions, course, settings, scheduler, on_result)
+    elif submissions:
+        grade_all(submissions, course, settings, jobs, on_result)
 
 
 class _Keeper:
