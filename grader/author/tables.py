@@ -11,7 +11,9 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from grader.author.audit import Audit, Kind, Outcome
+from grader.author.audit import Audit
+from grader.author.candidates import Kind
+from grader.author.running import Outcome
 from grader.course import Problem
 from grader.files import write_whole
 from grader.reports.page import render
@@ -90,7 +92,7 @@ def _problem_view(audit: Audit, problem: Problem) -> dict[str, Any]:
 def _mistake_view(outcome: Outcome) -> dict[str, Any]:
     return {
         "name": outcome.candidate.name,
-        "text": outcome.text,
+        "text": f"{outcome.text.when}. {outcome.text.look}",
         "caught_by": {test.name for test in outcome.caught_by},
         "points": f"{outcome.result.points:.4g} / {outcome.result.max:g}",
         "named": outcome.named,
