@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from grader.author.candidates import Kind
@@ -59,7 +60,7 @@ def same_fingerprints(kept: Fingerprints, fresh: Fingerprints) -> bool:
     )
 
 
-def _same_answers(kept: dict[str, Answers], fresh: dict[str, Answers]) -> bool:
+def _same_answers(kept: Mapping[str, Answers], fresh: Mapping[str, Answers]) -> bool:
     if kept.keys() != fresh.keys():
         return False
     asked = [
