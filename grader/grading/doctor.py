@@ -56,7 +56,7 @@ class Examination:
 
     @property
     def can_grade(self) -> bool:
-        """Whether `grader grade` runs here without being told to do without a confine."""
+        """Whether `grader grade` runs here without being told to do without a sandbox."""
         return self.level == "sandbox"
 
 
@@ -160,7 +160,7 @@ def _namespaces() -> str:
 
 
 def _isolation() -> tuple[str, str]:
-    """Return the level that a boundary reaches, and why it isn't the confine."""
+    """Return the level that a boundary reaches, and why it isn't the sandbox."""
     try:
         with Boundary("sandbox") as boundary:
             return boundary.level, ""

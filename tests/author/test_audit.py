@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.author.audit import Audit, Kind, candidates, run_audit
+from grader.author.audit import Audit, run_audit
+from grader.author.candidates import Kind, candidates
 from grader.author.parity import parity_findings
 from grader.course import Course
 from grader.testing.diagnose import Fingerprints
@@ -85,8 +86,8 @@ def spoil_test(root: Path) -> None:
 
 def spoil_steadiness(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
-    test = "def test_idle(problem, rng):\n    '''chance decides'''\n    assert rng.normal(1) < 9 or True\n"
-    test = test.replace("rng.normal(1) < 9 or True", "torch.get_num_threads() == 1")
+    test = "def test_idle(problem):\n    '''threads decide'''\n"
+    test += "    assert torch.get_num_threads() == 1\n"
     path.write_text(path.read_text().replace("def probe", test + "\n\ndef probe"))
 
 
