@@ -196,7 +196,6 @@ def grader_for(course: Course, settings: Settings, core: int | None = None) -> I
         settings.level,
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
-        mark_changes=True,
     )
     with boundary, Grader(course, settings, boundary) as grader:
         if core is not None:

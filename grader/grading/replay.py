@@ -75,7 +75,6 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
         level if level in ("sandbox", "process") else settings.level,
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
-        mark_changes=True,
         capture=True,
     ) as boundary:
         tests = _run(submission, problem, name, course, seed, boundary, witness)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from grader.isolation.boundary import Boundary
     from grader.isolation.connection import WorkerFailure
-    from grader.isolation.proxy import RemoteProblem
+    from grader.isolation.proxy.problem import RemoteProblem
     from grader.isolation.spawn import BoundaryError
 
 __all__ = ["Boundary", "BoundaryError", "RemoteProblem", "WorkerFailure"]
@@ -22,7 +22,7 @@ __all__ = ["Boundary", "BoundaryError", "RemoteProblem", "WorkerFailure"]
 _PLACES = {
     "Boundary": "boundary",
     "BoundaryError": "spawn",
-    "RemoteProblem": "proxy",
+    "RemoteProblem": "proxy.problem",
     "WorkerFailure": "connection",
 }
 
