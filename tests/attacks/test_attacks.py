@@ -22,7 +22,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.errors import Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation import BoundaryError
 from grader.isolation.protocol import ProtocolError
