@@ -17,7 +17,7 @@ BY_CHANCE = "dropout"
 
 
 def candidates() -> Iterator[object]:
-    """The reference, the stub and a mistake of each problem, preferably one that changes x."""
+    """The reference, the stub and a mistake of each problem, one that changes an argument if any."""
     for problem in COURSE.problems():
         solution = COURSE.solution(problem)
         if not solution.is_file():
