@@ -17,14 +17,14 @@ BY_CHANCE = "dropout"
 
 
 def candidates() -> Iterator[object]:
-    """The reference, the stub and a mistake of each problem, one that changes an argument if any."""
+    """The reference, the stub and one mistake of each problem."""
     for problem in COURSE.problems():
         solution = COURSE.solution(problem)
         if not solution.is_file():
             continue
         wrong = sorted((solution.parent / "mistakes").glob("*.py"))
         wrong = [path for path in wrong if BY_CHANCE not in path.name]
-        wrong.sort(key=lambda path: "change" not in path.name)
+        wrong.sort(key=lambda path: "change" not in path.name)  # first who changes an argument
         chosen = [solution, problem.stub, *wrong[:1]]
         for path in chosen:
             yield pytest.param(problem, path, id=f"{problem.id}-{path.parent.name}-{path.stem}")
