@@ -26,9 +26,9 @@ import torch
 from grader.author.release import leaks
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
-from grader.loading import load_module
+from grader.loading import load_course_file
 from grader.result import ProblemResult, Status, TestResult
-from grader.testing.diagnose import Answer, Fingerprints, ask, deviations, same
+from grader.testing.diagnose import Answer, Fingerprints, Probe, ask, deviations, load_probe, same
 from grader.testing.plugin import LocalFiles, Session, forbidden_in
 from grader.testing.runner import Suite
 
@@ -253,7 +253,12 @@ def _run_once(
 
 @cache
 def _tests(problem: Problem) -> ModuleType:
-    return load_module(problem.test_file, f"tests_{problem.id[:2]}")
+    return load_course_file(problem.test_file, f"tests_{problem.id[:2]}")
+
+
+@cache
+def _probe(problem: Problem) -> Probe | None:
+    return load_probe(problem)
 
 
 @cache
@@ -276,15 +281,14 @@ def _names_forbidden(candidate: Candidate) -> bool:
 
 
 def _probe_answers(candidate: Candidate, *, watch: bool) -> dict[str, Answer]:
-    tests = _tests(candidate.problem)
-    forbidden = forbidden_in(tests) if watch else ()
+    forbidden = forbidden_in(_tests(candidate.problem)) if watch else ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # mistakes do what torch warns of
         try:
             code = LocalFiles(lambda _: candidate.path)(candidate.problem)
         except CannotLoad:
             return {}
-        return ask(tests.probe, code, forbidden) if hasattr(tests, "probe") else {}
+        return ask(_probe(candidate.problem), code, forbidden)
 
 
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:
