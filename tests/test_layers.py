@@ -12,7 +12,7 @@ import grader
 PACKAGE = Path(grader.__file__).parent
 TOP = {"errors", "files", "forbidden", "course", "loading", "result", "text"}
 MAY_IMPORT = {
-    **{name: TOP for name in TOP},
+    **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},
     "isolation": TOP | {"isolation"},
     "intake": TOP | {"intake"},
@@ -77,7 +77,7 @@ def test_it_imports_only_what_it_may(module: str) -> None:
 
 
 def test_files_at_the_top_import_each_other_one_way() -> None:
-    """The files that everything stands on have an order, so they can be read one after the other."""
+    """What everything stands on has an order, so that it can be read file by file."""
     waiting = {name: imported(PACKAGE / f"{name}.py") & TOP for name in TOP}
     while waiting:
         ready = {name for name, needs in waiting.items() if not needs & waiting.keys()}

@@ -19,9 +19,9 @@ import torch
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
 from grader.course import Problem
 from grader.errors import CannotLoad
-from grader.loading import load_module
+from grader.loading import load_course_file
 from grader.result import ProblemResult, Status, TestResult
-from grader.testing.diagnose import Answer, ask
+from grader.testing.diagnose import Answer, ask, load_probe
 from grader.testing.plugin import LocalFiles, Session, forbidden_in
 from grader.testing.runner import Suite
 
@@ -123,7 +123,7 @@ def _run_once(
 
 @cache
 def _tests(problem: Problem) -> ModuleType:
-    return load_module(problem.test_file, f"tests_{problem.id[:2]}")
+    return load_course_file(problem.test_file, f"tests_{problem.id[:2]}")
 
 
 @cache
@@ -154,7 +154,7 @@ def _probe_answers(candidate: Candidate, *, watch: bool) -> dict[str, Answer]:
             code = LocalFiles(lambda _: candidate.path)(candidate.problem)
         except CannotLoad:
             return {}
-        return ask(tests.probe, code, forbidden) if hasattr(tests, "probe") else {}
+        return ask(load_probe(candidate.problem), code, forbidden)
 
 
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:

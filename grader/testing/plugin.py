@@ -30,7 +30,7 @@ from grader.forbidden import Guard
 from grader.loading import STUDENT_MODULE, judge_load, load_module
 from grader.result import ProblemResult, Status, TestResult
 from grader.student.report import problem_report
-from grader.testing.diagnose import Fingerprints, ask
+from grader.testing.diagnose import Fingerprints, ask, load_probe
 from grader.testing.verdict import CANT_END, Verdict, judge
 
 TIMEOUT_SECONDS = 10.0
@@ -129,7 +129,7 @@ class Session:
             return
         for id, result in self.results.items():
             wrong = [t for t in result.tests if t.status in DIAGNOSED]
-            if wrong and hasattr(self.modules[id], "probe") and not self.timeouts[id]:
+            if wrong and self.problems[id].probe_file.is_file() and not self.timeouts[id]:
                 self._diagnose(self.problems[id], result)
 
     def _diagnose(self, problem: Problem, result: ProblemResult) -> None:
@@ -138,7 +138,7 @@ class Session:
             code = self.open_problem.reopen(problem, forbidden_in(module))
         except CannotLoad:
             return
-        answers = ask(module.probe, code, forbidden_in(module) if self.watch else ())
+        answers = ask(load_probe(problem), code, forbidden_in(module) if self.watch else ())
         found = Fingerprints.load(problem.fingerprints).diagnose(answers)
         names = tuple(name for diagnosis in found for name in diagnosis.mistakes)
         result.diagnoses = [diagnosis.text for diagnosis in found]

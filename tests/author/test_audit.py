@@ -81,14 +81,15 @@ def spoil_rule(root: Path) -> None:
 def spoil_test(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
     test = "@pytest.mark.points(0)\ndef test_idle(problem):\n    '''nothing is asked'''\n\n\n"
-    path.write_text(path.read_text().replace("def probe", test + "def probe"))
+    path.write_text(path.read_text().replace("# --- hidden", test + "# --- hidden"))
 
 
 def spoil_steadiness(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
-    test = "def test_idle(problem):\n    '''threads decide'''\n"
-    test += "    assert torch.get_num_threads() == 1\n"
-    path.write_text(path.read_text().replace("def probe", test + "\n\ndef probe"))
+    test = (
+        "def test_idle(problem):\n    '''one thread'''\n    assert torch.get_num_threads() == 1\n"
+    )
+    path.write_text(path.read_text().replace("# --- hidden", test + "\n\n# --- hidden"))
 
 
 @pytest.mark.parametrize(
