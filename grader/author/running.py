@@ -19,7 +19,7 @@ import torch
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
 from grader.course import Problem
 from grader.errors import CannotLoad
-from grader.loading import load_module
+from grader.loading import load_course_file
 from grader.result import ProblemResult, Status, TestResult
 from grader.testing.diagnosis.fingerprints import Text
 from grader.testing.diagnosis.probe import Answers, ask, load_probe
@@ -124,7 +124,7 @@ def _run_once(
 
 @cache
 def _tests(problem: Problem) -> ModuleType:
-    return load_module(problem.test_file, f"tests_{problem.id[:2]}")
+    return load_course_file(problem.test_file, f"tests_{problem.id[:2]}")
 
 
 @cache

@@ -44,8 +44,13 @@ def code_sha256() -> str:
 
 
 def tests_sha256(course: Course, problem: Problem) -> str:
-    """Return a hash over a problem's tests, the numbers beside them, and its solution."""
-    files = {path.name: path for path in problem.folder.glob("*.json")}
+    """Return a hash over a problem's tests, its solution, and what stands beside them.
+
+    No mark hangs on the probe and its fingerprints, but the mistake that is named beside it does.
+    """
+    shared = problem.folder.parent.glob("*.py")
+    files = {path.name: path for path in (*shared, *problem.folder.glob("*.json"))}
+    files |= {"probe": problem.probe_file}
     files |= {"tests": problem.test_file, "solution": course.solution(problem)}
     return sha256_of({name: path for name, path in files.items() if path.is_file()})
 

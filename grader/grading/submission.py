@@ -28,7 +28,6 @@ def boundary_for(settings: Settings, *, capture: bool = False) -> Boundary:
         settings.isolation,
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
-        mark_changes=True,
         capture=capture,
     )
 
