@@ -12,8 +12,8 @@ from grader.testing.plugin import LocalFiles, Session
 from grader.testing.runner import run_tests
 
 COURSE = own_course()
-# Mistakes that are told otherwise across the boundary on purpose, or that chance decides about.
-LEFT_OUT = ("chang", "in_place", "dropout")
+BY_CHANCE = "dropout"
+"""In the names of mistakes about which chance decides."""
 
 
 def candidates() -> Iterator[object]:
@@ -23,7 +23,8 @@ def candidates() -> Iterator[object]:
         if not solution.is_file():
             continue
         wrong = sorted((solution.parent / "mistakes").glob("*.py"))
-        wrong = [path for path in wrong if not any(word in path.name for word in LEFT_OUT)]
+        wrong = [path for path in wrong if BY_CHANCE not in path.name]
+        wrong.sort(key=lambda path: "change" not in path.name)  # first who changes an argument
         chosen = [solution, problem.stub, *wrong[:1]]
         for path in chosen:
             yield pytest.param(problem, path, id=f"{problem.id}-{path.parent.name}-{path.stem}")

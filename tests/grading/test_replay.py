@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ def graded(tmp_path: Path, small_course: Course) -> Path:
     (ada, _) = find_submissions([tmp_path / "class"], small_course)
     test = TestResult("test_hidden", "It doubles", True, 2, Status.ERROR, "an error")
     problem = ProblemResult("01-doubling", ada.files["01-doubling"].sha256, [test])
+    problem.provenance = {"seed": 7, "isolation": "process"}
     save_result(SubmissionResult("ada", 7, "process", "", [problem]), tmp_path / "out" / "results")
     return tmp_path
 
@@ -78,7 +80,20 @@ def test_the_seed_is_that_of_the_result(
             graded / "class" / name, "test_hidden", small_course, settings, graded / "out"
         )
     assert seeds == [7, 3]
-    assert "There is no result" in report(found)
+    assert f"There is no result in {graded / 'out'}. The seed is 3." in report(found)
+
+
+def test_a_result_that_is_damaged_is_told(
+    graded: Path, small_course: Course, seeds: list[int]
+) -> None:
+    path = graded / "out/results/ada.json"
+    data = json.loads(path.read_text())
+    data["problems"][0]["tests"][0]["max"] = None
+    path.write_text(json.dumps(data))
+    settings = Settings(3, isolation="process")
+    found = replay(graded / "class/ada", "test_hidden", small_course, settings, graded / "out")
+    assert seeds == [3]
+    assert f"The result in {path} can't be used: Expected `float`, got `null`" in report(found)
 
 
 def test_a_file_that_changed_is_told(graded: Path, small_course: Course, seeds: list[int]) -> None:
@@ -98,7 +113,7 @@ def test_one_problems_file_is_found_by_its_test(
     file.parent.mkdir(parents=True)
     file.write_text(SOURCE)
     problem = ProblemResult("01-doubling", hashlib.sha256(file.read_bytes()).hexdigest())
-    problem.basis = {"seed": "7", "isolation": "process"}
+    problem.provenance = {"seed": 7, "isolation": "process"}
     save_result(SubmissionResult("ada", 8, "sandbox", "", [problem]), tmp_path / "out" / "results")
     found = replay(file.parent, "test_hidden", small_course, Settings(), tmp_path / "out")
     assert (seeds, found.notes) == ([7], [])

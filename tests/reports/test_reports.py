@@ -18,7 +18,7 @@ from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradebook import cell, write_gradebook
 from grader.reports.gradescope import refused_json, results_json
 from grader.reports.junit import write_junit
-from grader.reports.terminal import about_run, remarks
+from grader.reports.terminal import RunSummary, about_run, remarks
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 from grader.student.report import problem_report
 
@@ -104,7 +104,11 @@ def test_junit_is_well_formed(text: str, tmp_path: Path) -> None:
 def test_nothing_reaches_a_terminal_raw(text: str) -> None:
     result = result_with(text, name=text)
     result.problems[0].tests = result.problems[0].tests[1:2]  # so that its message is a remark
-    lines = [*remarks([result]), *about_run(0, [], [text]), problem_report(result.problems[0], 0)]
+    lines = [
+        *remarks([result]),
+        *about_run(RunSummary(graded=0, left_out=[text], damaged={text: text})),
+        problem_report(result.problems[0], 0),
+    ]
     assert lines
     assert not any(NEVER_RAW.search(line) for line in lines)
 
@@ -191,7 +195,7 @@ def test_the_page_says_what_was_not_understood() -> None:
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_page_of_next_to_nothing(count: int) -> None:
     fault = TestResult("grader", "The grader failed", True, 0.0, Status.INTERNAL, "a fault")
-    results = [SubmissionResult("ada", 0, "", "", [ProblemResult("", tests=[fault])])] * count
+    results = [SubmissionResult("ada", 0, None, "", [ProblemResult("", tests=[fault])])] * count
     shown = Page(dashboard(results, ["01-softmax"])).text
     assert f"{count} submissions" in shown
     assert ("the grader itself failed" in shown) is bool(count)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.author.audit import Audit, Kind, candidates, run_audit
+from grader.author.audit import Audit, run_audit
+from grader.author.candidates import Kind, candidates
 from grader.author.parity import parity_findings
 from grader.course import Course
 from grader.testing.diagnose import Fingerprints

@@ -13,13 +13,15 @@ import pytest
 import torch
 
 from grader.course import Course
-from grader.errors import GraderError
-from grader.grading.pool import grade_all, grader_for
+from grader.errors import InternalError
+from grader.grading.job import grader_for
+from grader.grading.pool import grade_all
 from grader.grading.previous import save_result
 from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.reports.gradebook import cell, write_gradebook
-from grader.reports.terminal import NOT_CONFINED, remarks
+from grader.reports.isolation import NOT_CONFINED
+from grader.reports.terminal import remarks
 from grader.result import SubmissionResult
 
 CLASS = {
@@ -100,7 +102,7 @@ def test_the_gradebook_has_a_line_for_each(
 def test_a_result_is_saved_whole(results: dict[str, SubmissionResult], tmp_path: Path) -> None:
     path = save_result(results["wrong"], tmp_path)
     data = json.loads(path.read_text())
-    assert data["schema"] == 1
+    assert data["schema"] == 2
     assert data["points"] == 0
     assert data["problems"][0]["sha256"]
     tests = data["problems"][0]["tests"]
@@ -145,5 +147,5 @@ def test_no_student_is_graded_when_the_reference_fails(
     solution = small_course.solution(small_course.problems()[0])
     solution.write_text("def double(x):\n    return x\n")
     (tmp_path / "class" / "ada" / "01-doubling").mkdir(parents=True)
-    with pytest.raises(GraderError, match="reference solution of 01-doubling fails"):
+    with pytest.raises(InternalError, match="reference solution of 01-doubling fails"):
         grade(small_course, tmp_path / "class", jobs=1)

@@ -14,7 +14,7 @@ import pytest
 
 from grader.cli import app
 from grader.course import Course
-from grader.errors import GraderError, UsageError
+from grader.errors import InternalError, UsageError
 from grader.grading import cluster
 from grader.grading.class_run import grade_class
 from grader.grading.pool import grade_all
@@ -87,7 +87,7 @@ def test_faults_of_the_cluster_end_the_run(submissions: list[Submission], what: 
         "a lost scheduler": (CancelledError("grade"), "the scheduler is gone"),
         "a worker without the course": (ModuleNotFoundError("grader"), "Is the same course"),
     }[what]
-    with pytest.raises(GraderError, match=text):
+    with pytest.raises(InternalError, match=text):
         cluster._received(FakeFuture(error), submissions[0])
 
 
@@ -194,5 +194,5 @@ def test_workers_on_which_the_solution_fails_are_refused(
 ) -> None:
     small_course.solution(small_course.problems()[0]).unlink()
     settings, address = Settings(isolation="process"), scheduler.scheduler_address
-    with pytest.raises(GraderError, match="the reference solution of 01-doubling fails"):
+    with pytest.raises(InternalError, match="the reference solution of 01-doubling fails"):
         cluster.grade_on_cluster(submissions, small_course, settings, address, print)
