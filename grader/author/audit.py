@@ -29,8 +29,10 @@ from grader.errors import CannotLoad
 from grader.loading import load_module
 from grader.result import ProblemResult, Status, TestResult
 from grader.testing.diagnose import Answer, Fingerprints, ask, deviations, same
-from grader.testing.plugin import LocalFiles, Session, forbidden_in
-from grader.testing.runner import Suite
+from grader.testing.local_files import LocalFiles
+from grader.testing.records import forbidden_in
+from grader.testing.session import Session
+from grader.testing.suite import Suite
 
 VISIBLE_SHARE = 0.9
 """The share of mistakes that the visible tests alone must catch."""

@@ -198,7 +198,8 @@ def grader_for(course: Course, settings: Settings, core: int | None = None) -> I
         memory_mb=settings.memory_mb,
         mark_changes=True,
     )
-    with boundary, Grader(course, settings, boundary) as grader:
+    with boundary:
+        grader = Grader(course, settings, boundary)
         if core is not None:
             boundary.stay_on(core)  # starting was quicker with several
         yield grader
