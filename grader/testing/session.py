@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from grader.course import Problem
 from grader.errors import CannotLoad
 from grader.result import ProblemResult, Status, TestResult
-from grader.testing.diagnose import Fingerprints, ask
+from grader.testing.diagnose import Fingerprints, ask, load_probe
 from grader.testing.records import CollectedTest, ProblemTests
 
 DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
