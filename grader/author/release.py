@@ -22,8 +22,8 @@ MANIFEST = ".release.json"
 """Says of a folder that it is a released copy, and which files it was released with."""
 
 _COMMANDS = "student_cli"
-_ROOTS = (f"grader.{_COMMANDS}", "grader.testing.plugin")
-"""The rooms that students enter: their commands, and the plugin for pytest."""
+_ROOTS = (f"grader.{_COMMANDS}", "grader.testing.plugin", "grader.student.terminal")
+"""The rooms that students enter: their commands, and the plugins for pytest."""
 
 _TRIVIAL = 24
 """Shorter lines, such as `return weights`, give nothing away."""

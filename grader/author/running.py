@@ -23,8 +23,10 @@ from grader.loading import load_course_file
 from grader.result import ProblemResult, Status, TestResult
 from grader.testing.diagnosis.fingerprints import Text
 from grader.testing.diagnosis.probe import Answers, ask, load_probe
-from grader.testing.plugin import LocalFiles, Session, forbidden_in
-from grader.testing.runner import Suite
+from grader.testing.local_files import LocalFiles
+from grader.testing.records import forbidden_in
+from grader.testing.session import Session
+from grader.testing.suite import Suite
 
 _FEW = 4
 """A mistake that so many cases or fewer catch is run again: they could have caught it by chance."""

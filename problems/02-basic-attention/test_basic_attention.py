@@ -204,9 +204,8 @@ def test_dtype_is_kept(problem, rng, dtype):
 def test_gradients_flow(problem, rng):
     """Gradients flow to x and to the weights of all three layers"""
     weights, x, upstream = small_weights(rng, 3), rng.normal(2, 4, 3), rng.normal(2, 4, 3)
-    slopes = slopes_by_hand(
-        lambda: simple_attention_by_hand(x, weights), {"x": x, **weights}, upstream
-    )
+    numbers = {"x": x, **weights}
+    slopes = slopes_by_hand(lambda: simple_attention_by_hand(x, weights), numbers, upstream)
     found = gradients_of(make_attention(problem, weights), x, weights, upstream, "attention(x)")
     for name, gradient in found.items():
         call = f"the gradient of attention(x) with respect to {name}"

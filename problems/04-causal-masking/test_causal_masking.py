@@ -360,9 +360,8 @@ def test_longest_sequence(problem, rng, batch):
     weights = random_weights(rng, 3)
     layer = make_attention(problem, weights, n_positions=4)
     x = rng.normal(batch, 4, 3)
-    check(
-        layer(x), causal_attention_by_hand(x, weights), "CausalAttention(3, 4) on a sequence of 4"
-    )
+    call = "CausalAttention(3, 4) on a sequence of 4"
+    check(layer(x), causal_attention_by_hand(x, weights), call)
     for length in (5, 9):
         call = f"CausalAttention(3, n_positions=4) on a sequence of {length}"
         check_refused(layer, rng.normal(batch, length, 3), call)
@@ -376,9 +375,8 @@ def test_longest_sequence(problem, rng, batch):
 def test_attention_gradients(problem, rng):
     """Gradients of CausalAttention reach x and every weight, and are right"""
     weights, x, upstream = random_weights(rng, 3), rng.normal(2, 4, 3), rng.normal(2, 4, 3)
-    slopes = slopes_by_hand(
-        lambda: causal_attention_by_hand(x, weights), {"x": x, **weights}, upstream
-    )
+    numbers = {"x": x, **weights}
+    slopes = slopes_by_hand(lambda: causal_attention_by_hand(x, weights), numbers, upstream)
     layer = make_attention(problem, weights, n_positions=5)
     inputs = {"x": x.requires_grad_()} | {name: parameters(layer)[name] for name in weights}
     found = gradients(layer(x), inputs, upstream, "CausalAttention(3, 5)")

@@ -8,8 +8,9 @@ import pytest
 from grader.course import Course, own_course
 from grader.errors import CannotLoad
 from grader.result import TestResult
-from grader.testing.plugin import LocalFiles, Session
-from grader.testing.runner import run_tests
+from grader.testing.local_files import LocalFiles
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
 
 COURSE = own_course()
 BY_CHANCE = "dropout"
@@ -58,11 +59,12 @@ def test_parity(sandbox, problem, path):
 def test_long_sequences_in_loops_fit_into_a_workers_memory(sandbox, tmp_path):
     """A slow machine doesn't ask for them, so what a fast one asks for is asked for here."""
     shutil.copytree(COURSE.root / "problems", tmp_path / "problems")
+    shutil.copy(COURSE.root / "pyproject.toml", tmp_path)
     (problem,) = (p for p in Course(tmp_path).problems() if p.id.startswith("05"))
-    text = problem.test_file.read_text(encoding="utf-8")
+    shared = tmp_path / "problems/worked_example.py"
+    text = shared.read_text(encoding="utf-8")
     assert text.count("return longer < limit") == 1
-    text = text.replace("return longer < limit", "return True")
-    problem.test_file.write_text(text, encoding="utf-8")
+    shared.write_text(text.replace("return longer < limit", "return True"), encoding="utf-8")
     loops = COURSE.solution(problem).parent / "variants/entry_by_entry.py"
     opened = sandbox.open(loops.read_bytes())
     try:
