@@ -51,6 +51,7 @@ class Session:
 
     Attributes:
         results: what the tests of each problem found, by the problem's id.
+        chosen: how many tests of each problem are to run, unless pytest is told to run fewer.
         left_out: how many tests of each problem were not run as they are hidden.
         timeouts: how many tests of each problem did not come to an end.
     """
@@ -78,6 +79,7 @@ class Session:
         self.watch = watch
         self.names_mistakes = diagnose
         self.results: dict[str, ProblemResult] = {}
+        self.chosen: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self.timeouts: Counter[str] = Counter()
         self._tests: dict[str, ProblemTests] = {}
@@ -85,6 +87,7 @@ class Session:
     def choose(self, tests: Sequence[CollectedTest]) -> list[CollectedTest]:
         """Return the tests that are to run in this session, in order; count what is left out."""
         chosen = [test for test in tests if self.hidden or not test.hidden]
+        self.chosen.update(test.problem.id for test in chosen)
         self.left_out.update(test.problem.id for test in tests if test.hidden and not self.hidden)
         return chosen[::-1] if self.reverse else chosen
 

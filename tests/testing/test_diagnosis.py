@@ -61,7 +61,7 @@ def test_a_fault_in_one_part_alone_is_named() -> None:
     found = known(doubled={"f": DOUBLED, "g": DOUBLED})
     (only,) = diagnose(found, given(g=DOUBLED.main))
     assert (only.mistakes, only.parts) == (("doubled",), ("g",))
-    assert only.text == "Your output is what one gets when it is doubled. Look again."
+    assert only.text == "The output of g is what one gets when it is doubled. Look again."
 
 
 def test_a_fault_in_both_parts_is_told_once() -> None:

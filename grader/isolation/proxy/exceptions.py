@@ -60,7 +60,7 @@ def _operands(described: Packed) -> dict[str, str]:
     pairs = [texts(items(pair, 2)) for pair in items(described)[:_MOST_OPERANDS]]
     if not all(_NAME.fullmatch(name) and _FORM.fullmatch(form) for name, form in pairs):
         raise ProtocolError("an operand isn't a name with a form")
-    return {name: form for name, form in pairs}
+    return dict(pairs)  # of two each
 
 
 def _syntax_error(described: Packed, file: str) -> SyntaxError:
