@@ -42,7 +42,7 @@ def problem_report(
     lines += ["", trouble(result, in_full=in_full) or next_step(result)]
     if whole:
         lines += ["", f"{shown(result.points)} of {shown(result.max)} points."]
-    if left_out and result.passed:
+    if whole and left_out and result.passed:
         check = "checks" if left_out == 1 else "check"
         hidden = counted(left_out, "hidden test")
         lines.append(f"{hidden} {check} more when your work is graded.")
