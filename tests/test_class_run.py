@@ -377,12 +377,15 @@ def test_two_runs_at_once_are_one_too_many(school: School) -> None:
     school.grade()
 
 
+# It listens to Ctrl-C, also when whoever runs these tests doesn't, as a job in the background.
 RUN = """
+import signal
 import sys
 from pathlib import Path
 import grader.cli
 from grader.course import Course
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     course = Course(Path(sys.argv.pop(1)))
     grader.cli.own_course = lambda: course
     grader.cli.app()
