@@ -28,9 +28,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grader.course import Course, Problem, own_course
-from grader.grading.pool import grader_for
+from grader.grading.job import grader_for
+from grader.grading.reference import reference_submission
 from grader.grading.settings import Settings
-from grader.grading.submission import Grader, reference_submission
+from grader.grading.submission import Grader
 from grader.intake.submissions import Submission
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session

@@ -44,6 +44,11 @@ class Problem:
         return self.folder / ".stub.py"
 
     @property
+    def probe_file(self) -> Path:
+        """The questions by which known mistakes are told apart."""
+        return self.folder / "probe.py"
+
+    @property
     def fingerprints(self) -> Path:
         """The answers of known mistakes, by which a report can name one."""
         return self.folder / "fingerprints.json"

@@ -57,7 +57,6 @@ import pytest
 import torch
 
 from grader.testing.compare import check
-from grader.testing.diagnose import attempt
 
 FORBIDDEN = ("softmax",)
 
@@ -69,11 +68,6 @@ def test_doubles(problem, size):
     check(problem.double(torch.ones(size)), torch.full((size,), 2.0), "double(x)")
 
 
-def probe(problem):
-    """Ask what three becomes."""
-    return {"three": attempt(problem.double, torch.tensor([3.0]))}
-
-
 # --- hidden tests ---
 
 
@@ -82,6 +76,19 @@ def test_hidden(problem, solution, rng):
     """double is right for other numbers"""
     x = rng.normal(3)
     check(problem.double(x), solution.double(x), "double(x)")
+'''
+
+PROBE = '''
+"""Tells mistakes apart."""
+
+import torch
+
+from grader.testing.diagnose import attempt
+
+
+def probe(problem):
+    """Ask what three becomes."""
+    return {"three": attempt(problem.double, torch.tensor([3.0]))}
 '''
 
 
@@ -98,6 +105,7 @@ def write_small_course(root: Path) -> Course:
     (solutions / "mistakes").mkdir(parents=True)
     (folder / "README.md").write_text(README, encoding="utf-8")
     (folder / "test_doubling.py").write_text(TESTS, encoding="utf-8")
+    (folder / "probe.py").write_text(PROBE, encoding="utf-8")
     for name in ("problem.py", ".stub.py"):
         (folder / name).write_text("def double(x):\n    raise NotImplementedError\n")
     (solutions / "problem.py").write_text("def double(x):\n    return x + x\n")

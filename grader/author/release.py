@@ -150,7 +150,7 @@ def contents(course: Course) -> dict[str, bytes]:
     Raises:
         CourseError: a file of the course is missing.
     """
-    files: dict[str, bytes] = {}
+    files = {f"problems/{path.name}": _read(path) for path in _shared(course.root / "problems")}
     for problem in course.problems():
         for name, content in _problem_files(problem):
             files[f"problems/{problem.id}/{name}"] = content
@@ -174,11 +174,16 @@ def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
     yield problem.original.name, stub
     yield "README.md", _read(problem.folder / "README.md")
     yield problem.test_file.name, visible_half(problem).encode()
-    for path in (problem.folder / "explore.py", problem.fingerprints):
+    for path in (problem.folder / "explore.py", problem.probe_file, problem.fingerprints):
         if path.is_file():
             yield path.name, _read(path)
     for path in sorted(problem.folder.glob("pictures/*.png")):
         yield f"pictures/{path.name}", _read(path)
+
+
+def _shared(folder: Path) -> list[Path]:
+    """Return what the tests of all problems share, which stands beside their folders."""
+    return sorted(folder.glob("*.py"))
 
 
 def leaks(problem: Problem, solution: Path) -> Iterator[str]:
@@ -194,7 +199,8 @@ def leaks(problem: Problem, solution: Path) -> Iterator[str]:
     tests = _text(problem.test_file)
     hidden = set(re.findall(r"^def (test_\w+)", tests.removeprefix(visible_half(problem)), re.M))
     secret = code_lines(_text(solution)) - code_lines(_text(problem.original))
-    for name, content in _problem_files(problem):
+    shared = {path.name: _read(path) for path in _shared(problem.folder.parent)}
+    for name, content in (*shared.items(), *_problem_files(problem)):
         text = content.decode(errors="replace")
         lines = {line.strip() for line in text.splitlines()}
         yield from (f"the released {name} names {test}" for test in hidden if test in text)

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from grader.course import Course, own_course
-from grader.errors import CourseError, GraderError, SubmissionError
+from grader.errors import CourseError, InternalError, SubmissionError
 from grader.files import write_whole
 from grader.grading.pool import grade_all
 from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.reports.gradescope import refused_json, results_json
-from grader.result import Policy, Status, SubmissionResult
+from grader.result import Isolation, Policy, Status, SubmissionResult
 from grader.text import plain
 
 ARCHIVE = "autograder.zip"
@@ -58,7 +58,7 @@ exec "${{AUTOGRADER_PYTHON:-/opt/course/bin/python}}" -m grader.grading.gradesco
 """
 
 
-def build(course: Course, folder: Path, isolation: str, policy: Policy) -> Path:
+def build(course: Course, folder: Path, isolation: Isolation, policy: Policy) -> Path:
     """Write `autograder.zip` into a folder and return its path.
 
     Args:
@@ -117,7 +117,7 @@ def grade_uploaded(
         grade: grades submissions, as `grader.grading.pool.grade_all` does.
 
     Raises:
-        GraderError: the grader itself failed.
+        InternalError: the grader itself failed.
         OSError: the result can't be written.
     """
     path = root / "results" / "results.json"
@@ -135,18 +135,18 @@ def grade_uploaded(
     results: list[SubmissionResult] = []
     grade(submissions, course, settings, 1, results.append)
     if results[0].status == Status.INTERNAL:
-        raise GraderError(next(iter(results[0].notes), "a test could not be judged"))
+        raise InternalError(next(iter(results[0].notes), "a test could not be judged"))
     write_whole(path, results_json(results[0], policy))
 
 
 def main(arguments: list[str]) -> int:
     """Grade what was uploaded; return the exit status."""
     options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
-    settings = Settings(isolation=options.get("--isolation", "auto"))
+    settings = Settings(isolation=Isolation(options.get("--isolation", Isolation.SANDBOX)))
     policy = Policy(options.get("--feedback", Policy.TITLES))
     try:
         grade_uploaded(Path(arguments[0]), own_course(), settings, policy)
-    except (GraderError, CourseError, OSError) as error:
+    except (InternalError, CourseError, OSError) as error:
         print(plain(f"The grader failed, no mark was given: {error}"), file=sys.stderr)
         return 3
     return 0

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import ModuleType
 from typing import Any, Protocol
 
 from grader.course import Problem
 from grader.errors import CannotLoad
 from grader.result import ProblemResult, Status, TestResult
-from grader.testing.diagnose import Answer, Fingerprints, ask
+from grader.testing.diagnose import Fingerprints, ask, load_probe
 from grader.testing.records import CollectedTest, ProblemTests
 
 DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
@@ -105,7 +104,7 @@ class Session:
                 self._diagnose(self._tests[id], result)
 
     def _diagnose(self, tests: ProblemTests, result: ProblemResult) -> None:
-        probe = _probe_of(tests.problem, tests.module)
+        probe = load_probe(tests.problem)
         if probe is None:
             return
         try:
@@ -121,8 +120,3 @@ class Session:
             replace(test, diagnosis=names) if test.status in DIAGNOSED else test
             for test in result.tests
         ]
-
-
-def _probe_of(problem: Problem, module: ModuleType) -> Callable[[Any], dict[str, Answer]] | None:
-    """Return what asks for known mistakes in a problem; None if there is nothing."""
-    return getattr(module, "probe", None)
