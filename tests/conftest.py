@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 import textwrap
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from grader.course import Course, own_course
 from grader.result import ProblemResult
-from grader.testing.plugin import LocalFiles, Session
-from grader.testing.runner import run_tests
+from grader.testing.course_modules import modules_of_course
+from grader.testing.local_files import LocalFiles
+from grader.testing.plugin import session_of
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
 
 HANG_SECONDS = 600
 """Many times what the slowest test takes, on a busy machine too."""
@@ -113,10 +120,50 @@ def run(small_course: Course) -> Callable[..., ProblemResult]:
     """Run the small course's tests on a source text and return what they found."""
 
     def run_source(source: str, timeout: float = 10, **options: object) -> ProblemResult:
-        path = small_course.root / "student.py"
+        path = small_course.root / "handed in/problem.py"
+        path.parent.mkdir(exist_ok=True)
         path.write_text(textwrap.dedent(source), encoding="utf-8")
         session = Session(LocalFiles(lambda _: path), **{"hidden": True, **options})
         run_tests(small_course.problems(), session, small_course.root, timeout=timeout)
         return session.results["01-doubling"]
 
     return run_source
+
+
+@dataclass
+class StudentRun:
+    """What came of `uv run pytest` in the folder of the small course's problem."""
+
+    status: int
+    text: str
+    result: ProblemResult
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.strip() for line in self.text.splitlines()]
+
+
+class _KeptSession:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self.session = session_of(session.config)
+
+
+@pytest.fixture
+def student_pytest(
+    small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., StudentRun]:
+    """Run pytest on the small course as a student does, but in this process."""
+    (problem,) = small_course.problems()
+    shutil.copy(own_course().root / "pyproject.toml", small_course.root)
+    monkeypatch.chdir(problem.folder)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run_pytest(source: str, *options: str) -> StudentRun:
+        problem.stub.write_text(textwrap.dedent(source), encoding="utf-8")
+        kept = _KeptSession()
+        with modules_of_course(small_course.root), redirect_stdout(io.StringIO()) as out:
+            status = pytest.main(["--capture=sys", *options], [kept])
+        result = kept.session.results.get(problem.id, ProblemResult(problem.id))
+        return StudentRun(status, out.getvalue(), result)
+
+    return run_pytest

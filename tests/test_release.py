@@ -16,8 +16,9 @@ import pytest
 from grader.author.release import code_lines, leaks, release
 from grader.course import HIDDEN_MARKER, Course, own_course
 from grader.errors import CourseError, UsageError
-from grader.testing.plugin import LocalFiles, Session
-from grader.testing.runner import run_tests
+from grader.testing.local_files import LocalFiles
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
 
 ROOT = own_course().root
 CHECK = "from grader.cli import app; app()"

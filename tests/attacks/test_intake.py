@@ -20,7 +20,7 @@ from grader.grading.settings import Settings
 from grader.grading.submission import Grader
 from grader.intake.submissions import MAX_SOURCE_BYTES, find_submissions, read_source
 from grader.result import Status
-from grader.testing.plugin import LocalFiles
+from grader.testing.local_files import LocalFiles
 
 RIGHT = "def double(x):\n    return x + x\n"
 TEXT = "# Größe: doppelt\n" + RIGHT

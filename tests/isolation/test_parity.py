@@ -8,8 +8,9 @@ import pytest
 from grader.course import Course, own_course
 from grader.errors import CannotLoad
 from grader.result import TestResult
-from grader.testing.plugin import LocalFiles, Session
-from grader.testing.runner import run_tests
+from grader.testing.local_files import LocalFiles
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
 
 COURSE = own_course()
 BY_CHANCE = "dropout"
