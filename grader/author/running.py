@@ -19,8 +19,9 @@ import torch
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
 from grader.course import Problem
 from grader.errors import CannotLoad
-from grader.loading import load_course_file
+from grader.loading import load_module
 from grader.result import ProblemResult, Status, TestResult
+from grader.testing.course_modules import modules_of_course
 from grader.testing.diagnosis.fingerprints import Text
 from grader.testing.diagnosis.probe import Answers, ask, load_probe
 from grader.testing.local_files import LocalFiles
@@ -126,7 +127,8 @@ def _run_once(
 
 @cache
 def _tests(problem: Problem) -> ModuleType:
-    return load_course_file(problem.test_file, f"tests_{problem.id[:2]}")
+    with modules_of_course(problem.folder.parents[1]):
+        return load_module(problem.test_file, f"tests_{problem.id[:2]}")
 
 
 @cache
@@ -149,8 +151,7 @@ def _names_forbidden(candidate: Candidate) -> bool:
 
 
 def _probe_answers(candidate: Candidate, *, watch: bool) -> dict[str, Answers]:
-    tests = _tests(candidate.problem)
-    forbidden = forbidden_in(tests) if watch else ()
+    forbidden = forbidden_in(_tests(candidate.problem)) if watch else ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # mistakes do what torch warns of
         try:
