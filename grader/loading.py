@@ -36,27 +36,6 @@ def load_module(path: Path, name: str) -> ModuleType:
     return module
 
 
-def load_course_file(path: Path, name: str) -> ModuleType:
-    """Run a file of a problem's folder as a new module.
-
-    It may import what stands beside the folder, and gets its own course's even when this process
-    has loaded another course, whose files have the same names.
-
-    Raises:
-        Whatever the file raises while it is compiled or run.
-    """
-    shelf = path.resolve().parents[1]
-    for shared in shelf.glob("*.py"):
-        known = getattr(sys.modules.get(shared.stem), "__file__", None)
-        if known is not None and Path(known).resolve() != shared:
-            del sys.modules[shared.stem]
-    sys.path.insert(0, str(shelf))
-    try:
-        return load_module(path, name)
-    finally:
-        sys.path.remove(str(shelf))
-
-
 def judge_load(exception: BaseException, path: Path) -> CannotLoad:
     """Return what to tell of an exception that loading the student's file raised."""
     if isinstance(exception, NotImplementedError):

@@ -20,7 +20,8 @@ from torch import Tensor
 from grader.course import Problem
 from grader.files import write_whole
 from grader.forbidden import Guard
-from grader.loading import load_course_file
+from grader.loading import load_module
+from grader.testing.course_modules import modules_of_course
 
 Answer = dict[str, Any] | str
 """A tensor as {"dtype", "shape", "values"}, or the name of the exception raised instead."""
@@ -93,7 +94,8 @@ def load_probe(problem: Problem) -> Probe | None:
     """Return the `probe` of a problem's `probe.py`; None if there is no such file."""
     if not problem.probe_file.is_file():
         return None
-    probe: Probe = load_course_file(problem.probe_file, f"probe_{problem.id[:2]}").probe
+    with modules_of_course(problem.folder.parents[1]):
+        probe: Probe = load_module(problem.probe_file, f"probe_{problem.id[:2]}").probe
     return probe
 
 
