@@ -10,7 +10,7 @@ import pytest
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {"errors", "files", "forbidden", "course", "loading", "result", "text"}
+TOP = {"errors", "files", "forbidden", "course", "loading", "parts", "result", "text"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},

@@ -17,11 +17,8 @@ from grader.errors import InternalError
 from grader.files import sha256_of
 from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile
+from grader.parts import MARKS_REST_ON, files_of
 from grader.result import Isolation, Provenance
-
-MARKS_REST_ON = ("*.py", "testing/**/*.py", "isolation/**/*.py", "grading/**/*.py")
-"""The part of the grader that a mark depends on. What reads submissions is not in it, as marks rest
-on what was read; nor are the reports, and what students and authors run."""
 
 
 def grader_sha256(course: Course) -> str:
@@ -39,7 +36,7 @@ def code_sha256() -> str:
     The running program doesn't change with its files either.
     """
     package = Path(__file__).resolve().parents[1]
-    files = {path for pattern in MARKS_REST_ON for path in package.glob(pattern)}
+    files = files_of(package, MARKS_REST_ON)
     return sha256_of({path.relative_to(package).as_posix(): path for path in files})
 
 
