@@ -104,7 +104,7 @@ class _Found:
         self.interrupted |= type(excinfo.value) is KeyboardInterrupt
 
     def pytest_exception_interact(self, call: pytest.CallInfo[object]) -> None:
-        """Keep that the user ended it, where pytest takes that for an error of a file, as 8.2 does."""
+        """Keep that the user ended it; pytest 8.2 takes that for an error of a file."""
         self.interrupted |= call.excinfo is not None and call.excinfo.type is KeyboardInterrupt
 
 
