@@ -184,7 +184,7 @@ def _told(found: list[tuple[str, list[Fault]]], known: Fingerprints) -> list[Dia
 
         best = max(map(merit, group))
         chosen = [fault for fault in group if merit(fault) == best]
-        texts = list(dict.fromkeys(known.text(fault) for fault in chosen))
+        texts = _different(chosen, known)
         names = tuple(dict.fromkeys(name for fault in group for name in fault.names))
         key = tuple(texts[:_MOST_ALIKE])
         before = told.get(key)
@@ -194,3 +194,12 @@ def _told(found: list[tuple[str, list[Fault]]], known: Fingerprints) -> list[Dia
             (*(before.parts if before else ()), part),
         )
     return list(told.values())
+
+
+def _different(faults: list[Fault], known: Fingerprints) -> list[str]:
+    """Return what to tell of some faults; the same thought is told once, in its first words."""
+    thoughts: dict[tuple[str, ...], str] = {}
+    for fault in faults:
+        thought = tuple(known.texts[name].when.rstrip(".") for name in fault.names)
+        thoughts.setdefault(thought, known.text(fault))
+    return list(thoughts.values())
