@@ -301,9 +301,11 @@ def about_module(problem):
             "all of size 4": lambda: between(4, 4, 4, n_positions=4),
             "all of size 3": lambda: between(3, 3, 3, n_positions=3),
             "2 sequences of 5": lambda: between(2, 5, 3, n_positions=6),
-            "longer than wide": lambda: between(4, 6, 2, n_positions=8),
+            "the longest": lambda: between(3, 5, 4, n_positions=5),
+            "as long as wide": lambda: between(2, 5, 5, n_positions=8),
+            "as many as long": lambda: between(6, 6, 2, n_positions=8),
             "wider than long": lambda: between(3, 4, 7, n_positions=9),
-            "without bias": lambda: between(3, 6, 5, n_positions=7, bias=False),
+            "without bias": lambda: between(2, 6, 3, n_positions=7, bias=False),
             "a wide one": lambda: between(2, 4, 11, n_positions=12),
         },
         edges={
