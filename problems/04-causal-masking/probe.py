@@ -70,7 +70,7 @@ def about_softmax(problem):
     """The questions about `masked_softmax`."""
 
     def weigh(scores, mask):
-        return problem.masked_softmax(scores.clone(), mask.clone())
+        return problem.masked_softmax(scores.clone(), mask.clone()).double()
 
     def full(*shape):
         return weigh(2 * wave(*shape, start=0.3), pattern(*shape))
@@ -119,12 +119,16 @@ def about_softmax(problem):
     def digits_lost():
         return 1e-12 < abs(beside_what_is_right()[1]) < 1e-5
 
+    def kept(dtype):
+        return problem.masked_softmax(wave(3, 5).to(dtype), pattern(3, 5)).dtype == dtype
+
     def second_call():
         full(3, 5)
         return weigh(wave(2, 4), ~pattern(2, 4))
 
     def turned(scores, mask):
-        return problem.masked_softmax(scores.mT.contiguous().mT, mask.mT.contiguous().mT)
+        weights = problem.masked_softmax(scores.mT.contiguous().mT, mask.mT.contiguous().mT)
+        return weights.double()
 
     return Part(
         main={
@@ -161,8 +165,8 @@ def about_softmax(problem):
             ),
             "hidden ones count": hidden_ones_count,
             "rows fall short": rows_fall_short,
-            "float32": lambda: weigh(wave(3, 5).float(), pattern(3, 5)).dtype == torch.float32,
-            "float64": lambda: full(3, 5).dtype == torch.float64,
+            "float32": lambda: kept(torch.float32),
+            "float64": lambda: kept(torch.float64),
             "digits are lost": digits_lost,
             "gradient": lambda: gradient(wave(2, 4, 3), pattern(4, 3), wave(2, 4, 3, start=0.7)),
             "gradient, hidden at 1000": lambda: gradient_beside(1000.0),
@@ -189,34 +193,34 @@ def about_module(problem):
     """The questions about `CausalAttention`."""
 
     def made(n_embd, n_positions, bias=True, dtype=torch.float64):
-        module = problem.CausalAttention(n_embd, n_positions, bias).to(dtype)
+        module = problem.CausalAttention(n_embd, n_positions, bias).to(dtype).eval()
         set_weights(module, wave_weights(n_embd, bias))
         return module
 
     def output(*shape, n_positions, bias=True):
-        return made(shape[-1], n_positions, bias)(wave(*shape, start=0.2))
+        return made(shape[-1], n_positions, bias)(wave(*shape, start=0.2)).double()
 
-    def between(*shape, n_positions, bias=True):
+    def between(*shape, n_positions):
         """Without the first and the last position, in which some masks leave nothing."""
-        return output(*shape, n_positions=n_positions, bias=bias)[:, 1:-1]
+        return output(*shape, n_positions=n_positions)[:, 1:-1]
 
     def opposite():
         """A module in which a token meets itself with a score far below all others."""
-        module = problem.CausalAttention(3, 6, bias=False).double()
+        module = problem.CausalAttention(3, 6, bias=False).double().eval()
         weights = {name: torch.eye(3, dtype=torch.float64) for name in LAYERS}
         weights["query"] = -weights["query"]
         set_weights(module, {f"{name}.weight": weight for name, weight in weights.items()})
         return module
 
     def tokens(size, later=1.0):
-        """Three tokens of which the first has the size `size`, and the others are as given."""
+        """Twice three tokens: the first of the size `size`, the others of the size `later`."""
         rows = [[size, 0.0, 0.0], [0.0, 0.5 * later, 0.0], [later, 0.0, 0.25 * later]]
-        return numbers([rows])
+        return numbers([rows, rows])
 
     sizes = numbers([[[1.0]], [[1e3]], [[30.0]]])
 
     def first_of(module, x):
-        return module(x)[:, :1] / x[:, :1].abs().max()
+        return module(x)[:, :1].double() / x[:, :1].abs().max()
 
     def gradient(name):
         module, x = made(3, 6), wave(2, 5, 3).requires_grad_()
@@ -242,9 +246,9 @@ def about_module(problem):
         return torch.tensor([float(name in found) for name in wanted])
 
     def by_name():
-        module = problem.CausalAttention(n_embd=3, n_positions=6, bias=True).double()
+        module = problem.CausalAttention(n_embd=3, n_positions=6, bias=True).double().eval()
         set_weights(module, wave_weights(3))
-        return module(x=wave(2, 5, 3))
+        return module(x=wave(2, 5, 3)).double()
 
     def starts_alike():
         starts = []
@@ -257,16 +261,17 @@ def about_module(problem):
         """What a sequence longer than n_positions meets, as a number."""
         module = made(3, 4).train(training)
         try:
-            module(wave(2, length, 3))
+            output = module(wave(2, length, 3))
         except Exception as error:
-            kinds = (ValueError, AssertionError, RuntimeError, IndexError)
-            return next((n for n, kind in enumerate(kinds, 1) if type(error) is kind), 9)
-        return 0
+            if type(error) is RuntimeError and "tensor" in str(error):
+                return 3  # PyTorch's own
+            return {ValueError: 1, AssertionError: 2}.get(type(error), 4)
+        return 0 if output.shape[1] == length else 5
 
     def second_call(first, second):
         module = made(3, 6)
         module(wave(*first))
-        return module(wave(*second, start=0.5))
+        return module(wave(*second, start=0.5)).double()
 
     def eval_differs():
         module, x = made(3, 6), wave(2, 5, 3)
@@ -289,12 +294,27 @@ def about_module(problem):
     def kept(dtype):
         return made(3, 6, dtype=dtype)(wave(2, 5, 3).to(dtype)).dtype == dtype
 
-    def digits_lost():
-        module = problem.CausalAttention(2, 3, bias=False).double()
+    def beside_what_is_right():
+        """The sum of the weights of a token less 1, and how far one share of it is off."""
+        module = problem.CausalAttention(2, 3, bias=False).double().eval()
         set_weights(module, {f"{name}.weight": torch.eye(2).double() for name in LAYERS})
-        second = float(module(numbers([[[1.0, 0.0], [0.7, 0.0]]]))[0, 1, 0])
-        share = 1 / (1 + math.exp((0.7 * 0.7 - 0.7) / math.sqrt(2)))
-        return 1e-12 < abs(second - share - 0.7 * (1 - share)) < 1e-5
+        rows = [[1.0, 1.0], [0.7, 1.0]]
+        share, total = module(numbers([rows, rows]))[0, 1].tolist()
+        first = 1 / (1 + math.exp((0.7 * 0.7 - 0.7) / math.sqrt(2)))
+        return total - 1, share / total - first - 0.7 * (1 - first)
+
+    def rows_fall_short():
+        less, off = beside_what_is_right()
+        return abs(off) < 1e-13 and 1e-14 < -less < 1e-3
+
+    def digits_lost():
+        return 1e-12 < abs(beside_what_is_right()[1]) < 1e-5
+
+    def scores_of_0():
+        module, weights = made(3, 6), wave_weights(3)
+        module_weights = {name: 0 * weight for name, weight in weights.items() if "query" in name}
+        set_weights(module, weights | module_weights)
+        return module(wave(2, 4, 3)).double()
 
     return Part(
         main={
@@ -305,7 +325,6 @@ def about_module(problem):
             "as long as wide": lambda: between(2, 5, 5, n_positions=8),
             "as many as long": lambda: between(6, 6, 2, n_positions=8),
             "wider than long": lambda: between(3, 4, 7, n_positions=9),
-            "without bias": lambda: between(2, 6, 3, n_positions=7, bias=False),
             "a wide one": lambda: between(2, 4, 11, n_positions=12),
         },
         edges={
@@ -318,7 +337,9 @@ def about_module(problem):
             "the buffer": lambda: buffer(4),
             "the buffer, one position": lambda: buffer(1),
             "trains the mask": lambda: "mask" in parameters(problem.CausalAttention(3, 4)),
-            "all positions": lambda: output(2, 5, 3, n_positions=6),
+            "without bias": lambda: output(2, 6, 3, n_positions=7, bias=False)[:, 1:-1],
+            "the first": lambda: output(2, 5, 3, n_positions=6)[:, :1],
+            "the last": lambda: output(2, 5, 3, n_positions=6)[:, -1:],
             "one sequence": lambda: output(1, 4, 3, n_positions=6),
             "one token": lambda: output(2, 1, 3, n_positions=6),
             "wider than the mask": lambda: output(2, 3, 5, n_positions=4),
@@ -328,12 +349,13 @@ def about_module(problem):
             "one too many": lambda: how_refused(5),
             "many too many": lambda: how_refused(9),
             "one too many, in eval": lambda: how_refused(5, training=False),
+            "scores of 0": scores_of_0,
             "scores at -1e6": lambda: first_of(opposite(), tokens(1e3)),
             "scores at -1e12": lambda: first_of(opposite(), tokens(1e6)),
             "scores at -1e60": lambda: first_of(opposite(), tokens(1e30)),
             "scores at -1e200": lambda: first_of(opposite(), tokens(1e100)),
-            "scores at 1000": lambda: made(3, 6)(100 * wave(1, 4, 3)) / 100,
-            "scores far apart": lambda: made(3, 6)(wave(3, 4, 3) * sizes),
+            "scores at 1000": lambda: made(3, 6)(100 * wave(2, 4, 3)).double() / 100,
+            "scores far apart": lambda: made(3, 6)(wave(3, 4, 3) * sizes).double(),
             "before a large future": lambda: first_of(opposite(), tokens(1.0, -1e4)),
             "before a huge future": lambda: first_of(opposite(), tokens(1.0, -1e100)),
             "gradient before a large future": lambda: gradient_before(-1e4),
@@ -341,13 +363,16 @@ def about_module(problem):
             "float32": lambda: kept(torch.float32),
             "float64": lambda: kept(torch.float64),
             "digits are lost": digits_lost,
+            "rows fall short": rows_fall_short,
             "second call": lambda: second_call((2, 5, 3), (2, 5, 3)),
             "a longer one after": lambda: second_call((2, 3, 3), (2, 5, 3)),
             "a shorter one after": lambda: second_call((2, 5, 3), (2, 3, 3)),
             "eval differs": eval_differs,
             "changes x": changes,
             "global state moves": global_state_moves,
-            "laid out in another order": lambda: made(3, 6)(wave(2, 5, 3).mT.contiguous().mT),
+            "laid out in another order": lambda: made(3, 6)(
+                wave(2, 5, 3).mT.contiguous().mT
+            ).double(),
             "gradient by x": lambda: gradient("x"),
             "gradient by query": lambda: gradient("query.weight"),
             "gradient by key": lambda: gradient("key.weight"),

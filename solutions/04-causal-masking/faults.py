@@ -7,6 +7,9 @@ import torch
 from torch import nn
 
 _D_K = "Which dimension of q and k is summed over in a score, and what is done with its size?"
+_POWER = (
+    "Python takes the power ** first, then * and / from left to right. Where do brackets belong?"
+)
 _ROW = "Row i of the mask belongs to query i. Write down the first two rows for four tokens."
 _ROLES = "Who asks, who is asked, and what is mixed in the end? Follow each of the three layers."
 _AXIS = "Each query shares out a weight of 1 among the keys. Along which dimension do the keys lie?"
@@ -132,11 +135,8 @@ SWITCHES = {
     "scale": {
         "none": ("the scores are not divided by √d_k", _D_K),
         "d_k": ("the scores are divided by d_k rather than by its square root", _D_K),
-        "half of d_k": ("the scores are divided by d_k / 2: ** binds more tightly than /", _D_K),
-        "one over 2 d_k": (
-            "the scores are multiplied by d_k ** -1 / 2, which is 1 / (2 d_k)",
-            "Python takes the power first. Where do brackets belong?",
-        ),
+        "half of d_k": ("the scores are divided by d_k / 2", _POWER),
+        "one over 2 d_k": ("the scores are divided by 2 d_k", _POWER),
         "times the root": ("the scores are multiplied by √d_k rather than divided by it", _D_K),
         "times d_k": ("the scores are multiplied by d_k", _D_K),
         "d_k squared": ("the scores are divided by d_k twice", _D_K),
@@ -283,7 +283,10 @@ def weigh(kind, scores, mask):
     top = scores.amax(-1, keepdim=True)
     powers = (scores - top).exp()
     shown = scores.masked_fill(~mask.broadcast_to(scores.shape), 0)
-    column_powers = (scores - scores.amax(-1)).exp()
+
+    def column_powers():
+        return (scores - scores.amax(-1)).exp()
+
     return {
         "right": lambda: scores.softmax(-1),
         "queries": lambda: scores.softmax(-2),
@@ -305,8 +308,8 @@ def weigh(kind, scores, mask):
         "largest": lambda: (powers == 1).to(scores.dtype),
         "bias of one": lambda: scores.exp() / (1 + scores.exp().sum(-1, keepdim=True)),
         "no keepdim, sum": lambda: powers / powers.sum(-1),
-        "no keepdim, maximum": lambda: column_powers / column_powers.sum(-1, keepdim=True),
-        "no keepdim, both": lambda: column_powers / column_powers.sum(-1),
+        "no keepdim, maximum": lambda: column_powers() / column_powers().sum(-1, keepdim=True),
+        "no keepdim, both": lambda: column_powers() / column_powers().sum(-1),
     }[kind]()
 
 
