@@ -200,9 +200,9 @@ def about_module(problem):
     def output(*shape, n_positions, bias=True):
         return made(shape[-1], n_positions, bias)(wave(*shape, start=0.2)).double()
 
-    def between(*shape, n_positions):
+    def between(*shape, n_positions, bias=True):
         """Without the first and the last position, in which some masks leave nothing."""
-        return output(*shape, n_positions=n_positions)[:, 1:-1]
+        return output(*shape, n_positions=n_positions, bias=bias)[:, 1:-1]
 
     def opposite():
         """A module in which a token meets itself with a score far below all others."""
@@ -324,8 +324,8 @@ def about_module(problem):
             "the longest": lambda: between(3, 5, 4, n_positions=5),
             "as long as wide": lambda: between(2, 5, 5, n_positions=8),
             "as many as long": lambda: between(6, 6, 2, n_positions=8),
-            "wider than long": lambda: between(3, 4, 7, n_positions=9),
-            "a wide one": lambda: between(2, 4, 11, n_positions=12),
+            "wider than long": lambda: between(3, 4, 11, n_positions=12),
+            "without bias": lambda: between(2, 6, 3, n_positions=7, bias=False),
         },
         edges={
             "parameters with bias": lambda: names(True),
@@ -337,7 +337,6 @@ def about_module(problem):
             "the buffer": lambda: buffer(4),
             "the buffer, one position": lambda: buffer(1),
             "trains the mask": lambda: "mask" in parameters(problem.CausalAttention(3, 4)),
-            "without bias": lambda: output(2, 6, 3, n_positions=7, bias=False)[:, 1:-1],
             "the first": lambda: output(2, 5, 3, n_positions=6)[:, :1],
             "the last": lambda: output(2, 5, 3, n_positions=6)[:, -1:],
             "one sequence": lambda: output(1, 4, 3, n_positions=6),

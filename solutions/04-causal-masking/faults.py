@@ -76,7 +76,7 @@ SWITCHES = {
         "subtracted": ("the mask itself is subtracted from the scores", _ZERO),
         "not at all": ("masked_softmax doesn't use its mask", "Which line hides something?"),
         "turned around": (
-            "masked_softmax hides what is allowed and keeps what is hidden",
+            "what is allowed is hidden, and what is forbidden is kept",
             "Which scores does your line change: those that are True in the mask, or the others?",
         ),
         "transposed": (

@@ -1,4 +1,4 @@
-"""causal_mask is True where attention is forbidden
+"""the mask is True where attention is forbidden, but used the other way round
 
 The other parts take True for allowed, as the task does. Some of PyTorch's own functions call a
 masked place True; what does True mean in this problem?
