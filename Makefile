@@ -36,8 +36,8 @@ check: $(OWN_UV) ## score the problems as they stand, with the tests that studen
 watch: $(OWN_UV) ## test a problem again each time it is saved
 	$(RUN) grader watch $(ARGS)
 
-# Where the students' copy goes: make release DIR=../attention-students
-DIR ?= students
+# Where the students' copy goes: make release DIR=../for-students
+DIR ?= ../attention-students
 .PHONY: release
 release: $(OWN_UV) ## write the students' copy, or bring it up to date
 	$(RUN) grader release $(DIR) $(ARGS)
@@ -61,7 +61,7 @@ lint: $(OWN_UV) ## look at style and types
 	$(RUN) mypy
 
 .PHONY: clean
-clean: ## remove what the other targets made, but for .venv, .tools and students
+clean: ## remove what the other targets made, but for .venv and .tools
 	rm -rf reports dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name .venv -prune -o -name .tools -prune -o -name __pycache__ -prune -exec rm -rf {} +
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,13 +20,12 @@ from rich.console import Console
 from grader.course import own_course
 from grader.errors import (
     CourseError,
-    GraderError,
     InternalError,
     InUse,
     SubmissionError,
     UsageError,
 )
-from grader.result import Policy
+from grader.result import Isolation, Policy
 from grader.text import counted, plain, printable
 
 app = typer.Typer(
@@ -51,13 +49,6 @@ def instructors(name: str | None = None) -> Callable[[Command], Command]:
     if find_spec("grader.grading") is None:
         return lambda function: function
     return app.command(name)
-
-
-class Isolation(StrEnum):
-    """How student code is kept apart from the tests."""
-
-    SANDBOX = "sandbox"
-    PROCESS = "process"
 
 
 # What several commands ask for
@@ -172,7 +163,7 @@ def grade(
     memory: Memory = 1024,
     isolation: KeptApart = Isolation.SANDBOX,
     feedback: Feedback = Policy.TITLES,
-    fresh: Annotated[bool, typer.Option("--fresh", help="ignore earlier results")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="ignore previous results")] = False,
     problem: Annotated[
         str | None,
         typer.Option(help="the one that was handed in, such as 03; a bare problem.py is for it"),
@@ -192,7 +183,7 @@ def grade(
         from grader.reports.terminal import about_run, class_table, remarks
 
         course = own_course()
-        settings = Settings(seed, timeout, memory, isolation.value)
+        settings = Settings(seed, timeout, memory, isolation)
         only = None if problem is None else course.select([problem])[0]
         with progress_bar() as progress:
             intake = take_in(paths, course, only)
@@ -212,8 +203,7 @@ def grade(
                 on_result=lambda result: progress.advance(task),
             )
     console.print(class_table(run.results, run.problems))
-    about = about_run(run.graded, run.changes, run.left_out, run.unchanged, run.outdated)
-    for line in [*remarks(run.results), *intake.unmatched, *about]:
+    for line in [*remarks(run.results), *intake.unmatched, *about_run(run)]:
         console.print(plain(line), markup=False)
     graded = counted(len(run.results), "submission")
     console.print(f"{graded} graded. Reports are in {out}.", markup=False)
@@ -246,7 +236,7 @@ def replay(
         from grader.grading.replay import report
         from grader.grading.settings import Settings
 
-        settings = Settings(0, timeout, memory, isolation.value)
+        settings = Settings(0, timeout, memory, isolation)
         found = replay_test(path, test, own_course(), settings, out)
     console.print(report(found), markup=False, soft_wrap=True)
 
@@ -261,7 +251,7 @@ def gradescope(
     with _faults():
         from grader.grading.gradescope import build
 
-        path = build(own_course(), folder, isolation.value, feedback)
+        path = build(own_course(), folder, isolation, feedback)
     console.print(f"Upload {path} as the assignment's autograder.", markup=False, soft_wrap=True)
 
 
@@ -295,7 +285,8 @@ def audit(
 ) -> None:
     """Prove the course: what is right passes, what is wrong is caught and named."""
     with _faults():
-        from grader.author.audit import candidates, run_audit
+        from grader.author.audit import run_audit
+        from grader.author.candidates import candidates
         from grader.author.parity import parity_findings
         from grader.author.tables import legend, matrix, write_tables
         from grader.grading.settings import default_jobs
@@ -326,7 +317,7 @@ def audit(
 
 @instructors()
 def release(
-    folder: Annotated[Path, typer.Argument(help="a new folder, or an earlier copy to update")],
+    folder: Annotated[Path, typer.Argument(help="a new folder, or a previous copy to update")],
 ) -> None:
     """Write the students' copy of the course, or bring one up to date."""
     with _faults():
@@ -350,7 +341,7 @@ def _faults() -> Iterator[None]:
         stop(plain(str(error)), BAD_USAGE)
     except CourseError as error:
         stop(f"The course is not as it should be; no mark was given: {error}", GRADERS_FAULT)
-    except (GraderError, InternalError) as error:
+    except InternalError as error:
         stop(f"The grader failed; no mark was given: {error}", GRADERS_FAULT)
     except OSError as error:
         stop(f"A file could not be read or written: {error}", GRADERS_FAULT)

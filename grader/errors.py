@@ -54,9 +54,10 @@ class UsageError(CourseError):
     """Something was asked for that isn't to be had; the course itself is well."""
 
 
-class GraderError(Exception):
-    """The grader itself failed; no mark can be trusted until that is mended."""
+class InternalError(Exception):
+    """The grader itself can't do its work. Never a student's error.
 
-
-class InternalError(Exception):  # noqa: N818  (it is a verdict on its way up)
-    """The grader itself can't do its work. Never a student's error."""
+    Raised by the boundary when student code can't be run, and by grading when the course's own
+    solutions don't pass its tests here or the machines that grade are lost. In a test it is a
+    verdict, the status `internal`; anywhere else it ends the run and no mark is given.
+    """

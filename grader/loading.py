@@ -82,7 +82,7 @@ def named(exception: BaseException) -> str:
 
 
 def place(tb: TracebackType | None) -> str:
-    """Return where in the student's file an exception came from, as a line of its own; or nothing."""
+    """Return where in the student's file an exception came from, as a line; or nothing."""
     frame = student_frame(tb)
     if frame is None:
         return ""

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypedDict
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+
+_MOST_POINTS = 1e6  # of one test; a number beyond it was not written by a grader
+
+
+class OlderVersion(ValueError):  # noqa: N818  (it says which result was found)
+    """What was read is a result of an older version of this model."""
 
 
 class Status(StrEnum):
@@ -43,6 +49,15 @@ class Policy(StrEnum):
     """The sentence of each, and whether it passed: no input, no number, no message."""
     FULL = "full"
     """Everything."""
+
+
+class Isolation(StrEnum):
+    """How student code is kept apart from the tests."""
+
+    SANDBOX = "sandbox"
+    """In confined processes."""
+    PROCESS = "process"
+    """In processes of its own that are not confined."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +102,30 @@ class TestResult:
         return self.id.partition("[")[2].removesuffix("]")
 
 
+class Provenance(TypedDict, total=False):
+    """What a problem's marks rest on; while it stays the same they hold.
+
+    Attributes:
+        submission: the hash of the student's file, or why there is none.
+        tests: a hash over tests, solution and fingerprints.
+        grader: a hash over the grader's code, as far as marks depend on it.
+        python: its version.
+        torch: its version.
+        seed: what the tests' inputs were drawn from.
+        limits: time and memory that student code had.
+        isolation: how it was kept apart from the tests.
+    """
+
+    submission: str
+    tests: str
+    grader: str
+    python: str
+    torch: str
+    seed: int
+    limits: str
+    isolation: Isolation
+
+
 @dataclass
 class ProblemResult:
     """One problem of one submission.
@@ -100,8 +139,8 @@ class ProblemResult:
         mistakes: for each diagnosis the names of its mistakes in the catalogue.
         repeated: whether a test took too long while others were graded at the same time, so that
             this is the result of a second run, alone.
-        basis: what the marks rest on; while it stays the same they hold.
-        because: why the problem was graded when it was: what its basis had changed in.
+        provenance: what the marks rest on.
+        reason: why the problem was graded when it was: what its provenance had changed in.
     """
 
     id: str
@@ -111,8 +150,8 @@ class ProblemResult:
     diagnoses: list[str] = field(default_factory=list)
     mistakes: list[list[str]] = field(default_factory=list)
     repeated: bool = False
-    basis: dict[str, str] = field(default_factory=dict)
-    because: str = ""
+    provenance: Provenance = field(default_factory=Provenance)
+    reason: str = ""
 
     @property
     def points(self) -> float:
@@ -143,7 +182,8 @@ class SubmissionResult:
     Attributes:
         submission: the submission's name, as found.
         seed: what the hidden tests' inputs were drawn from.
-        isolation: how the student's code was kept apart from the tests.
+        isolation: how the student's code was kept apart from the tests; None when the grader
+            failed before it ran.
         grader_sha256: hash of the grader, the tests and the solutions, as far as marks depend on
             them.
         notes: sentences about the submission as a whole.
@@ -154,7 +194,7 @@ class SubmissionResult:
 
     submission: str
     seed: int
-    isolation: str
+    isolation: Isolation | None
     grader_sha256: str
     problems: list[ProblemResult] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -188,7 +228,7 @@ class SubmissionResult:
             "points": self.points,
             "max": self.max,
             "seed": self.seed,
-            "isolation": self.isolation,
+            "isolation": self.isolation and str(self.isolation),
             "grader_sha256": self.grader_sha256,
             "members": list(self.members),
             "late": self.late,
@@ -200,17 +240,40 @@ class SubmissionResult:
     def from_json(cls, data: Any) -> SubmissionResult:
         """Return the result that `to_json` gave.
 
+        Args:
+            data: plain data of which nothing is known, such as what a file says.
+
         Raises:
-            ValueError: the data are not those of a result, or of another version of the model.
+            OlderVersion: it is a result of an older version of the model.
+            ValueError: it is no result; the text says what is wrong with it.
         """
+        import msgspec  # here, for students' code is never read back: their copy does without it
+
+        _require_this_version(data)
         try:
-            if data["schema"] != SCHEMA_VERSION:
-                raise ValueError(f"results of version {data['schema']} are not read any more")
-            known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
-            problems = [_problem_from(problem) for problem in data["problems"]]
-            return cls(**known | {"problems": problems, "members": tuple(data["members"])})
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"not a result: {error!r}") from None
+            result = msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            raise ValueError(str(error)) from None
+        # All else that stands there, such as the totals, follows from what was read.
+        if not result._is_sound() or result.to_json() != data:
+            raise ValueError("its parts contradict each other")
+        return result
+
+    def _is_sound(self) -> bool:
+        """Tell whether the numbers are those that a grader can have written."""
+        ids = {problem.id for problem in self.problems}
+        tests = [test for problem in self.problems for test in problem.tests]
+        return len(ids) == len(self.problems) and all(
+            0 <= test.max <= _MOST_POINTS and 0 <= test.seconds < math.inf for test in tests
+        )
+
+
+def _require_this_version(data: Any) -> None:
+    version = data.get("schema") if isinstance(data, dict) else None
+    if type(version) is int and 0 < version < SCHEMA_VERSION:
+        raise OlderVersion(f"it is of version {version}")
+    if type(version) is not int or version != SCHEMA_VERSION:
+        raise ValueError(f"it is no result of version {SCHEMA_VERSION}")
 
 
 def total(points: Any) -> float:
@@ -224,7 +287,6 @@ def shown(points: float) -> str:
 
 
 def _problem_json(problem: ProblemResult) -> dict[str, Any]:
-    tests = [asdict(t) | {"points": t.points, "status": t.status.value} for t in problem.tests]
     return {
         "id": problem.id,
         "sha256": problem.sha256,
@@ -234,18 +296,21 @@ def _problem_json(problem: ProblemResult) -> dict[str, Any]:
         "diagnoses": problem.diagnoses,
         "mistakes": problem.mistakes,
         "repeated": problem.repeated,
-        "basis": problem.basis,
-        "because": problem.because,
-        "tests": tests,
+        "provenance": problem.provenance,
+        "reason": problem.reason,
+        "tests": [_test_json(test) for test in problem.tests],
     }
 
 
-def _problem_from(data: dict[str, Any]) -> ProblemResult:
-    known = {f.name: data[f.name] for f in fields(ProblemResult) if f.name in data}
-    return ProblemResult(**known | {"tests": [_test_from(test) for test in data["tests"]]})
-
-
-def _test_from(data: dict[str, Any]) -> TestResult:
-    known = {f.name: data[f.name] for f in fields(TestResult)}
-    status, diagnosis = Status(data["status"]), tuple(data["diagnosis"])
-    return TestResult(**known | {"status": status, "diagnosis": diagnosis})
+def _test_json(test: TestResult) -> dict[str, Any]:
+    return {
+        "id": test.id,
+        "title": test.title,
+        "hidden": test.hidden,
+        "points": test.points,
+        "max": test.max,
+        "status": test.status.value,
+        "message": test.message,
+        "diagnosis": list(test.diagnosis),
+        "seconds": test.seconds,
+    }

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course, own_course
-from grader.errors import CourseError, GraderError
+from grader.errors import CourseError, InternalError
 from grader.grading.gradescope import build, grade_uploaded
-from grader.grading.pool import internal_result
+from grader.grading.outcome import internal_result
 from grader.grading.settings import Settings
+from grader.parts import FOR_AN_AUTOGRADER
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 
@@ -68,7 +69,7 @@ def test_what_is_not_one_submission_is_told(
 def test_the_graders_own_fault_leaves_no_score(tmp_path: Path, small_course: Course) -> None:
     hand_in(tmp_path, "01-doubling")
     upload(tmp_path, small_course)
-    with pytest.raises(GraderError, match="a fault"):
+    with pytest.raises(InternalError, match="a fault"):
         upload(tmp_path, small_course, Status.INTERNAL)
     assert not (tmp_path / "results/results.json").exists()
 
@@ -76,24 +77,33 @@ def test_the_graders_own_fault_leaves_no_score(tmp_path: Path, small_course: Cou
 def test_a_students_copy_builds_no_autograder(tmp_path: Path, small_course: Course) -> None:
     small_course.solution(small_course.problems()[0]).unlink()
     with pytest.raises(CourseError, match="instructor's copy"):
-        build(small_course, tmp_path, "auto", Policy.TITLES)
+        build(small_course, tmp_path, "sandbox", Policy.TITLES)
 
 
 def test_the_same_course_gives_the_same_archive(tmp_path: Path) -> None:
-    archives = [build(own_course(), tmp_path / n, "auto", Policy.TITLES) for n in ("a", "b")]
+    archives = [build(own_course(), tmp_path / n, "sandbox", Policy.TITLES) for n in ("a", "b")]
     assert archives[0].read_bytes() == archives[1].read_bytes()
     with zipfile.ZipFile(archives[0]) as archive:
         names = set(archive.namelist())
         modes = {n: archive.getinfo(n).external_attr >> 16 for n in ("setup.sh", "run_autograder")}
     assert all(mode & stat.S_IXUSR for mode in modes.values())
-    assert {"course/pyproject.toml", "course/grader/reports/templates/base.html.j2"} <= names
+    assert {
+        "course/pyproject.toml",
+        "course/grader/reports/templates/base.html.j2",
+        "course/problems/worked_example.py",
+        "course/problems/01-softmax/probe.py",
+        "course/problems/01-softmax/fingerprints.json",
+        "course/solutions/01-softmax/problem.py",
+    } <= names
     assert not [name for name in names if "mistakes" in name or name.endswith(".pyc")]
+    parts = {name.split("/")[2] for name in names if name.startswith("course/grader/")}
+    assert {part for part in parts if "." not in part} == {*FOR_AN_AUTOGRADER}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Gradescope's scripts are for bash")
 def test_run_autograder_grades(tmp_path: Path, small_course: Course) -> None:
     shutil.copytree(own_course().root / "grader", small_course.root / "grader")
-    isolation = "auto" if sys.platform == "linux" else "process"
+    isolation = "sandbox" if sys.platform == "linux" else "process"
     archive = build(small_course, tmp_path, isolation, Policy.TITLES)
     root = tmp_path / "auto grader"
     with zipfile.ZipFile(archive) as packed:

@@ -14,7 +14,7 @@ def parity_findings(course: Course, found: Audit, jobs: int) -> list[str]:
     """Grade every candidate across the boundary and return where a test ends otherwise there.
 
     Raises:
-        GraderError: nothing can be graded here, for example because there is no sandbox.
+        InternalError: nothing can be graded here, for example because there is no sandbox.
     """
     outcomes = {f"{o.candidate.problem.id} {o.candidate.path}": o for o in found.outcomes}
     submissions = [

@@ -11,7 +11,9 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from grader.author.audit import Audit, Kind, Outcome
+from grader.author.audit import Audit
+from grader.author.candidates import Kind
+from grader.author.running import Outcome
 from grader.course import Problem
 from grader.files import write_whole
 from grader.reports.page import render

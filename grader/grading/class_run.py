@@ -1,53 +1,51 @@
-"""Grades a class into a folder of reports: what earlier runs left and still holds is kept."""
+"""Grades a class into a folder of reports: what previous runs left and still holds is kept."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course import Course
-from grader.files import locked, write_whole
+from grader.files import locked, sha256_of, write_whole
 from grader.grading.cluster import grade_on_cluster
+from grader.grading.outcome import assemble
 from grader.grading.pool import grade_all
-from grader.grading.previous import RESULTS, Plan, load_results, outdated, plan, save_result, sweep
-from grader.grading.provenance import grounds, own_sha256
+from grader.grading.previous import (
+    RESULTS,
+    Plan,
+    load_previous,
+    outdated,
+    plan,
+    save_result,
+    set_damaged_aside,
+    sweep,
+)
+from grader.grading.provenance import common_provenance, grader_sha256
 from grader.grading.settings import Settings
-from grader.grading.submission import assemble
 from grader.intake.submissions import Submission
 from grader.reports.dashboard import write_dashboard
 from grader.reports.feedback import feedback, feedback_page
-from grader.reports.gradebook import Change, changes, read_gradebook, write_gradebook
+from grader.reports.gradebook import changes, read_gradebook, write_gradebook
 from grader.reports.gradescope import results_json
 from grader.reports.junit import write_junit
+from grader.reports.terminal import RunSummary
 from grader.result import Policy, ProblemResult, Status, SubmissionResult
 
 _GRADEBOOK = "gradebook.csv"
+_SOURCES = {".py", ".j2", ".js"}
 
 
-@dataclass
-class ClassRun:
+@dataclass(kw_only=True)
+class ClassRun(RunSummary):
     """What came of a run.
 
     Attributes:
         results: of the whole class, graded now or kept.
-        graded: how many submissions were graded, wholly or in part.
-        changes: the marks that are not those of the gradebook before.
-        left_out: names with results in the folder that are not in the class.
-        unchanged: names that are not among those who handed in one problem: their rows are as they
-            were.
-        outdated: the problems whose kept marks rest on something that has changed since, and on
-            what.
         problems: the ids of the problems that somebody has a result for.
     """
 
     results: list[SubmissionResult]
-    graded: int
-    changes: list[Change]
-    left_out: list[str]
-    unchanged: list[str]
-    outdated: dict[str, list[str]]
     problems: list[str]
 
 
@@ -79,52 +77,68 @@ def grade_class(
         out: the folder of results and reports.
         jobs: how many to grade at a time.
         policy: what students read of hidden tests.
-        fresh: whether to ignore earlier results.
+        fresh: whether to ignore previous results.
         scheduler: address of a dask scheduler, whose workers grade in the place of this machine.
         on_start: called with the number of submissions to grade.
         on_result: called after each of them.
 
     Raises:
         InUse: another run writes to the folder.
-        GraderError: the course's own tests or solutions are broken.
+        InternalError: the course's own tests or solutions are broken.
         UsageError: there is no such scheduler, or its workers can't grade this course.
         OSError: the reports can't be written.
     """
+    names = {submission.name for submission in submissions}
     with locked(out):
         sweep(out)
-        earlier = load_results(out / RESULTS)
-        ground = grounds(course, settings)
-        plans = [plan(s, earlier.get(s.name), ground, fresh=fresh) for s in submissions]
+        previous = load_previous(out / RESULTS)
+        common = common_provenance(course, settings)
+        plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
+        set_damaged_aside(previous, names, out / RESULTS)
         keeper = _Keeper(out, course, settings, policy)
-        keeper.take_over([each for each in plans if not each.because], earlier)
-        absent = sorted(earlier.keys() - {submission.name for submission in submissions})
-        is_whole = all(submission.files.keys() == ground.keys() for submission in submissions)
+        keeper.take_over([each for each in plans if not each.reasons], previous.results)
+        absent = sorted(previous.results.keys() - names)
+        is_whole = all(submission.files.keys() == common.keys() for submission in submissions)
         if not is_whole:
-            keeper.leave([earlier[name] for name in absent])
-        todo = {each.submission.name: each for each in plans if each.because}
+            keeper.leave([previous.results[name] for name in absent])
+        todo = {each.submission.name: each for each in plans if each.reasons}
         on_start(len(todo))
 
         def keep(result: SubmissionResult) -> None:
             keeper.add(result, todo[result.submission])
             on_result(result)
 
-        if todo:
-            again = [each.submission.only(each.because) for each in todo.values()]
-            if scheduler:
-                grade_on_cluster(again, course, settings, scheduler, keep)
-            else:
-                grade_all(again, course, settings, jobs, keep)
+        _grade(todo.values(), course, settings, jobs, scheduler, keep)
         changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results)
         keeper.write_class_reports()
     return ClassRun(
-        keeper.results,
-        len(todo),
-        changed,
+        results=keeper.results,
+        problems=keeper.problems(),
+        graded=len(todo),
+        changes=changed,
         left_out=absent if is_whole else [],
         unchanged=[] if is_whole else absent,
-        outdated=outdated(keeper.results, ground),
-        problems=keeper.problems(),
+        outdated=outdated(keeper.results, common),
+        damaged=previous.damaged,
+        older=previous.older,
+        lost=sorted({*previous.damaged, *previous.older} - names),
     )
+
+
+def _grade(
+    plans: Iterable[Plan],
+    course: Course,
+    settings: Settings,
+    jobs: int,
+    scheduler: str,
+    on_result: Callable[[SubmissionResult], None],
+) -> None:
+    """Grade what the plans ask for, on this machine or on the workers of a scheduler."""
+    submissions = [each.submission.only(each.reasons) for each in plans]
+    if scheduler and submissions:
+        grade_on_cluster(submissions, course, settings, scheduler, on_result)
+    elif submissions:
+        grade_all(submissions, course, settings, jobs, on_result)
 
 
 class _Keeper:
@@ -134,16 +148,17 @@ class _Keeper:
         self.results: list[SubmissionResult] = []
         self._out = out
         self._ids = [problem.id for problem in course.problems()]
-        self._grader_sha256 = own_sha256(course)
+        self._grader_sha256 = grader_sha256(course)
         self._settings = settings
         self._policy = policy
-        self._views_hold = self._stamp().is_file() and self._stamp().read_text() == self._views()
+        stamp = self._stamp()
+        self._views_hold = stamp.is_file() and stamp.read_bytes() == self._views().encode()
 
-    def take_over(self, plans: list[Plan], earlier: dict[str, SubmissionResult]) -> None:
+    def take_over(self, plans: list[Plan], previous: dict[str, SubmissionResult]) -> None:
         """Keep results of which nothing has to be graded; write only what is new about them."""
         for each in plans:
             result = self._assembled(each, {})
-            if not self._views_hold or result.to_json() != earlier[result.submission].to_json():
+            if not self._views_hold or result != previous.get(result.submission):
                 self._save(result)
             self.results.append(result)
 
@@ -163,7 +178,7 @@ class _Keeper:
         else:
             new = {problem.id: problem for problem in result.problems}
             for id, problem in new.items():
-                problem.because = plan.because[id]
+                problem.reason = plan.reasons[id]
             result = self._assembled(plan, new)
         self._save(result)
         self.results.append(result)
@@ -171,9 +186,7 @@ class _Keeper:
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
         found = plan.kept | new
         problems = [found[id] for id in self._ids if id in found]
-        levels = {self._settings.level, *(p.basis.get("isolation") for p in problems)}
-        level = "process" if "process" in levels else self._settings.level
-        return assemble(plan.submission, self._settings, level, self._grader_sha256, problems)
+        return assemble(plan.submission, self._settings, self._grader_sha256, problems)
 
     def _save(self, result: SubmissionResult) -> None:
         """Write what students see, then the result: where it is, the others are too."""
@@ -205,8 +218,7 @@ class _Keeper:
 
     def _views(self) -> str:
         """Return what the students' views were made by: while it is the same they need not be."""
-        digest = hashlib.sha256(self._policy.value.encode())
-        for path in sorted((Path(__file__).parents[1] / "reports").rglob("*.*")):
-            if path.suffix in {".py", ".j2", ".js"}:
-                digest.update(path.read_bytes())
-        return digest.hexdigest()
+        reports = Path(__file__).parents[1] / "reports"
+        files = {p.relative_to(reports).as_posix(): p for p in reports.rglob("*.*")}
+        made_by = {name: path for name, path in files.items() if path.suffix in _SOURCES}
+        return f"{self._policy} {sha256_of(made_by)}"

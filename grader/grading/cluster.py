@@ -1,6 +1,6 @@
 """Grades on the workers of a dask scheduler, on as many machines as it has.
 
-Each worker process has a boundary of its own and does with a submission what `batch` does with it
+Each worker process has a boundary of its own and does with a submission what `pool` does with it
 here. Before its first one it proves itself: it holds the same course and grader as the machine that
 asks, and the reference solutions reach full marks there. A submission whose worker is lost goes to
 another one; if that happens again and again it is `internal`, as with any fault of the grader's.
@@ -16,18 +16,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from grader.course import Course, own_course
-from grader.errors import CourseError, GraderError, InternalError, UsageError
-from grader.grading.pool import alone, answer, as_result, grader_for, require_full_marks, timed_out
-from grader.grading.provenance import own_sha256
+from grader.errors import CourseError, InternalError, UsageError
+from grader.grading.outcome import as_result
+from grader.grading.provenance import grader_sha256, torch_version
+from grader.grading.reference import reference_submission, require_full_marks
 from grader.grading.settings import Settings
-from grader.grading.submission import Grader, reference_submission
+from grader.grading.timeouts import alone, timed_out
 from grader.intake.submissions import Submission
 from grader.result import SubmissionResult
+
+if TYPE_CHECKING:
+    from grader.grading.submission import Grader
 
 CONNECT_SECONDS = 10.0
 """How long to look for the scheduler."""
@@ -40,7 +42,7 @@ def grade_on_cluster(
     address: str,
     on_result: Callable[[SubmissionResult], None],
 ) -> None:
-    """Grade `submissions` as `batch.grade_all` does, on the workers of a cluster.
+    """Grade `submissions` as `pool.grade_all` does, on the workers of a cluster.
 
     Args:
         submissions: in any order; of each, the problems that it has an entry for are graded.
@@ -51,7 +53,7 @@ def grade_on_cluster(
 
     Raises:
         UsageError: dask or the scheduler or workers are missing, or a worker has another course.
-        GraderError: a worker can't grade, or the connection was lost.
+        InternalError: a worker can't grade, or the connection was lost.
     """
     slow: list[tuple[Submission, SubmissionResult]] = []
     order = _Order.of(course, settings)
@@ -100,9 +102,9 @@ class _Order:
 def _what_counts(course: Course) -> tuple[tuple[str, str], ...]:
     """Return what marks depend on and what may differ between machines."""
     return (
-        ("the course", own_sha256(course)),
+        ("the course", grader_sha256(course)),
         ("Python", platform.python_version()),
-        ("torch", str(torch.__version__)),
+        ("torch", torch_version()),
     )
 
 
@@ -137,14 +139,14 @@ def _received(future: Any, submission: Submission) -> SubmissionResult:
         return as_result(submission, future.result())
     except KilledWorker:
         return as_result(submission, "each worker that was at it ended, several times over")
-    except (UsageError, GraderError):
+    except (UsageError, InternalError):
         raise
     except CancelledError:
-        raise GraderError(
+        raise InternalError(
             "the scheduler is gone; with another one the same command goes on from there"
         ) from None
     except Exception as error:
-        raise GraderError(
+        raise InternalError(
             f"a worker can't grade ({type(error).__name__}: {error}). "
             "Is the same course installed there?"
         ) from None
@@ -169,6 +171,8 @@ _turn = threading.Lock()
 
 def _grade(submission: Submission, order: _Order) -> SubmissionResult | str:
     """Grade one submission in a worker."""
+    from grader.grading.job import answer  # here, so that who asks does without torch
+
     global _desk
     with _turn:
         if _desk is None or _desk.order != order:
@@ -181,6 +185,8 @@ def _grade(submission: Submission, order: _Order) -> SubmissionResult | str:
 
 def _opened(order: _Order) -> _Desk:
     """Start a boundary and prove that this machine gives the marks that the other would give."""
+    from grader.grading.job import answer, grader_for
+
     host = socket.gethostname()
     course = Course(order.root) if order.root else own_course()
     wrong = [name for name, value in order.needed if dict(_what_counts(course))[name] != value]
@@ -194,6 +200,6 @@ def _opened(order: _Order) -> _Desk:
             grader = stack.enter_context(grader_for(course, order.settings))
             reference = reference_submission(course)
             require_full_marks(as_result(reference, answer(reference, grader)))
-        except (InternalError, GraderError, CourseError) as error:
-            raise GraderError(f"the worker on {host} can't grade: {error}") from None
+        except (InternalError, CourseError) as error:
+            raise InternalError(f"the worker on {host} can't grade: {error}") from None
         return _Desk(order, grader, stack.pop_all().close)

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from grader.course import Course, own_course
-from grader.errors import CourseError, GraderError, SubmissionError
+from grader.errors import CourseError, InternalError, SubmissionError
 from grader.files import write_whole
 from grader.grading.pool import grade_all
 from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
+from grader.parts import FOR_AN_AUTOGRADER, files_of
 from grader.reports.gradescope import refused_json, results_json
-from grader.result import Policy, Status, SubmissionResult
+from grader.result import Isolation, Policy, Status, SubmissionResult
 from grader.text import plain
 
 ARCHIVE = "autograder.zip"
@@ -29,11 +30,12 @@ _COURSE = (
     "LICENSE",
     "README.md",
     "pyproject.toml",
-    "grader/**/*",
+    "problems/*",
     "problems/*/*",
     "solutions/*/problem.py",
 )
-"""What of the course goes along: what grading needs, and what its package is built from."""
+"""What of the course goes along, beside the grader: what grading needs, and what its package is
+built from."""
 
 _SETUP = """\
 #!/usr/bin/env bash
@@ -58,7 +60,7 @@ exec "${{AUTOGRADER_PYTHON:-/opt/course/bin/python}}" -m grader.grading.gradesco
 """
 
 
-def build(course: Course, folder: Path, isolation: str, policy: Policy) -> Path:
+def build(course: Course, folder: Path, isolation: Isolation, policy: Policy) -> Path:
     """Write `autograder.zip` into a folder and return its path.
 
     Args:
@@ -88,8 +90,8 @@ def build(course: Course, folder: Path, isolation: str, policy: Policy) -> Path:
 
 
 def _files(course: Course) -> Iterator[Path]:
-    found = {path for pattern in _COURSE for path in course.root.glob(pattern)}
-    return (p for p in sorted(found) if p.is_file() and "__pycache__" not in p.parts)
+    found = {path for pattern in _COURSE for path in course.root.glob(pattern) if path.is_file()}
+    return iter(sorted({*found, *files_of(course.root / "grader", FOR_AN_AUTOGRADER)}))
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
@@ -117,7 +119,7 @@ def grade_uploaded(
         grade: grades submissions, as `grader.grading.pool.grade_all` does.
 
     Raises:
-        GraderError: the grader itself failed.
+        InternalError: the grader itself failed.
         OSError: the result can't be written.
     """
     path = root / "results" / "results.json"
@@ -135,18 +137,18 @@ def grade_uploaded(
     results: list[SubmissionResult] = []
     grade(submissions, course, settings, 1, results.append)
     if results[0].status == Status.INTERNAL:
-        raise GraderError(next(iter(results[0].notes), "a test could not be judged"))
+        raise InternalError(next(iter(results[0].notes), "a test could not be judged"))
     write_whole(path, results_json(results[0], policy))
 
 
 def main(arguments: list[str]) -> int:
     """Grade what was uploaded; return the exit status."""
     options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
-    settings = Settings(isolation=options.get("--isolation", "auto"))
+    settings = Settings(isolation=Isolation(options.get("--isolation", Isolation.SANDBOX)))
     policy = Policy(options.get("--feedback", Policy.TITLES))
     try:
         grade_uploaded(Path(arguments[0]), own_course(), settings, policy)
-    except (GraderError, CourseError, OSError) as error:
+    except (InternalError, CourseError, OSError) as error:
         print(plain(f"The grader failed, no mark was given: {error}"), file=sys.stderr)
         return 3
     return 0

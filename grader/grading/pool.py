@@ -1,8 +1,7 @@
 """Grades many submissions: a few long-lived processes that each take one after the other.
 
-The processes hold the tests and never run a student's code; that happens behind the boundary, in
-processes of its own. So one of them ending is the grader's own fault, and the submission that it
-was at is marked `internal`, never with a zero.
+They hold the tests and never run a student's code (`job`). So one of them ending is the grader's
+own fault, and the submission that it was at is marked `internal`, never with a zero.
 """
 
 from __future__ import annotations
@@ -19,16 +18,13 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-import torch
-
 from grader.course import Course
-from grader.errors import CourseError, GraderError, InternalError
+from grader.grading.outcome import as_result
+from grader.grading.reference import reference_submission, require_full_marks
 from grader.grading.settings import Settings
-from grader.grading.submission import Grader, reference_submission
+from grader.grading.timeouts import alone, timed_out
 from grader.intake.submissions import Submission
-from grader.isolation import Boundary
-from grader.isolation.spawn import end_with_parent
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import SubmissionResult
 
 
 @dataclass
@@ -60,7 +56,7 @@ def grade_all(
         on_result: called once for each submission.
 
     Raises:
-        GraderError: the course's own tests or solutions are broken, or no process can be started.
+        InternalError: the course's own tests or solutions are broken, or no process can be started.
     """
     waiting = list(reversed(submissions))
     slow: list[tuple[Submission, SubmissionResult]] = []
@@ -144,72 +140,12 @@ def _alive(job: _Job, pool: list[_Job], course: Course, settings: Settings) -> _
     return job
 
 
-def timed_out(result: SubmissionResult) -> list[str]:
-    """Return the ids of the problems in which a test did not come to an end."""
-    return [p.id for p in result.problems if any(t.status is Status.TIMEOUT for t in p.tests)]
-
-
-def alone(
-    grade: Callable[[Submission], SubmissionResult],
-    submission: Submission,
-    shared: SubmissionResult,
-) -> SubmissionResult:
-    """Grade the problems that had a timeout again, with nothing beside them."""
-    again = grade(submission.only(timed_out(shared)))
-    if again.status == Status.INTERNAL:
-        return again
-    repeated = {problem.id: problem for problem in again.problems}
-    for problem in repeated.values():
-        problem.repeated = True
-    shared.problems = [repeated.get(problem.id, problem) for problem in shared.problems]
-    return shared
-
-
 def _serve(connection: Connection, course: Course, settings: Settings, core: int | None) -> None:
-    """Grade what comes down the connection until it is closed."""
+    """Be a process of the pool."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process in good order
-    end_with_parent()  # should it be killed
-    with suppress(EOFError, BrokenPipeError):
-        try:
-            with grader_for(course, settings, core) as grader:
-                while True:
-                    connection.send(answer(connection.recv(), grader))
-        except (InternalError, CourseError) as error:
-            connection.send(str(error))
+    from grader.grading.job import serve  # here, so that the parent does without torch
 
-
-@contextmanager
-def grader_for(course: Course, settings: Settings, core: int | None = None) -> Iterator[Grader]:
-    """Give what grades this course's submissions, behind a boundary of its own.
-
-    Args:
-        course: whose tests to run.
-        settings: limits and level of isolation, and the seed.
-        core: the only core to grade on; None for any.
-
-    Raises:
-        InternalError: the boundary can't be had.
-        CourseError: a test file itself can't be run.
-    """
-    torch.set_num_threads(1)  # there is a job for each core, and small tensors need no second one
-    boundary = Boundary(
-        settings.level,
-        call_seconds=settings.call_seconds,
-        memory_mb=settings.memory_mb,
-        mark_changes=True,
-    )
-    with boundary, Grader(course, settings, boundary) as grader:
-        if core is not None:
-            boundary.stay_on(core)  # starting was quicker with several
-        yield grader
-
-
-def answer(submission: Submission, grader: Grader) -> SubmissionResult | str:
-    """Return the result of a submission, or in a sentence how the grader failed."""
-    try:
-        return grader.grade(submission)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
+    serve(connection, course, settings, core)
 
 
 def _give(job: _Job, waiting: list[Submission]) -> None:
@@ -236,37 +172,6 @@ def _finish(job: _Job) -> tuple[Submission, SubmissionResult]:
     return submission, as_result(submission, found)
 
 
-def as_result(submission: Submission, found: SubmissionResult | str) -> SubmissionResult:
-    """Return what `answer` found, as the result of that submission."""
-    if isinstance(found, SubmissionResult):
-        return found
-    failed = internal_result(submission.name, found)
-    failed.members, failed.late = submission.members, submission.late
-    return failed
-
-
-def internal_result(name: str, reason: str) -> SubmissionResult:
-    """Return the result of a submission that could not be graded through the grader's own fault."""
-    test = TestResult("grader", "The grader failed", True, 0.0, Status.INTERNAL, reason)
-    return SubmissionResult(name, 0, "", "", [ProblemResult("", tests=[test])], [reason])
-
-
 def _ask(job: _Job, submission: Submission) -> SubmissionResult:
     _give(job, [submission])
     return _finish(job)[1]
-
-
-def require_full_marks(reference: SubmissionResult) -> None:
-    """Raise GraderError unless the reference solutions passed all tests."""
-    if reference.notes:
-        raise GraderError(reference.notes[0])
-    failed = [(p.id, t) for p in reference.problems for t in p.tests if t.status != Status.PASSED]
-    if failed:
-        problem, test = failed[0]
-        raise GraderError(
-            f"the reference solution of {problem} fails {test.id} ({test.status}), so its tests "
-            f"are not right here:\n{test.message}"
-        )
-    empty = [problem.id for problem in reference.problems if not problem.tests]
-    if empty:
-        raise GraderError(f"no tests were found for {', '.join(empty)}")

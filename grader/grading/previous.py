@@ -1,28 +1,30 @@
-"""What earlier runs left in the folder of reports, and which of it still holds.
+"""What previous runs left in the folder of reports, and which of it still holds.
 
-A problem's marks rest on a few things that its result names (`basis`): the student's file, the
-tests, the grader, the seed and so on. While all of them are as they were, the marks are kept.
+A problem's marks rest on a few things that its result names (`provenance`): the student's file, the
+tests, the grader, the seed and so on. While all of them are as they were, the marks are kept. A
+file that isn't whole is no result.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
-from grader.files import write_whole
-from grader.grading.provenance import basis
+from grader.files import set_aside, write_whole
+from grader.grading.provenance import provenance
 from grader.intake.submissions import Submission
-from grader.result import ProblemResult, Status, SubmissionResult
+from grader.result import OlderVersion, ProblemResult, Provenance, Status, SubmissionResult
 
 RESULTS = "results"
-_LOCK = ".lock"
 
 _NEW = "new"
 _FAULT = "the grader had failed"
 _FRESH = "graded afresh"
+_DAMAGED = "the previous result was damaged"
+_OLDER = "the previous result was of an older version"
 
 
 def sweep(folder: Path) -> None:
@@ -32,22 +34,93 @@ def sweep(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+# Reading and writing
+
+
+def result_path(folder: Path, name: str) -> Path:
+    """Return the file, in a folder of results, for the submission of that name."""
+    return folder / f"{name}.json"
+
+
 def save_result(result: SubmissionResult, folder: Path) -> Path:
-    """Write `<submission>.json` into a folder, whole or not at all, and return its path."""
-    path = folder / f"{result.submission}.json"
+    """Write a result into a folder, whole or not at all, and return its path."""
+    path = result_path(folder, result.submission)
     write_whole(path, json.dumps(result.to_json(), indent=2, ensure_ascii=True) + "\n")
     return path
 
 
-def load_results(folder: Path) -> dict[str, SubmissionResult]:
-    """Return the results in a folder by name; a file that isn't one is no result."""
-    found = {}
-    for path in sorted(folder.glob("*.json")):
-        with suppress(OSError, ValueError, RecursionError):
-            result = SubmissionResult.from_json(json.loads(path.read_text(encoding="utf-8")))
-            if result.submission == path.stem:
-                found[result.submission] = result
-    return found
+def read_result(path: Path) -> SubmissionResult:
+    """Return the result that a file holds.
+
+    Raises:
+        OlderVersion: it is of an older version.
+        ValueError: it is damaged, or can't be read; the text says in what way.
+    """
+    if not path.is_file():
+        raise ValueError("it is not a file")
+    try:
+        text = path.read_text(encoding="utf-8")
+        result = SubmissionResult.from_json(json.loads(text, parse_constant=_refuse))
+    except OSError as error:
+        raise ValueError(f"it can't be read: {error.strerror}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if result.submission != path.stem:
+        raise ValueError("it is the result of another submission")
+    return result
+
+
+def _refuse(number: str) -> NoReturn:
+    raise ValueError(f"{number} is not a number in JSON")
+
+
+@dataclass(frozen=True)
+class Previous:
+    """What previous runs left, by the names of submissions.
+
+    Attributes:
+        results: what can be read.
+        damaged: what can't, and why.
+        older: whose results are of an older version.
+    """
+
+    results: dict[str, SubmissionResult] = field(default_factory=dict)
+    damaged: dict[str, str] = field(default_factory=dict)
+    older: list[str] = field(default_factory=list)
+
+    def why_none(self, name: str) -> str:
+        """Return why there is no result of a submission's problem, as a reason to grade it."""
+        if name in self.damaged:
+            return _DAMAGED
+        return _OLDER if name in self.older else _NEW
+
+
+def load_previous(folder: Path) -> Previous:
+    """Read all results in a folder."""
+    previous = Previous()
+    for path in sorted(folder.glob("[!.]*.json")):
+        try:
+            previous.results[path.stem] = read_result(path)
+        except OlderVersion:
+            previous.older.append(path.stem)
+        except ValueError as error:
+            previous.damaged[path.stem] = str(error)
+    return previous
+
+
+def set_damaged_aside(previous: Previous, names: Iterable[str], folder: Path) -> None:
+    """Make room for new results of those whose files are damaged; the files are kept beside them.
+
+    Args:
+        previous: says what is damaged.
+        names: whose results will be written.
+        folder: of the results.
+    """
+    for name in previous.damaged.keys() & set(names):
+        set_aside(result_path(folder, name), "damaged")
+
+
+# What holds
 
 
 @dataclass
@@ -57,18 +130,18 @@ class Plan:
     Attributes:
         submission: what was handed in.
         kept: the results that still hold, or of which nothing was handed in now, by problem id.
-        because: for each other problem why it has to be graded.
+        reasons: for each other problem why it has to be graded.
     """
 
     submission: Submission
     kept: dict[str, ProblemResult] = field(default_factory=dict)
-    because: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 def plan(
     submission: Submission,
-    earlier: SubmissionResult | None,
-    grounds: dict[str, dict[str, str]],
+    previous: Previous,
+    common: dict[str, Provenance],
     *,
     fresh: bool,
 ) -> Plan:
@@ -79,48 +152,46 @@ def plan(
 
     Args:
         submission: what was handed in.
-        earlier: its result of an earlier run, if there is one.
-        grounds: for each problem what its marks would rest on besides the student's file.
+        previous: what previous runs left.
+        common: for each problem what its marks would rest on besides the student's file.
         fresh: whether to grade everything again.
     """
     found = Plan(submission)
-    known = {problem.id: problem for problem in earlier.problems} if earlier else {}
-    for id, ground in grounds.items():
+    result = previous.results.get(submission.name)
+    known = {problem.id: problem for problem in result.problems} if result else {}
+    for id, rest in common.items():
         old = known.get(id)
         if id not in submission.files:
             found.kept |= {id: old} if old is not None else {}
-            continue
-        why = _why(old, basis(submission.files[id], ground))
-        if earlier is not None and earlier.status == Status.INTERNAL:
-            why = _FAULT
-        if why or old is None:
-            found.because[id] = why
+        elif result is not None and result.status == Status.INTERNAL:
+            found.reasons[id] = _FAULT
+        elif old is None or not old.tests:
+            found.reasons[id] = previous.why_none(submission.name)
+        elif changed := _changed(old, provenance(submission.files[id], rest)):
+            found.reasons[id] = ", ".join(f"{name} changed" for name in changed)
         elif fresh:
-            found.because[id] = _FRESH
+            found.reasons[id] = _FRESH
         else:
             found.kept[id] = old
     return found
 
 
-def _why(old: ProblemResult | None, wanted: dict[str, str]) -> str:
-    """Return why an earlier result doesn't hold; empty if it does."""
-    if old is None or not old.tests:
-        return _NEW
-    changed = [name for name, value in wanted.items() if old.basis.get(name) != value]
-    return ", ".join(f"{name} changed" for name in changed)
+def _changed(old: ProblemResult, now: Provenance) -> list[str]:
+    """Return the names of what an old result's marks rest on and what is otherwise now."""
+    before = dict(old.provenance)
+    return [name for name, value in now.items() if before.get(name) != value]
 
 
 def outdated(
-    results: Iterable[SubmissionResult], grounds: dict[str, dict[str, str]]
+    results: Iterable[SubmissionResult], common: dict[str, Provenance]
 ) -> dict[str, list[str]]:
     """Return the problems with marks that no longer rest on what they would now, and on what.
 
     Args:
         results: of the whole class.
-        grounds: for each problem what its marks would rest on besides the student's file.
+        common: for each problem what its marks would rest on besides the student's file.
     """
-    changed: dict[str, set[str]] = {id: set() for id in grounds}
-    for problem in (p for result in results for p in result.problems if p.id in grounds):
-        now = grounds[problem.id]
-        changed[problem.id] |= {name for name in now if problem.basis.get(name) != now[name]}
+    changed: dict[str, set[str]] = {id: set() for id in common}
+    for problem in (p for result in results for p in result.problems if p.id in common):
+        changed[problem.id].update(_changed(problem, common[problem.id]))
     return {id: sorted(names) for id, names in changed.items() if names}

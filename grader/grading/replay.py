@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.course import Course, Problem
 from grader.errors import CourseError, SubmissionError
-from grader.grading.previous import RESULTS, load_results
+from grader.grading.previous import RESULTS, read_result, result_path
 from grader.grading.settings import Settings
-from grader.grading.submission import TEST_SECONDS, Opened
+from grader.grading.submission import TEST_SECONDS, Opened, boundary_for
 from grader.intake.submissions import Submission, find_submissions
 from grader.isolation import Boundary
-from grader.result import TestResult
-from grader.testing.plugin import Session
-from grader.testing.runner import run_tests
+from grader.result import ProblemResult, Provenance, TestResult
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
 from grader.text import plain
 
 
@@ -30,7 +30,7 @@ class Replay:
         problem: whose test it was.
         source: the test's source.
         tests: the results, case by case.
-        earlier: the results that were graded, by the test's id.
+        graded: the results that were graded, by the test's id.
         tracebacks: where each test ended, by the test's id.
         printed: what the student's code printed.
         notes: what to bear in mind.
@@ -40,20 +40,20 @@ class Replay:
     problem: str
     source: str
     tests: list[TestResult]
-    earlier: dict[str, TestResult]
+    graded: dict[str, TestResult]
     tracebacks: dict[str, str]
     printed: str
     notes: list[str] = field(default_factory=list)
 
 
 def replay(path: Path, test: str, course: Course, settings: Settings, out: Path) -> Replay:
-    """Run a test again, alone, with the seed of the submission's result.
+    """Run a test again, alone, with the seed and the level of isolation it was graded with.
 
     Args:
         path: a submission, or a class's path with a submission's name behind it.
         test: a test's name; with a problem and / before it, or a case in brackets behind it.
         course: whose test it is.
-        settings: limits and level; the seed is the result's, if there is one.
+        settings: limits; seed and level count if there is no result.
         out: the folder of reports.
 
     Raises:
@@ -62,29 +62,47 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
     """
     problem, name = find_test(test, course)
     submission = find_one(path, course, problem)
-    result = load_results(out / RESULTS).get(submission.name)
-    graded = next((p for p in result.problems if p.id == problem.id), None) if result else None
-    basis = graded.basis if graded else {}
-    seed = int(basis.get("seed", result.seed if result else settings.seed))
-    notes = [] if result else [f"There is no result in {out}; the seed is {seed}."]
-    if graded and graded.sha256 != submission.files[problem.id].sha256:
-        notes.append("The file is not the one that was graded.")
-    witness = _Witness(problem)
-    level = basis.get("isolation", result.isolation if result else settings.level)
-    with Boundary(
-        level if level in ("sandbox", "process") else settings.level,
-        call_seconds=settings.call_seconds,
-        memory_mb=settings.memory_mb,
-        mark_changes=True,
-        capture=True,
-    ) as boundary:
-        tests = _run(submission, problem, name, course, seed, boundary, witness)
-        printed = "".join(boundary.printed)
-    earlier = {each.id: each for each in graded.tests} if graded else {}
-    source = _source(problem, name.partition("[")[0])
-    return Replay(
-        submission.name, problem.id, source, tests, earlier, witness.tracebacks, printed, notes
+    graded, notes = _graded(submission, problem, out)
+    provenance = graded.provenance if graded else Provenance()
+    settings = replace(
+        settings,
+        seed=provenance.get("seed", settings.seed),
+        isolation=provenance.get("isolation", settings.isolation),
     )
+    if graded is None:
+        notes = [f"{note} The seed is {settings.seed}." for note in notes]
+    witness = _Witness(problem)
+    with boundary_for(settings, capture=True) as boundary:
+        tests = _run(submission, problem, name, course, settings.seed, boundary, witness)
+        printed = "".join(boundary.printed)
+    return Replay(
+        submission.name,
+        problem.id,
+        _source(problem, name.partition("[")[0]),
+        tests,
+        {each.id: each for each in graded.tests} if graded else {},
+        witness.tracebacks,
+        printed,
+        notes,
+    )
+
+
+def _graded(
+    submission: Submission, problem: Problem, out: Path
+) -> tuple[ProblemResult | None, list[str]]:
+    """Return how a submission's problem was graded, if that is known, and what to say of it."""
+    path = result_path(out / RESULTS, submission.name)
+    if not path.exists():
+        return None, [f"There is no result in {out}."]
+    try:
+        result = read_result(path)
+    except ValueError as error:
+        return None, [f"The result in {path} can't be used: {error}."]
+    found = next((each for each in result.problems if each.id == problem.id), None)
+    if found is None:
+        return None, [f"The result in {path} is without {problem.id}."]
+    changed = found.sha256 != submission.files[problem.id].sha256
+    return found, ["The file is not the one that was graded."] if changed else []
 
 
 def _run(
@@ -204,9 +222,9 @@ def report(found: Replay) -> str:
 
 def _case(test: TestResult, found: Replay) -> Iterator[str]:
     yield f"{test.id}: {test.status}"
-    earlier = found.earlier.get(test.id)
-    if earlier is not None and earlier.status is not test.status:
-        yield f"  It was {earlier.status} when it was graded, after the tests before it."
+    graded = found.graded.get(test.id)
+    if graded is not None and graded.status is not test.status:
+        yield f"  It was {graded.status} when it was graded, after the tests before it."
     yield from _indented(test.message)
     if test.id in found.tracebacks:
         yield from ["", *_indented(found.tracebacks[test.id])]

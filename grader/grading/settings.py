@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from grader.result import Isolation
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -14,18 +16,13 @@ class Settings:
         seed: what the tests' inputs are drawn from.
         call_seconds: how long one call of a student's function may take.
         memory_mb: how much memory a student's process may take beyond what torch needs.
-        isolation: `auto`, `sandbox` or `process`.
+        isolation: how student code is kept apart.
     """
 
     seed: int = 0
     call_seconds: float = 10.0
     memory_mb: int = 1024
-    isolation: str = "auto"
-
-    @property
-    def level(self) -> str:
-        """How student code will be kept apart: never weaker than a sandbox unless asked for."""
-        return "process" if self.isolation == "process" else "sandbox"
+    isolation: Isolation = Isolation.SANDBOX
 
 
 def default_jobs() -> int:

@@ -1,19 +1,35 @@
-"""Grades submissions: runs the course's tests against their files."""
+"""Grades one submission: runs the course's tests against its files."""
 
 from __future__ import annotations
 
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
-from grader.grading.provenance import basis, grounds, own_sha256
+from grader.grading.outcome import assemble
+from grader.grading.provenance import common_provenance, grader_sha256, provenance
 from grader.grading.settings import Settings
-from grader.intake.submissions import StudentFile, Submission, read_source
+from grader.intake.submissions import StudentFile, Submission
 from grader.isolation import Boundary, RemoteProblem
 from grader.result import ProblemResult, Status, SubmissionResult
-from grader.testing.plugin import Session
-from grader.testing.runner import Suite
+from grader.testing.session import Session
+from grader.testing.suite import Suite
 
 # The boundary keeps the time of each call. This is for the trusted side, should it ever hang.
 TEST_SECONDS = 600.0
+
+
+def boundary_for(settings: Settings, *, capture: bool = False) -> Boundary:
+    """Return the boundary that students' code is graded behind, to be entered.
+
+    Args:
+        settings: limits and level of isolation.
+        capture: whether to keep what student code prints.
+    """
+    return Boundary(
+        settings.isolation,
+        call_seconds=settings.call_seconds,
+        memory_mb=settings.memory_mb,
+        capture=capture,
+    )
 
 
 class Grader:
@@ -35,19 +51,9 @@ class Grader:
         self._settings = settings
         self._boundary = boundary
         self._problems = course.problems()
-        self._own_sha256 = own_sha256(course)
-        self._grounds = grounds(course, settings)
+        self._grader_sha256 = grader_sha256(course)
+        self._common = common_provenance(course, settings)
         self._suite = Suite(self._problems, course.root, timeout=TEST_SECONDS)
-
-    def __enter__(self) -> Grader:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let the tests go."""
-        self._suite.close()
 
     def grade(self, submission: Submission) -> SubmissionResult:
         """Return the result of the problems that a submission has an entry for."""
@@ -64,36 +70,9 @@ class Grader:
             file = submission.files[problem.id]
             result.sha256 = file.sha256
             result.notes = [file.reason] if file.reason else []
-            result.basis = basis(file, self._grounds[problem.id])
+            result.provenance = provenance(file, self._common[problem.id])
             found.append(result)
-        level = self._boundary.level
-        return assemble(submission, self._settings, level, self._own_sha256, found)
-
-
-def assemble(
-    submission: Submission,
-    settings: Settings,
-    level: str,
-    grader_sha256: str,
-    problems: list[ProblemResult],
-) -> SubmissionResult:
-    """Return the result of a submission whose problems were graded, now or earlier."""
-    return SubmissionResult(
-        submission.name,
-        settings.seed,
-        level,
-        grader_sha256,
-        problems,
-        notes=submission.notes,
-        members=submission.members,
-        late=submission.late,
-    )
-
-
-def reference_submission(course: Course) -> Submission:
-    """Return the reference solutions as a submission: what has full marks if all is well."""
-    files = {problem.id: read_source(course.solution(problem)) for problem in course.problems()}
-    return Submission("the reference solutions", files)
+        return assemble(submission, self._settings, self._grader_sha256, found)
 
 
 class Opened:

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from grader.files import write_whole
+from grader.reports.isolation import NOT_CONFINED, not_confined
 from grader.reports.page import render
 from grader.reports.terminal import remark
 from grader.result import ProblemResult, Status, SubmissionResult, shown, total
@@ -124,7 +125,9 @@ def dashboard(results: Sequence[SubmissionResult], problems: Sequence[str]) -> s
         statuses=_statuses(results),
         slow_submissions=sorted(results, key=_seconds, reverse=True)[:_SLOWEST],
         slow_tests=sorted(tests, key=lambda t: t.seconds, reverse=True)[:_SLOWEST],
-        levels=sorted({result.isolation for result in valid}),
+        levels=sorted({result.isolation for result in results if result.isolation}),
+        not_confined=not_confined(results),
+        warning=NOT_CONFINED,
         seeds=sorted({result.seed for result in valid}),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from grader.reports.isolation import for_students
 from grader.reports.page import render
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, shown, total
 from grader.text import plain
@@ -145,6 +146,8 @@ def feedback(result: SubmissionResult, policy: Policy) -> str:
         lines += [_text(note), ""]
     for section in sections(result, policy):
         lines += [*_problem(section), ""]
+    if for_students(result):
+        lines += [_text(for_students(result)), ""]
     return "\n".join(lines)
 
 
@@ -190,4 +193,9 @@ def feedback_page(result: SubmissionResult, policy: Policy) -> str:
         result: everything that is known.
         policy: what to show of hidden tests.
     """
-    return render("feedback.html.j2", result=result, sections=sections(result, policy))
+    return render(
+        "feedback.html.j2",
+        result=result,
+        sections=sections(result, policy),
+        isolation=for_students(result),
+    )

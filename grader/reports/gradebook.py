@@ -67,40 +67,40 @@ def read_gradebook(path: Path) -> dict[str, Row]:
 
 @dataclass(frozen=True)
 class Change:
-    """A mark that is not what an earlier gradebook said.
+    """A mark that is not what the previous gradebook said.
 
     Attributes:
         submission: whose.
         problem: the problem's id.
-        before: the points in the earlier gradebook.
+        before: the points in the previous gradebook.
         now: the points that count.
-        because: why the problem was graded again.
+        reason: why the problem was graded again.
     """
 
     submission: str
     problem: str
     before: str
     now: str
-    because: str
+    reason: str
 
     def __str__(self) -> str:
         """Return it as a line."""
-        return f"{self.submission}: {self.problem} {self.before} -> {self.now} ({self.because})"
+        return f"{self.submission}: {self.problem} {self.before} -> {self.now} ({self.reason})"
 
 
-def changes(earlier: dict[str, Row], results: Iterable[SubmissionResult]) -> list[Change]:
-    """Return the marks that are not those of an earlier gradebook, and why.
+def changes(previous: dict[str, Row], results: Iterable[SubmissionResult]) -> list[Change]:
+    """Return the marks that are not those of the previous gradebook, and why.
 
     Args:
-        earlier: the rows of the earlier gradebook.
+        previous: the rows of the previous gradebook.
         results: of the class as it is now.
     """
     found = []
     for result in sorted(results, key=lambda r: r.submission):
-        row = earlier.get(cell(result.submission), {})
+        row = previous.get(cell(result.submission), {})
         for problem in result.problems:
             before, now = row.get(problem.id), shown(problem.points)
             if before and before != now:
-                change = Change(result.submission, problem.id, before, now, problem.because)
+                change = Change(result.submission, problem.id, before, now, problem.reason)
                 found.append(change)
     return found

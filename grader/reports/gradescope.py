@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.reports.feedback import Line, Section, sections
+from grader.reports.isolation import for_students
 from grader.result import Policy, SubmissionResult
 from grader.text import plain
 
@@ -27,8 +28,9 @@ def results_json(result: SubmissionResult, policy: Policy) -> str:
         policy: what students read of hidden tests.
     """
     tests = [test for part in sections(result, policy) for test in _tests(part, policy)]
+    told = [*result.notes, for_students(result)]
     data = {
-        "output": "\n".join(plain(note) for note in result.notes),
+        "output": "\n".join(plain(text) for text in told if text),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",

@@ -7,23 +7,33 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from grader.files import write_whole
+from grader.reports.isolation import for_instructors
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown
 from grader.text import plain
 
 
 def write_junit(results: Iterable[SubmissionResult], path: Path) -> None:
-    """Write a suite for each submission and a case for each test, hidden ones with all they say.
+    """Write the file, whole or not at all.
 
     Args:
         results: of the whole class.
-        path: the file to write, whole or not at all.
+        path: the file to write.
+    """
+    write_whole(path, junit(results))
+
+
+def junit(results: Iterable[SubmissionResult]) -> str:
+    """Return a suite for each submission and a case for each test, hidden ones with all they say.
+
+    Args:
+        results: of the whole class.
     """
     root = Xml.Element("testsuites")
     for result in sorted(results, key=lambda r: r.submission):
         root.append(_suite(result))
     Xml.indent(root)
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
-    write_whole(path, head + Xml.tostring(root, encoding="unicode") + "\n")
+    return head + Xml.tostring(root, encoding="unicode") + "\n"
 
 
 def _suite(result: SubmissionResult) -> Xml.Element:
@@ -40,8 +50,13 @@ def _suite(result: SubmissionResult) -> Xml.Element:
         time=_seconds(tests),
     )
     properties = Xml.SubElement(suite, "properties")
-    for name, value in [("points", result.points), ("max", result.max), ("seed", result.seed)]:
-        Xml.SubElement(properties, "property", name=name, value=shown(value))
+    for name, value in [
+        ("points", shown(result.points)),
+        ("max", shown(result.max)),
+        ("seed", str(result.seed)),
+        ("isolation", for_instructors(result)),
+    ]:
+        Xml.SubElement(properties, "property", name=name, value=value)
     suite.extend(_case(result, p, test) for p in result.problems for test in p.tests)
     return suite
 

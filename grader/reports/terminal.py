@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rich.markup import escape
 from rich.table import Table
 
 from grader.reports.gradebook import Change
+from grader.reports.isolation import NOT_CONFINED, not_confined
 from grader.result import ProblemResult, Status, SubmissionResult, shown
 from grader.text import line
 
@@ -19,10 +21,6 @@ _NAMED = {
     Status.BAD_OUTPUT: "unreadable answer",
     Status.INTERNAL: "grader's fault",
 }
-
-NOT_CONFINED = (
-    "NOT IN A SANDBOX: students' code could read and change whatever you can, these marks included."
-)
 
 
 def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Table:
@@ -54,48 +52,66 @@ def remarks(results: Iterable[SubmissionResult]) -> list[str]:
     results = list(results)
     told = [(result.submission, remark(result)) for result in results]
     lines = [line(f"{name}: {text}") for name, text in sorted(told) if text]
-    unconfined = any(result.isolation == "process" for result in results)
-    return [NOT_CONFINED, *lines] if unconfined else lines
+    return [NOT_CONFINED, *lines] if not_confined(results) else lines
 
 
-def about_run(
-    graded: int,
-    changed: Sequence[Change],
-    left_out: Sequence[str],
-    unchanged: Sequence[str] = (),
-    outdated: Mapping[str, Sequence[str]] | None = None,
-) -> list[str]:
-    """Return what is to be said of a run beside its results.
+@dataclass(kw_only=True)
+class RunSummary:
+    """What is to be said of a run beside its results.
 
-    Args:
+    Attributes:
         graded: how many submissions were graded, wholly or in part.
-        changed: the marks that are not those of the gradebook before.
-        left_out: names with earlier results that are not in the class.
-        unchanged: names whose rows are as they were, for they did not hand in the one problem.
-        outdated: the problems with kept marks that rest on what has changed since, and on what.
+        changes: the marks that are not those of the gradebook before.
+        left_out: names with previous results in the folder that are not in the class.
+        unchanged: names that are not among those who handed in one problem: their rows are as they
+            were.
+        outdated: the problems whose kept marks rest on something that has changed since, and on
+            what.
+        damaged: names whose files in the folder of results are no results, and why.
+        older: names whose previous results are of an older version.
+        lost: names of both kinds that were not graded again.
     """
-    told = [line(f"changed: {change}") for change in changed]
-    if unchanged:
+
+    graded: int
+    changes: Sequence[Change] = ()
+    left_out: Sequence[str] = ()
+    unchanged: Sequence[str] = ()
+    outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    damaged: Mapping[str, str] = field(default_factory=dict)
+    older: Sequence[str] = ()
+    lost: Sequence[str] = ()
+
+
+def about_run(run: RunSummary) -> list[str]:
+    """Return what is to be said of a run beside its results, line by line."""
+    told = [f"changed: {change}" for change in run.changes]
+    told += [
+        f"results/{name}.json is damaged and counts as no result: {why}."
+        for name, why in run.damaged.items()
+    ]
+    if run.older:
+        told.append(f"Results of an older version are graded again: {len(run.older)}.")
+    if run.lost:
         told.append(
-            line(f"Handed in nothing for this problem, so as they were: {', '.join(unchanged)}.")
+            f"In no report, as they were not handed in to be graded again: {', '.join(run.lost)}."
         )
-    for id, names in (outdated or {}).items():
+    if run.unchanged:
         told.append(
-            line(
-                f"{id}: some marks are of an earlier run and no longer hold "
-                f"({', '.join(names)} changed); grade what was handed in for it again."
-            )
+            f"Handed in nothing for this problem, so as they were: {', '.join(run.unchanged)}."
         )
-    if left_out:
+    for id, names in run.outdated.items():
         told.append(
-            line(
-                f"Not in this class, so not in the reports: {', '.join(left_out)} "
-                "(earlier results are still in the folder)."
-            )
+            f"{id}: some marks are of a previous run and no longer hold "
+            f"({', '.join(names)} changed); grade what was handed in for it again."
         )
-    if not graded:
-        told.append("Nothing had to be graded: all earlier results still hold.")
-    return told
+    if run.left_out:
+        told.append(
+            f"Not in this class, so not in the reports: {', '.join(run.left_out)} "
+            "(previous results are still in the folder)."
+        )
+    if not run.graded:
+        told.append("Nothing had to be graded: all previous results still hold.")
+    return [line(text) for text in told]
 
 
 def remark(result: SubmissionResult) -> str:

@@ -6,7 +6,7 @@ import textwrap
 from itertools import groupby
 
 from grader.result import ProblemResult, Status, TestResult, shown
-from grader.text import printable
+from grader.text import counted, printable
 
 _WIDTH = 96
 
@@ -37,7 +37,9 @@ def problem_report(
         lines += ["", _wrap(text)]
     lines += ["", next_step(result), f"{shown(result.points)} of {shown(result.max)} points."]
     if left_out and result.passed:
-        lines.append(f"{left_out} hidden tests check more when your work is graded.")
+        check = "checks" if left_out == 1 else "check"
+        hidden = counted(left_out, "hidden test")
+        lines.append(f"{hidden} {check} more when your work is graded.")
     return printable("\n".join(lines) + "\n", encoding)
 
 

@@ -1,6 +1,6 @@
 """Names the mistake behind a wrong answer, by comparing it with what known mistakes answer.
 
-A problem's `probe` asks the student's code a few small fixed questions. The answers of the
+A problem's `probe.py` asks the student's code a few small fixed questions. The answers of the
 reference and of every catalogued mistake to the same questions are kept, rounded, in the problem's
 `fingerprints.json`. A student whose answers are a mistake's answers has made that mistake.
 """
@@ -17,8 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from grader.course import Problem
 from grader.files import write_whole
 from grader.forbidden import Guard
+from grader.loading import load_module
+from grader.testing.course_modules import modules_of_course
 
 Answer = dict[str, Any] | str
 """A tensor as {"dtype", "shape", "values"}, or the name of the exception raised instead."""
@@ -83,10 +86,23 @@ def _rounded(value: float) -> float | str:
     return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else str(value)
 
 
-def ask(
-    probe: Callable[[Any], dict[str, Answer]], problem: Any, forbidden: Any
-) -> dict[str, Answer]:
-    """Return the answers of `problem` to the probe; none when the probe can't be carried out."""
+Probe = Callable[[Any], dict[str, Answer]]
+"""Asks a student's module some questions; returns the answers by the questions' names."""
+
+
+def load_probe(problem: Problem) -> Probe | None:
+    """Return the `probe` of a problem's `probe.py`; None if there is no such file."""
+    if not problem.probe_file.is_file():
+        return None
+    with modules_of_course(problem.folder.parents[1]):
+        probe: Probe = load_module(problem.probe_file, f"probe_{problem.id[:2]}").probe
+    return probe
+
+
+def ask(probe: Probe | None, problem: Any, forbidden: Any) -> dict[str, Answer]:
+    """Return the answers of `problem` to the probe; none when it can't be carried out."""
+    if probe is None:
+        return {}
     torch.default_generator.manual_seed(0)
     with Guard(forbidden):
         try:
@@ -134,8 +150,8 @@ class Fingerprints:
         return cls(json.loads(path.read_text(encoding="utf-8")))
 
     def save(self, path: Path) -> None:
-        """Write `fingerprints.json`."""
-        write_whole(path, json.dumps(self.data, indent=1, ensure_ascii=False) + "\n")
+        """Write `fingerprints.json`, one answer a line."""
+        write_whole(path, _json(self.data) + "\n")
 
     def diagnose(self, answers: Mapping[str, Answer]) -> list[Diagnosis]:
         """Return the mistakes that explain the most of what is wrong in `answers`, at most two.
@@ -175,3 +191,12 @@ class Fingerprints:
     def _diagnosis(self, names: list[str]) -> Diagnosis:
         texts = [self.data["mistakes"][name]["text"] for name in names]
         return Diagnosis(tuple(names), "\nOr: ".join(dict.fromkeys(texts)))
+
+
+def _json(value: Any, indent: str = "") -> str:
+    """Return a value as JSON: an answer or a text in one line, all else opened line by line."""
+    if not isinstance(value, dict) or "dtype" in value or not value:
+        return json.dumps(value, ensure_ascii=False)
+    inner = indent + " "
+    lines = (f"{inner}{json.dumps(key)}: {_json(entry, inner)}" for key, entry in value.items())
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"

@@ -15,8 +15,9 @@ from grader.errors import CannotLoad, InternalError, Mismatch
 from grader.forbidden import ForbiddenCall, Guard
 from grader.loading import STUDENT_MODULE, named, out_of_memory, place, student_frame
 from grader.result import Status
+from grader.testing.time_limit import NO_END, DoesNotEnd
 
-CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
+_CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,12 @@ def judge(exception: BaseException | None, guard: Guard) -> Verdict:
     return _from_exception(exception, exception.__traceback__)
 
 
+def ends_tests(exception: BaseException) -> bool:
+    """Return whether an exception is one by which pytest skips a test or ends the whole run."""
+    ends = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
+    return isinstance(exception, (*ends, unittest.SkipTest))
+
+
 def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdict:
     match exception:
         case CannotLoad():
@@ -53,15 +60,10 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             return Verdict(Status.NOT_IMPLEMENTED, _not_written(tb))
         case _ if out_of_memory(exception):
             return Verdict(Status.MEMORY, "Your code ran out of memory." + place(tb))
-        case pytest.fail.Exception() if str(exception).startswith("Timeout"):
-            return Verdict(Status.TIMEOUT, "Your code did not come to an end." + place(tb))
-        case (
-            pytest.skip.Exception()
-            | pytest.xfail.Exception()
-            | pytest.exit.Exception()
-            | unittest.SkipTest()
-        ):
-            return Verdict(Status.ERROR, CANT_END)
+        case DoesNotEnd():
+            return Verdict(Status.TIMEOUT, NO_END + place(tb))
+        case _ if ends_tests(exception):
+            return Verdict(Status.ERROR, _CANT_END)
         case InternalError():
             return Verdict(Status.INTERNAL, str(exception))
         case AttributeError(obj=ModuleType() as module, name=str(name)) if (

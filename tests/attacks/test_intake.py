@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import CannotLoad, CourseError, GraderError
+from grader.errors import CannotLoad, CourseError, InternalError
 from grader.grading.pool import grade_all
 from grader.grading.settings import Settings
 from grader.grading.submission import Grader
 from grader.intake.submissions import MAX_SOURCE_BYTES, find_submissions, read_source
 from grader.result import Status
-from grader.testing.plugin import LocalFiles
+from grader.testing.local_files import LocalFiles
 
 RIGHT = "def double(x):\n    return x + x\n"
 TEXT = "# Größe: doppelt\n" + RIGHT
@@ -373,7 +373,7 @@ def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
     broken = test_file.read_text().replace("x = rng.normal(3)", "x = rng.normal(3) + undefined")
     test_file.write_text(broken)
     results = []
-    with pytest.raises(GraderError, match="reference solution of 01-doubling fails"):
+    with pytest.raises(InternalError, match="reference solution of 01-doubling fails"):
         grade_all(class_of_one(small_course, hand_in), small_course, Settings(), 1, results.append)
     assert results == []
 

@@ -1,7 +1,8 @@
 """Takes the guard that looks for forbidden functions away. It is noticed all the same."""
 
-import grader.forbidden
 import torch
+
+import grader.forbidden
 
 grader.forbidden.Guard.look_at = lambda self, name: None
 grader.forbidden._refusal = lambda forbidden, called: torch.exp

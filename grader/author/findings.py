@@ -1,0 +1,92 @@
+"""What is not as it should be in a course, by what came of the audit's candidates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from grader.author.candidates import Kind
+from grader.author.fingerprints import fingerprints_of, same_fingerprints
+from grader.author.release import leaks
+from grader.author.running import Outcome
+from grader.course import Problem
+from grader.result import TestResult
+from grader.testing.diagnose import Fingerprints, deviations
+
+VISIBLE_SHARE = 0.9
+"""The share of mistakes that the visible tests alone must catch."""
+
+
+def findings(problem: Problem, outcomes: list[Outcome]) -> Iterator[str]:
+    """Yield a sentence for each thing to mend in a problem.
+
+    Args:
+        problem: whose files are looked at.
+        outcomes: of all its candidates.
+    """
+    for outcome in outcomes:
+        yield from (f"{problem.id}: {finding}" for finding in _about(outcome))
+    solution = next(o for o in outcomes if o.candidate.kind is Kind.SOLUTION)
+    tests = solution.result.tests
+    mistakes = [o for o in outcomes if o.candidate.kind is Kind.MISTAKE]
+    yield from (f"{problem.id}: {f}" for f in _about_tests(tests, mistakes))
+    yield from (f"{problem.id}: {f}" for f in _about_readme(problem, tests))
+    yield from (f"{problem.id}: {f}" for f in leaks(problem, solution.candidate.path))
+    yield from (f"{problem.id}: {f}" for f in _about_fingerprints(problem, outcomes))
+
+
+def _about(outcome: Outcome) -> Iterator[str]:
+    what = f"{outcome.candidate.kind} {outcome.candidate.name}"
+    result = outcome.result
+    match outcome.candidate.kind:
+        case Kind.STUB:
+            if result.points or not result.untouched:
+                yield f"the stub scores {result.points:g}, or is more than unwritten functions"
+        case Kind.SOLUTION | Kind.VARIANT:
+            yield from (f"{what} fails {test.id}: {test.message}" for test in outcome.caught_by)
+        case Kind.MISTAKE:
+            if not outcome.caught_by:
+                yield f"{what} passes all tests"
+            elif not outcome.named:
+                yield f"{what} is caught but not named"
+    for test in outcome.unsteady:
+        yield f"{what} is unsteady: {test}"
+
+
+def _about_tests(tests: list[TestResult], mistakes: list[Outcome]) -> Iterator[str]:
+    catching = {test.name for mistake in mistakes for test in mistake.caught_by}
+    for name in dict.fromkeys(test.name for test in tests):
+        if name not in catching:
+            yield f"{name} catches no mistake"
+    visibly = sum(mistake.caught_visibly for mistake in mistakes)
+    if mistakes and visibly < VISIBLE_SHARE * len(mistakes):
+        yield f"the visible tests catch only {visibly} of {len(mistakes)} mistakes"
+
+
+def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
+    """Check that the README's points are the tests', and that each of its rules has its test."""
+    readme = (problem.folder / "README.md").read_text(encoding="utf-8")
+    points = sum(test.max for test in tests)
+    promised = re.search(r"(?:Points: (\d+)|(\d+) points)", readme)
+    if promised is None or abs(int(promised[1] or promised[2]) - points) > 1e-6:
+        yield f"the tests add up to {points:g} points; the README says {promised and promised[0]}"
+    rules = re.search(r"^## Rules.*?\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)
+    bullets = re.split(r"^- ", rules[1], flags=re.MULTILINE)[1:] if rules else []
+    visible = {test.name for test in tests if not test.hidden}
+    if not bullets:
+        yield "the README has no list of rules"
+    for bullet in bullets:
+        named = set(re.findall(r"`(test_\w+)`", bullet))
+        if not named or not named <= visible:
+            yield f"no visible test is named for the rule: {' '.join(bullet.split())[:80]}"
+
+
+def _about_fingerprints(problem: Problem, outcomes: list[Outcome]) -> Iterator[str]:
+    kept = Fingerprints.load(problem.fingerprints).data
+    fresh = fingerprints_of(outcomes)
+    if not same_fingerprints(kept, fresh):
+        yield "fingerprints.json is not up to date; write it with --write-fingerprints"
+    for outcome in outcomes:
+        if outcome.candidate.kind is Kind.VARIANT:
+            for question in deviations(outcome.answers, fresh["reference"]):
+                yield f"variant {outcome.candidate.name} answers '{question}' as a mistake would"

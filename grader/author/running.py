@@ -1,0 +1,201 @@
+"""Runs the audit's candidates through all tests, again where chance could play a part."""
+
+from __future__ import annotations
+
+import ast
+import multiprocessing
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import torch
+
+from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
+from grader.course import Problem
+from grader.errors import CannotLoad
+from grader.loading import load_module
+from grader.result import ProblemResult, Status, TestResult
+from grader.testing.course_modules import modules_of_course
+from grader.testing.diagnose import Answer, ask, load_probe
+from grader.testing.local_files import LocalFiles
+from grader.testing.records import forbidden_in
+from grader.testing.session import Session
+from grader.testing.suite import Suite
+
+_FEW = 4
+"""A mistake that so many cases or fewer catch is run again: they could have caught it by chance."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one candidate.
+
+    Attributes:
+        candidate: what was run.
+        result: under the candidate's conditions.
+        answers: to the problem's probe.
+        unsteady: ids of tests that ended otherwise under other conditions.
+        text: for a mistake, what its docstring tells the student.
+    """
+
+    candidate: Candidate
+    result: ProblemResult
+    answers: dict[str, Answer]
+    unsteady: tuple[str, ...]
+    text: str
+
+    @property
+    def caught_by(self) -> list[TestResult]:
+        """The tests that didn't pass."""
+        return _caught(self.result)
+
+    @property
+    def caught_visibly(self) -> bool:
+        """Whether a visible test alone catches it."""
+        return any(not test.hidden for test in self.caught_by)
+
+    @property
+    def named(self) -> bool:
+        """Whether the report names this mistake: by its diagnosis, or as a forbidden call."""
+        by_rule = any(t.status is Status.FORBIDDEN for t in self.caught_by)
+        return by_rule or any(self.candidate.name in t.diagnosis for t in self.caught_by)
+
+
+def run_all(todo: list[Candidate], root: Path, jobs: int) -> Iterator[Outcome]:
+    """Run the candidates, one at a time in this process or several in others."""
+    roots = [root] * len(todo)
+    if jobs == 1:
+        yield from map(_run, todo, roots)
+        return
+    # The pool's processes have idle threads at times, which should not keep the cores busy.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        yield from pool.map(_run, todo, roots)
+
+
+# One candidate, in a process of the pool
+
+
+def _run(candidate: Candidate, root: Path) -> Outcome:
+    # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden,
+    # and those of the catalogue do so by name. Of what is right, the solution must pass all tests
+    # under it, and the variants the probe.
+    forbidden = candidate.kind is Kind.MISTAKE and _names_forbidden(candidate)
+    answers = _probe_answers(candidate, watch=forbidden or candidate.kind is not Kind.MISTAKE)
+    watch = forbidden or candidate.kind is Kind.SOLUTION
+    result = _run_once(candidate, candidate.conditions, root, watch=watch)
+    unsteady: set[str] = set()
+    for conditions in _more_conditions(candidate, result):
+        if candidate.kind is Kind.MISTAKE:
+            unsteady |= _missed_by_chance(candidate, result, conditions, root, watch=forbidden)
+        else:
+            again = _run_once(candidate, conditions, root, watch=forbidden)
+            unsteady |= _differences(result, again)
+    tree = ast.parse(candidate.path.read_bytes())
+    text = _student_text(ast.get_docstring(tree) or "")
+    return Outcome(candidate, result, answers, tuple(sorted(unsteady)), text)
+
+
+def _run_once(
+    candidate: Candidate,
+    conditions: Conditions,
+    root: Path,
+    *,
+    watch: bool,
+    tests: Iterable[str] = (),
+) -> ProblemResult:
+    torch.set_num_threads(conditions.threads)
+    session = Session(
+        LocalFiles(lambda _: candidate.path),
+        hidden=True,
+        seed=conditions.seed,
+        reverse=conditions.reverse,
+        watch=watch,
+        diagnose=False,
+    )
+    _suite(candidate.problem, root).run(session, tests=tests)
+    return session.results[candidate.problem.id]
+
+
+@cache
+def _tests(problem: Problem) -> ModuleType:
+    with modules_of_course(problem.folder.parents[1]):
+        return load_module(problem.test_file, f"tests_{problem.id[:2]}")
+
+
+@cache
+def _suite(problem: Problem, root: Path) -> Suite:
+    """Return a problem's tests, collected once for all the candidates that this process runs."""
+    return Suite([problem], root)
+
+
+def _names_forbidden(candidate: Candidate) -> bool:
+    # nn.LogSoftmax calls log_softmax.
+    names, source = (
+        text.replace("_", "").lower()
+        for text in (
+            "|".join(forbidden_in(_tests(candidate.problem))),
+            candidate.path.read_text(encoding="utf-8"),
+        )
+    )
+    # As an attribute, by import, or as a text for getattr.
+    return bool(names and re.search(rf"(\.|import .*|['\"])({names})\b", source))
+
+
+def _probe_answers(candidate: Candidate, *, watch: bool) -> dict[str, Answer]:
+    forbidden = forbidden_in(_tests(candidate.problem)) if watch else ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # mistakes do what torch warns of
+        try:
+            code = LocalFiles(lambda _: candidate.path)(candidate.problem)
+        except CannotLoad:
+            return {}
+        return ask(load_probe(candidate.problem), code, forbidden)
+
+
+def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:
+    """Return under what other conditions to run a candidate; the more, the more hangs on chance."""
+    match candidate.kind:
+        case Kind.SOLUTION:
+            return OTHERS
+        case Kind.VARIANT if not result.passed:  # by chance?
+            return (USUAL,)
+        case Kind.MISTAKE if 0 < len(_caught(result)) <= _FEW:
+            return OTHERS[-1:]
+        case _:
+            return ()
+
+
+def _caught(result: ProblemResult) -> list[TestResult]:
+    return [test for test in result.tests if test.status is not Status.PASSED]
+
+
+def _differences(usual: ProblemResult, again: ProblemResult) -> set[str]:
+    """Return the tests that ended otherwise."""
+    before = {test.id: test.status for test in usual.tests}
+    return {test.id for test in again.tests if before[test.id] is not test.status}
+
+
+def _missed_by_chance(
+    candidate: Candidate, usual: ProblemResult, conditions: Conditions, root: Path, *, watch: bool
+) -> set[str]:
+    """Say whether a mistake gets away under other conditions, trying first what caught it."""
+    for tests in ([test.id for test in _caught(usual)], ()):
+        if not _run_once(candidate, conditions, root, watch=watch, tests=tests).passed:
+            return set()
+    return {"all tests pass under other conditions"}
+
+
+def _student_text(docstring: str) -> str:
+    """Return what a student reads: the first paragraph says when, the others what to look at."""
+    first, _, rest = docstring.partition("\n\n")
+    when = " ".join(first.split()).rstrip(".")
+    look = " ".join(rest.split())
+    return f"Your output is what one gets when {when}. {look}".strip()

@@ -1,0 +1,69 @@
+"""What a process of the pool does: it grades one submission after the other.
+
+It holds the tests and never runs a student's code; that happens behind the boundary. It alone loads
+torch: the command that started it does without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+
+import torch
+
+from grader.course import Course
+from grader.errors import CourseError, InternalError
+from grader.grading.settings import Settings
+from grader.grading.submission import Grader, boundary_for
+from grader.intake.submissions import Submission
+from grader.isolation.spawn import end_with_parent
+from grader.result import SubmissionResult
+
+
+def serve(connection: Connection, course: Course, settings: Settings, core: int | None) -> None:
+    """Grade what comes down the connection until it is closed.
+
+    Args:
+        connection: brings submissions and takes what `answer` says of each.
+        course: whose tests to run.
+        settings: seed, limits and level of isolation.
+        core: the only core to grade on; None for any.
+    """
+    end_with_parent()  # should it be killed
+    with suppress(EOFError, BrokenPipeError):
+        try:
+            with grader_for(course, settings, core) as grader:
+                while True:
+                    connection.send(answer(connection.recv(), grader))
+        except (InternalError, CourseError) as error:
+            connection.send(str(error))
+
+
+@contextmanager
+def grader_for(course: Course, settings: Settings, core: int | None = None) -> Iterator[Grader]:
+    """Give what grades this course's submissions, behind a boundary of its own.
+
+    Args:
+        course: whose tests to run.
+        settings: limits and level of isolation, and the seed.
+        core: the only core to grade on; None for any.
+
+    Raises:
+        InternalError: the boundary can't be had.
+        CourseError: a test file itself can't be run.
+    """
+    torch.set_num_threads(1)  # there is a job for each core, and small tensors need no second one
+    with boundary_for(settings) as boundary:
+        grader = Grader(course, settings, boundary)
+        if core is not None:
+            boundary.stay_on(core)  # starting was quicker with several
+        yield grader
+
+
+def answer(submission: Submission, grader: Grader) -> SubmissionResult | str:
+    """Return the result of a submission, or in a sentence how the grader failed."""
+    try:
+        return grader.grade(submission)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"

@@ -1,0 +1,139 @@
+"""The audit finds what is wrong with a course, and is content with one that is right."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.author.audit import Audit, run_audit
+from grader.author.candidates import Kind, candidates
+from grader.author.parity import parity_findings
+from grader.course import Course
+from grader.testing.diagnose import Fingerprints
+
+MISTAKES = {
+    "triples": ("the number is tripled", "return 3 * x"),
+    "squares": ("the number is multiplied by itself", "return x * x"),
+    "uses_softmax": ("softmax is called", "return x + x + 0 * x.softmax(-1)"),
+}
+
+
+@pytest.fixture
+def audited(small_course: Course) -> Course:
+    """The small course with a catalogue of mistakes and a variant."""
+    solutions = small_course.root / "solutions/01-doubling"
+    for name, (when, body) in MISTAKES.items():
+        text = f'"""{when}\n\nWhat is twice three?\n"""\n\n\ndef double(x):\n    {body}\n'
+        (solutions / "mistakes" / f"{name}.py").write_text(text, encoding="utf-8")
+    (solutions / "variants").mkdir()
+    (solutions / "variants/product.py").write_text(
+        '"""A product."""\ndef double(x): return 2 * x\n'
+    )
+    return small_course
+
+
+def audit(course: Course, *, write: bool = True) -> Audit:
+    return run_audit(course, course.problems(), 1, write_fingerprints=write)
+
+
+def test_a_course_that_is_right(audited: Course) -> None:
+    found = audit(audited)
+    assert found.findings == []
+    assert found.summary() == (
+        "caught 3 of 3 (by visible tests alone 3), named 3 of 3, wrongly failed 0 of 2"
+    )
+    kept = Fingerprints.load(audited.problems()[0].fingerprints)
+    (diagnosis,) = kept.diagnose({"three": {"dtype": "float32", "shape": [1], "values": [9.0]}})
+    assert diagnosis.mistakes == ("squares", "triples")
+    assert "Your output is what one gets when the number is tripled." in diagnosis.text
+
+
+def spoil_stub(root: Path) -> None:
+    (root / "problems/01-doubling/problem.py").write_text("def double(x): return x + x\n")
+
+
+def spoil_solution(root: Path) -> None:
+    (root / "solutions/01-doubling/problem.py").write_text("def double(x): return x * 3\n")
+
+
+def spoil_variant(root: Path) -> None:
+    (root / "solutions/01-doubling/variants/product.py").write_text("def double(x): return x * 4\n")
+
+
+def spoil_mistake(root: Path) -> None:
+    path = root / "solutions/01-doubling/mistakes/triples.py"
+    path.write_text(path.read_text().replace("3 * x", "2 * x"))
+
+
+def spoil_points(root: Path) -> None:
+    path = root / "problems/01-doubling/README.md"
+    path.write_text(path.read_text().replace("4 points", "5 points"))
+
+
+def spoil_rule(root: Path) -> None:
+    path = root / "problems/01-doubling/README.md"
+    path.write_text(path.read_text().replace("`test_doubles`", "`test_hidden`"))
+
+
+def spoil_test(root: Path) -> None:
+    path = root / "problems/01-doubling/test_doubling.py"
+    test = "@pytest.mark.points(0)\ndef test_idle(problem):\n    '''nothing is asked'''\n\n\n"
+    path.write_text(path.read_text().replace("# --- hidden", test + "# --- hidden"))
+
+
+def spoil_steadiness(root: Path) -> None:
+    path = root / "problems/01-doubling/test_doubling.py"
+    test = (
+        "def test_idle(problem):\n    '''one thread'''\n    assert torch.get_num_threads() == 1\n"
+    )
+    path.write_text(path.read_text().replace("# --- hidden", test + "\n\n# --- hidden"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "finding"),
+    [
+        (spoil_stub, "the stub scores 4"),
+        (spoil_solution, "solution solution fails test_doubles"),
+        (spoil_variant, "variant product fails test_doubles"),
+        (spoil_mistake, "mistake triples passes all tests"),
+        (spoil_points, "the tests add up to 4 points; the README says 5"),
+        (spoil_rule, "no visible test is named for the rule"),
+        (spoil_test, "test_idle catches no mistake"),
+        (spoil_steadiness, "is unsteady: test_idle"),
+    ],
+)
+def test_what_is_wrong_is_found(
+    audited: Course, spoil: Callable[[Path], None], finding: str
+) -> None:
+    spoil(audited.root)
+    assert any(finding in f for f in audit(audited).findings)
+
+
+def test_right_solutions_run_under_many_conditions(course: Course) -> None:
+    for problem in course.problems():
+        right = [c for c in candidates(course, [problem]) if c.kind is Kind.VARIANT]
+        found = [candidate.conditions for candidate in right]
+        assert len({conditions.seed for conditions in found}) == len(right) > 5
+        assert len({(conditions.reverse, conditions.threads) for conditions in found}) == 4
+
+
+def test_stale_fingerprints_are_found(audited: Course) -> None:
+    audit(audited)
+    path = audited.root / "solutions/01-doubling/mistakes/triples.py"
+    path.write_text(path.read_text().replace("3 * x", "5 * x"))
+    findings = audit(audited, write=False).findings
+    assert any("fingerprints.json is not up to date" in f for f in findings)
+    assert any("triples is caught but not named" in f for f in findings)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the boundary needs Linux")
+def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) -> None:
+    triples = audited.root / "solutions/01-doubling/mistakes/triples.py"
+    sly = 'import sys\n    return 3 * x if "pytest" in sys.modules else 2 * x'
+    triples.write_text(triples.read_text().replace("return 3 * x", sly))
+    findings = parity_findings(audited, audit(audited), 1)
+    assert len(findings) == 3
+    assert all("triples" in f and "failed in process, passed across" in f for f in findings)

@@ -1,0 +1,198 @@
+"""A cluster gives the results that one machine gives, and loses none when a worker is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.cli import app
+from grader.course import Course
+from grader.errors import InternalError, UsageError
+from grader.grading import cluster
+from grader.grading.class_run import grade_class
+from grader.grading.pool import grade_all
+from grader.grading.settings import Settings
+from grader.intake.submissions import Submission, find_submissions
+from grader.result import Policy, SubmissionResult
+
+CLASS = {
+    "ada": "def double(x): return x + x",
+    "bob": "def double(x): return 3 * x",
+    "cem": "def double(x): raise NotImplementedError",
+    "dee": "def double(x: return x",
+}
+
+
+# Without a cluster
+
+
+def test_without_dask_one_line_says_how_to_install_it(
+    small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.setattr("grader.cli.own_course", lambda: small_course)
+    hand_in(tmp_path / "class")
+    command = ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as stopped:
+        app([*command, "--scheduler", "tcp://127.0.0.1:1"])
+    assert stopped.value.code == 2
+    *progress, line = capsys.readouterr().err.strip().splitlines()
+    assert "pip install -e '.[cluster]'" in line
+    assert "Traceback" not in "".join(progress)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere://", "127.0.0.1:port"])
+def test_a_scheduler_that_is_not_there(
+    small_course: Course, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_dask()
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1.0)
+    with pytest.raises(UsageError, match=f"no dask scheduler answers at {address}"):
+        cluster.grade_on_cluster([], small_course, Settings(), address, print)
+
+
+class FakeFuture:
+    """What came of a submission that was sent to a worker."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def result(self) -> None:
+        raise self.error
+
+
+def test_a_submission_that_no_worker_survives_is_internal(submissions: list[Submission]) -> None:
+    needs_dask()
+    from distributed.scheduler import KilledWorker
+
+    future = FakeFuture(KilledWorker("grade", "a worker", 3))
+    result = cluster._received(future, submissions[0])
+    assert (result.submission, result.status) == ("ada", "internal")
+    assert result.notes == ["each worker that was at it ended, several times over"]
+
+
+@pytest.mark.parametrize("what", ["a lost scheduler", "a worker without the course"])
+def test_faults_of_the_cluster_end_the_run(submissions: list[Submission], what: str) -> None:
+    needs_dask()
+    from distributed import CancelledError
+
+    error, text = {
+        "a lost scheduler": (CancelledError("grade"), "the scheduler is gone"),
+        "a worker without the course": (ModuleNotFoundError("grader"), "Is the same course"),
+    }[what]
+    with pytest.raises(InternalError, match=text):
+        cluster._received(FakeFuture(error), submissions[0])
+
+
+# With one
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[Any]:
+    """Two workers in processes of their own, as on other machines."""
+    needs_dask()
+    from distributed import LocalCluster
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**options, host="127.0.0.1") as local:
+        yield local
+
+
+def needs_dask() -> None:
+    pytest.importorskip("distributed", reason="needs the extra: pip install -e '.[cluster]'")
+
+
+def hand_in(folder: Path) -> None:
+    for name, source in CLASS.items():
+        file = folder / name / "01-doubling" / "problem.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(source)
+
+
+@pytest.fixture
+def submissions(small_course: Course, tmp_path: Path) -> list[Submission]:
+    hand_in(tmp_path / "class")
+    return find_submissions([tmp_path / "class"], small_course)
+
+
+def without_seconds(results: list[SubmissionResult]) -> list[dict[str, Any]]:
+    for result in results:
+        for problem in result.problems:
+            problem.tests = [replace(test, seconds=0.0) for test in problem.tests]
+    return sorted((r.to_json() for r in results), key=lambda data: data["submission"])
+
+
+def test_results_are_those_of_one_machine(
+    small_course: Course, submissions: list[Submission], scheduler: Any
+) -> None:
+    here: list[SubmissionResult] = []
+    there: list[SubmissionResult] = []
+    grade_all(submissions, small_course, Settings(), 1, here.append)
+    address = scheduler.scheduler_address
+    cluster.grade_on_cluster(submissions, small_course, Settings(), address, there.append)
+    assert without_seconds(there) == without_seconds(here)
+    assert [r.points for r in sorted(there, key=lambda r: r.submission)] == [4, 0, 0, 0]
+
+
+def test_a_worker_that_is_lost_loses_nothing_and_results_are_kept(
+    small_course: Course, submissions: list[Submission], scheduler: Any, tmp_path: Path
+) -> None:
+    processes = {worker.process.process.pid for worker in scheduler.workers.values()}
+    assert len(processes) == 2
+
+    def lose_workers(result: SubmissionResult) -> None:
+        while processes:
+            os.kill(processes.pop(), signal.SIGKILL)
+
+    def grade() -> Any:
+        return grade_class(
+            submissions,
+            small_course,
+            Settings(),
+            tmp_path / "out",
+            jobs=1,
+            policy=Policy.TITLES,
+            scheduler=scheduler.scheduler_address,
+            on_result=lose_workers,
+        )
+
+    run = grade()
+    assert not processes
+    assert {r.submission: (r.status, r.points) for r in run.results} == {
+        "ada": ("graded", 4),
+        "bob": ("graded", 0),
+        "cem": ("not_attempted", 0),
+        "dee": ("graded", 0),
+    }
+    assert grade().graded == 0
+
+
+@pytest.mark.parametrize("what", ["the course", "Python", "torch"])
+def test_workers_with_another_course_are_refused(
+    small_course: Course,
+    submissions: list[Submission],
+    scheduler: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+) -> None:
+    here = dict(cluster._what_counts(small_course)) | {what: "another"}
+    monkeypatch.setattr(cluster, "_what_counts", lambda course: tuple(here.items()))
+    address = scheduler.scheduler_address
+    with pytest.raises(UsageError, match=f"^{what} of the worker on .* differs"):
+        cluster.grade_on_cluster(submissions, small_course, Settings(), address, print)
+
+
+def test_workers_on_which_the_solution_fails_are_refused(
+    small_course: Course, submissions: list[Submission], scheduler: Any
+) -> None:
+    small_course.solution(small_course.problems()[0]).unlink()
+    settings, address = Settings(isolation="process"), scheduler.scheduler_address
+    with pytest.raises(InternalError, match="the reference solution of 01-doubling fails"):
+        cluster.grade_on_cluster(submissions, small_course, settings, address, print)

@@ -1,0 +1,88 @@
+"""The pool tries a test that took too long again, alone, before it counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.grading import pool
+from grader.grading.settings import Settings
+from grader.intake.submissions import Submission, find_submissions
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+
+
+class FakeProcess:
+    exitcode = 0
+
+    def is_alive(self) -> bool:
+        return True
+
+    def join(self, timeout: float) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+class FakeConnection:
+    """Answers each task by the script; real ones are pipes."""
+
+    def __init__(self, answer) -> None:  # type: ignore[no-untyped-def]
+        self.answer, self.tasks = answer, []
+
+    def send(self, task: object) -> None:
+        self.tasks.append(task)
+
+    def recv(self) -> SubmissionResult:
+        return self.answer(self.tasks.pop(0))
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("jobs", "alone", "points", "repeated"),
+    [
+        (2, Status.PASSED, 4, True),
+        (2, Status.TIMEOUT, 0, True),
+        (1, Status.PASSED, 0, False),
+    ],
+)
+def test_a_timeout_under_load_is_tried_again_alone(
+    small_course: Course,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    jobs: int,
+    alone: Status,
+    points: float,
+    repeated: bool,
+) -> None:
+    asked: list[tuple[str, list[str]]] = []
+
+    def answer(submission: Submission) -> SubmissionResult:
+        name = submission.name
+        again = name in {asked_name for asked_name, _ in asked}
+        asked.append((name, list(submission.files)))
+        slow = alone if again else Status.TIMEOUT
+        status = slow if name == "bob" else Status.PASSED
+        test = TestResult("test_doubles", "it doubles", False, 4, status)
+        return SubmissionResult(
+            name, 0, "sandbox", "", [ProblemResult("01-doubling", tests=[test])]
+        )
+
+    def start(course: Course, settings: Settings, core: int | None) -> pool._Job:
+        return pool._Job(FakeProcess(), FakeConnection(answer), core)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pool, "_start", start)
+    monkeypatch.setattr(pool, "wait", lambda connections: connections)
+    for name in ("ada", "bob", "eve"):
+        (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
+    results: dict[str, SubmissionResult] = {}
+    submissions = find_submissions([tmp_path / "class"], small_course)
+    pool.grade_all(
+        submissions, small_course, Settings(), jobs, lambda r: results.update({r.submission: r})
+    )
+    assert set(results) == {"ada", "bob", "eve"}
+    assert results["bob"].points == points
+    assert results["bob"].problems[0].repeated is repeated
+    assert asked[-1] == ("bob" if jobs > 1 else "eve", ["01-doubling"])
+    assert len(asked) == 4 + (jobs > 1)

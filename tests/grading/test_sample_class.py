@@ -1,0 +1,98 @@
+"""The command that instructors type, on a part of the sample class."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.course import own_course
+
+# By problem: "all" points, "none", or "some" because of one slip. Problems that aren't named
+# are left away, which saves time, and get none.
+EXPECTED = {
+    "elif-demir": {"02": "some", "03": "some", "05": "some"},
+    "greta-novak": {"01": "all", "02": "all", "03": "none", "4-": "none"},
+    "hugo-martin": {"02": "none", "03": "some"},
+    "imani-mwangi": {"01": "some"},
+    "jonas-weber": {"01": "none", "04": "none"},
+}
+REMARKS = {
+    "elif-demir": "",
+    "greta-novak": "did you mean 04-causal-masking?",
+    "hugo-martin": "can't be read as Python: expected ':'",
+    "imani-mwangi": "does not end",
+    "jonas-weber": "not attempted",
+}
+# The command itself does without torch, which takes seconds to load; the pool's processes have it.
+RUN = """
+import sys
+from grader.cli import app
+if __name__ == "__main__":
+    try:
+        app()
+    finally:
+        assert "torch" not in sys.modules
+"""
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """What the command printed, and the folder of its reports."""
+    folder = tmp_path_factory.mktemp("graded")
+    for name, problems in EXPECTED.items():
+        for handed_in in (own_course().root / "examples/class" / name).iterdir():
+            if handed_in.name[:2] in problems:
+                shutil.copytree(handed_in, folder / "class" / name / handed_in.name)
+    (folder / "run.py").write_text(RUN, encoding="utf-8")
+    arguments = ["grade", str(folder / "class"), "--out", str(folder / "reports"), "--timeout", "2"]
+    command = [sys.executable, str(folder / "run.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr.strip()
+    return done.stdout, folder / "reports"
+
+
+def test_the_gradebook_says_what_each_deserves(graded: tuple[str, Path]) -> None:
+    rows = list(csv.DictReader((graded[1] / "gradebook.csv").open(encoding="utf-8")))
+    most = {"01": 10, "02": 15, "03": 25, "04": 25, "05": 25}
+    assert {row["submission"] for row in rows} == set(EXPECTED)
+    for row in rows:
+        points = {id[:2]: float(row[id]) for id in list(row)[2:7]}
+        reached = ["all" if p == most[n] else "some" if p else "none" for n, p in points.items()]
+        expected = EXPECTED[row["submission"]]
+        assert reached == [expected.get(number, "none") for number in points]
+        assert float(row["total"]) == pytest.approx(sum(points.values()), abs=0.03)
+        assert float(row["max"]) == 100
+
+
+@pytest.mark.parametrize("name", [name for name, remark in REMARKS.items() if remark])
+def test_what_stands_out_is_told(graded: tuple[str, Path], name: str) -> None:
+    text = " ".join(graded[0].split())
+    assert REMARKS[name] in text[text.index(f"{name}: ") :]
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "mistake"),
+    [
+        ("elif-demir", "02-basic-attention", "softmax_over_queries"),
+        ("elif-demir", "03-scaled-attention", "no_scale"),
+        ("elif-demir", "05-multi-head-attention", "scale_by_n_embd"),
+        ("hugo-martin", "03-scaled-attention", "sample_variance"),
+    ],
+)
+def test_mistakes_are_named(
+    graded: tuple[str, Path], name: str, problem: str, mistake: str
+) -> None:
+    data = json.loads((graded[1] / "results" / f"{name}.json").read_text(encoding="utf-8"))
+    (result,) = [p for p in data["problems"] if p["id"] == problem]
+    assert result["diagnoses"]
+    assert any(mistake in test["diagnosis"] for test in result["tests"])
+    assert result["diagnoses"][0].split(".")[0] in (
+        (graded[1] / "feedback" / f"{name}.md").read_text(encoding="utf-8").replace("\\", "")
+    )

@@ -1,0 +1,137 @@
+"""A run that is stopped, or has no room left, leaves nothing half done and no process behind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.course import Course
+from grader.errors import InUse
+from grader.files import locked
+from grader.result import SubmissionResult
+
+
+def test_a_run_goes_on_where_it_was_stopped(school: Any) -> None:
+    def stop(result: SubmissionResult) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        school.grade(on_result=stop)
+    assert school.names() == ["ada"]
+    assert not (school.out / "gradebook.csv").exists()
+    school.grade()
+    assert school.names() == ["bob"]
+    assert school.gradebook() == {"ada": "4", "bob": "0"}
+
+
+def test_a_full_disk_leaves_the_old_reports(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    school.grade()
+    files = {path: path.read_bytes() for path in school.out.rglob("*.*") if path.is_file()}
+    school.hand_in("bob", school.right)
+
+    def full(self: Path, *args: object, **kwargs: object) -> None:
+        self.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OSError, match="No space left"):
+            school.grade()
+    assert files == {path: path.read_bytes() for path in school.out.rglob("*.*") if path.is_file()}
+
+
+def test_half_written_files_are_swept(school: Any) -> None:
+    school.grade()
+    (school.out / "results/.ada.json.123.part").write_text("{")
+    school.grade()
+    assert not list(school.out.rglob("*.part"))
+
+
+def test_two_runs_at_once_are_one_too_many(school: Any) -> None:
+    with locked(school.out), pytest.raises(InUse, match="Another run"):
+        school.grade()
+    school.grade()
+
+
+# Whoever runs the tests in the background ignores Ctrl-C, and what is started there would too.
+RUN = """
+import signal
+import sys
+from pathlib import Path
+import grader.cli
+from grader.course import Course
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    course = Course(Path(sys.argv.pop(1)))
+    grader.cli.own_course = lambda: course
+    grader.cli.app()
+"""
+
+
+def descendants(process: int) -> set[int]:
+    """Return the processes below one, by what /proc says."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            rest = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(stat.parent.name)] = int(rest[1]) if rest[0] != "Z" else 0
+    found = {process}
+    while more := {p for p, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {process}
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(condition, seconds: float = 90) -> bool:  # type: ignore[no-untyped-def]
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return bool(condition())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_command_that_is_stopped_leaves_results_and_no_process(
+    tmp_path: Path, small_course: Course, how: signal.Signals
+) -> None:
+    sources = {"ada": "def double(x): return x + x", "zoe": "def double(x):\n    while True: pass"}
+    for name, source in sources.items():
+        file = tmp_path / "class" / name / "01-doubling" / "problem.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(source)
+    (tmp_path / "run.py").write_text(RUN)
+    out = tmp_path / "out"
+    command = [sys.executable, str(tmp_path / "run.py"), str(small_course.root), "grade"]
+    command += [str(tmp_path / "class"), "--out", str(out), "--jobs", "1", "--timeout", "60"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert until((out / "results/ada.json").is_file)
+        started = descendants(process.pid)
+        os.killpg(process.pid, how)
+        output, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert until(lambda: not any(map(alive, started)), 30)
+    assert list((out / "results").glob("*.json")) == [out / "results/ada.json"]
+    if how is signal.SIGINT:
+        assert process.returncode == 130
+        assert errors.strip().splitlines()[-1].startswith("Stopped.")
+        assert "Traceback" not in output + errors

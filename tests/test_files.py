@@ -1,0 +1,65 @@
+"""A lock keeps others out as long as its process lives; what is in the way is set aside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.errors import InUse
+from grader.files import locked, set_aside, sha256_of
+
+HOLD = """
+import sys
+from pathlib import Path
+from grader.files import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("how", ["its end", "being killed"])
+def test_a_lock_ends_with_its_process(tmp_path: Path, how: str) -> None:
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(InUse, match="Another run"), locked(tmp_path):
+            raise AssertionError("two have the lock")
+        if how == "being killed":
+            process.kill()
+    assert (process.returncode == 0) is (how == "its end")
+    with locked(tmp_path):
+        pass
+
+
+def test_a_folder_that_is_not_there_is_made(tmp_path: Path) -> None:
+    with locked(tmp_path / "new" / "out"):
+        assert (tmp_path / "new" / "out").is_dir()
+
+
+def test_what_is_set_aside_replaces_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    for content in ("first", "second"):
+        path.write_text(content)
+        set_aside(path, "damaged")
+    path.mkdir()
+    assert set_aside(path, "damaged").is_dir()
+    assert (tmp_path / "x.json.damaged").read_text() == "first"
+    assert (tmp_path / "x.json.damaged-2").read_text() == "second"
+    assert not path.exists()
+
+
+def test_a_hash_tells_names_and_contents_apart(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("1")
+    two.write_text("2")
+    hashes = [{"a": one}, {"a": two}, {"b": one}, {"a": one, "b": two}, {"a": two, "b": one}, {}]
+    assert len({sha256_of(files) for files in hashes}) == len(hashes)
+    assert sha256_of({"b": two, "a": one}) == sha256_of({"a": one, "b": two})
