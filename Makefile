@@ -22,10 +22,11 @@ help: ## list these targets
 grade: $(OWN_UV) ## grade the sample class in examples/ and print its table
 	$(RUN) grader grade examples/class --out reports $(ARGS)
 
-# Should a test hang, the run shows where it is and ends.
+# Should a test hang, the run shows where it is and ends. The order is another one each time; the last
+# line says how to have it again: make test ARGS=--random-order-seed=1
 .PHONY: test
 test: $(OWN_UV) ## test the grader and the course
-	$(RUN) pytest tests --numprocesses auto --dist loadfile --max-worker-restart 0 -o faulthandler_timeout=500 $(ARGS)
+	$(RUN) pytest tests --random-order --numprocesses auto --dist loadfile --max-worker-restart 0 -o faulthandler_timeout=500 $(ARGS)
 
 # It returns 1 while something is still to do; that is no fault of make's.
 .PHONY: check

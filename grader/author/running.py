@@ -22,7 +22,8 @@ from grader.errors import CannotLoad
 from grader.loading import load_module
 from grader.result import ProblemResult, Status, TestResult
 from grader.testing.course_modules import modules_of_course
-from grader.testing.diagnose import Answer, ask, load_probe
+from grader.testing.diagnosis.fingerprints import Text
+from grader.testing.diagnosis.probe import Answers, ask, load_probe
 from grader.testing.local_files import LocalFiles
 from grader.testing.records import forbidden_in
 from grader.testing.session import Session
@@ -46,9 +47,9 @@ class Outcome:
 
     candidate: Candidate
     result: ProblemResult
-    answers: dict[str, Answer]
+    answers: dict[str, Answers]
     unsteady: tuple[str, ...]
-    text: str
+    text: Text
 
     @property
     def caught_by(self) -> list[TestResult]:
@@ -149,7 +150,7 @@ def _names_forbidden(candidate: Candidate) -> bool:
     return bool(names and re.search(rf"(\.|import .*|['\"])({names})\b", source))
 
 
-def _probe_answers(candidate: Candidate, *, watch: bool) -> dict[str, Answer]:
+def _probe_answers(candidate: Candidate, *, watch: bool) -> dict[str, Answers]:
     forbidden = forbidden_in(_tests(candidate.problem)) if watch else ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # mistakes do what torch warns of
@@ -157,7 +158,8 @@ def _probe_answers(candidate: Candidate, *, watch: bool) -> dict[str, Answer]:
             code = LocalFiles(lambda _: candidate.path)(candidate.problem)
         except CannotLoad:
             return {}
-        return ask(load_probe(candidate.problem), code, forbidden)
+        probe = load_probe(candidate.problem)
+        return {} if probe is None else ask(probe, code, forbidden)
 
 
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:
@@ -193,9 +195,7 @@ def _missed_by_chance(
     return {"all tests pass under other conditions"}
 
 
-def _student_text(docstring: str) -> str:
+def _student_text(docstring: str) -> Text:
     """Return what a student reads: the first paragraph says when, the others what to look at."""
     first, _, rest = docstring.partition("\n\n")
-    when = " ".join(first.split()).rstrip(".")
-    look = " ".join(rest.split())
-    return f"Your output is what one gets when {when}. {look}".strip()
+    return Text(" ".join(first.split()).rstrip("."), " ".join(rest.split()))

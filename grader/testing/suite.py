@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from types import FunctionType
 
 import torch
 
@@ -105,10 +106,12 @@ class Suite:
 
 
 def _tensors_of(tests: Iterable[CollectedTest]) -> list[torch.Tensor]:
-    """Return the tensors that test modules hold."""
-    modules = {test.tests.module for test in tests}
-    values = (value for module in modules for value in vars(module).values())
-    return [value for value in values if isinstance(value, torch.Tensor)]
+    """Return the tensors that test modules hold, and those that what they import from holds."""
+    modules = [vars(module) for module in {test.tests.module for test in tests}]
+    values = [value for module in modules for value in module.values()]
+    functions = [value for value in values if isinstance(value, FunctionType)]
+    values += [value for function in functions for value in function.__globals__.values()]
+    return [*{id(value): value for value in values if isinstance(value, torch.Tensor)}.values()]
 
 
 # Of the C library's malloc.h; and more than the tests' largest tensors take together.

@@ -3,8 +3,8 @@
 import math
 
 import torch
-
 from grader.testing.diagnose import attempt
+
 from worked_example import softmax_by_hand, waves
 
 INF = math.inf

@@ -3,9 +3,9 @@
 import math
 
 import torch
+from grader.testing.diagnose import attempt
 
 from grader.testing.compare import gradients, parameters, set_weights
-from grader.testing.diagnose import attempt
 from worked_example import LAYERS, holding
 from worked_example import waves as same_waves
 

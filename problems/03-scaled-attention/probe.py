@@ -20,13 +20,13 @@ def wave(*shape, start=0.0):
 def probe(problem):
     """Return the questions about each function and class."""
     return {
-        "scaled_dot_product_attention": about_attention(problem),
-        "ScaledAttention": about_module(problem),
-        "dot_product_variance": about_variance(problem),
+        "scaled_dot_product_attention": _about_attention(problem),
+        "ScaledAttention": _about_module(problem),
+        "dot_product_variance": _about_variance(problem),
     }
 
 
-def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
+def _inputs(*leading, n=3, m=4, d_k=5, d_v=2):
     return {
         "q": wave(*leading, n, d_k),
         "k": wave(*leading, m, d_k, start=0.4),
@@ -34,27 +34,27 @@ def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
     }
 
 
-def about_attention(problem):
+def _about_attention(problem):
     def attend(**given):
         return problem.scaled_dot_product_attention(*(t.clone() for t in given.values()))
 
     def alike(size, dimensions):
         shape = [size] * (dimensions - 2)
-        return attend(**inputs(*shape, n=size, m=size, d_k=size, d_v=size))
+        return attend(**_inputs(*shape, n=size, m=size, d_k=size, d_v=size))
 
     def weights(n, m, d_k):
-        q, k, _ = inputs(n=n, m=m, d_k=d_k).values()
+        q, k, _ = _inputs(n=n, m=m, d_k=d_k).values()
         return attend(q=q, k=k, v=torch.eye(m, dtype=torch.float64))
 
     def gradient(name):
-        given = inputs(2)
+        given = _inputs(2)
         given[name].requires_grad_()
         output = problem.scaled_dot_product_attention(*given.values())
         upstream = wave(*output.shape, start=0.7)
         return torch.autograd.grad(output, given[name], upstream, allow_unused=True)[0]
 
     def changes(name):
-        given = inputs(2)
+        given = _inputs(2)
         before = given[name].clone()
         problem.scaled_dot_product_attention(*given.values())
         return not torch.equal(before, given[name])
@@ -66,7 +66,7 @@ def about_attention(problem):
         return attend(q=q.double(), k=k.double(), v=torch.eye(3, dtype=torch.float64))
 
     def digits_lost():
-        given = inputs(2)
+        given = _inputs(2)
         fine, coarse = attend(**given), attend(**{n: t.float() for n, t in given.items()})
         return torch.equal(fine, fine.float().double()) or torch.equal(fine, coarse.double())
 
@@ -75,21 +75,21 @@ def about_attention(problem):
             "all of size 4": lambda: alike(4, 2),
             "all of size 3, a batch": lambda: alike(3, 3),
             "all of size 2, batches of batches": lambda: alike(2, 4),
-            "2-D": lambda: attend(**inputs()),
-            "3-D": lambda: attend(**inputs(2)),
-            "4-D": lambda: attend(**inputs(2, 3)),
+            "2-D": lambda: attend(**_inputs()),
+            "3-D": lambda: attend(**_inputs(2)),
+            "4-D": lambda: attend(**_inputs(2, 3)),
             "weights": lambda: weights(4, 3, 6),
             "weights, as many queries as numbers": lambda: weights(5, 3, 5),
             "weights, as many keys as numbers": lambda: weights(3, 5, 5),
-            "as long as wide": lambda: attend(**inputs(2, n=5, m=5, d_v=5)),
-            "d_k of 11": lambda: attend(**inputs(2, d_k=11)),
+            "as long as wide": lambda: attend(**_inputs(2, n=5, m=5, d_v=5)),
+            "d_k of 11": lambda: attend(**_inputs(2, d_k=11)),
         },
         edges={
-            "one in a batch": lambda: attend(**inputs(1)),
-            "one query": lambda: attend(**inputs(2, n=1)),
-            "one key": lambda: attend(**inputs(2, m=1)),
+            "one in a batch": lambda: attend(**_inputs(1)),
+            "one query": lambda: attend(**_inputs(2, n=1)),
+            "one key": lambda: attend(**_inputs(2, m=1)),
             "rows far apart": far_apart,
-            "float32": lambda: attend(**{n: t.float() for n, t in inputs(2).items()}),
+            "float32": lambda: attend(**{n: t.float() for n, t in _inputs(2).items()}),
             "digits are lost": digits_lost,
             "gradient by q": lambda: gradient("q"),
             "gradient by k": lambda: gradient("k"),
@@ -101,7 +101,7 @@ def about_attention(problem):
     )
 
 
-def wave_weights(n_embd, bias=True):
+def _wave_weights(n_embd, bias=True):
     weights = {}
     for start, name in enumerate(LAYERS):
         weights[f"{name}.weight"] = wave(n_embd, n_embd, start=1.3 * start) / math.sqrt(n_embd / 4)
@@ -110,10 +110,10 @@ def wave_weights(n_embd, bias=True):
     return weights
 
 
-def about_module(problem):
+def _about_module(problem):
     def made(n_embd, bias=True, dtype=torch.float64):
         module = problem.ScaledAttention(n_embd, bias=bias).to(dtype)
-        set_weights(module, wave_weights(n_embd, bias))
+        set_weights(module, _wave_weights(n_embd, bias))
         return module
 
     def output(*shape, bias=True, dtype=torch.float64):
@@ -176,7 +176,7 @@ def about_module(problem):
     )
 
 
-def about_variance(problem):
+def _about_variance(problem):
     def seeded(seed):
         return torch.Generator().manual_seed(seed)
 

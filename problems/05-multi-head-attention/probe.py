@@ -3,10 +3,10 @@
 from functools import cache, partial
 
 import torch
+from grader.testing.diagnose import attempt
 from torch import nn
 
 from grader.testing.compare import gradients, parameters, set_weights
-from grader.testing.diagnose import attempt
 from telltale import COPIES, plain_weights, read_dropped, shown_weights, telltale
 from worked_example import holding, multi_head_by_hand, quick, waves
 

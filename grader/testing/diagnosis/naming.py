@@ -57,7 +57,7 @@ def _fitting(part: str, given: Answers, known: Fingerprints) -> list[list[Fault]
     """Return groups of faults of one part; those of a group answer alike."""
     reference = known.reference[part]
     main = _best(
-        (_agreement(given.main, fault.deviations.get(part, _NOTHING).main, reference.main), fault)
+        (_agreement(given, fault.deviations.get(part, _NOTHING), reference), fault)
         for fault in known.faults
     )
     groups = [_closest_at_edges(main, part, given, reference)] if main else []
@@ -73,21 +73,19 @@ def _is_wrong(given: Mapping[str, Answer], right: Mapping[str, Answer]) -> bool:
     return any(q in right and not same(a, right[q], dtype=False) for q, a in given.items())
 
 
-def _agreement(
-    given: Mapping[str, Answer], of_fault: Mapping[str, Answer], right: Mapping[str, Answer]
-) -> float:
+def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
     """Return how well a student's main answers are a fault's; 0 if they are not."""
-    if not of_fault:
+    if not of_fault.main:
         return 0.0
     equal, score = 0, 0.0
-    for question, answer in given.items():
-        if question not in right:
+    for question, answer in given.main.items():
+        if question not in reference.main:
             continue
-        expected = of_fault.get(question, right[question])
+        expected = of_fault.main.get(question, reference.main[question])
         if answer.is_value and expected.is_value:
             if not same(answer, expected, dtype=False):
                 return 0.0
-            is_wrong = question in of_fault
+            is_wrong = question in of_fault.main
             equal, score = equal + is_wrong, score + is_wrong
         elif answer.instead and expected.instead:
             score += 0.5
@@ -95,16 +93,25 @@ def _agreement(
             score -= 0.25
     if equal:
         return max(score, 0.01)
-    return score if _stops_at_the_same(given, of_fault, right) else 0.0
+    return score if _stops_at_the_same(given, of_fault, reference) else 0.0
 
 
-def _stops_at_the_same(
-    given: Mapping[str, Answer], of_fault: Mapping[str, Answer], right: Mapping[str, Answer]
-) -> bool:
-    """Tell whether code is right but for the very questions at which a fault raises something."""
-    wrong = {q for q, a in given.items() if q in right and not same(a, right[q], dtype=False)}
-    answers = [given[q] for q in wrong] + list(of_fault.values())
-    return wrong == of_fault.keys() and len(wrong) < len(right) and all(a.instead for a in answers)
+def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) -> bool:
+    """Tell whether code raises something at the very questions at which a fault does.
+
+    If it does so at all of them, anything could be the reason; then a wrong value at the edges has
+    to be the fault's, too.
+    """
+    right = reference.main
+    wrong = {q for q, a in given.main.items() if q in right and not same(a, right[q], dtype=False)}
+    answers = [given.main[q] for q in wrong] + list(of_fault.main.values())
+    if wrong != of_fault.main.keys() or not all(a.instead for a in answers):
+        return False
+    edges = of_fault.edges.items()
+    return len(wrong) < len(right) or (
+        all(q in given.edges and alike(given.edges[q], a) for q, a in edges)
+        and any(a.is_value for _, a in edges)
+    )
 
 
 def _best(scored: Iterable[tuple[float, Fault]]) -> list[Fault]:
@@ -168,22 +175,32 @@ def _explained(
 def _told(found: list[tuple[str, list[Fault]]], known: Fingerprints) -> list[Diagnosis]:
     """Return what was found in all parts, each fault once, with the parts that it shows in."""
     shows = Counter(name for _, group in found for fault in group for name in set(fault.names))
-    told: dict[tuple[str, ...], Diagnosis] = {}
+    parts: dict[tuple[str, ...], list[str]] = {}
+    names: dict[tuple[str, ...], dict[str, None]] = {}
     for part, group in found:
-        # Of faults that answer alike here, those are meant that explain other parts as well, and
-        # that claim nothing of a part in which it isn't so.
-        def merit(fault: Fault) -> tuple[int, int]:
-            return max(shows[name] for name in fault.names), -len(fault.deviations)
+        texts = dict.fromkeys(known.text(fault) for fault in _meant(group, shows))
+        key = tuple(texts)[:_MOST_ALIKE]
+        parts.setdefault(key, []).append(part)
+        names.setdefault(key, {}).update(dict.fromkeys(n for fault in group for n in fault.names))
+    return [
+        Diagnosis(tuple(names[key]), _sentence(key, parts[key], known), tuple(parts[key]))
+        for key in parts
+    ]
 
-        best = max(map(merit, group))
-        chosen = [fault for fault in group if merit(fault) == best]
-        texts = list(dict.fromkeys(known.text(fault) for fault in chosen))
-        names = tuple(dict.fromkeys(name for fault in group for name in fault.names))
-        key = tuple(texts[:_MOST_ALIKE])
-        before = told.get(key)
-        told[key] = Diagnosis(
-            tuple(dict.fromkeys((*(before.mistakes if before else ()), *names))),
-            "\nOr: ".join(key),
-            (*(before.parts if before else ()), part),
-        )
-    return list(told.values())
+
+def _meant(group: list[Fault], shows: Counter[str]) -> list[Fault]:
+    """Return which are meant of faults that answer alike in a part.
+
+    They are those that explain the most parts, and of these those that claim the fewest others.
+    """
+
+    def merit(fault: Fault) -> tuple[int, int]:
+        return max(shows[name] for name in fault.names), -len(fault.deviations)
+
+    best = max(map(merit, group))
+    return [fault for fault in group if merit(fault) == best]
+
+
+def _sentence(texts: tuple[str, ...], parts: list[str], known: Fingerprints) -> str:
+    whose = "Your output" if len(known.reference) == 1 else f"The output of {' and '.join(parts)}"
+    return f"{whose} is what one gets when " + "\nOr when ".join(texts)

@@ -1,16 +1,11 @@
-"""Submissions that are odd as files: what is read, what is refused, and what it is called.
+"""Submissions that are odd as files, graded: what is in the file, and what is planted beside it.
 
-What is read is graded too where the verdict depends on it. `tests/test_submissions.py` has the
-simple cases.
+What is read and what is refused is tested in `tests/intake`.
 """
 
 import hashlib
-import os
 import py_compile
-import socket
-import stat
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -18,13 +13,12 @@ from grader.errors import CannotLoad, CourseError, InternalError
 from grader.grading.pool import grade_all
 from grader.grading.settings import Settings
 from grader.grading.submission import Grader
-from grader.intake.submissions import MAX_SOURCE_BYTES, find_submissions, read_source
+from grader.intake.submissions import find_submissions
 from grader.result import Status
 from grader.testing.local_files import LocalFiles
 
 RIGHT = "def double(x):\n    return x + x\n"
 TEXT = "# Größe: doppelt\n" + RIGHT
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -129,59 +123,6 @@ def test_no_memory_at_import_is_told_alike(grade, tmp_path):
     assert str(here.value) == str(there.value)
 
 
-# What is in the place of the file
-
-
-def local_socket(path):
-    here = os.getcwd()
-    os.chdir(path.parent)  # the path of a socket may have 100 characters only
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(path.name)
-    os.chdir(here)
-
-
-def link_in_a_circle(path):
-    path.with_name("other.py").symlink_to(path)
-    path.symlink_to(path.with_name("other.py"))
-
-
-THINGS = {
-    "folder": Path.mkdir,
-    "pipe": os.mkfifo,
-    "socket": local_socket,
-    "link to a file": lambda path: path.symlink_to("/etc/passwd"),
-    "link to a device": lambda path: path.symlink_to("/dev/zero"),
-    "link to nothing": lambda path: path.symlink_to("nowhere"),
-    "link in a circle": link_in_a_circle,
-    "device": lambda path: os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5)),
-    "a terabyte of nothing": lambda path: os.truncate(
-        os.open(path, os.O_CREAT | os.O_RDWR), 10**12
-    ),
-}
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
-@pytest.mark.parametrize("name", THINGS)
-def test_what_is_no_file_is_refused_and_named(hand_in, small_course, name):
-    folder = hand_in(None)
-    try:
-        THINGS[name](folder / "problem.py")
-    except PermissionError:
-        pytest.skip("only root may make one here")
-    file = found(folder, small_course)["ada"].files["01-doubling"]
-    assert file.source is None
-    assert file.bad
-    assert "problem.py in 01-doubling" in file.reason
-
-
-def test_a_hard_link_is_a_file(hand_in, small_course):
-    """It can't be told from a file, and the student could read what it holds anyway."""
-    folder = hand_in(None)
-    (folder / "other").write_text(RIGHT)
-    os.link(folder / "other", folder / "problem.py")
-    assert found(folder, small_course)["ada"].files["01-doubling"].source == RIGHT.encode()
-
-
 # What is beside the file
 
 PLANTED = {
@@ -228,67 +169,6 @@ def test_a_compiled_file_beside_it_is_not_run(grade, hand_in):
     assert {test.status.value for test in result.tests} == {"failed"}
 
 
-def test_huge_files_beside_it_are_not_read(hand_in, small_course):
-    folder = hand_in()
-    for place in (folder, folder.parent):
-        with (place / "data.bin").open("wb") as file:
-            file.truncate(5 * 10**9)
-        for number in range(300):
-            (place / f"extra{number}.py").touch()
-    assert found(folder, small_course)["ada"].files["01-doubling"].source == RIGHT.encode()
-
-
-@pytest.mark.parametrize("name", ["Problem.py", "problem.py.txt", "problem.py ", "problen.py"])
-def test_a_name_that_is_nearly_right_is_named(hand_in, small_course, name):
-    folder = hand_in(None)
-    (folder / name).write_text(RIGHT)
-    if (folder / "problem.py").exists():
-        pytest.skip("this file system takes the two names for one")
-    file = found(folder, small_course)["ada"].files["01-doubling"]
-    assert file.source is None
-    assert "There is no problem.py in 01-doubling." in file.reason
-
-
-def test_only_the_file_itself_is_opened(hand_in, small_course, monkeypatch):
-    folder = hand_in()
-    for name, text in PLANTED.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    opened = []
-    monkeypatch.setattr(
-        os, "open", lambda path, *a, open=os.open: opened.append(path) or open(path, *a)
-    )
-    assert found(folder, small_course)["ada"].files["01-doubling"].source
-    assert opened == [folder / "problem.py"]
-
-
-# The folders
-
-ODD_NAMES = {
-    "dots": "..hidden..",
-    "bytes that are no text": os.fsdecode(b"\xff\xfe\x80"),
-    "two bytes a letter": "ß" * 120,
-    "markup": "<script>alert(1)<",
-    "a link in Markdown": "[x](javascript:1)",
-    "a template": "{{7*7}}${IFS}`id`",
-    "an escape": "\x1b[2J\x07",
-    "a null device": "nul",
-}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't allow such names")
-@pytest.mark.parametrize("name", ODD_NAMES)
-def test_more_odd_names_are_data(hand_in, small_course, name):
-    (submission,) = found(hand_in(name=ODD_NAMES[name]), small_course).values()
-    assert submission.files["01-doubling"].source == RIGHT.encode()
-    assert submission.name.isascii()
-    assert submission.name.isprintable()
-    assert not set(submission.name) & set("/\\<>|`$\"'*?:[](){}")
-    assert not submission.name.startswith(".")
-    for note in submission.notes:
-        assert note.isprintable()
-
-
 def test_the_hash_is_of_what_was_graded(grade, hand_in):
     """The file is read once; what becomes of it afterwards changes neither verdict nor hash."""
     folder = hand_in()
@@ -297,67 +177,6 @@ def test_the_hash_is_of_what_was_graded(grade, hand_in):
     result = graded(grade, submission)
     assert result.points == 4
     assert result.sha256 == hashlib.sha256(RIGHT.encode()).hexdigest()
-
-
-def test_one_folder_of_an_odd_name_does_not_hide_a_class(hand_in, small_course):
-    """Somebody handed in the problem's folder alone, next to the folders of the others."""
-    folder = hand_in(name="ada")
-    hand_in(name="grace")
-    stray = folder.parents[1] / "01-doubling"
-    stray.mkdir()
-    (stray / "problem.py").write_text(RIGHT)
-    submissions = found(folder, small_course)
-    assert set(submissions) == {"01-doubling", "ada", "grace"}
-    alone = submissions["01-doubling"].files["01-doubling"]
-    assert alone.bad
-    assert "stands in no folder such as 01-doubling" in alone.reason
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
-def test_a_folder_that_is_a_link_is_named(hand_in, small_course):
-    folder = hand_in(name="ada")
-    (folder.parents[1] / "eve").symlink_to(folder.parent)
-    submissions = found(folder, small_course)
-    assert "eve" in submissions, "who hands in a link vanishes from the class"
-    assert submissions["eve"].files["01-doubling"].source is None
-    assert (
-        "'eve' is a link; a link is not followed" in submissions["eve"].files["01-doubling"].reason
-    )
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="modes mean something else there")
-@pytest.mark.parametrize("mode", [0o000, 0o444])
-@pytest.mark.parametrize("what", ["ada", "ada/01-doubling", "ada/01-doubling/problem.py"])
-def test_what_may_not_be_read_is_named_and_stops_nobody(tmp_path, what, mode, small_course):
-    for name in ("ada", "grace"):
-        folder = tmp_path / "class" / name / "01-doubling"
-        folder.mkdir(parents=True)
-        (folder / "problem.py").write_text(RIGHT)
-    readable = what.endswith(".py") and mode == 0o444
-    closed = tmp_path / "class" / what
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o755)
-    closed.chmod(mode)
-    try:
-        submissions = _as_ordinary_user(lambda: found(folder, small_course))
-    finally:
-        closed.chmod(0o755)
-    assert submissions["grace"].files["01-doubling"].source == RIGHT.encode()
-    ada = submissions["ada"].files["01-doubling"]
-    assert (ada.source is None) != readable
-    assert ada.bad != readable, f"it is there, but the student reads: {ada.reason}"
-
-
-def _as_ordinary_user(action):
-    if os.geteuid() != 0:
-        return action()
-    os.setegid(NOBODY)
-    os.seteuid(NOBODY)
-    try:
-        return action()
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
 
 
 # The instructor's own mistakes
@@ -390,8 +209,3 @@ def test_the_level_is_in_the_result(grade, hand_in):
     result = grade.result(submission)
     assert result.isolation == "sandbox"
     assert result.to_json()["isolation"] == "sandbox"
-
-
-def test_a_file_of_the_largest_size_is_read(tmp_path):
-    (tmp_path / "problem.py").write_bytes(b"#" * MAX_SOURCE_BYTES)
-    assert len(read_source(tmp_path / "problem.py").source) == MAX_SOURCE_BYTES
