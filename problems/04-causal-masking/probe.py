@@ -7,15 +7,14 @@ import torch
 from grader.errors import Mismatch
 from grader.testing.compare import parameters, set_weights
 from grader.testing.diagnosis.probe import Part
+from worked_example import LAYERS, holding, waves
 
-LAYERS = ("query", "key", "value")
 HUGE = 4e307
 
 
 def wave(*shape, start=0.0):
     """Numbers between -1.5 and 1.5 that need no chance."""
-    steps = torch.arange(math.prod(shape), dtype=torch.float64)
-    return (1.5 * torch.sin(1.7 * steps + start)).reshape(shape)
+    return 1.5 * waves(*shape, start=start)
 
 
 def pattern(*shape):
@@ -193,9 +192,8 @@ def about_module(problem):
     """The questions about `CausalAttention`."""
 
     def made(n_embd, n_positions, bias=True, dtype=torch.float64):
-        module = problem.CausalAttention(n_embd, n_positions, bias).to(dtype).eval()
-        set_weights(module, wave_weights(n_embd, bias))
-        return module
+        module = problem.CausalAttention(n_embd, n_positions, bias).eval()
+        return holding(module, wave_weights(n_embd, bias), dtype)
 
     def output(*shape, n_positions, bias=True):
         return made(shape[-1], n_positions, bias)(wave(*shape, start=0.2)).double()
@@ -206,11 +204,9 @@ def about_module(problem):
 
     def opposite():
         """A module in which a token meets itself with a score far below all others."""
-        module = problem.CausalAttention(3, 6, bias=False).double().eval()
-        weights = {name: torch.eye(3, dtype=torch.float64) for name in LAYERS}
-        weights["query"] = -weights["query"]
-        set_weights(module, {f"{name}.weight": weight for name, weight in weights.items()})
-        return module
+        weights = {f"{name}.weight": torch.eye(3, dtype=torch.float64) for name in LAYERS}
+        weights["query.weight"] = -weights["query.weight"]
+        return holding(problem.CausalAttention(3, 6, bias=False).eval(), weights)
 
     def tokens(size, later=1.0):
         """Twice three tokens: the first of the size `size`, the others of the size `later`."""
@@ -246,9 +242,8 @@ def about_module(problem):
         return torch.tensor([float(name in found) for name in wanted])
 
     def by_name():
-        module = problem.CausalAttention(n_embd=3, n_positions=6, bias=True).double().eval()
-        set_weights(module, wave_weights(3))
-        return module(x=wave(2, 5, 3)).double()
+        module = problem.CausalAttention(n_embd=3, n_positions=6, bias=True).eval()
+        return holding(module, wave_weights(3))(x=wave(2, 5, 3)).double()
 
     def starts_alike():
         starts = []
@@ -296,8 +291,8 @@ def about_module(problem):
 
     def beside_what_is_right():
         """The sum of the weights of a token less 1, and how far one share of it is off."""
-        module = problem.CausalAttention(2, 3, bias=False).double().eval()
-        set_weights(module, {f"{name}.weight": torch.eye(2).double() for name in LAYERS})
+        weights = {f"{name}.weight": torch.eye(2, dtype=torch.float64) for name in LAYERS}
+        module = holding(problem.CausalAttention(2, 3, bias=False).eval(), weights)
         rows = [[1.0, 1.0], [0.7, 1.0]]
         share, total = module(numbers([rows, rows]))[0, 1].tolist()
         first = 1 / (1 + math.exp((0.7 * 0.7 - 0.7) / math.sqrt(2)))
@@ -311,9 +306,9 @@ def about_module(problem):
         return 1e-12 < abs(beside_what_is_right()[1]) < 1e-5
 
     def scores_of_0():
-        module, weights = made(3, 6), wave_weights(3)
-        module_weights = {name: 0 * weight for name, weight in weights.items() if "query" in name}
-        set_weights(module, weights | module_weights)
+        module = made(3, 6)
+        no_query = {name: 0 * weight for name, weight in wave_weights(3).items() if "query" in name}
+        set_weights(module, no_query)
         return module(wave(2, 4, 3)).double()
 
     return Part(
