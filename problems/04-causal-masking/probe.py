@@ -193,6 +193,8 @@ def about_module(problem):
 
     def made(n_embd, n_positions, bias=True, dtype=torch.float64):
         module = problem.CausalAttention(n_embd, n_positions, bias).eval()
+        if not bias and any("bias" in name for name in parameters(module)):
+            raise ValueError("nobody asked for a bias")
         return holding(module, wave_weights(n_embd, bias), dtype)
 
     def output(*shape, n_positions, bias=True):

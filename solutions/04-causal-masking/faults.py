@@ -23,12 +23,20 @@ SWITCHES = {
         "next two": ("the causal mask lets each position see the next two as well", _ROW),
         "own": ("the causal mask hides each position from itself", _ROW),
         "future": (
-            "the causal mask is upside down: each position sees itself and what comes after it",
+            "the causal mask is upside down: each position sees itself and later ones",
             _ROW,
         ),
         "strict future": (
             "the mask is used the other way round: each position sees only what comes after it",
             "What does True mean in this problem, and which side of the diagonal is to be True?",
+        ),
+        "after next": (
+            "each position sees only later ones, from the next but one on",
+            "Which side of the diagonal is to be True, and what is hidden of the diagonal itself?",
+        ),
+        "after next, filled": (
+            "each position sees only later ones, from the next but one on",
+            "Which side of the diagonal is to be True, and what is hidden of the diagonal itself?",
         ),
         "none": ("nothing is hidden, as if the mask were True everywhere", _ROW),
         "own only": ("each position sees itself alone, and nothing that came before it", _ROW),
@@ -118,6 +126,7 @@ SWITCHES = {
         "negative": ("softmax is taken of minus the scores", _FORMULA),
         "twice": ("softmax is taken twice", _FORMULA),
         "twice, masked": ("softmax is taken twice", _FORMULA),
+        "ones": ("softmax runs over a dimension of size 1, so that every weight is 1", _AXIS),
         "largest": ("all weight goes to the largest score of a row", _FORMULA),
         "bias of one": ("1 is added to the sum that the powers are divided by", _FORMULA),
         **{
@@ -228,6 +237,8 @@ def visible(kind, size):
         "own": lambda: ones.tril(-1),
         "future": lambda: ones.triu(),
         "strict future": lambda: ones.triu(1),
+        "after next": lambda: ones.triu(2),
+        "after next, filled": lambda: ones.triu(2),
         "none": lambda: ones,
         "own only": lambda: torch.eye(size).bool(),
         "first only": lambda: ones.tril()[:1].expand(size, size),
@@ -305,6 +316,7 @@ def weigh(kind, scores, mask):
         "negative": lambda: torch.where(scores.isinf(), scores, -scores).softmax(-1),
         "twice": lambda: scores.softmax(-1).softmax(-1),
         "twice, masked": lambda: scores.softmax(-1).masked_fill(~mask, -math.inf).softmax(-1),
+        "ones": lambda: (powers > 0).to(scores.dtype),
         "largest": lambda: (powers == 1).to(scores.dtype),
         "bias of one": lambda: scores.exp() / (1 + scores.exp().sum(-1, keepdim=True)),
         "no keepdim, sum": lambda: powers / powers.sum(-1),
@@ -375,9 +387,10 @@ def faulty(
     def causal_mask(seq_len, device=None):
         return visible(mask, seq_len).to(device)
 
-    def masked_softmax(scores, mask):
-        left = hidden_scores(hide, scores, mask)
-        return hidden_weights(hide, weigh(softmax, left, mask), scores, mask)
+    def masked_softmax(scores, shown):
+        left = hidden_scores(hide, scores, shown)
+        left = left.clamp(min=torch.finfo(left.dtype).min) if "filled" in mask else left
+        return hidden_weights(hide, weigh(softmax, left, shown), scores, shown)
 
     class CausalAttention(nn.Module):
         def __init__(self, n_embd=768, n_positions=1024, bias=True):
