@@ -45,7 +45,7 @@ class Problem:
 
     @property
     def probe_file(self) -> Path:
-        """The questions by which known mistakes are told apart."""
+        """The questions by which a mistake is told; `grader.testing.diagnosis` asks them."""
         return self.folder / "probe.py"
 
     @property

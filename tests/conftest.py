@@ -24,10 +24,24 @@ HANG_SECONDS = 600
 """Many times what the slowest test takes, on a busy machine too."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the mark of what `make test` leaves to `make test-all`."""
+    config.addinivalue_line("markers", "slow: takes seconds, and is run by make test-all")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """End the process of a test that hangs; it can't hold up the whole run."""
     for item in items:
         item.add_marker(pytest.mark.timeout(HANG_SECONDS, method="thread"))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say how to have the order of tests again, if it was a random one."""
+    if config.getoption("random_order_enabled", default=False):
+        seed = config.getoption("random_order_seed").removeprefix("default:")
+        terminalreporter.write_line(f"The same order again: --random-order-seed={seed}")
 
 
 README = """# 01 · Doubling
@@ -74,12 +88,12 @@ PROBE = '''
 
 import torch
 
-from grader.testing.diagnose import attempt
+from grader.testing.diagnosis.probe import Part
 
 
 def probe(problem):
     """Ask what three becomes."""
-    return {"three": attempt(problem.double, torch.tensor([3.0]))}
+    return {"double": Part(main={"three": lambda: problem.double(torch.tensor([3.0]))})}
 '''
 
 
@@ -158,11 +172,12 @@ def student_pytest(
     monkeypatch.chdir(problem.folder)
     monkeypatch.setenv("COLUMNS", "120")
 
+    # Without the plugin that collects garbage five times at the end of each run.
     def run_pytest(source: str, *options: str) -> StudentRun:
         problem.stub.write_text(textwrap.dedent(source), encoding="utf-8")
         kept = _KeptSession()
         with modules_of_course(small_course.root), redirect_stdout(io.StringIO()) as out:
-            status = pytest.main(["--capture=sys", *options], [kept])
+            status = pytest.main(["--capture=sys", "-pno:unraisableexception", *options], [kept])
         result = kept.session.results.get(problem.id, ProblemResult(problem.id))
         return StudentRun(status, out.getvalue(), result)
 

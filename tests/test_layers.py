@@ -10,7 +10,7 @@ import pytest
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {"errors", "files", "forbidden", "course", "loading", "parts", "result", "text"}
+TOP = {"course", "errors", "files", "forbidden", "loading", "operands", "parts", "result", "text"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},
@@ -24,7 +24,7 @@ MAY_IMPORT = {
 }
 """For each folder, and each file at the top: the folders and files whose modules it may import."""
 
-WORKERS_SIDE = {"isolation/worker", "isolation/protocol", "forbidden"}
+WORKERS_SIDE = {"isolation/worker", "isolation/protocol", "forbidden", "operands"}
 """All that a process with a student's code in it may hold of the package."""
 
 

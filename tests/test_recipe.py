@@ -76,13 +76,18 @@ PROBE = '''"""Tells mistakes in problem 06 apart."""
 
 import torch
 
-from grader.testing.diagnose import attempt
+from grader.testing.diagnosis.probe import Part
 
 
 def probe(problem):
     """Ask about two vectors."""
     x, output = torch.tensor([1.0, 2.0]), torch.tensor([0.5, -4.0])
-    return {"sum": attempt(problem.residual, x, output), "x": attempt(lambda: x)}
+    return {
+        "residual": Part(
+            main={"sum": lambda: problem.residual(x.clone(), output)},
+            edges={"changes x": lambda: (problem.residual(x, output), x)[1]},
+        )
+    }
 '''
 
 BODIES = {

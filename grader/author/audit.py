@@ -15,7 +15,7 @@ from grader.author.findings import findings
 from grader.author.fingerprints import diagnosed, fingerprints_of
 from grader.author.running import Outcome, run_all
 from grader.course import Course, Problem
-from grader.testing.diagnose import Fingerprints
+from grader.testing.diagnosis.fingerprints import Fingerprints
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,10 @@ def run_audit(
     found: list[str] = []
     for problem in problems:
         of_problem = [outcome for outcome in outcomes if outcome.candidate.problem == problem]
+        fresh = fingerprints_of(course, problem, of_problem)
         if write_fingerprints:
-            Fingerprints(fingerprints_of(of_problem)).save(problem.fingerprints)
+            fresh.save(problem.fingerprints)
         known = Fingerprints.load(problem.fingerprints)
-        found += findings(problem, [diagnosed(outcome, known) for outcome in of_problem])
+        named = [diagnosed(outcome, known) for outcome in of_problem]
+        found += findings(problem, named, known, fresh)
     return Audit(outcomes, found)

@@ -6,23 +6,27 @@ import re
 from collections.abc import Iterator
 
 from grader.author.candidates import Kind
-from grader.author.fingerprints import fingerprints_of, same_fingerprints
+from grader.author.fingerprints import same_fingerprints
 from grader.author.release import leaks
 from grader.author.running import Outcome
 from grader.course import Problem
 from grader.result import TestResult
-from grader.testing.diagnose import Fingerprints, deviations
+from grader.testing.diagnosis.fingerprints import Fingerprints, deviations
 
 VISIBLE_SHARE = 0.9
 """The share of mistakes that the visible tests alone must catch."""
 
 
-def findings(problem: Problem, outcomes: list[Outcome]) -> Iterator[str]:
+def findings(
+    problem: Problem, outcomes: list[Outcome], kept: Fingerprints, fresh: Fingerprints
+) -> Iterator[str]:
     """Yield a sentence for each thing to mend in a problem.
 
     Args:
         problem: whose files are looked at.
         outcomes: of all its candidates.
+        kept: the problem's fingerprints, as they are in its folder.
+        fresh: as they are made now.
     """
     for outcome in outcomes:
         yield from (f"{problem.id}: {finding}" for finding in _about(outcome))
@@ -32,7 +36,7 @@ def findings(problem: Problem, outcomes: list[Outcome]) -> Iterator[str]:
     yield from (f"{problem.id}: {f}" for f in _about_tests(tests, mistakes))
     yield from (f"{problem.id}: {f}" for f in _about_readme(problem, tests))
     yield from (f"{problem.id}: {f}" for f in leaks(problem, solution.candidate.path))
-    yield from (f"{problem.id}: {f}" for f in _about_fingerprints(problem, outcomes))
+    yield from (f"{problem.id}: {f}" for f in _about_fingerprints(outcomes, kept, fresh))
 
 
 def _about(outcome: Outcome) -> Iterator[str]:
@@ -81,12 +85,14 @@ def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
             yield f"no visible test is named for the rule: {' '.join(bullet.split())[:80]}"
 
 
-def _about_fingerprints(problem: Problem, outcomes: list[Outcome]) -> Iterator[str]:
-    kept = Fingerprints.load(problem.fingerprints).data
-    fresh = fingerprints_of(outcomes)
+def _about_fingerprints(
+    outcomes: list[Outcome], kept: Fingerprints, fresh: Fingerprints
+) -> Iterator[str]:
     if not same_fingerprints(kept, fresh):
         yield "fingerprints.json is not up to date; write it with --write-fingerprints"
     for outcome in outcomes:
         if outcome.candidate.kind is Kind.VARIANT:
-            for question in deviations(outcome.answers, fresh["reference"]):
-                yield f"variant {outcome.candidate.name} answers '{question}' as a mistake would"
+            for part, wrong in deviations(outcome.answers, fresh.reference).items():
+                for question in (*wrong.main, *wrong.edges):
+                    name = outcome.candidate.name
+                    yield f"variant {name} answers '{part}: {question}' as a mistake would"

@@ -1,33 +1,45 @@
-"""The fingerprints of mistakes, as the audit finds them and as it uses them."""
+"""The fingerprints of faults, as the audit makes them and as it uses them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from grader.author.candidates import Kind
+from grader.author.faults import switched
 from grader.author.running import Outcome
+from grader.course import Course, Problem
 from grader.result import Status, TestResult
-from grader.testing.diagnose import Fingerprints, deviations, same
+from grader.testing.diagnosis.answers import same
+from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, deviations
+from grader.testing.diagnosis.naming import diagnose
+from grader.testing.diagnosis.probe import Answers, load_probe
 
 
-def fingerprints_of(outcomes: list[Outcome]) -> dict[str, Any]:
-    """Return what is kept of a problem: its reference's answers, and each mistake's that differ."""
+def fingerprints_of(course: Course, problem: Problem, outcomes: list[Outcome]) -> Fingerprints:
+    """Return what is kept of a problem: what the reference and all known faults answer.
+
+    Args:
+        course: where the problem's switches are.
+        problem: whose fingerprints.
+        outcomes: of the problem's solution and its catalogued mistakes.
+    """
+    probe = load_probe(problem)
+    if probe is None:
+        return Fingerprints()
     reference = next(o.answers for o in outcomes if o.candidate.kind is Kind.SOLUTION)
-    mistakes = {
-        outcome.candidate.name: {
-            "text": outcome.text,
-            "answers": deviations(outcome.answers, reference),
-        }
-        for outcome in outcomes
-        if outcome.candidate.kind is Kind.MISTAKE
-    }
-    return {"reference": reference, "mistakes": mistakes}
+    mistakes = [o for o in outcomes if o.candidate.kind is Kind.MISTAKE]
+    catalogue = [
+        Fault((o.candidate.name,), deviations(o.answers, reference)) for o in mistakes if o.answers
+    ]
+    switches, texts = switched(course, problem, probe, reference)
+    texts |= {outcome.candidate.name: outcome.text for outcome in mistakes}
+    return Fingerprints(reference, (*catalogue, *switches), texts)
 
 
 def diagnosed(outcome: Outcome, known: Fingerprints) -> Outcome:
     """Return the outcome with the diagnosis that the known fingerprints give."""
-    found = known.diagnose(outcome.answers)
+    found = diagnose(known, outcome.answers)
     names = tuple(name for diagnosis in found for name in diagnosis.mistakes)
     tests = [_with_diagnosis(test, names) for test in outcome.result.tests]
     outcome.result.tests[:] = tests
@@ -38,13 +50,25 @@ def _with_diagnosis(test: TestResult, names: tuple[str, ...]) -> TestResult:
     return test if test.status is Status.PASSED else replace(test, diagnosis=names)
 
 
-def same_fingerprints(kept: dict[str, Any], fresh: dict[str, Any]) -> bool:
+def same_fingerprints(kept: Fingerprints, fresh: Fingerprints) -> bool:
     """Tell whether kept fingerprints are those that were found now."""
-    if kept["mistakes"].keys() != fresh["mistakes"].keys():
+    if kept.texts != fresh.texts or len(kept.faults) != len(fresh.faults):
         return False
-    pairs = [(kept["reference"], fresh["reference"])]
-    for name, mistake in fresh["mistakes"].items():
-        if kept["mistakes"][name]["text"] != mistake["text"]:
-            return False
-        pairs.append((kept["mistakes"][name]["answers"], mistake["answers"]))
-    return all(a.keys() == b.keys() and all(same(a[q], b[q]) for q in a) for a, b in pairs)
+    pairs = zip(kept.faults, fresh.faults, strict=True)
+    return _same_answers(kept.reference, fresh.reference) and all(
+        a.names == b.names and _same_answers(a.deviations, b.deviations) for a, b in pairs
+    )
+
+
+def _same_answers(kept: Mapping[str, Answers], fresh: Mapping[str, Answers]) -> bool:
+    if kept.keys() != fresh.keys():
+        return False
+    asked = [
+        (old, new)
+        for part in kept
+        for old, new in (
+            (kept[part].main, fresh[part].main),
+            (kept[part].edges, fresh[part].edges),
+        )
+    ]
+    return all(a.keys() == b.keys() and all(same(a[q], b[q]) for q in a) for a, b in asked)

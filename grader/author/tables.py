@@ -92,7 +92,7 @@ def _problem_view(audit: Audit, problem: Problem) -> dict[str, Any]:
 def _mistake_view(outcome: Outcome) -> dict[str, Any]:
     return {
         "name": outcome.candidate.name,
-        "text": outcome.text,
+        "text": f"{outcome.text.when}. {outcome.text.look}",
         "caught_by": {test.name for test in outcome.caught_by},
         "points": f"{outcome.result.points:.4g} / {outcome.result.max:g}",
         "named": outcome.named,

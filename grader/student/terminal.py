@@ -35,5 +35,11 @@ def pytest_terminal_summary(
     in_full = config.getoption("verbose") > 0
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     for id, result in session.results.items():
-        text = problem_report(result, session.left_out[id], in_full=in_full, encoding=encoding)
+        text = problem_report(
+            result,
+            session.left_out[id],
+            whole=len(result.tests) == session.chosen[id],
+            in_full=in_full,
+            encoding=encoding,
+        )
         terminalreporter.write("\n" + text)

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from grader.course import Problem
 from grader.errors import CannotLoad
 from grader.result import ProblemResult, Status, TestResult
-from grader.testing.diagnose import Fingerprints, ask, load_probe
+from grader.testing.diagnosis.naming import diagnose
+from grader.testing.diagnosis.probe import ask
 from grader.testing.records import CollectedTest, ProblemTests
 
 DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
@@ -49,6 +50,7 @@ class Session:
 
     Attributes:
         results: what the tests of each problem found, by the problem's id.
+        chosen: how many tests of each problem are to run, unless pytest is told to run fewer.
         left_out: how many tests of each problem were not run as they are hidden.
         timeouts: how many tests of each problem did not come to an end.
     """
@@ -76,6 +78,7 @@ class Session:
         self.watch = watch
         self.names_mistakes = diagnose
         self.results: dict[str, ProblemResult] = {}
+        self.chosen: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self.timeouts: Counter[str] = Counter()
         self._tests: dict[str, ProblemTests] = {}
@@ -83,6 +86,7 @@ class Session:
     def choose(self, tests: Sequence[CollectedTest]) -> list[CollectedTest]:
         """Return the tests that are to run in this session, in order; count what is left out."""
         chosen = [test for test in tests if self.hidden or not test.hidden]
+        self.chosen.update(test.problem.id for test in chosen)
         self.left_out.update(test.problem.id for test in tests if test.hidden and not self.hidden)
         return chosen[::-1] if self.reverse else chosen
 
@@ -104,15 +108,14 @@ class Session:
                 self._diagnose(self._tests[id], result)
 
     def _diagnose(self, tests: ProblemTests, result: ProblemResult) -> None:
-        probe = load_probe(tests.problem)
-        if probe is None:
+        if tests.probe is None:
             return
         try:
             code = self.open_problem.reopen(tests.problem, tests.forbidden)
         except CannotLoad:
             return
-        answers = ask(probe, code, tests.forbidden if self.watch else ())
-        found = Fingerprints.load(tests.problem.fingerprints).diagnose(answers)
+        answers = ask(tests.probe, code, tests.forbidden if self.watch else ())
+        found = diagnose(tests.fingerprints, answers)
         names = tuple(name for diagnosis in found for name in diagnosis.mistakes)
         result.diagnoses = [diagnosis.text for diagnosis in found]
         result.mistakes = [list(diagnosis.mistakes) for diagnosis in found]

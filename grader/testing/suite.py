@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from types import FunctionType
 
 import torch
 
@@ -14,7 +15,7 @@ from grader.course import Problem
 from grader.errors import CourseError
 from grader.testing.collecting import collect
 from grader.testing.quiet import quiet
-from grader.testing.records import CollectedTest
+from grader.testing.records import CollectedTest, ProblemTests
 from grader.testing.runner import run_test
 from grader.testing.session import Session
 from grader.testing.time_limit import TIMEOUT_SECONDS
@@ -69,6 +70,10 @@ class Suite:
         self._tests = collect(problems, root)
         self._own = [(tensor, tensor.clone()) for tensor in _tensors_of(self._tests)]
 
+    def tests_of(self, problem: Problem) -> ProblemTests:
+        """Return a problem's test file, as it was when it was collected."""
+        return next(test.tests for test in self._tests if test.problem == problem)
+
     def run(
         self,
         session: Session,
@@ -105,10 +110,12 @@ class Suite:
 
 
 def _tensors_of(tests: Iterable[CollectedTest]) -> list[torch.Tensor]:
-    """Return the tensors that test modules hold."""
-    modules = {test.tests.module for test in tests}
-    values = (value for module in modules for value in vars(module).values())
-    return [value for value in values if isinstance(value, torch.Tensor)]
+    """Return the tensors that test modules hold, and those that what they import from holds."""
+    modules = [vars(module) for module in {test.tests.module for test in tests}]
+    values = [value for module in modules for value in module.values()]
+    functions = [value for value in values if isinstance(value, FunctionType)]
+    values += [value for function in functions for value in function.__globals__.values()]
+    return [*{id(value): value for value in values if isinstance(value, torch.Tensor)}.values()]
 
 
 # Of the C library's malloc.h; and more than the tests' largest tensors take together.

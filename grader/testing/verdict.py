@@ -14,7 +14,9 @@ from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad, InternalError, Mismatch
 from grader.forbidden import ForbiddenCall, Guard
 from grader.loading import STUDENT_MODULE, named, out_of_memory, place, student_frame
+from grader.operands import Operands, operands_of
 from grader.result import Status
+from grader.testing.slips import slip
 from grader.testing.time_limit import NO_END, DoesNotEnd
 
 _CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
@@ -74,7 +76,20 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             text = re.split(r"\n?assert ", str(exception), maxsplit=1)[0]
             return Verdict(Status.FAILED, (text or named(exception)) + place(tb))
         case _:
-            return Verdict(Status.ERROR, named(exception) + place(tb))
+            return Verdict(Status.ERROR, named(exception) + place(tb) + _explained(exception, tb))
+
+
+def _explained(exception: BaseException, tb: TracebackType | None) -> str:
+    """Return the forms of the tensors in the student's line, and the likely slip."""
+    forms = getattr(exception, "operands", None) or _operands(tb)
+    told = ", ".join(f"{name} is {form}" for name, form in forms.items())
+    sentence = slip(str(exception), forms)
+    return (f"\n  {told}" if told else "") + (f"\n{sentence}" if sentence else "")
+
+
+def _operands(tb: TracebackType | None) -> Operands:
+    frame = student_frame(tb)
+    return {} if frame is None else operands_of(frame[3], frame[2])
 
 
 def _forbidden(name: str) -> str:

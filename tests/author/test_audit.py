@@ -7,12 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader.author.audit import Audit, run_audit
 from grader.author.candidates import Kind, candidates
 from grader.author.parity import parity_findings
 from grader.course import Course
-from grader.testing.diagnose import Fingerprints
+from grader.testing.diagnosis.answers import answer_of
+from grader.testing.diagnosis.fingerprints import Fingerprints
+from grader.testing.diagnosis.naming import diagnose
+from grader.testing.diagnosis.probe import Answers
 
 MISTAKES = {
     "triples": ("the number is tripled", "return 3 * x"),
@@ -46,9 +50,10 @@ def test_a_course_that_is_right(audited: Course) -> None:
         "caught 3 of 3 (by visible tests alone 3), named 3 of 3, wrongly failed 0 of 2"
     )
     kept = Fingerprints.load(audited.problems()[0].fingerprints)
-    (diagnosis,) = kept.diagnose({"three": {"dtype": "float32", "shape": [1], "values": [9.0]}})
+    nine = Answers({"three": answer_of(torch.tensor([9.0]))}, {})
+    (diagnosis,) = diagnose(kept, {"double": nine})
     assert diagnosis.mistakes == ("squares", "triples")
-    assert "Your output is what one gets when the number is tripled." in diagnosis.text
+    assert "when the number is tripled." in diagnosis.text
 
 
 def spoil_stub(root: Path) -> None:

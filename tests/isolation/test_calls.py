@@ -10,7 +10,7 @@ from grader.errors import Mismatch
 from grader.isolation import WorkerFailure
 from grader.result import Status
 from grader.testing.compare import check
-from grader.testing.diagnose import attempt
+from grader.testing.diagnosis.answers import attempt
 
 
 def test_functions_answer_as_in_process(opened):
@@ -102,7 +102,7 @@ def test_a_result_without_data_has_a_form_and_no_numbers(opened):
             use()
     with pytest.raises(Mismatch, match="shape"):
         check(result, torch.ones(3, 3), "f(2)")
-    assert attempt(problem.f, 2) == "returned a shape without numbers"
+    assert attempt(lambda: problem.f(2)).instead == "returned-a-form"
 
 
 def test_sparse_results_are_bad_output(opened):

@@ -142,11 +142,16 @@ def test_a_missing_file_costs_no_more_each_time(small_course: Course) -> None:
     assert len(set(frames)) == 1
 
 
-def test_one_submission_leaves_nothing_to_the_next(small_course: Course) -> None:
+@pytest.mark.parametrize("place", ["test file", "worked example"])
+def test_one_submission_leaves_nothing_to_the_next(small_course: Course, place: str) -> None:
     (problem,) = small_course.problems()
+    shared = "import torch\nONES = torch.ones(3)\ndef ones():\n    return ONES\n"
     text = problem.test_file.read_text(encoding="utf-8")
-    text = text.replace("FORBIDDEN", "ONES = torch.ones(3)\nFORBIDDEN", 1)
-    text = text.replace("problem.double(torch.ones(size))", "problem.double(ONES)[:size]", 1)
+    if place == "worked example":
+        (small_course.root / "problems/worked_example.py").write_text(shared, encoding="utf-8")
+        shared = "from worked_example import ones\n"
+    text = text.replace("import pytest\n", f"import pytest\n{shared}", 1)
+    text = text.replace("problem.double(torch.ones(size))", "problem.double(ones())[:size]", 1)
     problem.test_file.write_text(text, encoding="utf-8")
     path = small_course.root / "student.py"
     points = []
@@ -157,6 +162,15 @@ def test_one_submission_leaves_nothing_to_the_next(small_course: Course) -> None
         suite.run(session)
         points.append(session.results[problem.id].points)
     assert points == [0, 4, 0]
+
+
+@pytest.mark.parametrize(
+    "wait", ["breakpoint()", "import pdb; pdb.Pdb().set_trace()", "input('? ')"]
+)
+def test_nobody_is_asked_where_nobody_would_see_it(run: Run, wait: str) -> None:
+    """A debugger that was forgotten in the code doesn't hang the run."""
+    result = run(f"def double(x):\n    {wait}\n    return x + x")
+    assert statuses(result) == {"passed" if wait == "breakpoint()" else "error"}
 
 
 def test_pytest_can_not_be_ended_by_a_submission(run: Run) -> None:

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import builtins
 import linecache
+import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from grader.isolation.protocol import MODULE, Header, Packed
+from grader.isolation.protocol import MODULE, Header, Packed, ProtocolError
 from grader.isolation.protocol.checks import clean_text, identifier, index, items, name_in, texts
 
 _SOURCE_LINE = 300
 _MOST_LINES = 1 << 31
+_MOST_OPERANDS = 4
+_NAME = re.compile(r"[^\W\d][\w.]{0,59}")
+_FORM = re.compile(r"\([\d, ]{0,200}\) \w{1,30}")
 
 _BUILTIN: Mapping[str, type[Exception]] = {
     name: value
@@ -47,7 +51,16 @@ def read_exception(error: Header, file: str) -> Exception:
     if line:
         place = line, clean_text(where, 200), linecache.getline(file, line).strip()
         exception.student_place = place  # type: ignore[attr-defined]
+    exception.operands = _operands(error.get("operands", []))  # type: ignore[attr-defined]
     return exception
+
+
+def _operands(described: Packed) -> dict[str, str]:
+    """Return the forms of the tensors in the student's line, by name."""
+    pairs = [texts(items(pair, 2)) for pair in items(described)[:_MOST_OPERANDS]]
+    if not all(_NAME.fullmatch(name) and _FORM.fullmatch(form) for name, form in pairs):
+        raise ProtocolError("an operand isn't a name with a form")
+    return dict(pairs)  # of two each
 
 
 def _syntax_error(described: Packed, file: str) -> SyntaxError:

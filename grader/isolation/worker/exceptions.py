@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import linecache
 import traceback
 from collections.abc import Callable
 from typing import Any
 
-from grader.isolation.protocol import MAX_NAME, MAX_TEXT, MODULE, Header
+from grader.isolation.protocol import FILE, MAX_NAME, MAX_TEXT, MODULE, Header
+from grader.operands import Operands, operands_of
 
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 
@@ -29,9 +31,11 @@ def describe_exception(exception: BaseException) -> Header:
     kind = _builtin(type(exception))
     if kind == "RuntimeError" and any(sign in text for sign in _OUT_OF_MEMORY):
         kind = "MemoryError"
-    line, where = _place(exception)
+    line, where, operands = _place(exception)
     name = type(exception).__name__[:MAX_NAME]
-    return {"kind": kind, "name": name, "text": text[:MAX_TEXT], "line": line, "in": where}
+    return {"kind": kind, "name": name, "text": text[:MAX_TEXT], "line": line, "in": where} | {
+        "operands": [[name, form] for name, form in operands.items()]
+    }
 
 
 def describe_loading(exception: BaseException, source: bytes) -> Header:
@@ -58,10 +62,14 @@ def _builtin(cls: type[BaseException]) -> str:
     return "RuntimeError"  # SystemExit and the like must not end anything on the other side
 
 
-def _place(exception: BaseException) -> tuple[int, str]:
-    """Return line and function of the innermost frame in the student's file; line 0 if none."""
-    found = 0, ""
+def _place(exception: BaseException) -> tuple[int, str, Operands]:
+    """Return where the innermost frame in the student's file stands; line 0 if there is none.
+
+    That is a line, a function, and the tensors that the line names.
+    """
+    found: tuple[int, str, Operands] = 0, "", {}
     for frame, number in traceback.walk_tb(exception.__traceback__):
         if frame.f_globals.get("__name__") == MODULE:
-            found = number, frame.f_code.co_qualname
+            line = linecache.getline(FILE, number)
+            found = number, frame.f_code.co_qualname, operands_of(frame, line)
     return found

@@ -1,0 +1,93 @@
+"""Faults as switches: a reference that can be told to make mistakes, one or two at a time.
+
+`solutions/NN-name/faults.py` has `SWITCHES` and `faulty`. A switch is one decision, such as by
+what the scores are divided; each of its values is a wrong way to decide it, with a pair of
+sentences: when one gets such an output, and what to look at. `faulty(switch="value")` returns an
+object with the functions and classes that the fault is in, and all else right. `COMMON` names the
+values that are met often enough to come in pairs. So a family of mistakes is told member by member,
+and two mistakes at once are told as two, without a file for each.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from grader.course import Course, Problem
+from grader.loading import load_module
+from grader.testing.diagnosis.answers import same
+from grader.testing.diagnosis.fingerprints import Fault, Text, deviations
+from grader.testing.diagnosis.probe import Answers, Probe, ask
+
+Faulty = Callable[..., Any]
+
+
+def switched(
+    course: Course, problem: Problem, probe: Probe, reference: Mapping[str, Answers]
+) -> tuple[list[Fault], dict[str, Text]]:
+    """Return the faults that a problem's switches make, and their texts.
+
+    They are each value of each switch, and the pairs of two common values of different switches,
+    but for a pair that answers as a single fault does, or as another pair.
+
+    Args:
+        course: where `faults.py` is looked for.
+        problem: whose faults.
+        probe: the problem's questions.
+        reference: the right answers.
+    """
+    path = course.solution(problem).with_name("faults.py")
+    if not path.is_file():
+        return [], {}
+    module = load_module(path, f"faults_{problem.id[:2]}")
+    values = [(switch, value) for switch, texts in module.SWITCHES.items() for value in texts]
+    singles = [_fault([each], module.faulty, probe, reference) for each in values]
+    common = [(switch, value) for switch, value in values if value in module.COMMON.get(switch, ())]
+    pairs = [
+        _fault([one, other], module.faulty, probe, reference)
+        for one, other in itertools.combinations(common, 2)
+        if one[0] != other[0]
+    ]
+    texts = {_name(s, v): Text(*module.SWITCHES[s][v]) for s, v in values}
+    found = [fault for fault in singles if fault.deviations]
+    return [*found, *_new(pairs, found)], texts
+
+
+def _fault(
+    values: list[tuple[str, str]],
+    faulty: Faulty,
+    probe: Probe,
+    reference: Mapping[str, Answers],
+) -> Fault:
+    """Return what one fault, or two at once, answer to the main questions of the parts it has."""
+    code = faulty(**dict(values))
+    answers = ask(probe, code, edges=False)
+    answers = {part: given for part, given in answers.items() if hasattr(code, part)}
+    names = tuple(_name(switch, value) for switch, value in values)
+    return Fault(names, deviations(answers, reference))
+
+
+def _name(switch: str, value: str) -> str:
+    return f"{switch}: {value}"
+
+
+def _new(pairs: Iterable[Fault], singles: list[Fault]) -> Iterator[Fault]:
+    """Yield the pairs with, in some part, main answers that no fault before them has."""
+    known = list(singles)
+    for pair in pairs:
+        parts = {
+            part: answers
+            for part, answers in pair.deviations.items()
+            if answers.main and not any(_same_main(part, answers, fault) for fault in known)
+        }
+        if parts:
+            known.append(Fault(pair.names, parts))
+            yield known[-1]
+
+
+def _same_main(part: str, answers: Answers, fault: Fault) -> bool:
+    own = fault.deviations.get(part)
+    if own is None or own.main.keys() != answers.main.keys():
+        return False
+    return all(same(answer, own.main[q], dtype=False) for q, answer in answers.main.items())

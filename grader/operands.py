@@ -1,0 +1,85 @@
+"""Which tensors a line of a student's code speaks of, and their forms: what an error is about."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from types import FrameType
+
+from torch import Tensor
+
+_MOST = 4
+_LONGEST_NAME = 40
+
+Operands = dict[str, str]
+"""The forms of tensors, such as "(2, 3, 5) float64", by the names that they have in a line."""
+
+
+def operands_of(frame: FrameType, line: str) -> Operands:
+    """Return the tensors that a line names, at most four, in the order of the line.
+
+    Only names and attributes such as `self.mask` are looked up, among what the frame holds; nothing
+    is called, so no code of the student's runs.
+
+    Args:
+        frame: where the line ran.
+        line: its text; one that is part of a longer statement will do.
+    """
+    found: Operands = {}
+    for name in _names(line):
+        value = _look_up(name, frame.f_locals)
+        if isinstance(value, Tensor) and issubclass(type(value), Tensor):
+            found.setdefault(name, form(value))
+        if len(found) == _MOST:
+            break
+    return found
+
+
+def form(tensor: Tensor) -> str:
+    """Return a tensor's shape and dtype, such as "(2, 3, 5) float64"."""
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return f"{tuple(tensor.shape)} {dtype}"
+
+
+def _names(line: str) -> Iterator[str]:
+    tree = _parsed(line.strip())
+    nodes = [] if tree is None else list(ast.walk(tree))
+    places = [n for n in nodes if isinstance(n, ast.Name | ast.Attribute)]
+    changed = {id(node.target) for node in nodes if isinstance(node, ast.AugAssign)}
+    for node in sorted(places, key=lambda n: (n.lineno, n.col_offset)):
+        if not isinstance(node.ctx, ast.Load) and id(node) not in changed:
+            continue
+        name = ast.unparse(node)
+        if len(name) <= _LONGEST_NAME and all(part.isidentifier() for part in name.split(".")):
+            yield name
+
+
+def _parsed(line: str) -> ast.Module | None:
+    """Return the line as a tree; also one that opens a block or is part of a statement."""
+    for text in (line, f"{line}\n    pass", line.rstrip(","), line.strip("()[],")):
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+    return None
+
+
+def _look_up(name: str, values: Mapping[str, object]) -> object:
+    first, *rest = name.split(".")
+    value = values.get(first)
+    for part in rest:
+        value = _member(value, part)
+    return value
+
+
+def _member(value: object, name: str) -> object:
+    """Return an attribute without running a property: a module's tensors, or a plain attribute."""
+    try:
+        members = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    for kept in (members, members.get("_parameters"), members.get("_buffers")):
+        if type(kept) is dict and name in kept:
+            return kept[name]
+    modules = members.get("_modules")
+    return modules.get(name) if type(modules) is dict else None

@@ -1,0 +1,132 @@
+"""What code answered to a question, in a form that is small, can be kept, and can be compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+_MOST_ENTRIES = 4096
+"""What an answer may hold to be told apart by its numbers. Probes ask small questions."""
+
+_RELATIVE, _ABSOLUTE = 2e-4, 2e-5
+"""How near two answers must be to be the same. Known faults differ from what is right by more."""
+
+_PROJECTIONS = 3
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer: a tensor by its shape and a few sums of its entries, or what came instead.
+
+    Attributes:
+        shape: the tensor's shape, as a text such as "2x3"; empty for what is no tensor.
+        dtype: the tensor's dtype, or "" for what is no tensor.
+        instead: the exception's or the other type's name; empty for a tensor.
+        lost: how many entries are NaN or infinite.
+        numbers: the root mean square of the finite entries, and sums of them with fixed weights.
+    """
+
+    shape: str = ""
+    dtype: str = ""
+    instead: str = ""
+    lost: int = 0
+    numbers: tuple[float, ...] = ()
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is a tensor or a number."""
+        return not self.instead
+
+    def write(self) -> str:
+        """Return it as one short text."""
+        if self.instead:
+            return f"!{self.instead}"
+        numbers = " ".join(f"{number:.{_DIGITS}g}" for number in self.numbers)
+        return f"{self.dtype} {self.shape} {self.lost} {numbers}"
+
+    @classmethod
+    def read(cls, text: str) -> Answer:
+        """Return the answer that `write` wrote."""
+        if text.startswith("!"):
+            return cls(instead=text[1:])
+        dtype, shape, lost, *numbers = text.split(" ")
+        return cls(shape, dtype, "", int(lost), tuple(map(float, numbers)))
+
+
+def attempt(function: Callable[[], object]) -> Answer:
+    """Ask; an exception is an answer too.
+
+    Args:
+        function: asks the student's code; it returns a tensor, a number or a bool.
+    """
+    try:
+        value = function()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exception:  # student code may raise SystemExit or worse
+        return Answer(instead=type(exception).__name__)
+    return answer_of(value)
+
+
+def answer_of(value: object) -> Answer:
+    """Return what is kept of a value."""
+    if isinstance(value, bool | int | float):
+        value = torch.tensor(float(value), dtype=torch.float64)
+    if not isinstance(value, Tensor):
+        return Answer(instead=f"returned-{type(value).__name__}")
+    if value.is_meta or value.numel() > _MOST_ENTRIES:
+        return Answer(instead="returned-a-form" if value.is_meta else "returned-too-much")
+    entries = value.detach().double().flatten()
+    finite = entries.isfinite()
+    kept = torch.where(finite, entries, 0.0)
+    shape = "x".join(map(str, value.shape)) or "scalar"
+    dtype = str(value.dtype).removeprefix("torch.")
+    return Answer(shape, dtype, "", int((~finite).sum()), _numbers(kept))
+
+
+def _numbers(entries: Tensor) -> tuple[float, ...]:
+    """Return the size of the entries, and sums by which nearly any two sets of them differ."""
+    count = max(len(entries), 1)
+    places = torch.arange(len(entries), dtype=torch.float64)
+    sums = [
+        (entries * torch.sin((places + 1) * (1.3 + number) + number)).sum() / math.sqrt(count)
+        for number in range(_PROJECTIONS)
+    ]
+    size = entries.square().mean().sqrt() if len(entries) else torch.zeros(())
+    return tuple(float(f"{float(number):.{_DIGITS}g}") for number in (size, *sums))
+
+
+def same(a: Answer, b: Answer, *, dtype: bool = True) -> bool:
+    """Return whether two answers are the same but for rounding.
+
+    Args:
+        a: one answer.
+        b: the other.
+        dtype: whether the same numbers in another dtype are another answer.
+    """
+    if (a.shape, a.instead, a.lost) != (b.shape, b.instead, b.lost):
+        return False
+    if dtype and a.dtype != b.dtype:
+        return False
+    if len(a.numbers) != len(b.numbers):
+        return False
+    near = _ABSOLUTE + _RELATIVE * max([abs(n) for n in (*a.numbers[:1], *b.numbers[:1])] or [0.0])
+    return all(abs(x - y) <= near for x, y in zip(a.numbers, b.numbers, strict=True))
+
+
+def alike(a: Answer, b: Answer) -> bool:
+    """Return whether two answers fail in the same manner, or are the same.
+
+    It is for questions about what is extreme, where ways of writing one mistake differ in the very
+    numbers: two exceptions are alike, and so are two tensors that both have lost entries.
+    """
+    if a.instead or b.instead:
+        return bool(a.instead and b.instead)
+    if a.lost or b.lost:
+        return bool(a.lost and b.lost) and a.shape == b.shape
+    return same(a, b)

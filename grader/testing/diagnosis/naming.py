@@ -1,0 +1,215 @@
+"""Finds the known faults whose answers a student's code gives: part by part, then told together.
+
+Each function and class is looked at by itself, since a student may write a module without the
+function beside it. In a part, main questions come first. A fault fits when no number of the
+student's contradicts its numbers, and at least one wrong number is exactly its. Exceptions
+contradict nothing: the same mistake, written in another way, may stop where the other goes on.
+What main questions leave open, the edges tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from grader.testing.diagnosis.answers import Answer, alike, same
+from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, deviations
+from grader.testing.diagnosis.probe import Answers
+
+_NOTHING = Answers({}, {})
+
+_SHARE_EXPLAINED = 0.6
+"""The share of wrong answers at the edges that a fault must explain to be named for them."""
+
+_MOST_ALIKE = 2
+"""How many faults are told that answer alike. More than that is no answer."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A known mistake whose answers the student's code gives.
+
+    Attributes:
+        mistakes: the names of the mistakes in the catalogue; several when they answer alike.
+        text: what to tell the student.
+        parts: the functions and classes in which it shows.
+    """
+
+    mistakes: tuple[str, ...]
+    text: str
+    parts: tuple[str, ...] = ()
+
+
+def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Diagnosis]:
+    """Return the known faults that explain what is wrong in `answers`; none where nothing is.
+
+    Args:
+        known: what the reference and the known faults answer.
+        answers: what the student's code answered.
+    """
+    wrong = deviations(answers, known.reference)
+    fits = {part: _fitting(part, answers[part], known) for part in known.reference if part in wrong}
+    return _told([(part, group) for part, groups in fits.items() for group in groups], known)
+
+
+def _fitting(part: str, given: Answers, known: Fingerprints) -> list[list[Fault]]:
+    """Return groups of faults of one part; those of a group answer alike."""
+    reference = known.reference[part]
+    main = _best(
+        (_agreement(given, fault.deviations.get(part, _NOTHING), reference), fault)
+        for fault in known.faults
+    )
+    groups = [_closest_at_edges(main, part, given, reference)] if main else []
+    base = dict(reference.edges)
+    if groups:
+        base |= groups[0][0].deviations[part].edges
+    elif _is_wrong(given.main, reference.main):
+        return []  # what goes wrong at the edges may be due to that
+    return groups + _edge_groups(part, given.edges, base, known)
+
+
+def _is_wrong(given: Mapping[str, Answer], right: Mapping[str, Answer]) -> bool:
+    return any(q in right and not same(a, right[q], dtype=False) for q, a in given.items())
+
+
+def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
+    """Return how well a student's main answers are a fault's; 0 if they are not."""
+    if not of_fault.main:
+        return 0.0
+    equal, score = 0, 0.0
+    for question, answer in given.main.items():
+        if question not in reference.main:
+            continue
+        expected = of_fault.main.get(question, reference.main[question])
+        if answer.is_value and expected.is_value:
+            if not same(answer, expected, dtype=False):
+                return 0.0
+            is_wrong = question in of_fault.main
+            equal, score = equal + is_wrong, score + is_wrong
+        elif answer.instead and expected.instead:
+            score += 0.5
+        else:
+            score -= 0.25
+    if equal:
+        return max(score, 0.01)
+    return score if _stops_at_the_same(given, of_fault, reference) else 0.0
+
+
+def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) -> bool:
+    """Tell whether code raises something at the very questions at which a fault does.
+
+    If it does so at all of them, anything could be the reason; then a wrong value at the edges has
+    to be the fault's, too.
+    """
+    right = reference.main
+    wrong = {q for q, a in given.main.items() if q in right and not same(a, right[q], dtype=False)}
+    answers = [given.main[q] for q in wrong] + list(of_fault.main.values())
+    if wrong != of_fault.main.keys() or not all(a.instead for a in answers):
+        return False
+    edges = of_fault.edges.items()
+    return len(wrong) < len(right) or (
+        all(q in given.edges and alike(given.edges[q], a) for q, a in edges)
+        and any(a.is_value for _, a in edges)
+    )
+
+
+def _best(scored: Iterable[tuple[float, Fault]]) -> list[Fault]:
+    """Return the faults with the highest score above 0, single ones before two at once."""
+    found = [(score, -len(fault.names), fault) for score, fault in scored if score > 0]
+    if not found:
+        return []
+    best = max((score, fewer) for score, fewer, _ in found)
+    return [fault for score, fewer, fault in found if (score, fewer) == best]
+
+
+def _closest_at_edges(
+    faults: list[Fault], part: str, given: Answers, reference: Answers
+) -> list[Fault]:
+    """Of faults with the same main answers, return those that are most like it at the edges."""
+
+    def likeness(fault: Fault) -> int:
+        edges = {**reference.edges, **fault.deviations[part].edges}
+        return sum(q in edges and alike(a, edges[q]) for q, a in given.edges.items())
+
+    if all(not fault.deviations[part].edges for fault in faults):
+        return faults
+    most = max(map(likeness, faults))
+    return [fault for fault in faults if likeness(fault) == most]
+
+
+def _edge_groups(
+    part: str, given: Mapping[str, Answer], base: Mapping[str, Answer], known: Fingerprints
+) -> list[list[Fault]]:
+    """Return the faults that show at the edges only, for what `base` leaves open."""
+    right = known.reference[part].edges
+    wrong = {q for q, a in given.items() if q in right and not alike(a, right[q])}
+    open_questions = {q for q in wrong if not alike(given[q], base[q])}
+    candidates = [
+        (fault, own.edges)
+        for fault in known.faults
+        if (own := fault.deviations.get(part, _NOTHING)).edges
+        and not own.main
+        and all(q in wrong and alike(given[q], a) for q, a in own.edges.items())
+    ]
+    groups: list[list[Fault]] = []
+    while open_questions and len(groups) < 2:
+        merits = [(_explained(e, given, open_questions), f, e) for f, e in candidates]
+        best = max((merit for merit, _, _ in merits), default=(0, 0))
+        if not best[0] or best[0] < _SHARE_EXPLAINED * len(open_questions):
+            break
+        chosen = [(fault, edges) for merit, fault, edges in merits if merit == best]
+        groups.append([fault for fault, _ in chosen])
+        open_questions -= chosen[0][1].keys()
+    return groups
+
+
+def _explained(
+    edges: Mapping[str, Answer], given: Mapping[str, Answer], open_questions: set[str]
+) -> tuple[int, int]:
+    """Return how many open questions a fault explains, and how many of them to the digit."""
+    explained = edges.keys() & open_questions
+    return len(explained), sum(same(edges[q], given[q]) for q in explained)
+
+
+def _told(found: list[tuple[str, list[Fault]]], known: Fingerprints) -> list[Diagnosis]:
+    """Return what was found in all parts, each fault once, with the parts that it shows in."""
+    shows = Counter(name for _, group in found for fault in group for name in set(fault.names))
+    parts: dict[tuple[str, ...], list[str]] = {}
+    names: dict[tuple[str, ...], dict[str, None]] = {}
+    for part, group in found:
+        texts = _different(_meant(group, shows), known)
+        key = tuple(texts)[:_MOST_ALIKE]
+        parts.setdefault(key, []).append(part)
+        names.setdefault(key, {}).update(dict.fromkeys(n for fault in group for n in fault.names))
+    return [
+        Diagnosis(tuple(names[key]), _sentence(key, parts[key], known), tuple(parts[key]))
+        for key in parts
+    ]
+
+
+def _meant(group: list[Fault], shows: Counter[str]) -> list[Fault]:
+    """Return which are meant of faults that answer alike in a part.
+
+    They are those that explain the most parts, and of these those that claim the fewest others.
+    """
+
+    def merit(fault: Fault) -> tuple[int, int]:
+        return max(shows[name] for name in fault.names), -len(fault.deviations)
+
+    best = max(map(merit, group))
+    return [fault for fault in group if merit(fault) == best]
+
+
+def _sentence(texts: tuple[str, ...], parts: list[str], known: Fingerprints) -> str:
+    whose = "Your output" if len(known.reference) == 1 else f"The output of {' and '.join(parts)}"
+    return f"{whose} is what one gets when " + "\nOr when ".join(texts)
+
+
+def _different(faults: list[Fault], known: Fingerprints) -> list[str]:
+    """Return what to tell of some faults; the same thought is told once, in its first words."""
+    thoughts: dict[tuple[str, ...], str] = {}
+    for fault in faults:
+        thought = tuple(known.texts[name].when.rstrip(".") for name in fault.names)
+        thoughts.setdefault(thought, known.text(fault))
+    return list(thoughts.values())

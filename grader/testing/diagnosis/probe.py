@@ -1,0 +1,81 @@
+"""Asks a problem's questions: its `probe.py` says which, for each function and class by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from grader.course import Problem
+from grader.forbidden import Guard
+from grader.loading import load_module
+from grader.testing.course_modules import modules_of_course
+from grader.testing.diagnosis.answers import Answer, attempt
+
+Question = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The questions about one function or class.
+
+    Attributes:
+        main: those whose numbers tell one mistake from another, on inputs of ordinary size. Some
+            should have all sizes alike: then nearly every mistake gives numbers, however it is
+            written, and none an exception.
+        edges: those about what is extreme or beside the numbers: large scores, other dtypes,
+            gradients, changed arguments, the random state, a second call. They tell mistakes that
+            main questions don't show, and the manner in which they fail counts, not the numbers.
+    """
+
+    main: Mapping[str, Question]
+    edges: Mapping[str, Question] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a part answered, by question."""
+
+    main: Mapping[str, Answer]
+    edges: Mapping[str, Answer]
+
+
+Probe = Callable[[Any], Mapping[str, Part]]
+
+
+def load_probe(problem: Problem) -> Probe | None:
+    """Return the questions of a problem; None when it has no `probe.py`."""
+    if not problem.probe_file.is_file():
+        return None
+    with modules_of_course(problem.folder.parents[1]):
+        probe: Probe = load_module(problem.probe_file, f"probe_{problem.id[:2]}").probe
+    return probe
+
+
+def ask(
+    probe: Probe, code: Any, forbidden: Iterable[str] = (), *, edges: bool = True
+) -> dict[str, Answers]:
+    """Return the answers of a problem's code, part by part; none when the probe itself fails.
+
+    Args:
+        probe: the questions.
+        code: the student's module, or what stands for it.
+        forbidden: the functions whose call ends an answer, where that is watched here.
+        edges: whether to ask what is at the edges, too.
+    """
+    torch.default_generator.manual_seed(0)
+    with Guard(tuple(forbidden)):
+        try:
+            return {name: _asked(part, edges) for name, part in probe(code).items()}
+        except Exception:
+            return {}
+
+
+def _asked(part: Part, with_edges: bool) -> Answers:
+    edges = part.edges if with_edges else {}
+    return Answers(
+        {name: attempt(question) for name, question in part.main.items()},
+        {name: attempt(question) for name, question in edges.items()},
+    )
