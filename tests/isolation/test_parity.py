@@ -63,7 +63,6 @@ def test_parity(sandbox, problem, path):
 def test_long_sequences_in_loops_fit_into_a_workers_memory(sandbox, tmp_path):
     """A slow machine doesn't ask for them, so what a fast one asks for is asked for here."""
     shutil.copytree(COURSE.root / "problems", tmp_path / "problems")
-    shutil.copy(COURSE.root / "pyproject.toml", tmp_path)
     (problem,) = (p for p in Course(tmp_path).problems() if p.id.startswith("05"))
     shared = tmp_path / "problems/worked_example.py"
     text = shared.read_text(encoding="utf-8")
