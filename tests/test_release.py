@@ -168,6 +168,7 @@ def test_the_stubs_score_nothing_and_the_next_step_is_told(copy: Course) -> None
     assert "For the details: uv run pytest" in done.stdout
 
 
+@pytest.mark.slow
 def test_pytest_and_explore_work_in_it(copy: Course) -> None:
     tested = in_the_copy(copy, "problems/02-basic-attention", "-m", "pytest")
     assert tested.returncode == 1
@@ -177,6 +178,7 @@ def test_pytest_and_explore_work_in_it(copy: Course) -> None:
     assert "the course's own, as yours is not written yet" in drawn.stdout
 
 
+@pytest.mark.slow
 def test_solutions_reach_all_visible_points(copy: Course) -> None:
     session = Session(LocalFiles(own_course().solution))
     run_tests(copy.problems(), session, copy.root)
