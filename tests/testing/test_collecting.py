@@ -13,6 +13,7 @@ import pytest
 from grader.course import Course
 from grader.errors import CourseError
 from grader.testing.collecting import collect
+from grader.testing.course_modules import modules_of_course
 from grader.testing.records import CollectedTest
 
 NewCourse = Callable[[Path], Course]
@@ -78,14 +79,14 @@ def test_each_course_has_its_own_modules(two_courses: tuple[Course, Course]) -> 
 
 
 def test_what_pytest_collected_before_is_not_taken_for_this_course(
-    two_courses: tuple[Course, Course], monkeypatch: pytest.MonkeyPatch
+    two_courses: tuple[Course, Course],
 ) -> None:
     first, second = two_courses
-    folder = first.root / "problems"
-    monkeypatch.syspath_prepend(folder)
     arguments = ["--collect-only", "-q", "--import-mode=importlib", "--rootdir", str(first.root)]
-    assert pytest.main([*arguments, str(folder)]) == 0
-    assert points(second) == 14
+    with modules_of_course(first.root):  # what pytest leaves behind goes in the end
+        assert pytest.main([*arguments, str(first.root / "problems")]) == 0
+        assert "worked_example" in sys.modules
+        assert points(second) == 14
 
 
 def test_other_modules_of_these_names_are_put_back(
