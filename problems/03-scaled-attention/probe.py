@@ -43,7 +43,7 @@ def steady(run):
     @functools.cache
     def is_steady():
         try:
-            return torch.equal(run(), run())
+            return torch.equal(run().nan_to_num(), run().nan_to_num())
         except Exception:
             return True  # what stops here may answer elsewhere
 
@@ -117,6 +117,11 @@ def _about_attention(problem):
         k[:, 0], k[:, 1] = 1, torch.arange(3)
         return attend(q=q.double(), k=k.double(), v=torch.eye(3, dtype=torch.float64))
 
+    def shifted(by):
+        q = torch.tensor([[4.0, 1.0], [4.0, -2.0]]).double()
+        k = torch.tensor([[by, 0.0], [by, 0.3], [by, 0.9]]).double()
+        return attend(q=q, k=k, v=torch.eye(3, dtype=torch.float64))
+
     def digits_lost():
         given = _inputs()
         expected = attention_by_hand(*(t.tolist() for t in given.values()))
@@ -144,7 +149,6 @@ def _about_attention(problem):
         "2x2x2x2": lambda: alike(2, 4),
         "2-D": lambda: attend(**_inputs()),
         "3-D": lambda: attend(**_inputs(2)),
-        "4-D": lambda: attend(**_inputs(2, 3)),
         "weights": lambda: weights(4, 3, 6),
         "n = d_k": lambda: weights(5, 3, 5),
         "m = d_k": lambda: weights(3, 5, 5),
@@ -160,6 +164,8 @@ def _about_attention(problem):
             "one query": lambda: attend(**_inputs(2, n=1)),
             "one key": lambda: attend(**_inputs(2, m=1)),
             "rows far apart": far_apart,
+            "high scores": lambda: shifted(500.0),
+            "low scores": lambda: shifted(-500.0),
             "float32": lambda: attend(**{n: t.float() for n, t in _inputs(2).items()}),
             "transposed": transposed,
             "digits are lost": digits_lost,
@@ -418,7 +424,7 @@ def _about_variance(problem):
             torch.rand(skipped, generator=generator)
             torch.default_generator.manual_seed(global_seed)
             generator = generator if given else None
-            values.append(float(problem.dot_product_variance(6, 40, False, generator)))
+            values.append(float(problem.dot_product_variance(300, 40, False, generator)))
         return math.isclose(*values, rel_tol=1e-6)
 
     def global_state_moves():
@@ -445,12 +451,12 @@ def _about_variance(problem):
             "same seeds": lambda: same(global_seeds=(1, 2)),
             "other seeds": lambda: same(seeds=(1, 2)),
             "used before": lambda: same(skip=5),
+            "global state moves": global_state_moves,
             "no generator, same seeds": lambda: same(given=False),
             "no generator, other seeds": lambda: same(given=False, global_seeds=(1, 2)),
         },
         edges={
             "what comes back": lambda: kind(problem.dot_product_variance(5, 20, False, seeded(1))),
-            "global state moves": global_state_moves,
             "rounded": lambda: rounded(False),
             "rounded, scaled": lambda: rounded(True),
         },

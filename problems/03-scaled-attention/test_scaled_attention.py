@@ -243,7 +243,7 @@ def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
     k += (scores - k @ q.T) * q / (q @ q.T)
     call = f"scaled_dot_product_attention(q, k, v) with d_k = {d_k} and scores ± {scores[0, 0]:.0f}"
     q.requires_grad_()
-    output = problem.scaled_dot_product_attention(q, k, v)
+    output = problem.scaled_dot_product_attention(q, k.clone(), v)
     upstream = torch.ones(1, 1, dtype=torch.float64)
     slope = gradients(output, {"q": q}, upstream, call)["q"]
     largest = slope.abs().max().item()
@@ -576,8 +576,8 @@ def test_hidden_attention_remembers_nothing(problem, solution, rng):
     q, k, v = rng.normal(2, 3, 6), rng.normal(2, 4, 6), rng.normal(2, 4, 5)
     others = rng.normal(2, 4, 6)
     with nothing_drawn(call):
-        first = problem.scaled_dot_product_attention(q.clone(), k, v)
-        second = problem.scaled_dot_product_attention(q.clone(), others, v)
+        first = problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone())
+        second = problem.scaled_dot_product_attention(q.clone(), others.clone(), v.clone())
         check(first, solution.scaled_dot_product_attention(q, k, v), f"{call}, after a second call")
         expected = solution.scaled_dot_product_attention(q, others, v)
         check(second, expected, f"the second call, {call}")

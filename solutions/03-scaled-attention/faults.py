@@ -88,6 +88,12 @@ SWITCHES = {
             "the maximum is taken over the queries, the sum over the keys",
             _AXIS,
         ),
+        "sum of a column": ("the sum is taken over the queries, the maximum over the keys", _AXIS),
+        "late sum": ("the sum that the output is divided by loses its dimension", _KEEPDIM),
+        "late sum and maximum": (
+            "the maximum and the sum lose their dimension of size 1",
+            _KEEPDIM,
+        ),
         "sum of everything": ("the powers are divided by the sum of all of them", _AXIS),
         "mean": ("the powers are divided by their mean in place of their sum", _FORMULA),
         "powers of 2": ("powers of 2 stand in place of powers of e", _FORMULA),
@@ -127,6 +133,7 @@ SWITCHES = {
         "causal": ("a causal mask hides later keys; that is for problem 04", _FORMULA),
         "keys": ("the keys are added to the output", _FORMULA),
         "itself hidden": ("no position sees itself", _EXTRA),
+        "weights": ("the weights come back in place of the mixture of values", _FORMULA),
         "swapped": ("the last two dimensions of the output are swapped", _FORMULA),
         "sum": ("the output is summed over the queries", _FORMULA),
         "bias of one": ("1 is added to the sum that the powers are divided by", _FORMULA),
@@ -161,20 +168,11 @@ SWITCHES = {
             "x is (B, T, C). Which of these dimensions should be mixed?",
         ),
         "softmax first": ("softmax is taken of the queries and keys themselves", _FORMULA),
+        "mean": ("the output is averaged over the positions", _EXTRA),
         "output softmax": ("softmax is taken of the output", _FORMULA),
         "dropout": (
             "dropout is applied to the weights",
             "Dropout comes in problem 05. Does your result change from call to call?",
-        ),
-    },
-    "module scale": {
-        "none": (
-            "ScaledAttention does not divide the scores by √d_k, as if it were SimpleAttention",
-            "Your function has the scale. Could the module make use of it?",
-        ),
-        "twice": (
-            "ScaledAttention scales the queries before it calls a function that scales the scores",
-            "Who is in charge of the scale: the module or the function?",
         ),
     },
     "draw": {
@@ -186,6 +184,7 @@ SWITCHES = {
         "even around 0": ("the vectors are drawn evenly between -1 and 1", _DRAW),
         "even, near 0": ("the vectors are drawn evenly between -1/2 and 1/2", _DRAW),
         "queries only": ("only one of the two sets of vectors is drawn from N(0, 1)", _DRAW),
+        "a number of its own": ("the number of pairs is not n_pairs", _MEASURE),
         "same": (
             "each query is multiplied with itself",
             "A query and a key are drawn independently of each other. Are yours?",
@@ -199,6 +198,10 @@ SWITCHES = {
         "one only": (
             "only one of the two sets of vectors is drawn from the generator",
             "Two sets of vectors are drawn. Do both come from the generator?",
+        ),
+        "fixed aside": (
+            "dot_product_variance makes a generator of its own, with always the same seed",
+            "The caller chooses the seed. Does your answer ever change?",
         ),
         "fixed": (
             "dot_product_variance sets a seed of its own",
@@ -365,6 +368,9 @@ def weigh(softmax, scores, extra):
         "maximum without keepdim": lambda: (scores - scores.amax(-1)).softmax(-1),
         "no keepdim": lambda: _shared(scores - scores.amax(-1)),
         "maximum of a column": lambda: (scores - scores.amax(-2, keepdim=True)).softmax(-1),
+        "sum of a column": lambda: powers / powers.sum(-2, keepdim=True),
+        "late sum": lambda: powers,
+        "late sum and maximum": lambda: (scores - scores.amax(-1)).exp(),
         "sum of everything": lambda: scores.exp() / scores.exp().sum(),
         "mean": lambda: powers / powers.mean(-1, keepdim=True),
         "powers of 2": lambda: (scores * math.log(2)).softmax(-1),
@@ -388,9 +394,9 @@ def attention(q, k, v, scale, when, softmax, roles, keys, weights, extra):
         shares = shares.mT
     if weights == "reshaped":
         shares = shares.reshape(*shares.shape[:-2], shares.shape[-1], shares.shape[-2])
-    output = shares @ v
+    output = shares @ v / (shares.sum(-1) if softmax.startswith("late") else 1)
     output = output / by if when == "output" else output
-    return finished(extra, output, q, k, v)
+    return finished(extra, output, shares, q, k, v)
 
 
 def hidden(extra, scores):
@@ -404,7 +410,7 @@ def hidden(extra, scores):
     return scores
 
 
-def finished(extra, output, q, k, v):
+def finished(extra, output, shares, q, k, v):
     """What is done to the output."""
     match extra:
         case "queries":
@@ -417,6 +423,8 @@ def finished(extra, output, q, k, v):
             return output.mean(-2, keepdim=True).expand_as(output)
         case "sum":
             return output.sum(-2, keepdim=True).expand_as(output)
+        case "weights":
+            return shares
         case "swapped":
             return output.mT
     return output
@@ -439,14 +447,13 @@ def projected(layers, module, x):
     return [x if name in skipped else layer(x) for name, layer in named.items()]
 
 
-def attending(layers, block, scale, module, attend, x):
+def attending(layers, block, module, attend, x):
     """What a module with these faults makes of x."""
     x = x.transpose(0, 1) if block == "sequence first" else x
     q, k, v = projected(layers, module, x)
     if block == "softmax first":
         q, k = q.softmax(-1), k.softmax(-1)
-    root = math.sqrt(x.shape[-1])
-    output = attend(q * {"none": root, "twice": 1 / root}.get(scale, 1), k, v)
+    output = attend(q, k, v)
     output = module.value(output) if layers == "value twice" else output
     match block:
         case "sequence first":
@@ -455,6 +462,8 @@ def attending(layers, block, scale, module, attend, x):
             return output + x
         case "fourth layer":
             return module.fourth(output)
+        case "mean":
+            return output.mean(1)
         case "output softmax":
             return output.softmax(-1)
         case "dropout":
@@ -466,8 +475,15 @@ def drawn(draw, source, n_pairs, d_k, generator):
     """Queries and keys, in float64 whatever they were drawn in."""
     if source == "fixed":
         torch.manual_seed(0)
-    own = {"one only": (generator, None), "": (generator, generator)}
+    if source == "fixed aside":
+        generator = torch.Generator().manual_seed(0)
+    own = {
+        "fixed aside": (generator, generator),
+        "one only": (generator, None),
+        "": (generator, generator),
+    }
     sources = own.get(source, (None, None))
+    n_pairs = 1000 if draw == "a number of its own" else n_pairs
     first = torch.rand if draw.startswith("even") else torch.randn
     second = torch.rand if draw == "queries only" else first
     q, k = (
@@ -522,7 +538,6 @@ def factors(scaled, is_scaled, d_k, n_pairs):
 def faulty(
     scale="right", when="scores", softmax="right", roles="qkv", keys="right", weights="right",
     extra="", layers="", block="", draw="", source="", measure="right", scaled="",
-    **module_scale,
 ):  # fmt: skip
     """The functions and the class of problem 03 with these faults.
 
@@ -530,7 +545,7 @@ def faulty(
     """
     of_attention = (scale, when, softmax, roles, keys, weights, extra)
     is_attention = of_attention != ("right", "scores", "right", "qkv", "right", "right", "")
-    is_attention = is_attention or bool(layers or block or module_scale)
+    is_attention = is_attention or bool(layers or block)
     is_experiment = (draw, source, measure, scaled) != ("", "", "right", "")
 
     def scaled_dot_product_attention(q, k, v):
@@ -546,9 +561,7 @@ def faulty(
                 self.fourth = nn.Linear(n_embd, n_embd, bias=bias)
 
         def forward(self, x):
-            of_module = module_scale.get("module scale", "")
-            attend = scaled_dot_product_attention
-            return attending(layers, block, of_module, self, attend, x)
+            return attending(layers, block, self, scaled_dot_product_attention, x)
 
     def dot_product_variance(d_k, n_pairs, scaled_asked, generator=None):
         q, k = drawn(draw, source, n_pairs, d_k, generator)

@@ -1,6 +1,6 @@
-"""ScaledAttention scales the queries before it calls a function that scales the scores
+"""ScaledAttention divides the scores by C in place of √C, be it at once or by √C twice
 
-Who is in charge of the scale: the module or the function?
+Who is in charge of the scale, the module or the function? And by what does it divide?
 """
 
 import math

@@ -1,4 +1,4 @@
-"""softmax is not told its dimension
+"""softmax is not told the dimension of the keys
 
 Without a dimension PyTorch guesses one by the number of dimensions. Which one do you want?
 """
