@@ -19,6 +19,7 @@ from tests.intake.uploads import (
     as_ordinary_user,
     assert_bad,
     class_of,
+    open_to_all,
     submission,
     zipped,
 )
@@ -197,8 +198,7 @@ def test_what_may_not_be_read_is_named_and_stops_nobody(tmp_path, what, mode, sm
         (folder / "problem.py").write_bytes(RIGHT)
     readable = what.endswith(".py") and mode == 0o444
     closed = tmp_path / "class" / what
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o755)
+    open_to_all(tmp_path)
     closed.chmod(mode)
     try:
         submissions = as_ordinary_user(lambda: class_of(folder, small_course))

@@ -21,6 +21,7 @@ from tests.intake.uploads import (
     RIGHT,
     as_ordinary_user,
     assert_bad,
+    open_to_all,
     source,
     submission,
     write,
@@ -152,8 +153,7 @@ def test_one_odd_path_of_several_is_a_row(
     """By itself it is the instructor's to mend; beside others it never ends the run for all."""
     monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
     folder = write(tmp_path / "class", {f"{name}/{FILE}": RIGHT for name in ("ada", "cho")})
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o755)
+    open_to_all(tmp_path)
     make(folder / "bea")
     paths = sorted(folder.iterdir())
     ada, bea, cho = as_ordinary_user(lambda: find_submissions(paths, small_course))
