@@ -1,6 +1,6 @@
-"""ScaledAttention scales the queries before it calls a function that scales the scores
+"""the scores are divided by d_k in all: by it in place of √d_k, or by √d_k twice
 
-Who is in charge of the scale: the module or the function?
+Who is in charge of the scale: the module, or a function that it calls?
 """
 
 import math
