@@ -1,11 +1,11 @@
 """Faults as switches: a reference that can be told to make mistakes, one or two at a time.
 
-`solutions/NN-name/faults.py` has `SWITCHES` and `faulty`. A switch is one decision, such as by
-what the scores are divided; each of its values is a wrong way to decide it, with a pair of
-sentences: when one gets such an output, and what to look at. `faulty(switch="value")` returns an
-object with the functions and classes that the fault is in, and all else right. `COMMON` names the
-values that are met often enough to come in pairs. So a family of mistakes is told member by member,
-and two mistakes at once are told as two, without a file for each.
+`solutions/NN-name/faults.py` has `SWITCHES` and `faulty`. A switch is one decision, such as by what
+the scores are divided; each of its values is a wrong way to decide it, with a pair of sentences:
+the end of "It looks as if ...", and what to look at. `faulty(switch="value")` returns an object
+with the functions and classes that the fault is in, and all else right. `COMMON` names the values
+that are met often enough to come in pairs. So a family of mistakes is told member by member, and
+two mistakes at once are told as two, without a file for each.
 """
 
 from __future__ import annotations

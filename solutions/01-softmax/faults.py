@@ -98,8 +98,8 @@ SWITCHES = {
         ),
         "first two": (
             "the keys have their dimensions 0 and 1 swapped, and not their last two",
-            "It is right for a single matrix. In a batch, which dimension do 0 and 1 stand for, "
-            "counted from the front?",
+            "It is right for a single matrix. In a batch, what do the dimensions 0 and 1 stand "
+            "for?",
         ),
         "1 and 2": (
             "the keys have their dimensions 1 and 2 swapped, however many there are",

@@ -17,7 +17,7 @@ _ARGUMENTS = "Look at the constructor's arguments: is each of them used, for eac
 _NOTHING_MORE = "The output is softmax(q kᵀ) v, nothing more. Which step is one too many?"
 _BATCH = "Each sequence of a batch stands by itself. What does your code do with dimension 0?"
 _ALL_SEE_ALL = "Here every position may attend to every position, also to itself."
-_SHAPES = "Reshape keeps the numbers in their order. What exchanges two dimensions?"
+_SHAPES = "Write down the shape of each step. Which two dimensions have to change places?"
 
 SWITCHES = {
     "scale": {
@@ -152,16 +152,16 @@ SWITCHES = {
     },
     "roles": {
         **{
-            order: (f"{a}, {b} and {c} take the places of queries, keys and values", _ROLES)
-            for order, a, b, c in [
-                ("qvk", "queries", "values", "keys"),
-                ("vkq", "values", "keys", "queries"),
-                ("kvq", "keys", "values", "queries"),
-                ("vqk", "values", "queries", "keys"),
+            order: (when, _ROLES)
+            for order, when in [
+                ("qvk", "keys and values have changed places"),
+                ("vkq", "queries and values have changed places"),
+                ("kvq", "keys are used as queries, values as keys, and queries as values"),
+                ("vqk", "values are used as queries, queries as keys, and keys as values"),
             ]
         },
         "kqv": (
-            "queries and keys are swapped in the scores",
+            "queries and keys have changed places",
             "Row i of the scores belongs to query i and column j to key j. Which of the two do you "
             "transpose?",
         ),
@@ -240,8 +240,8 @@ SWITCHES = {
         "bias upside down": ("the layers have a bias just when bias is False", _ARGUMENTS),
         "query is key": (
             "query and key are one and the same layer",
-            "Two names for one layer share its weights, so that nothing can look for what it "
-            "isn't itself. How many layers does your constructor make?",
+            "One layer has one weight, so nothing can look for what it isn't itself. How many "
+            "layers does your constructor make?",
         ),
         "key is value": ("key and value are one and the same layer", _LAYERS),
         "query is value": ("query and value are one and the same layer", _LAYERS),
@@ -250,8 +250,8 @@ SWITCHES = {
     "keys": {
         "reshaped": (
             "the keys are reshaped to (B, C, T) instead of transposed",
-            "A reshape keeps the numbers in their order and only cuts the rows elsewhere. What "
-            "exchanges two dimensions?",
+            "Rows of the keys should become columns, one for each key. Which two dimensions have "
+            "to change places?",
         ),
         "as they are": ("the keys are not transposed", _SHAPES),
         "all dimensions": ("all dimensions of the keys are reversed, as .T does", _SHAPES),
@@ -260,7 +260,10 @@ SWITCHES = {
     },
     "weights": {
         "transposed": ("the weights are transposed before they average the values", _ROLES),
-        "from the right": ("values are multiplied from the left: v by the weights", _ROLES),
+        "from the right": (
+            "values and weights have changed places in their product: v times the weights",
+            _ROLES,
+        ),
         "reshaped": ("the output is reshaped as if that transposed it", _SHAPES),
         "output transposed": (
             "the output comes back with its last two dimensions swapped",

@@ -21,7 +21,10 @@ _SCALED = "Var(cX) = c² Var(X). Which c is meant, and what does it do to the va
 SWITCHES = {
     "scale": {
         "none": ("the scores are not divided by √d_k", _D_K),
-        "d_k": ("the scores are divided by d_k in place of √d_k", _D_K),
+        "d_k": (
+            "the scores are divided by d_k in all: by it in place of √d_k, or by √d_k twice",
+            _D_K,
+        ),
         "half of d_k": ("the scores are divided by d_k / 2: ** binds more tightly than /", _D_K),
         "one over 2 d_k": (
             "the scores are multiplied by d_k ** -1 / 2, which is 1 / (2 d_k)",
@@ -68,7 +71,11 @@ SWITCHES = {
     },
     "softmax": {
         "queries": ("softmax runs over the queries in place of the keys", _AXIS),
-        "dimension 0": ("softmax runs over dimension 0", _AXIS),
+        "dimension 0": (
+            "softmax runs over dimension 0, which PyTorch takes for three dimensions when it is "
+            "told none",
+            "Which dimension are the keys, counted from the end, and is softmax told so?",
+        ),
         "dimension 1": ("softmax runs over dimension 1", _AXIS),
         "everything": ("softmax runs over all scores at once", _AXIS),
         "missing": ("there is no softmax: the scores themselves mix the values", _FORMULA),
@@ -101,13 +108,13 @@ SWITCHES = {
     },
     "roles": {
         **{
-            order: (f"{a}, {b} and {c} take the places of queries, keys and values", _ROLES)
-            for order, a, b, c in [
-                ("kqv", "keys", "queries", "values"),
-                ("qvk", "queries", "values", "keys"),
-                ("vkq", "values", "keys", "queries"),
-                ("kvq", "keys", "values", "queries"),
-                ("vqk", "values", "queries", "keys"),
+            order: (when, _ROLES)
+            for order, when in [
+                ("kqv", "queries and keys have changed places"),
+                ("qvk", "keys and values have changed places"),
+                ("vkq", "queries and values have changed places"),
+                ("kvq", "keys are used as queries, values as keys, and queries as values"),
+                ("vqk", "values are used as queries, queries as keys, and keys as values"),
             ]
         },
         "qkk": ("the weights mix the keys in place of the values", _ROLES),
@@ -178,8 +185,8 @@ SWITCHES = {
     "draw": {
         "even": (
             "the vectors are drawn evenly between 0 and 1",
-            "Which of rand and randn draws from N(0, 1)? "
-            "With even numbers the variance is 7 d_k / 144.",
+            "Which of rand and randn draws from N(0, 1)? For numbers drawn evenly between 0 and 1"
+            " the variance is 7 d_k / 144.",
         ),
         "even around 0": ("the vectors are drawn evenly between -1 and 1", _DRAW),
         "even, near 0": ("the vectors are drawn evenly between -1/2 and 1/2", _DRAW),
@@ -205,13 +212,14 @@ SWITCHES = {
         ),
         "fixed": (
             "dot_product_variance sets a seed of its own",
-            "The caller chooses the seed. Does your answer ever change?",
+            "The caller chooses the seed. Set two different seeds before two calls: do the "
+            "answers differ?",
         ),
     },
     "measure": {
         "sample": (
             "dot_product_variance divides by n_pairs - 1 in place of n_pairs",
-            "This is the sample variance. What does torch.var do unless it is told otherwise?",
+            "This is the sample variance. By what is the sum divided in the population variance?",
         ),
         "n + 1": ("dot_product_variance divides by n_pairs + 1 in place of n_pairs", _MEASURE),
         "sum": ("the squared deviations are summed, and not divided by n_pairs", _MEASURE),
@@ -262,7 +270,7 @@ SWITCHES = {
         ),
         "by d_k": (
             "each dot product is divided by d_k in place of √d_k",
-            "Var(cX) = c² Var(X). Which c makes a variance of d_k to 1?",
+            "Var(cX) = c² Var(X). Which c turns a variance of d_k into 1?",
         ),
         "times": ("each dot product is multiplied by √d_k in place of divided", _SCALED),
         "by n": ("each dot product is divided by √n_pairs in place of √d_k", _SCALED),

@@ -38,7 +38,7 @@ SWITCHES = {
             "each position sees only later ones, from the next but one on",
             "Which side of the diagonal is to be True, and what is hidden of the diagonal itself?",
         ),
-        "none": ("nothing is hidden, as if the mask were True everywhere", _ROW),
+        "none": ("nothing is hidden: the mask isn't used, or hides nothing", _ROW),
         "own only": ("each position sees itself alone, and nothing that came before it", _ROW),
         "first only": ("each position sees the first one alone", _ROW),
         "own and last": ("each position sees itself and the one before it, no others", _ROW),
@@ -82,7 +82,10 @@ SWITCHES = {
             _ZERO,
         ),
         "subtracted": ("the mask itself is subtracted from the scores", _ZERO),
-        "not at all": ("masked_softmax doesn't use its mask", "Which line hides something?"),
+        "not at all": (
+            "nothing is hidden: the mask isn't used, or hides nothing",
+            "Which line hides something?",
+        ),
         "turned around": (
             "what is allowed is hidden, and what is forbidden is kept",
             "Which scores does your line change: those that are True in the mask, or the others?",
@@ -143,7 +146,10 @@ SWITCHES = {
     },
     "scale": {
         "none": ("the scores are not divided by √d_k", _D_K),
-        "d_k": ("the scores are divided by d_k rather than by its square root", _D_K),
+        "d_k": (
+            "the scores are divided by d_k in all: by it in place of √d_k, or by √d_k twice",
+            _D_K,
+        ),
         "half of d_k": ("the scores are divided by d_k / 2", _POWER),
         "one over 2 d_k": ("the scores are divided by 2 d_k", _POWER),
         "times the root": ("the scores are multiplied by √d_k rather than divided by it", _D_K),
@@ -169,14 +175,14 @@ SWITCHES = {
         ),
     },
     "roles": {
-        "kqv": ("query and key have changed places", _ROLES),
+        "kqv": ("queries and keys have changed places", _ROLES),
         **{
-            order: (f"{a}, {b} and {c} take the places of queries, keys and values", _ROLES)
-            for order, a, b, c in [
-                ("qvk", "queries", "values", "keys"),
-                ("vkq", "values", "keys", "queries"),
-                ("kvq", "keys", "values", "queries"),
-                ("vqk", "values", "queries", "keys"),
+            order: (when, _ROLES)
+            for order, when in [
+                ("qvk", "keys and values have changed places"),
+                ("vkq", "queries and values have changed places"),
+                ("kvq", "keys are used as queries, values as keys, and queries as values"),
+                ("vqk", "values are used as queries, queries as keys, and keys as values"),
             ]
         },
         "qkk": ("the weights average the keys rather than the values", _ROLES),

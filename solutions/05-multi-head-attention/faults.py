@@ -17,7 +17,7 @@ _CUT = "The first third of c_attn's output should be the queries, those of head 
 _ROLES = "Who asks, who is asked, and what is mixed in the end?"
 _MASK = "Row i belongs to query i. Which columns may it see, and with which weight?"
 _PLACES = "There are two dropouts: of the weights, after softmax, and of the output, last of all."
-_GROWTH = "What is kept grows by 1/(1 - dropout), in training only. Who sees to that in your code?"
+_GROWTH = "Which share is dropped, what happens to the rest, and when? Compare with nn.Dropout."
 _PIECES = "Which dimensions does your dropout treat as one piece?"
 _CHECK = "Which numbers of heads can be made, and which error says that a value is wrong?"
 _MADE = "Compare the layers with the list in the README."
@@ -25,38 +25,72 @@ _DEFAULTS = "What should MultiHeadAttention() be like when nobody asked for anyt
 
 SWITCHES = {
     "split": {
-        "reshaped": ("split_heads reshapes straight to (B, n_head, T, head_dim)", _SPLIT),
-        "interleaved": ("split_heads lets the heads take turns at the entries of a token", _SPLIT),
-        "positions first": ("split_heads leaves the positions before the heads", _SPLIT),
-        "n_head as width": ("split_heads takes n_head for the width of a head", _SPLIT),
-        "width before positions": ("split_heads gives (B, n_head, head_dim, T)", _SPLIT),
-        "heads last": ("split_heads gives (B, T, head_dim, n_head)", _SPLIT),
-        "width first": ("split_heads gives (B, head_dim, n_head, T)", _SPLIT),
-        "heads first": ("split_heads gives (n_head, B, T, head_dim)", _SPLIT),
-        "batch and positions": ("split_heads swaps the batch and the positions", _SPLIT),
-        "transposed first": ("split_heads transposes x and reshapes it then", _SPLIT),
-        "batch of heads": ("split_heads joins the heads to the batch", _SPLIT),
+        "reshaped": ("the heads are split by a bare reshape to (B, n_head, T, head_dim)", _SPLIT),
+        "interleaved": (
+            "the heads take turns at the entries of a token, instead of a slice each",
+            _SPLIT,
+        ),
+        "positions first": (
+            "the positions still stand before the heads: (B, T, n_head, head_dim)",
+            _SPLIT,
+        ),
+        "n_head as width": ("n_head is taken for the width of a head", _SPLIT),
+        "width before positions": (
+            "the heads are split into the shape (B, n_head, head_dim, T)",
+            _SPLIT,
+        ),
+        "heads last": ("the heads are split into the shape (B, T, head_dim, n_head)", _SPLIT),
+        "width first": ("the heads are split into the shape (B, head_dim, n_head, T)", _SPLIT),
+        "heads first": ("the heads are split into the shape (n_head, B, T, head_dim)", _SPLIT),
+        "batch and positions": (
+            "the batch and the positions are swapped when the heads are split",
+            _SPLIT,
+        ),
+        "transposed first": (
+            "dimensions are swapped first and the heads are split by a reshape then",
+            _SPLIT,
+        ),
+        "batch of heads": ("the heads are joined to the batch", _SPLIT),
         "first for all": ("every head works on the first slice of the embedding", _SPLIT),
-        "backwards": ("split_heads gives the heads their slices in reversed order", _SPLIT),
+        "backwards": ("the heads get their slices in reversed order", _SPLIT),
     },
     "merge": {
         "reshaped": (
-            "merge_heads reshapes to (B, T, C) while the heads still stand before the positions",
+            "the heads are joined by a bare reshape while they still stand before the positions",
             _MERGE,
         ),
-        "interleaved": ("merge_heads puts entry 0 of all heads first, then entry 1", _MERGE),
-        "positions and width": ("merge_heads swaps the heads with the width of a head", _MERGE),
-        "width before positions": ("merge_heads swaps positions and the width of a head", _MERGE),
-        "width first": ("merge_heads brings the width of a head to the front", _MERGE),
-        "batch": ("merge_heads swaps the batch and the heads", _MERGE),
-        "not joined": ("merge_heads swaps heads and positions and joins nothing", _MERGE),
-        "summed": ("merge_heads adds the heads up", _MERGE),
-        "averaged": ("merge_heads averages the heads", _MERGE),
-        "along positions": ("merge_heads sets the heads one after the other as positions", _MERGE),
-        "with positions": ("merge_heads joins the heads to the positions", _MERGE),
-        "positions joined": ("merge_heads joins the positions in place of the heads", _MERGE),
-        "backwards": ("merge_heads joins the heads in reversed order", _MERGE),
-        "transposed after": ("merge_heads reshapes first and transposes then", _MERGE),
+        "interleaved": (
+            "the heads are joined by turns: entry 0 of all heads, then entry 1 of all heads, and "
+            "so on",
+            _MERGE,
+        ),
+        "positions and width": (
+            "heads and the width of a head are swapped before the heads are joined",
+            _MERGE,
+        ),
+        "width before positions": (
+            "positions and the width of a head are swapped before the heads are joined",
+            _MERGE,
+        ),
+        "width first": (
+            "the width of a head is brought to the front before the heads are joined",
+            _MERGE,
+        ),
+        "batch": ("the batch and the heads are swapped before the heads are joined", _MERGE),
+        "not joined": (
+            "heads and positions are swapped back, but the heads are not joined",
+            _MERGE,
+        ),
+        "summed": ("the heads are added up in place of joined", _MERGE),
+        "averaged": ("the heads are averaged in place of joined", _MERGE),
+        "along positions": ("the heads are set one after the other as positions", _MERGE),
+        "with positions": ("the heads are joined to the positions", _MERGE),
+        "positions joined": ("the positions are joined in place of the heads", _MERGE),
+        "backwards": ("the heads are joined in reversed order", _MERGE),
+        "transposed after": (
+            "the heads are joined by a reshape, and dimensions are swapped only then",
+            _MERGE,
+        ),
     },
     "heads": {
         "one": ("there is a single head of the full width, whatever n_head is", _SPLIT),
@@ -72,7 +106,11 @@ SWITCHES = {
         "none": ("the scores are not divided by √head_dim", _WIDTH),
         "n_embd": ("the scores are divided by √n_embd", _WIDTH),
         "full n_embd": ("the scores are divided by n_embd", _WIDTH),
-        "head_dim": ("the scores are divided by head_dim in place of its root", _WIDTH),
+        "head_dim": (
+            "the scores are divided by head_dim in all: by it in place of its root, or by its "
+            "root twice",
+            _WIDTH,
+        ),
         "length": ("the scores are divided by √T, the root of the sequence length", _WIDTH),
         "full length": ("the scores are divided by T, the sequence length", _WIDTH),
         "heads": ("the scores are divided by √n_head", _WIDTH),
@@ -230,24 +268,29 @@ SWITCHES = {
         "in evaluation": ("both dropouts stay on after eval()", _GROWTH),
         "in evaluation only": ("dropout acts in evaluation and not in training", _GROWTH),
         "weights not rescaled": (
-            "the weights that are kept do not grow by 1/(1 - dropout)",
+            "the weights that are kept are not divided by 1 - dropout",
             _GROWTH,
         ),
-        "output not rescaled": ("the outputs kept do not grow by 1/(1 - dropout)", _GROWTH),
-        "not rescaled": ("what is kept does not grow by 1/(1 - dropout)", _GROWTH),
+        "output not rescaled": (
+            "the outputs that are kept are not divided by 1 - dropout",
+            _GROWTH,
+        ),
+        "not rescaled": ("what is kept is not divided by 1 - dropout", _GROWTH),
         "shrunk": ("what is kept is multiplied by 1 - dropout in place of divided", _GROWTH),
         "divided by the rate": ("what is kept is divided by dropout, not by 1 - dropout", _GROWTH),
         "scaled in evaluation": (
-            "the kept entries grow in evaluation's stead: eval() multiplies by 1 - dropout",
+            "what is kept is not divided in training; eval() multiplies by 1 - dropout in place "
+            "of that",
             _GROWTH,
         ),
         "all scaled in evaluation": (
-            "nothing grows in training, and eval() multiplies by 1 - dropout",
+            "what is kept is not divided in training; eval() multiplies by 1 - dropout in place "
+            "of that",
             _GROWTH,
         ),
         **{
             f"{what}inverted{when}": (
-                f"a share of 1 - dropout{of} is dropped instead of dropout",
+                f"a share of 1 - dropout{of} is dropped in place of a share of dropout",
                 _GROWTH,
             )
             for what, of in [
@@ -330,8 +373,8 @@ SWITCHES = {
     },
     "check": {
         "none": ("the number of heads is not checked at all", _CHECK),
-        "divides": ("a number of heads below 1 is not refused in time", _CHECK),
-        "zero": ("a number of heads of 0 is not refused in time", _CHECK),
+        "divides": ("a number of heads below 1 is not refused with a ValueError", _CHECK),
+        "zero": ("0 heads are not refused with a ValueError", _CHECK),
         "negative": ("a negative number of heads that divides n_embd is accepted", _CHECK),
         "any negative": ("a negative number of heads is accepted", _CHECK),
         "above 0": ("a number of heads that does not divide n_embd is accepted", _CHECK),
@@ -349,7 +392,7 @@ SWITCHES = {
         "width": ("as many heads as n_embd are refused", _CHECK),
         "not above the width": ("only more heads than n_embd are refused", _CHECK),
     },
-}  # fmt: skip
+}
 
 COMMON = {
     "split": ("reshaped",),

@@ -53,7 +53,7 @@ def test_a_course_that_is_right(audited: Course) -> None:
     nine = Answers({"three": answer_of(torch.tensor([9.0]))}, {})
     (diagnosis,) = diagnose(kept, {"double": nine})
     assert diagnosis.mistakes == ("squares", "triples")
-    assert "when the number is tripled." in diagnosis.text
+    assert "as if the number is tripled." in diagnosis.text
 
 
 def spoil_stub(root: Path) -> None:

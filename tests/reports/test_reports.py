@@ -181,7 +181,7 @@ def test_a_file_that_was_not_read_raised_no_exception() -> None:
 
 
 def test_the_page_says_what_was_not_understood() -> None:
-    text = "Your output is what one gets when nothing is scaled."
+    text = "It looks as if nothing is scaled."
     results = [result_with(text, name=name) for name in ("ada", "bob")]
     untouched = TestResult("test_seen[1]", "It doubles", False, 1, Status.NOT_IMPLEMENTED, "-")
     idle = ProblemResult("01-softmax", "abc", [untouched])

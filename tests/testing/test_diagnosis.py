@@ -61,13 +61,30 @@ def test_a_fault_in_one_part_alone_is_named() -> None:
     found = known(doubled={"f": DOUBLED, "g": DOUBLED})
     (only,) = diagnose(found, given(g=DOUBLED.main))
     assert (only.mistakes, only.parts) == (("doubled",), ("g",))
-    assert only.text == "The output of g is what one gets when it is doubled. Look again."
+    assert only.text == "In g, it looks as if it is doubled. Look again."
 
 
 def test_a_fault_in_both_parts_is_told_once() -> None:
     found = known(doubled={"f": DOUBLED, "g": DOUBLED})
     (only,) = diagnose(found, given(DOUBLED.main, DOUBLED.main))
     assert only.parts == ("f", "g")
+
+
+def test_a_question_of_its_own_about_a_class_goes_by_the_name_of_the_class() -> None:
+    right = Answers({"a": value(1)}, {})
+    parts = ("f", "G: defaults", "G: layers")
+    fault = Fault(("doubled",), {part: Answers({"a": value(2)}, {}) for part in parts[1:]})
+    found = Fingerprints(dict.fromkeys(parts, right), (fault,), {"doubled": Text("G is doubled")})
+    (only,) = diagnose(found, {"f": right, **fault.deviations})
+    assert only.parts == ("G: defaults", "G: layers")
+    assert only.text == "In G, it looks as if G is doubled."
+
+
+def test_a_problem_with_one_part_needs_not_say_where() -> None:
+    both = known(doubled={"f": DOUBLED})
+    found = Fingerprints({"f": both.reference["f"]}, both.faults, both.texts)
+    (only,) = diagnose(found, given(DOUBLED.main))
+    assert only.text == "It looks as if it is doubled. Look again."
 
 
 def test_two_faults_in_two_parts_are_both_named() -> None:
@@ -129,7 +146,7 @@ def test_two_at_once_are_told_as_two_and_after_single_ones() -> None:
     single = known(doubled={"f": DOUBLED}, shifted={"f": Answers({"a": value(5)}, {})})
     found = Fingerprints(single.reference, (*single.faults, both), single.texts)
     (only,) = diagnose(found, given(TRIPLED.main))
-    assert "two things come together: it is doubled; and it is shifted" in only.text
+    assert "two things come together: it is doubled; it is shifted" in only.text
 
 
 # What is kept of an answer

@@ -20,7 +20,7 @@ class Text:
     """What to tell a student about a fault.
 
     Attributes:
-        when: ends the sentence "Your output is what one gets when ...".
+        when: ends the sentence "It looks as if ...".
         look: a nudge to what to look at; never the line of code.
     """
 
@@ -80,11 +80,11 @@ class Fingerprints:
         )
 
     def text(self, fault: Fault) -> str:
-        """Return when one gets a fault's output, and what to look at: the end of a sentence."""
+        """Return the end of "It looks as if ...": what is wrong, and then what to look at."""
         texts = [self.texts[name] for name in fault.names]
         look = next((text.look for text in texts if text.look), "")
         whens = [text.when for text in texts]
-        when = whens[0] if len(whens) == 1 else f"two things come together: {'; and '.join(whens)}"
+        when = whens[0] if len(whens) == 1 else f"two things come together: {'; '.join(whens)}"
         return f"{when}. {look}".strip()
 
 

@@ -202,8 +202,14 @@ def _meant(group: list[Fault], shows: Counter[str]) -> list[Fault]:
 
 
 def _sentence(texts: tuple[str, ...], parts: list[str], known: Fingerprints) -> str:
-    whose = "Your output" if len(known.reference) == 1 else f"The output of {' and '.join(parts)}"
-    return f"{whose} is what one gets when " + "\nOr when ".join(texts)
+    """Return what to say; it must fit wrong numbers, and a missing name or error as well."""
+    where = f"In {' and '.join(_shown(parts))}, it" if len(_shown(known.reference)) > 1 else "It"
+    return f"{where} looks as if " + "\nOr as if ".join(texts)
+
+
+def _shown(parts: Iterable[str]) -> list[str]:
+    """Return the functions and classes that parts belong to, such as f for "f: defaults"."""
+    return list(dict.fromkeys(part.partition(":")[0] for part in parts))
 
 
 def _different(faults: list[Fault], known: Fingerprints) -> list[str]:

@@ -1,4 +1,4 @@
-"""the mean of a slice is subtracted where its maximum should be
+"""something else than the largest entry is subtracted, such as the mean or the smallest
 
 It does cancel, but how large can the largest exponent still be, for instance in the slice 0, 0,
 0, 4000?

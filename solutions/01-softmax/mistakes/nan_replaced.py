@@ -1,7 +1,7 @@
 """NaN is replaced by 0, which hides that a slice of -inf has no weights at all
 
-Nothing may be attended to in such a slice. Should the caller notice, or get weights that do not
-sum to 1?
+In such a slice there is nothing to choose from. Should the caller notice that, or get weights
+that do not sum to 1?
 """
 
 import torch

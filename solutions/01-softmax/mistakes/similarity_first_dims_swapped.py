@@ -1,7 +1,6 @@
 """the keys have their dimensions 0 and 1 swapped, and not their last two
 
-It is right for a single matrix. In a batch, which dimension do 0 and 1 stand for, counted from
-the front?
+It is right for a single matrix. In a batch, what do the dimensions 0 and 1 stand for?
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""the scores are collected in a new tensor that is always float32
+"""somewhere the scores become float32, whatever came in
 
-torch.zeros has a dtype of its own unless it is told one. Which dtype came in?
+A new tensor has a dtype of its own unless it is told one. Which dtype came in?
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""the scores are computed by a function that takes exactly three dimensions
+"""the scores are computed in a way that fits tensors of three dimensions only
 
 The docstring writes (..., n, d): what may the dots stand for? Count how many dimensions each
 test's q has.

@@ -1,4 +1,4 @@
-"""a fixed seed is set in the constructor, so that every module starts with the same weights
+"""a fixed seed is set when a module is made, so that any two modules start with the same weights
 
 A seed is the business of whoever runs an experiment, and setting it changes the chance of
 everyone else. Does a layer need one?

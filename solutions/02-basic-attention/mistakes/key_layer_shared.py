@@ -1,7 +1,7 @@
 """query and key are one and the same layer
 
-Two names for one layer share its weights, so that nothing can look for what it isn't itself.
-How many layers does your constructor make?
+One layer has one weight, so nothing can look for what it isn't itself. How many layers does your
+constructor make?
 """
 
 import torch

@@ -1,7 +1,7 @@
 """the keys are reshaped to (B, C, T) instead of transposed
 
-A reshape keeps the numbers in their order and only cuts the rows elsewhere. What exchanges two
-dimensions?
+Rows of the keys should become columns, one for each key. Which two dimensions have to change
+places?
 """
 
 import torch

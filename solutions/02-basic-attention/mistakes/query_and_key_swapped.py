@@ -1,4 +1,4 @@
-"""queries and keys are swapped in the scores
+"""queries and keys have changed places
 
 Row i of the scores belongs to query i and column j to key j. Which of the two do you transpose?
 """

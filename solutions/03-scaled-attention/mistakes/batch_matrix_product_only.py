@@ -1,4 +1,4 @@
-"""torch.bmm is used, which takes tensors of three dimensions only
+"""the product fits tensors of three dimensions only, as torch.bmm does
 
 There may be no leading dimension, or several. Is there a product that takes them all?
 """

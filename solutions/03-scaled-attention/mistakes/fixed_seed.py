@@ -1,6 +1,6 @@
 """dot_product_variance sets a seed of its own
 
-The caller chooses the seed. Does your answer ever change?
+The caller chooses the seed. Set two different seeds before two calls: do the answers differ?
 """
 
 import torch

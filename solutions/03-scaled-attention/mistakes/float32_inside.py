@@ -1,4 +1,4 @@
-"""everything is computed in float32
+"""somewhere the numbers become float32
 
 The dtype that comes in should go out, and with all its digits. Where is it changed?
 """

@@ -1,4 +1,4 @@
-"""without a generator, a new one with always the same seed is made
+"""a new generator with always the same seed is made when none is given
 
 A new generator starts with the same state each time. What does PyTorch do with generator=None?
 """

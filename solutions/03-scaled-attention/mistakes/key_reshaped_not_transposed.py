@@ -1,6 +1,6 @@
 """the keys are reshaped to (d_k, m) in place of transposed
 
-Reshaping reads the same numbers in the same order. Does each column then hold one key?
+Try it with two keys: does each column hold one key afterwards?
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""ScaledAttention divides the scores by C in place of √C, be it at once or by √C twice
+"""the scores are divided by d_k in all: by it in place of √d_k, or by √d_k twice
 
-Who is in charge of the scale, the module or the function? And by what does it divide?
+Who is in charge of the scale: the module, or a function that it calls?
 """
 
 import math

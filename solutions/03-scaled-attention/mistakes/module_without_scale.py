@@ -1,4 +1,4 @@
-"""ScaledAttention does not divide the scores by √d_k, as if it were SimpleAttention
+"""the scores are not divided by √d_k
 
 Your function has the scale. Could the module make use of it?
 """

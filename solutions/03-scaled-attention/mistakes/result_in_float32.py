@@ -1,6 +1,6 @@
-"""the result is put into a new float32 tensor
+"""somewhere the numbers become float32
 
-A new tensor is float32 unless it is told otherwise. Whose dtype should it have?
+The dtype that comes in should go out, and with all its digits. Where is it changed?
 """
 
 import math

@@ -1,6 +1,6 @@
 """dot_product_variance divides by n_pairs - 1 in place of n_pairs
 
-This is the sample variance. What does torch.var do unless it is told otherwise?
+This is the sample variance. By what is the sum divided in the population variance?
 """
 
 import math

@@ -1,6 +1,7 @@
-"""the scores are divided by d_k in place of √d_k
+"""the scores are divided by d_k in all: by it in place of √d_k, or by √d_k twice
 
-The variance of the scores is d_k. By what must a number be divided so that its variance becomes 1?
+The variance of the scores is d_k. By what must a number be divided so that its variance becomes
+1?
 """
 
 import math

@@ -1,4 +1,4 @@
-"""softmax runs over dimension 1, which are the keys only when there is no batch
+"""softmax runs over dimension 1, where the keys lie only when there is no batch
 
 Count dimensions from the end: which of them are the keys, however many come before?
 """

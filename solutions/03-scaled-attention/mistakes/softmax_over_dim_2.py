@@ -1,4 +1,4 @@
-"""softmax runs over dimension 2, which are the keys only in a tensor of three dimensions
+"""softmax runs over dimension 2, where the keys lie only in tensors of three dimensions
 
 There may be any number of leading dimensions, even none. Can you name the keys' dimension from
 the end?

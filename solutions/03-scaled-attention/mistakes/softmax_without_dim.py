@@ -1,6 +1,6 @@
-"""softmax is not told the dimension of the keys
+"""softmax runs over dimension 0, which PyTorch takes for three dimensions when it is told none
 
-Without a dimension PyTorch guesses one by the number of dimensions. Which one do you want?
+Which dimension are the keys, counted from the end, and is softmax told so?
 """
 
 import math

@@ -1,6 +1,7 @@
 """the vectors are drawn evenly between 0 and 1
 
-Which of rand and randn draws from N(0, 1)? With even numbers the variance is 7 d_k / 144.
+Which of rand and randn draws from N(0, 1)? For numbers drawn evenly between 0 and 1 the variance
+is 7 d_k / 144.
 """
 
 import math

@@ -1,6 +1,6 @@
 """each dot product is divided by d_k in place of √d_k
 
-Var(cX) = c² Var(X). Which c makes a variance of d_k to 1?
+Var(cX) = c² Var(X). Which c turns a variance of d_k into 1?
 """
 
 import torch

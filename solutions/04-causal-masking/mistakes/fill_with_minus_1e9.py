@@ -1,7 +1,7 @@
-"""hidden scores are set to -1e9, so they win where all allowed scores lie lower still
+"""a number such as -1e9 or -100 stands in place of -inf
 
-Is -1e9 below every score? Try a row whose allowed scores are all around -1e12. Is there a number
-that lies below all others?
+Is that number below every score? Let all allowed scores of a row lie lower still. What lies below
+all numbers?
 """
 
 import math

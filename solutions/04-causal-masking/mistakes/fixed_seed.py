@@ -1,7 +1,7 @@
-"""the random seed is set inside, so all layers start with the same weights
+"""the random seed is set inside, so that any two modules start with the same weights
 
-Two layers of a model should start differently. Whoever runs the program may choose a seed; should
-your class?
+Two modules of a model should start differently. Whoever runs the program may choose a seed;
+should your class?
 """
 
 import math

@@ -1,4 +1,4 @@
-"""the part of the mask is as large as the tokens are wide, not as the sequence is long
+"""the mask isn't cut to the T positions of this sequence, in rows and in columns
 
 A sequence of T tokens has T x T scores. Which part of the mask belongs to them?
 """

@@ -1,4 +1,4 @@
-"""`mask` is a parameter, if only a frozen one
+"""`mask` is a parameter, and not a buffer
 
 Parameters are what is learnt. What does nn.Module offer for a tensor that belongs to it but is
 never learnt?

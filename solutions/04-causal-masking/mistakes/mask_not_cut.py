@@ -1,4 +1,4 @@
-"""the mask of all n_positions is used for shorter sequences too
+"""the mask isn't cut to the T positions of this sequence, in rows and in columns
 
 A sequence of T tokens has T x T scores. Which part of the mask belongs to them?
 """

@@ -1,4 +1,4 @@
-"""masked_softmax doesn't use its mask
+"""nothing is hidden: the mask isn't used, or hides nothing
 
 Give it two different masks and the same scores. Which line should make a difference?
 """

@@ -1,6 +1,6 @@
 """causal_mask returns the numbers to add to the scores, 0 and -inf, rather than a bool tensor
 
-Adding 0 or -inf is a good way to mask, but it belongs into masked_softmax. What does the task say
+Adding 0 or -inf is a good way to mask, but it belongs in masked_softmax. What does the task say
 that causal_mask returns?
 """
 

@@ -1,7 +1,6 @@
-"""the mask is True where attention is forbidden, but used the other way round
+"""causal_mask is True where attention is forbidden, but the other parts take True for allowed
 
-The other parts take True for allowed, as the task does. Some of PyTorch's own functions call a
-masked place True; what does True mean in this problem?
+Some of PyTorch's own functions call a masked place True; what does True mean in this problem?
 """
 
 import math

@@ -1,4 +1,4 @@
-"""forward hides scores by a number such as -1e9, which leaks once all allowed ones lie lower
+"""a number such as -1e9 or -100 stands in place of -inf
 
 You have a function that hides scores for good. Where could forward call it?
 """

@@ -1,4 +1,4 @@
-"""CausalAttention computes its weights without the mask
+"""nothing is hidden: the mask isn't used, or hides nothing
 
 Change the last token and look at the first output. Where does forward use the mask?
 """

@@ -1,7 +1,7 @@
 """the weights are worked out where PyTorch can't follow, so query and key can't learn
 
-The numbers are right, but numpy, detach and no_grad keep no gradients. Which line leaves the way
-back?
+The numbers are right, but numpy, detach and no_grad keep no gradients. At which line does the way
+of the gradients end?
 """
 
 import math

@@ -1,4 +1,4 @@
-"""query and key have changed places
+"""queries and keys have changed places
 
 Row i of the scores belongs to query i. What do the rows of your scores belong to?
 """

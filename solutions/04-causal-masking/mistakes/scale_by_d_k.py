@@ -1,4 +1,4 @@
-"""the scores are divided by d_k rather than by its square root
+"""the scores are divided by d_k in all: by it in place of √d_k, or by √d_k twice
 
 What is the variance of a dot product of d_k numbers, and what is then its standard deviation?
 """

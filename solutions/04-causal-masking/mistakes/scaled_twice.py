@@ -1,4 +1,4 @@
-"""the scores are divided by √d_k twice
+"""the scores are divided by d_k in all: by it in place of √d_k, or by √d_k twice
 
 Count the places where something is divided by the root of the width. How many should there be?
 """

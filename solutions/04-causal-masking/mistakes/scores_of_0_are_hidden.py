@@ -1,7 +1,7 @@
 """every score that is exactly 0 is hidden, allowed or not
 
-Which scores should be hidden: those that are 0, or those where the mask is? An allowed score may
-well be 0.
+Which scores should be hidden: those that are 0, or those for which the mask is False? An allowed
+score may well be 0.
 """
 
 import math

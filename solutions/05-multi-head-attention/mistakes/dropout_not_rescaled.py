@@ -1,4 +1,4 @@
-"""the weights that are kept do not grow by 1/(1 - dropout)
+"""the weights that are kept are not divided by 1 - dropout
 
 When a quarter of the weights is gone, what keeps the mean of the output as it was?
 """

@@ -1,4 +1,4 @@
-"""a share of 1 - dropout is dropped instead of dropout
+"""a share of 1 - dropout is dropped in place of a share of dropout
 
 Does your random mask say what is kept or what is dropped?
 """

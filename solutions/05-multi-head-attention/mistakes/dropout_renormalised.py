@@ -1,6 +1,6 @@
 """after dropout the weights of each row are made to sum to 1 again
 
-Dropout scales by 1/(1 - dropout) and by nothing else; the sum of a row may vary.
+Dropout divides what is kept by 1 - dropout and does nothing else; the sum of a row may vary.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""the kept entries grow in evaluation's stead: eval() multiplies by 1 - dropout
+"""what is kept is not divided in training; eval() multiplies by 1 - dropout in place of that
 
 That is how dropout was first described. In PyTorch the scaling takes place in training; what is
 left to do in evaluation?

@@ -1,4 +1,4 @@
-"""split_heads takes it for granted that a head is 64 wide
+"""a head is taken to be 64 wide
 
 64 is right for GPT-2's smallest model. From which two numbers does it follow in general?
 """

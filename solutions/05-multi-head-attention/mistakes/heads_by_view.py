@@ -1,7 +1,7 @@
-"""both split_heads and merge_heads are a bare reshape
+"""the heads are split, or joined, by a bare reshape
 
-They undo each other, so all looks well; but look at which numbers of which token land in head
-0. The worked example in the README shows it for two tokens.
+Which numbers of which token land in head 0? The worked example in the README shows it for two
+tokens.
 """
 
 import math

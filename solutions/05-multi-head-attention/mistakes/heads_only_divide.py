@@ -1,4 +1,4 @@
-"""a number of heads below 1 is not refused in time
+"""a number of heads below 1 is not refused with a ValueError
 
 What does your check do with 0, and with -4, which divides 12?
 """

@@ -1,7 +1,7 @@
-"""-1e9 is added to the future's scores, which is not enough when such a score is huge
+"""a number such as -1e9 is added to the future's scores, which is not enough when a score is huge
 
-A large score minus 1e9 can still be the largest. What can be put in its place instead of being
-added?
+A huge score minus such a number can still be the largest. What can be put in its place instead of
+being added?
 """
 
 import math

@@ -1,6 +1,7 @@
-"""hidden scores are set to -1e9, which is not small enough when the others are smaller
+"""a number such as -1e9 or -1e4 stands in place of -inf
 
-Which number is smaller than every score, whatever the scores are?
+Is that number below every score? Let all allowed scores of a row lie lower still. What lies below
+all numbers?
 """
 
 import math

@@ -1,4 +1,4 @@
-"""merge_heads reshapes to (B, T, C) while the heads still stand before the positions
+"""the heads are joined by a bare reshape while they still stand before the positions
 
 Which two dimensions must stand side by side before they can become one?
 """

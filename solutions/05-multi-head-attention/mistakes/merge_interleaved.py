@@ -1,4 +1,4 @@
-"""merge_heads puts entry 0 of all heads first, then entry 1 of all heads, and so on
+"""the heads are joined by turns: entry 0 of all heads, then entry 1 of all heads, and so on
 
 Each head's slice should stay in one piece. Which of the two dimensions that become one should
 come first?

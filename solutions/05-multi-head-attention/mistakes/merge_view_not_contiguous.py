@@ -1,7 +1,7 @@
-"""merge_heads calls view on a tensor whose dimensions were just swapped
+"""view is called on a tensor whose dimensions were just swapped
 
-A view can't change the order of the numbers in memory, and swapping dimensions leaves that
-order behind. What can be called in place of view, or before it?
+A view can't change the order of the numbers in memory, and swapping dimensions leaves that order
+behind. What can be called in place of view, or before it?
 """
 
 import math

@@ -1,6 +1,6 @@
-"""the scores are scaled twice, so they are divided by head_dim
+"""the scores are divided by head_dim in all: by it in place of its root, or by its root twice
 
-Both the queries and the scores are scaled in your code. How often should it happen?
+How many times are queries, keys or scores scaled in your code, and by what?
 """
 
 import torch

@@ -1,7 +1,7 @@
-"""the constructor sets the random seed, so that all layers start from the same weights
+"""the constructor sets the random seed, so that any two modules start with the same weights
 
-A model has many such layers. What would they learn if all started alike? Who should decide on
-the seed?
+A model has many such layers. What would they learn if all started alike? Who should decide on the
+seed?
 """
 
 import math

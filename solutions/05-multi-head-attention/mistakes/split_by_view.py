@@ -1,7 +1,6 @@
-"""split_heads reshapes straight to (B, n_head, T, head_dim)
+"""the heads are split by a bare reshape to (B, n_head, T, head_dim)
 
-A reshape keeps the order in which the numbers are stored. Which numbers does head 0 then get,
-those of one slice of each token, or all of the first few tokens?
+Which numbers should head 0 get: those of one slice of each token, or all of the first few tokens?
 """
 
 import math

@@ -1,6 +1,6 @@
-"""split_heads takes the numbers out of the graph
+"""the heads are taken out of the graph when they are split
 
-What does .data leave behind?
+Which of your calls keep the graph? What do .data and detach leave behind?
 """
 
 import math

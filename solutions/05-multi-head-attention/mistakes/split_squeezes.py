@@ -1,4 +1,4 @@
-"""dimensions of size 1 are squeezed away in split_heads
+"""dimensions of size 1 are squeezed away when the heads are split
 
 What is the shape of your result for one sequence, or for one position?
 """

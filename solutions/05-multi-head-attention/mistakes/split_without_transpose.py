@@ -1,4 +1,4 @@
-"""split_heads leaves the positions before the heads
+"""the positions still stand before the heads: (B, T, n_head, head_dim)
 
 The attention multiplies the last two dimensions. Over what should it go: the positions of one
 head, or the heads of one position?

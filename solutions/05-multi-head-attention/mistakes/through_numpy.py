@@ -1,4 +1,4 @@
-"""merge_heads goes through numpy, where gradients end
+"""the numbers leave PyTorch's graph on the way, as with numpy, and gradients end there
 
 torch has the same operations. Which of them keep the graph?
 """
