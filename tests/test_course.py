@@ -31,6 +31,7 @@ def results(course: Course, files: LocalFiles) -> dict[str, ProblemResult]:
     return session.results
 
 
+@pytest.mark.slow
 def test_the_problems_and_their_points() -> None:
     course = own_course()
     found = results(course, LocalFiles(course.solution))

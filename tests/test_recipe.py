@@ -139,6 +139,7 @@ def run(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_audit_is_content_with_it(course: Path) -> None:
     done = run(course, "audit", "06", "--jobs", "1", "--write-fingerprints", "--out", "audit")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -160,6 +160,7 @@ def test_no_command_of_instructors_is_offered(copy: Course) -> None:
     assert not re.search(r"\b(grade|audit|release|doctor)\b", done.stdout)
 
 
+@pytest.mark.slow
 def test_the_stubs_score_nothing_and_the_next_step_is_told(copy: Course) -> None:
     done = in_the_copy(copy, "problems/01-softmax", "-c", CHECK)
     assert done.returncode == 1, done.stderr

@@ -186,6 +186,7 @@ def class_of_one(course, hand_in):
     return find_submissions([hand_in().parents[1]], course)
 
 
+@pytest.mark.slow
 def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
     """The reference solution goes first, so no student is graded by a test that can't be passed."""
     test_file = small_course.problems()[0].test_file

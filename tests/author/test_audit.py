@@ -134,6 +134,7 @@ def test_stale_fingerprints_are_found(audited: Course) -> None:
     assert any("triples is caught but not named" in f for f in findings)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the boundary needs Linux")
 def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) -> None:
     triples = audited.root / "solutions/01-doubling/mistakes/triples.py"

@@ -122,6 +122,7 @@ def test_a_formula_in_a_name_is_text() -> None:
     assert cell("ada") == "ada"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can keep a process on a core")
 def test_a_job_stays_on_its_core_with_all_that_it_starts(small_course: Course) -> None:
     cores, threads = os.sched_getaffinity(0), torch.get_num_threads()

@@ -76,6 +76,7 @@ def grade(
     return run
 
 
+@pytest.mark.slow
 def test_the_command_grades_one_problem_after_the_other(
     grade: Callable[..., Result], tmp_path: Path
 ) -> None:

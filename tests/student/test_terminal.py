@@ -12,6 +12,7 @@ from grader.course import Course
 StudentPytest = Callable[..., Any]
 
 
+@pytest.mark.slow
 def test_a_stub_gets_one_line_for_each_test(course: Course) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest"],

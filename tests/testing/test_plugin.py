@@ -100,6 +100,7 @@ def test_what_is_printed_is_pytests_to_show(student_pytest: StudentPytest) -> No
     assert "Captured stdout call" in student_pytest(source, "--tb=long").text
 
 
+@pytest.mark.slow
 def test_a_debugger_can_be_used(small_course: Course) -> None:
     (problem,) = small_course.problems()
     problem.stub.write_text("def double(x):\n    y = x + x\n    breakpoint()\n    return y\n")
