@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from grader.course import Course
 
 StudentPytest = Callable[..., Any]
