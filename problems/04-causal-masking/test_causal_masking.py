@@ -109,6 +109,18 @@ def check_mask(layer, n_positions, call):
     check(buffers["mask"].double(), expected, f"{call}, as numbers 0 and 1")
 
 
+def check_device_is_used(problem, seq_len):
+    """See that a device that there is none of is no place to make a mask."""
+    try:
+        problem.causal_mask(seq_len, device="nowhere")
+    except RuntimeError:
+        return  # PyTorch looked for it
+    call = f'causal_mask({seq_len}, device="nowhere")'
+    require(
+        False, f"{call}\nIt returned something, so it doesn't use its device: there is no such."
+    )
+
+
 def default_positions(problem):
     """For how many positions a CausalAttention is made, unless told otherwise."""
     parameters = inspect.signature(problem.CausalAttention).parameters
@@ -149,7 +161,7 @@ def huge_scores(dtype):
         [100.0, -100.5, -101.0, 100.25],  # exp of the allowed ones is almost 0
         [1000.0, 1001.0, 999.5, -huge],  # exp of the allowed ones overflows
         [-huge, -1000.0, 2 * huge, huge],  # a single allowed one
-        [huge, -4 * huge, 0.5, 2 * huge],  # a single one, the lowest of all
+        [huge, -4 * huge, 0.5, -4 * huge],  # two alike, the lowest of all
     ]
     mask = [
         [True, False, True, False],
@@ -158,7 +170,7 @@ def huge_scores(dtype):
         [False, True, True, False],
         [True, True, True, False],
         [False, True, False, False],
-        [False, True, False, False],
+        [False, True, False, True],
     ]
     return torch.tensor(scores, dtype=dtype), torch.tensor(mask)
 
@@ -185,16 +197,16 @@ def test_causal_mask_takes_a_device(problem):
     check(problem.causal_mask(3, "cpu"), expected, 'causal_mask(3, "cpu")')
     actual = problem.causal_mask(3, device=torch.device("cpu"))
     check(actual, expected, 'causal_mask(3, device=torch.device("cpu"))')
+    check_device_is_used(problem, 3)
 
 
 @pytest.mark.points(0.75)
 def test_masked_softmax_in_numbers(problem):
     """masked_softmax gives the weights of the worked example"""
-    # A copy, lest what your code might do to it reaches another test.
-    scores, mask = SCALED_SCORES.clone(), mask_by_hand(4)
-    actual = problem.masked_softmax(scores=scores, mask=mask)
+    # Copies, lest what your code might do to them reaches what follows.
+    actual = problem.masked_softmax(scores=SCALED_SCORES.clone(), mask=mask_by_hand(4))
     call = "masked_softmax(scaled scores of the worked example, causal mask)"
-    check_weights(actual, CAUSAL_WEIGHTS, mask, call, atol=2e-7)
+    check_weights(actual, CAUSAL_WEIGHTS, mask_by_hand(4), call, atol=2e-7)
 
 
 @pytest.mark.points(0.25)
@@ -269,17 +281,6 @@ def test_masked_softmax_of_long_rows(problem, rng):
     )
 
 
-@pytest.mark.points(0.25)
-@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_masked_softmax_keeps_the_dtype(problem, rng, dtype):
-    """masked_softmax returns the dtype that came in, half precision included"""
-    scores, mask = rng.normal(2, 4, 5, dtype=dtype), random_mask(rng, 4, 5)
-    call = f"masked_softmax(scores, mask) in {name_of(dtype)}"
-    check_weights(
-        problem.masked_softmax(scores, mask), masked_softmax_by_hand(scores, mask), mask, call
-    )
-
-
 @pytest.mark.points(1)
 @BOTH_DTYPES
 def test_masked_softmax_of_huge_scores(problem, dtype):
@@ -306,6 +307,17 @@ def test_masked_softmax_gradients(problem, rng, size):
     weights = masked_softmax_by_hand(scores.detach(), mask)
     expected = weights * (upstream - (weights * upstream).sum(-1, keepdim=True))
     check_gradients(found, {"scores": expected}, call)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_masked_softmax_keeps_the_dtype(problem, rng, dtype):
+    """masked_softmax returns the dtype that came in, half precision included"""
+    scores, mask = rng.normal(2, 4, 5, dtype=dtype), random_mask(rng, 4, 5)
+    call = f"masked_softmax(scores, mask) in {name_of(dtype)}"
+    check_weights(
+        problem.masked_softmax(scores, mask), masked_softmax_by_hand(scores, mask), mask, call
+    )
 
 
 @pytest.mark.points(0.5)
@@ -336,7 +348,7 @@ def test_weights_start_at_random(problem):
 
 
 @pytest.mark.points(0.75)
-@pytest.mark.parametrize("n_positions", [1, 5, 8])
+@pytest.mark.parametrize("n_positions", [5, 8, 1])
 def test_mask_is_a_buffer(problem, n_positions):
     """CausalAttention holds the causal mask of all its positions as a buffer that isn't trained"""
     layer = problem.CausalAttention(3, n_positions)
@@ -352,7 +364,7 @@ def test_no_look_ahead(problem, rng):
     """What comes later changes nothing: the first output is the first token's own value"""
     x, weights = rng.normal(2, 5, 6), random_weights(rng, 6)
     layer = make_attention(problem, weights, n_positions=7)
-    before = layer(x)
+    before = layer(x.clone())
     values = [linear_by_hand(tokens[:1], weights, "value") for tokens in x.tolist()]
     call = "CausalAttention(6, 7) on x: the first output, which is the first token's own value"
     check(check_form(before, x, call)[:, :1], torch.tensor(values, dtype=x.dtype), call)
@@ -368,9 +380,23 @@ def test_attention_of_equal_scores(problem, rng):
     """CausalAttention gives the mean of the values so far where all scores are 0"""
     x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
     weights["query.weight"], weights["query.bias"] = torch.zeros(3, 3), torch.zeros(3)
-    actual = make_attention(problem, weights, n_positions=5)(x)
+    actual = make_attention(problem, weights, n_positions=5)(x.clone())
     call = "CausalAttention(3, 5) whose queries are all 0, so each output is the mean of its values"
     check(actual, causal_attention_by_hand(x, weights), call)
+
+
+@pytest.mark.points(0.25)
+def test_scores_are_scaled(problem, rng):
+    """CausalAttention divides scores by the root of d_k, as the weights of the last token show"""
+    # No two of these sizes, their halves, their squares and their roots are alike. Each token is
+    # its own value and has a place of its own, so an output shows its weights.
+    x = torch.eye(7, 11, dtype=torch.float64).repeat(3, 1, 1)
+    weights = random_weights(rng, 11, bias=False)
+    weights["value.weight"] = torch.eye(11, dtype=torch.float64)
+    actual = make_attention(problem, weights, n_positions=13)(x.clone())
+    call = "CausalAttention(11, 13) on x of shape (3, 7, 11): the weights of the last token"
+    actual, expected = check_form(actual, x, call), causal_attention_by_hand(x, weights)
+    check(actual[:, -1, :7], expected[:, -1, :7], call, sizes={"d_k": 11})
 
 
 @pytest.mark.points(0.75)
@@ -384,7 +410,7 @@ def test_attention_in_numbers(problem):
     check(actual, CAUSAL_OUTPUT[None], "CausalAttention on the worked example", atol=2e-7)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     ("shape", "n_positions"),
@@ -394,7 +420,7 @@ def test_attention_in_numbers(problem):
 def test_attention(problem, rng, shape, n_positions, bias):
     """CausalAttention averages, for each position, the values up to it, by scaled scores"""
     x, weights = rng.normal(*shape), random_weights(rng, shape[-1], bias=bias)
-    actual = make_attention(problem, weights, n_positions)(x)
+    actual = make_attention(problem, weights, n_positions)(x.clone())
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
     check(actual, causal_attention_by_hand(x, weights), call, sizes={"n_embd": shape[-1]})
 
@@ -403,12 +429,12 @@ def test_attention(problem, rng, shape, n_positions, bias):
 def test_arguments_are_left_alone(problem, rng):
     """CausalAttention changes neither x nor its weights, and nothing changes the random state"""
     x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
-    layer = make_attention(problem, weights, n_positions=4)
+    layer = make_attention(problem, weights, n_positions=5)
     torch.rand(3)  # so that a seed set inside shows, even if it was set before
-    with left_alone("CausalAttention(3, 4) on x", x=x):
+    with left_alone("CausalAttention(3, 5) on x", x=x):
         layer(x)
-    check_weights_are_kept(layer, weights, "CausalAttention(3, 4) on x")
-    with nothing_drawn("causal_mask(4), masked_softmax(scores, mask), CausalAttention(3, 4) on x"):
+    check_weights_are_kept(layer, weights, "CausalAttention(3, 5) on x")
+    with nothing_drawn("causal_mask(4), masked_softmax(scores, mask), CausalAttention(3, 5) on x"):
         problem.causal_mask(4)
         problem.masked_softmax(rng.normal(2, 4, 4), mask_by_hand(4))
         layer(x)
@@ -420,18 +446,6 @@ def test_attention_takes_transposed_tensors(problem, rng):
     x, weights = turned(rng.normal(2, 4, 5)), random_weights(rng, 5)
     actual = make_attention(problem, weights, n_positions=6)(x)
     check(actual, causal_attention_by_hand(x, weights), "CausalAttention(5, 6) on a transposed x")
-
-
-@pytest.mark.points(0.25)
-@pytest.mark.parametrize("dtype", DTYPES[1:], ids=name_of)
-def test_attention_keeps_the_dtype(problem, rng, dtype):
-    """CausalAttention returns the dtype that came in, with its precision"""
-    x, weights = rng.normal(2, 4, 6, dtype=dtype), random_weights(rng, 6, dtype=dtype)
-    actual = make_attention(problem, weights, n_positions=5, dtype=dtype)(x)
-    # Half of bfloat16's digits are lost on the way through five products.
-    near = {"rtol": 0.1, "atol": 0.1} if dtype == torch.bfloat16 else {}
-    expected = causal_attention_by_hand(x.double(), weights).to(dtype)
-    check(actual, expected, f"CausalAttention(6, 5) in {name_of(dtype)}", **near)
 
 
 @pytest.mark.points(0.75)
@@ -507,6 +521,18 @@ def test_attention_gradients(problem, rng, later):
 
 
 @pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=name_of)
+def test_attention_keeps_the_dtype(problem, rng, dtype):
+    """CausalAttention returns the dtype that came in, with its precision"""
+    x, weights = rng.normal(2, 4, 6, dtype=dtype), random_weights(rng, 6, dtype=dtype)
+    actual = make_attention(problem, weights, n_positions=5, dtype=dtype)(x)
+    # Half of bfloat16's digits are lost on the way through five products.
+    near = {"rtol": 0.1, "atol": 0.1} if dtype == torch.bfloat16 else {}
+    expected = causal_attention_by_hand(x.double(), weights).to(dtype)
+    check(actual, expected, f"CausalAttention(6, 5) in {name_of(dtype)}", **near)
+
+
+@pytest.mark.points(0.25)
 def test_attention_is_your_own(problem, rng):
     """CausalAttention is written without PyTorch's own attention"""
     problem.CausalAttention(6, 4)(rng.normal(2, 3, 6, dtype=torch.float32))
@@ -559,13 +585,7 @@ def test_hidden_device(problem, solution):
     """causal_mask makes its mask on the device that it is given"""
     expected = solution.causal_mask(5)
     check(problem.causal_mask(5, device="cpu"), expected, 'causal_mask(5, device="cpu")')
-    try:
-        problem.causal_mask(5, device="nowhere")
-    except RuntimeError:
-        return  # so PyTorch looked for that device
-    require(
-        False, 'causal_mask(5, device="nowhere")\nIt made a mask on a device that is not there.'
-    )
+    check_device_is_used(problem, 5)
 
 
 def check_masked_softmax(problem, solution, rng, scores, mask, call):

@@ -11,6 +11,7 @@ def causal_mask(seq_len, device=None):
 
 def masked_softmax(scores, mask):
     scores = scores.masked_fill(mask.logical_not(), -torch.inf)
+    scores = scores - scores.amax(dim=-1, keepdim=True)
     return torch.exp(scores - scores.logsumexp(dim=-1, keepdim=True))
 
 
