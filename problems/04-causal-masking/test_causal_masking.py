@@ -386,8 +386,8 @@ def test_attention_of_equal_scores(problem, rng):
 
 
 @pytest.mark.points(0.25)
-def test_scores_are_scaled(problem, rng):
-    """CausalAttention divides scores by the root of d_k, as the weights of the last token show"""
+def test_weights_of_the_last_token(problem, rng):
+    """In CausalAttention the last token's weights are the softmax of its scaled scores"""
     # No two of these sizes, their halves, their squares and their roots are alike. Each token is
     # its own value and has a place of its own, so an output shows its weights.
     x = torch.eye(7, 11, dtype=torch.float64).repeat(3, 1, 1)
@@ -396,7 +396,7 @@ def test_scores_are_scaled(problem, rng):
     actual = make_attention(problem, weights, n_positions=13)(x.clone())
     call = "CausalAttention(11, 13) on x of shape (3, 7, 11): the weights of the last token"
     actual, expected = check_form(actual, x, call), causal_attention_by_hand(x, weights)
-    check(actual[:, -1, :7], expected[:, -1, :7], call, sizes={"d_k": 11})
+    check(actual[0, -1, :7], expected[0, -1, :7], call, sizes={"d_k": 11})
 
 
 @pytest.mark.points(0.75)
