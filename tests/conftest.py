@@ -24,6 +24,11 @@ HANG_SECONDS = 600
 """Many times what the slowest test takes, on a busy machine too."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the mark of what `make test` leaves to `make test-all`."""
+    config.addinivalue_line("markers", "slow: takes seconds, and is run by make test-all")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """End the process of a test that hangs; it can't hold up the whole run."""
     for item in items:

@@ -100,6 +100,7 @@ def test_the_same_course_gives_the_same_archive(tmp_path: Path) -> None:
     assert {part for part in parts if "." not in part} == {*FOR_AN_AUTOGRADER}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Gradescope's scripts are for bash")
 def test_run_autograder_grades(tmp_path: Path, small_course: Course) -> None:
     shutil.copytree(own_course().root / "grader", small_course.root / "grader")

@@ -57,7 +57,12 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("name", POINTS)
+FIRST, *OTHERS = POINTS
+
+
+@pytest.mark.parametrize(
+    "name", [FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+)
 def test_in_its_folder(clone: Path, name: str) -> None:
     folder = clone / "problems" / name
     stub = run_pytest(folder)

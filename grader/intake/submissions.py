@@ -21,7 +21,7 @@ from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.paths import opened_path
 from grader.intake.problem_names import Problems
 from grader.intake.reading import read_source, read_submission
-from grader.intake.result_names import readable_name, result_name
+from grader.intake.result_names import ResultNames
 
 __all__ = [
     "MAX_SOURCE_BYTES",
@@ -62,7 +62,7 @@ def take_in(paths: Iterable[Path], course: Course, only: Problem | None = None) 
     problems = Problems(tuple(p.id for p in course.problems()), only.id if only else "")
     paths = list(paths)
     intake = Intake()
-    names = _Names()
+    names = ResultNames()
     for path in paths:
         with opened_path(path, problems, several=len(paths) > 1) as layout:
             rows = [
@@ -77,27 +77,3 @@ def take_in(paths: Iterable[Path], course: Course, only: Problem | None = None) 
     intake.unmatched += remarks.in_several(intake.submissions)
     intake.unmatched += remarks.bare_files(intake.submissions, problems)
     return intake
-
-
-class _Names:
-    """The names of submissions, each with the path at which it is."""
-
-    def __init__(self) -> None:
-        self._taken: dict[str, tuple[str, Path]] = {}
-        self._told: list[str] = []
-
-    def take(self, handed_in_as: str, path: Path) -> str:
-        """Return a name that no other submission has."""
-        name = result_name(handed_in_as, self._taken)
-        safe = readable_name(handed_in_as)
-        first, where = self._taken.get(safe.lower(), (name, path))
-        if where != path:
-            both = f"in {str(where)!a} and in {str(path)!a}"
-            self._told.append(f"{safe} is {both}: graded as {first} and {name}.")
-        self._taken[name.lower()] = (name, path)
-        return name
-
-    def told(self) -> list[str]:
-        """Return a sentence about each name that another path has too; once."""
-        told, self._told = self._told, []
-        return told

@@ -101,7 +101,11 @@ class _Found:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep that the user ended it; pytest itself does so, in its own ways, after an error."""
-        self.interrupted = type(excinfo.value) is KeyboardInterrupt
+        self.interrupted |= type(excinfo.value) is KeyboardInterrupt
+
+    def pytest_exception_interact(self, call: pytest.CallInfo[object]) -> None:
+        """Keep that the user ended it; pytest 8.2 takes that for an error of a file."""
+        self.interrupted |= call.excinfo is not None and call.excinfo.type is KeyboardInterrupt
 
 
 @contextmanager

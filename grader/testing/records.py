@@ -21,6 +21,8 @@ import pytest
 from grader.course import HIDDEN_MARKER, Course, Problem
 from grader.errors import CourseError, InternalError
 from grader.loading import load_module
+from grader.testing.diagnosis.fingerprints import Fingerprints
+from grader.testing.diagnosis.probe import Probe, load_probe
 
 FIXTURES = ("problem", "solution", "rng")
 """What a test may ask for besides the arguments of its cases."""
@@ -47,7 +49,17 @@ class ProblemTests:
     @property
     def forbidden(self) -> tuple[str, ...]:
         """The functions that the problem forbids."""
-        return forbidden_in(self.module)
+        return tuple(getattr(self.module, "FORBIDDEN", ()))
+
+    @cached_property
+    def probe(self) -> Probe | None:
+        """What asks for known mistakes, loaded when it is first wanted."""
+        return load_probe(self.problem)
+
+    @cached_property
+    def fingerprints(self) -> Fingerprints:
+        """The answers of known mistakes, read when they are first wanted."""
+        return Fingerprints.load(self.problem.fingerprints)
 
     @cached_property
     def solution(self) -> ModuleType:
@@ -98,11 +110,6 @@ class CollectedTest:
     def name(self) -> str:
         """The function's name, without the case."""
         return self.id.partition("[")[0]
-
-
-def forbidden_in(test_module: ModuleType) -> tuple[str, ...]:
-    """Return the functions that a problem's test file forbids."""
-    return tuple(getattr(test_module, "FORBIDDEN", ()))
 
 
 def records(items: Iterable[pytest.Item]) -> dict[pytest.Function, CollectedTest]:

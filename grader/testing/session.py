@@ -10,9 +10,8 @@ from typing import Any, Protocol
 from grader.course import Problem
 from grader.errors import CannotLoad
 from grader.result import ProblemResult, Status, TestResult
-from grader.testing.diagnosis.fingerprints import Fingerprints
 from grader.testing.diagnosis.naming import diagnose
-from grader.testing.diagnosis.probe import ask, load_probe
+from grader.testing.diagnosis.probe import ask
 from grader.testing.records import CollectedTest, ProblemTests
 
 DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
@@ -109,15 +108,14 @@ class Session:
                 self._diagnose(self._tests[id], result)
 
     def _diagnose(self, tests: ProblemTests, result: ProblemResult) -> None:
-        probe = load_probe(tests.problem)
-        if probe is None:
+        if tests.probe is None:
             return
         try:
             code = self.open_problem.reopen(tests.problem, tests.forbidden)
         except CannotLoad:
             return
-        answers = ask(probe, code, tests.forbidden if self.watch else ())
-        found = diagnose(Fingerprints.load(tests.problem.fingerprints), answers)
+        answers = ask(tests.probe, code, tests.forbidden if self.watch else ())
+        found = diagnose(tests.fingerprints, answers)
         names = tuple(name for diagnosis in found for name in diagnosis.mistakes)
         result.diagnoses = [diagnosis.text for diagnosis in found]
         result.mistakes = [list(diagnosis.mistakes) for diagnosis in found]

@@ -15,7 +15,7 @@ from grader.course import Problem
 from grader.errors import CourseError
 from grader.testing.collecting import collect
 from grader.testing.quiet import quiet
-from grader.testing.records import CollectedTest
+from grader.testing.records import CollectedTest, ProblemTests
 from grader.testing.runner import run_test
 from grader.testing.session import Session
 from grader.testing.time_limit import TIMEOUT_SECONDS
@@ -69,6 +69,10 @@ class Suite:
         self._timeout = timeout
         self._tests = collect(problems, root)
         self._own = [(tensor, tensor.clone()) for tensor in _tensors_of(self._tests)]
+
+    def tests_of(self, problem: Problem) -> ProblemTests:
+        """Return a problem's test file, as it was when it was collected."""
+        return next(test.tests for test in self._tests if test.problem == problem)
 
     def run(
         self,

@@ -1,262 +1,547 @@
-"""Tells known mistakes in problem 05 apart: an instrument of the grader's, not a lesson."""
+"""The questions by which a mistake in problem 05 is told. An instrument, not a lesson."""
 
-from functools import cache, partial
+import functools
+import math
+import time
 
 import torch
-from grader.testing.diagnose import attempt
 from torch import nn
 
-from grader.testing.compare import gradients, parameters, set_weights
-from telltale import COPIES, plain_weights, read_dropped, shown_weights, telltale
-from worked_example import holding, multi_head_by_hand, quick, waves
+from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis.answers import attempt
+from grader.testing.diagnosis.probe import Part
 
-GPT2_NAMES = ["c_attn.bias", "c_attn.weight", "c_proj.bias", "c_proj.weight"]
-LONG = 1030
+
+def numbers(*shape, start=0.0):
+    """Numbers between -1.5 and 1.5 that need no chance."""
+    steps = torch.arange(math.prod(shape), dtype=torch.float64)
+    return (1.5 * torch.sin(0.37 * steps * steps + 1.7 * steps + start)).reshape(shape)
 
 
 def probe(problem):
-    """Ask a few small fixed questions; known mistakes answer them differently."""
-    weights, x = wave_weights(6), waves(2, 4, 6, start=0.5)
-    counting = torch.arange(24, dtype=torch.float64)
+    """Return the questions about each function, and about each side of the class."""
+    return {
+        "split_heads": about_splitting(problem),
+        "merge_heads": about_merging(problem),
+        "MultiHeadAttention": about_attention(problem),
+        "MultiHeadAttention: layers": about_layers(problem),
+        "MultiHeadAttention: defaults": about_defaults(problem),
+        "MultiHeadAttention: number of heads": about_number_of_heads(problem),
+        "MultiHeadAttention: dropout": about_dropout(problem),
+    }
 
-    def steady(module, x):
-        # What chance decides says nothing about a mistake, only that there was chance.
-        first = module(x)
-        again = [torch.allclose(module(x), first, equal_nan=True) for _ in range(4)]
-        return first if all(again) else False
 
-    def forward(x=x, n_head=2, weights=weights, evaluate=False, **options):
-        return steady(make_attention(problem, weights, n_head, **options).train(not evaluate), x)
+def slope(output, by):
+    """The gradient of a sum of the output's entries, each with a weight of its own."""
+    upstream = numbers(*output.shape, start=0.7)
+    return torch.autograd.grad(output, by, upstream, retain_graph=True, allow_unused=True)[0]
 
-    def without_bias():
-        if len(list(problem.MultiHeadAttention(6, 2, bias=False).parameters())) != 2:
-            return False
-        return forward(weights={name: weights[name] for name in weights if "weight" in name})
 
-    def defaults():
-        module = problem.MultiHeadAttention()
-        sizes = (module.n_embd, module.n_head, module.head_dim)
-        rates = (module.attn_dropout.p, module.resid_dropout.p)
-        return torch.tensor([*sizes, *rates, len(list(module.parameters()))])
+def about_splitting(problem):
+    """Questions about split_heads."""
 
-    def default_forward():
-        module = problem.MultiHeadAttention(6, 2).double()
-        set_weights(module, weights)
-        return steady(module, x)
+    def split(*shape, n_head):
+        return problem.split_heads(numbers(*shape), n_head)
 
-    def layers(dropout, bias):
-        module = problem.MultiHeadAttention(12, 3, dropout, False, bias)
-        shapes = [
-            tuple(p.shape) for name, p in sorted(parameters(module).items()) if name in GPT2_NAMES
-        ]
-        sizes = [module.n_embd, module.n_head, module.head_dim]
-        for name in ("attn_dropout", "resid_dropout"):
-            child = getattr(module, name, None)
-            sizes.append(child.p if isinstance(child, nn.Dropout) else -1)
-        return torch.tensor([*sizes, *(size for shape in shapes for size in shape)])
+    def gradient():
+        x = numbers(2, 4, 6).requires_grad_()
+        return slope(problem.split_heads(x, 3), x)
 
-    def accepted(n_embd, n_head):
-        problem.MultiHeadAttention(n_embd, n_head)
-        return True
+    def changes():
+        x = numbers(2, 4, 6)
+        problem.split_heads(x, 3)
+        return not torch.equal(x, numbers(2, 4, 6))
 
-    def extreme(case):
-        low, tokens = plain_weights(6), waves(1, 4, 6)
-        if case == "far below":
-            low["c_attn.bias"][[0, 3]] = 1e17
-            low["c_attn.bias"][[6, 9]] = -1e18
-        elif case == "far above":
-            low["c_attn.bias"][[0, 3]] = 1
-            low["c_attn.weight"][[6, 9], 0] = 1
-            low["c_attn.weight"][12, 0] = 0
-            tokens[:, -1, 0] = 1e30
-        else:
-            low["c_attn.weight"][[0, 3], 0] = 1
-            low["c_attn.bias"][[6, 9]] = 1
-            low["c_attn.weight"][12, 0] = 0
-            tokens[0, :, 0] = torch.tensor([4000.0, -4000, 0, 2000])
-        return forward(tokens, weights=low, causal=case != "rows apart")
+    return Part(
+        main={
+            "all of size 2": lambda: split(2, 2, 4, n_head=2),
+            "all of size 3": lambda: split(3, 3, 9, n_head=3),
+            "4 heads": lambda: split(2, 3, 20, n_head=4),
+            "2 heads": lambda: split(3, 5, 6, n_head=2),
+            "3 heads of one sequence": lambda: split(1, 4, 6, n_head=3),
+            "heads of width 64": lambda: split(1, 2, 128, n_head=2),
+        },
+        edges={
+            "1 head": lambda: split(2, 4, 3, n_head=1),
+            "heads of width 1": lambda: split(2, 4, 3, n_head=3),
+            "1 position": lambda: split(2, 1, 6, n_head=3),
+            "not contiguous": lambda: problem.split_heads(numbers(2, 6, 4).mT, 3),
+            "float32": lambda: problem.split_heads(numbers(2, 4, 6).float(), 3),
+            "by name": lambda: problem.split_heads(n_head=3, x=numbers(2, 4, 6)),
+            "gradient": gradient,
+            "changes x": changes,
+        },
+    )
 
-    def second_call():
-        module = make_attention(problem, weights, 2, causal=True).eval()
+
+def about_merging(problem):
+    """Questions about merge_heads."""
+
+    def merge(*shape):
+        return problem.merge_heads(numbers(*shape))
+
+    def gradient():
+        x = numbers(2, 3, 4, 2).requires_grad_()
+        return slope(problem.merge_heads(x), x)
+
+    def changes():
+        x = numbers(2, 3, 4, 2)
+        problem.merge_heads(x)
+        return not torch.equal(x, numbers(2, 3, 4, 2))
+
+    return Part(
+        main={
+            "all of size 2": lambda: merge(2, 2, 2, 2),
+            "all of size 3": lambda: merge(3, 3, 3, 3),
+            "4 heads": lambda: merge(2, 4, 3, 5),
+            "2 heads": lambda: merge(3, 2, 5, 3),
+            "3 heads of one sequence": lambda: merge(1, 3, 4, 2),
+            "1 head": lambda: merge(2, 1, 4, 3),
+        },
+        edges={
+            "heads of width 1": lambda: merge(2, 3, 4, 1),
+            "1 position": lambda: merge(2, 3, 1, 2),
+            "as split": lambda: problem.merge_heads(numbers(2, 4, 3, 2).transpose(1, 2)),
+            "float32": lambda: problem.merge_heads(numbers(2, 3, 4, 2).float()),
+            "by name": lambda: problem.merge_heads(x=numbers(2, 3, 4, 2)),
+            "gradient": gradient,
+            "changes x": changes,
+        },
+    )
+
+
+def ordinary_weights(n_embd, bias=True):
+    """Weights for which the scores are neither all alike nor far apart."""
+    weights = {
+        "c_attn.weight": numbers(3 * n_embd, n_embd, start=0.1) * 1.2 / math.sqrt(n_embd),
+        "c_proj.weight": numbers(n_embd, n_embd, start=0.3) / math.sqrt(n_embd),
+    }
+    biases = {"c_attn.bias": numbers(3 * n_embd, start=0.2) / 2, "c_proj.bias": numbers(n_embd)}
+    return weights | biases if bias else weights
+
+
+def plain_weights(n_embd):
+    """Weights to build on: no queries and no keys, each token its own value, nothing mixed."""
+    eye, zeros = torch.eye(n_embd, dtype=torch.float64), torch.zeros(n_embd, dtype=torch.float64)
+    return {
+        "c_attn.weight": torch.cat([0 * eye, 0 * eye, eye]),
+        "c_attn.bias": zeros.repeat(3),
+        "c_proj.weight": eye,
+        "c_proj.bias": zeros,
+    }
+
+
+def made(problem, weights, n_head, *, dropout=0.0, causal=False, dtype=torch.float64):
+    """A layer of the student's that holds `weights`."""
+    n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
+    options = {"dropout": dropout, "causal": causal, "bias": bias}
+    module = problem.MultiHeadAttention(n_embd, n_head, **options).to(dtype)
+    set_weights(module, weights)
+    return module
+
+
+EXACT = {2: -8.069136539385912, 6: 0.18217476121435006}
+"""By number of heads, a sum over the entries of an output to the last digit."""
+
+
+LEAVES = ("x", "c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
+
+
+def quick(module):
+    """Whether a long sequence takes no longer than a diagnosis may; loops over pairs would."""
+    x, seconds = numbers(1, 64, 2), []
+    for _ in range(2):
+        start = time.perf_counter()
         module(x)
-        return module(x[:1] + 1)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds) < 0.004
 
-    def lengths():
-        module = make_attention(problem, weights, 2, causal=True).eval()
-        return torch.cat([module(x[:, :n] * n) for n in (3, 4, 2, 1)], dim=1)
+
+def about_attention(problem):
+    """Questions about what a layer computes without dropout."""
+
+    def output(*shape, n_head, causal=False, bias=True, dtype=torch.float64, train=False):
+        weights = ordinary_weights(shape[-1], bias)
+        module = made(problem, weights, n_head, causal=causal, dtype=dtype).train(train)
+        return module(numbers(*shape, start=0.5).to(dtype))
+
+    def extreme(case, *, causal):
+        weights, x = plain_weights(6), numbers(1, 4, 6)
+        query, key = torch.tensor([0, 3]), torch.tensor([6, 9])
+        weights["c_attn.weight"][12, 0] = 0  # large tokens are for keys or queries, not for values
+        if case == "far below":
+            weights["c_attn.bias"][query], weights["c_attn.bias"][key] = 1e17, -1e18
+        elif case == "future far above":
+            weights["c_attn.bias"][query], weights["c_attn.weight"][key, 0] = 1, 1
+            x[:, -1, 0] = 1e30
+        else:
+            weights["c_attn.weight"][query, 0], weights["c_attn.bias"][key] = 1, 1
+            x[0, :, 0] = torch.tensor([4000.0, -4000, 0, 2000])
+        return made(problem, weights, 2, causal=causal)(x)
+
+    def digits_lost(n_head):
+        found = output(2, 4, 6, n_head=n_head)
+        far = ((found * numbers(2, 4, 6, start=0.7)).sum() - EXACT[n_head]).abs()
+        return bool(1e-11 < far < 1e-3)
+
+    def form(*shape, n_head, causal=False, dtype=torch.float64):
+        """The form of an output and whether its numbers are finite; which ones is asked above."""
+        return 0 * output(*shape, n_head=n_head, causal=causal, dtype=dtype)
+
+    def not_contiguous():
+        return 0 * made(problem, ordinary_weights(4), 2)(numbers(2, 4, 6).mT)
+
+    def remembers(*inputs):
+        """Whether a call answers otherwise than it would as the first one."""
+        used = made(problem, ordinary_weights(6), 2, causal=True).eval()
+        new = [made(problem, ordinary_weights(6), 2, causal=True).eval() for _ in inputs]
+        pairs = [(used(x.clone()), fresh(x.clone())) for x, fresh in zip(inputs, new, strict=True)]
+        return not all(torch.allclose(*pair, equal_nan=True) for pair in pairs)
 
     @torch.no_grad()
     def long():
-        module = make_attention(problem, plain_weights(2), 1, causal=True).eval()
-        return (
-            not quick(lambda n: module(torch.zeros(1, n, 2).double()), LONG)
-            or module(torch.ones(1, LONG, 2).double()).sum() / 2 / LONG
-        )
+        """Whether what comes later changes the first outputs; beyond 1024 positions, if quick."""
+        module, x = made(problem, ordinary_weights(2), 1, causal=True).eval(), numbers(1, 1030, 2)
+        return not quick(module) or torch.allclose(module(x.clone())[:, :4], module(x[:, :4]))
+
+    def leaves():
+        module = made(problem, ordinary_weights(6), 2, causal=True).eval()
+        x = numbers(2, 4, 6, start=0.5).requires_grad_()
+        return module(x), {"x": x, **parameters(module)}
 
     def gradient(name):
-        tokens = x.clone().requires_grad_()
-        module = make_attention(problem, weights, 2, causal=True).eval()
-        inputs = {"x": tokens} | parameters(module)
-        return gradients(module(tokens), inputs, waves(2, 4, 6, start=0.6), "")[name].sum(-1)
+        output, by = leaves()
+        found = slope(output, by[name])
+        return found if name == "x" else found.sum(-1)
 
-    def split_gradient():
-        tokens = x.clone().requires_grad_()
-        heads = problem.split_heads(tokens, 2)
-        return gradients(heads, {"x": tokens}, waves(*heads.shape), "")["x"]
+    def reached():
+        """Which of the input and the weights a gradient reaches."""
+        output, by = leaves()
+        found = [slope(output, by[name]) if output.requires_grad else None for name in LEAVES]
+        return torch.tensor([each is not None and bool(each.any()) for each in found])
 
-    def merge_gradient():
-        heads = counting.reshape(2, 3, 2, 2).requires_grad_()
-        merged = problem.merge_heads(heads)
-        return gradients(merged, {"x": heads}, waves(*merged.shape), "")["x"]
-
-    def changed():
-        tokens, heads = x.clone(), counting.reshape(2, 3, 2, 2).clone()
-        module = make_attention(problem, weights, 2, causal=True)
-        problem.split_heads(tokens, 2)
-        problem.merge_heads(heads)
-        module(tokens)
-        same = all(torch.equal(parameters(module)[name], w) for name, w in weights.items())
-        kept = torch.equal(heads, counting.reshape(2, 3, 2, 2))
-        return not (same and kept and torch.equal(tokens, x))
-
-    def rounded_off(n_head):
-        output = forward(n_head=n_head)
-        if output is False:
-            return False
-        error = (output - multi_head_by_hand(x, weights, n_head)).abs().max()
-        return 1e-11 < error < 1e-3
-
-    def state_changed():
-        module = make_attention(problem, weights, 2, dropout=0.5).eval()
-        before = torch.get_rng_state()
+    def changes(what):
+        module, x = made(problem, ordinary_weights(6), 2, causal=True), numbers(2, 4, 6)
+        before = {name: weight.detach().clone() for name, weight in parameters(module).items()}
         module(x)
-        return not torch.equal(torch.get_rng_state(), before)
+        if what == "x":
+            return not torch.equal(x, numbers(2, 4, 6))
+        return not all(torch.equal(parameters(module)[name], w) for name, w in before.items())
 
-    def made_alike():
+    def kind():
+        """0 for a tensor, -1 for several things at once."""
+        found = made(problem, ordinary_weights(6), 2)(x.clone())
+        return -1 if isinstance(found, tuple | list) else 0 * found.sum()
+
+    def only_of_width_64():
+        try:
+            output(2, 4, 6, n_head=2)
+        except NotImplementedError:
+            raise
+        except Exception:
+            return output(1, 2, 64, n_head=1).isfinite().all()
+        return False
+
+    x = numbers(2, 4, 6, start=0.5)
+    return Part(
+        main={
+            "twos": lambda: output(2, 2, 4, n_head=2),
+            "threes": lambda: output(3, 3, 9, n_head=3),
+            "threes, causal": lambda: output(3, 3, 9, n_head=3, causal=True, train=True),
+            "5 heads": lambda: output(2, 4, 15, n_head=5),
+            "5 heads, causal": lambda: output(2, 4, 15, n_head=5, causal=True),
+            "2 heads": lambda: output(3, 7, 10, n_head=2),
+            "1 head, causal": lambda: output(2, 5, 7, n_head=1, causal=True),
+            "no bias": lambda: output(2, 5, 10, n_head=2, bias=False),
+            "kind": kind,
+        },
+        edges={
+            "1 sequence": lambda: form(1, 4, 6, n_head=2, causal=True),
+            "1 position": lambda: form(2, 1, 6, n_head=2),
+            "heads of width 1": lambda: form(2, 4, 6, n_head=6),
+            "only heads of width 64": only_of_width_64,
+            "not contiguous": not_contiguous,
+            "float32": lambda: form(2, 4, 6, n_head=2, dtype=torch.float32),
+            "float32, causal": lambda: form(2, 4, 6, n_head=2, causal=True, dtype=torch.float32),
+            "digits lost": lambda: digits_lost(2),
+            "digits lost, heads of width 1": lambda: digits_lost(6),
+            "far below": lambda: extreme("far below", causal=True),
+            "future far above": lambda: extreme("future far above", causal=True),
+            "far apart": lambda: extreme("far apart", causal=False),
+            "far apart, causal": lambda: extreme("far apart", causal=True),
+            "remembers": lambda: remembers(x, x + 1),
+            "remembers lengths": lambda: remembers(*(x[:, :n] for n in (3, 4, 2, 1))),
+            "long": long,
+            "gradients reach": reached,
+            "gradient by x": lambda: gradient("x"),
+            "gradient by c_attn": lambda: gradient("c_attn.weight"),
+            "changes x": lambda: changes("x"),
+            "changes weights": lambda: changes("weights"),
+        },
+    )
+
+
+def about_layers(problem):
+    """Questions about what a layer is made of."""
+
+    def linear(module, name):
+        """What in, out and bias of a linear layer are; -1 where there is none."""
+        layer = getattr(module, name, None)
+        if not isinstance(layer, nn.Linear):
+            return [-1.0, -1.0, -1.0]
+        return [layer.in_features, layer.out_features, float(layer.bias is not None)]
+
+    def layers(bias):
+        module = problem.MultiHeadAttention(12, 3, bias=bias)
+        return torch.tensor([linear(module, name) for name in ("c_attn", "c_proj")])
+
+    def how_many(bias):
+        return len(list(problem.MultiHeadAttention(12, 3, bias=bias).parameters()))
+
+    def sizes():
+        module = problem.MultiHeadAttention(12, 3)
+        found = [getattr(module, name, -1) for name in ("n_embd", "n_head", "head_dim")]
+        return torch.tensor([[float(size), float(type(size) is int)] for size in found])
+
+    def dropouts(rate):
+        return torch.tensor(rates(problem.MultiHeadAttention(12, 3, dropout=rate)))
+
+    def starts_alike():
         starts = []
         for seed in (1, 2):
             torch.default_generator.manual_seed(seed)
-            starts.append(problem.MultiHeadAttention(6, 2).c_attn.weight.detach().clone())
-        return torch.equal(*starts)
+            module = problem.MultiHeadAttention(6, 2)
+            starts.append([weight.detach().clone() for weight in module.parameters()])
+        return any(torch.equal(*pair) for pair in zip(*starts, strict=True))
 
-    def drawn(seeds):
-        module = make_attention(problem, weights, 2, dropout=0.5)
-        outputs = []
-        for seed in seeds:
-            torch.default_generator.manual_seed(seed) if seed else None
-            outputs.append(module(x))
-        return torch.equal(outputs[-1], outputs[-2])
-
-    def same_weights_dropped():
-        scores, batch = waves(2, 3, 3) * 1.5, 20
-        module, sequence = telltale(partial(make_attention, problem, dropout=0.25), scores)
-        calls = [module(sequence.repeat(batch, 1, 1)).detach() for _ in range(2)]
-        entries = [output.reshape(batch, 3, 2, 3, COPIES) for output in calls]
-        weights = shown_weights(scores, causal=False)
-        return torch.equal(*(read_dropped(entry, weights, 0.25)[0] for entry in entries))
-
-    @cache
-    def telltale_output():
-        torch.default_generator.manual_seed(1)
-        scores, batch = waves(2, 3, 3) * 1.5, 300
-        module, sequence = telltale(partial(make_attention, problem, dropout=0.25), scores)
-        entries = module(sequence.repeat(batch, 1, 1)).detach().reshape(batch, 3, 2, 3, COPIES)
-        return entries, *read_dropped(entries, shown_weights(scores, False), 0.25)
-
-    def shared(dropped):
-        agree = [(dropped.int().diff(dim=d) == 0).double().mean() for d in range(dropped.dim())]
-        return (torch.stack(agree) > 0.95) & (dropped.double().mean() > 0.02)
-
-    def dropped(question):
-        entries, weight, entry = telltale_output()
-        if question == "weights":
-            return shared(weight)
-        if question == "entries":
-            return shared(entry.flatten(2))
-        if shared(weight).any() or shared(entry.flatten(2)).any():
-            return False  # Then there is too much chance in the numbers.
-        if question == "values":
-            kept = entries[entries.abs() > 1e-9]
-            return torch.stack([kept.min(), kept.max()])
-        if question == "rates":
-            return torch.stack([(d.double().mean() * 10 + 0.2).floor() for d in (weight, entry)])
-        low = entries < 1 / 0.75 + 1e-6
-        return (low.int().diff(dim=1) == 0).double().mean() > 0.595
-
-    def training_gradient():
-        module = make_attention(problem, weights, 2, dropout=0.5)
-        inputs = {"c_attn": parameters(module)["c_attn.weight"]}
-        found = gradients(module(x), inputs, waves(2, 4, 6, start=0.7), "")
-        return found["c_attn"].isfinite().all()
-
-    return {
-        "split_heads, 3 heads": attempt(problem.split_heads, counting.reshape(2, 2, 6), 3),
-        "split_heads, 2 heads": attempt(problem.split_heads, counting.reshape(1, 4, 6), 2),
-        "split_heads, 1 position": attempt(problem.split_heads, counting.reshape(4, 1, 6), 1),
-        "split_heads, float32": attempt(problem.split_heads, counting.reshape(2, 2, 6).float(), 3),
-        "split_heads, gradient": attempt(split_gradient),
-        "merge_heads": attempt(problem.merge_heads, counting.reshape(2, 3, 2, 2)),
-        "merge_heads, 1 sequence": attempt(problem.merge_heads, counting.reshape(1, 3, 4, 2)),
-        "merge_heads, 1 position": attempt(problem.merge_heads, counting.reshape(4, 2, 1, 3)),
-        "merge_heads, float32": attempt(problem.merge_heads, counting.reshape(2, 3, 2, 2).float()),
-        "merge_heads, gradient": attempt(merge_gradient),
-        "layers": attempt(layers, 0.25, True),
-        "layers without bias": attempt(layers, 0.0, False),
-        "defaults": attempt(defaults),
-        "n_head 0": attempt(accepted, 12, 0),
-        "n_head -4": attempt(accepted, 12, -4),
-        "n_head 5": attempt(accepted, 12, 5),
-        "n_head 1": attempt(accepted, 12, 1),
-        "attention": attempt(forward),
-        "causal attention": attempt(forward, causal=True),
-        "default attention": attempt(default_forward),
-        "attention, 1 head": attempt(forward, x[:1], n_head=1),
-        "attention, 6 heads": attempt(forward, x[:1], n_head=6, causal=True),
-        "attention without bias": attempt(without_bias),
-        "attention, 1 sequence": attempt(forward, x[:1], causal=True),
-        "attention, 1 position": attempt(forward, x[:, :1], causal=True),
-        "attention, float32": attempt(forward, x.float(), dtype=torch.float32),
-        "scores far below 0": attempt(extreme, "far below"),
-        "future scores far above": attempt(extreme, "far above"),
-        "rows of scores far apart": attempt(extreme, "rows apart"),
-        "second call": attempt(second_call),
-        "several lengths": attempt(lengths),
-        "long sequence": attempt(long),
-        "gradient of x": attempt(gradient, "x"),
-        "gradient of c_attn": attempt(gradient, "c_attn.weight"),
-        "gradient of c_proj": attempt(gradient, "c_proj.weight"),
-        "argument changed": attempt(changed),
-        "float64 rounded off": attempt(rounded_off, 2),
-        "float64 rounded off, 6 heads": attempt(rounded_off, 6),
-        "evaluation": attempt(forward, evaluate=True, dropout=0.5),
-        "evaluation, causal": attempt(forward, evaluate=True, dropout=0.5, causal=True),
-        "evaluation draws": attempt(state_changed),
-        "other seed, same weights": attempt(made_alike),
-        "same seed, same output": attempt(drawn, [3, 3]),
-        "other seed, same output": attempt(drawn, [3, 4]),
-        "next call, same output": attempt(drawn, [3, 0]),
-        "next call, same weights dropped": attempt(same_weights_dropped),
-        "dropout, least and most": attempt(dropped, "values"),
-        "dropout, rates": attempt(dropped, "rates"),
-        "dropout, shared weights": attempt(dropped, "weights"),
-        "dropout, shared entries": attempt(dropped, "entries"),
-        "dropout, queries agree": attempt(dropped, "queries"),
-        "dropout, gradient": attempt(training_gradient),
-    }
+    return Part(
+        main={
+            "with bias": lambda: layers(True),
+            "without bias": lambda: layers(False),
+            "how many parameters": lambda: how_many(True),
+            "sizes": sizes,
+            "dropout 0.25": lambda: dropouts(0.25),
+            "dropout 0": lambda: dropouts(0.0),
+        },
+        edges={"starts alike": starts_alike},
+    )
 
 
-def make_attention(problem, weights, n_head, *, dtype=torch.float64, **options):
-    """The student's MultiHeadAttention of this dtype, holding these weights."""
-    options = {"dropout": 0.0, "causal": False, "bias": "c_proj.bias" in weights} | options
-    n_embd = len(weights["c_proj.weight"])
-    return holding(problem.MultiHeadAttention(n_embd, n_head, **options), weights, dtype)
+def rates(module):
+    """The rates of the two dropouts; -1 for what is no nn.Dropout."""
+    found = [getattr(module, name, None) for name in ("attn_dropout", "resid_dropout")]
+    return [float(each.p) if isinstance(each, nn.Dropout) else -1.0 for each in found]
 
 
-def wave_weights(n_embd):
-    """Fixed weights of a layer of this width."""
-    return {
-        "c_attn.weight": waves(3 * n_embd, n_embd, start=0.1) * 0.8,
-        "c_attn.bias": waves(3 * n_embd, start=0.2) / 2,
-        "c_proj.weight": waves(n_embd, n_embd, start=0.3),
-        "c_proj.bias": waves(n_embd, start=0.4),
-    }
+def is_like(problem, module, *, causal, bias):
+    """Whether a layer of width 6 with 2 heads does what the student's own (causal) one does."""
+    weights, x = ordinary_weights(6, bias), numbers(2, 4, 6)
+    set_weights(module.double(), weights)
+    layers = [module, *(made(problem, weights, 2, causal=each) for each in (causal, not causal))]
+    output, wanted, other = (layer.eval()(x.clone()) for layer in layers)
+    return torch.equal(output, wanted) or not torch.equal(output, other)
+
+
+def about_defaults(problem):
+    """Questions about arguments, given by position or not at all."""
+    default = functools.cache(lambda: problem.MultiHeadAttention())
+
+    def biases(module):
+        return torch.tensor([f"{name}.bias" in parameters(module) for name in ("c_attn", "c_proj")])
+
+    def by_position():
+        module = problem.MultiHeadAttention(6, 2, 0.25, True, False)
+        return torch.tensor([*rates(module), *biases(module).tolist()])
+
+    def sees(*arguments, causal, bias=True):
+        """Whether it is as causal as it should be; where that can't be told, nothing is wrong."""
+        make = problem.MultiHeadAttention
+        answer = attempt(lambda: is_like(problem, make(*arguments), causal=causal, bias=bias))
+        return not answer.is_value or answer.numbers[0] == 1
+
+    return Part(
+        main={
+            "width": lambda: default().n_embd,
+            "heads": lambda: default().n_head,
+            "dropout": lambda: torch.tensor(rates(default())),
+            "biases": lambda: biases(default()),
+            "sees": lambda: sees(6, 2, causal=False),
+            "by position": by_position,
+            "sees, by position": lambda: sees(6, 2, 0.25, True, False, causal=True, bias=False),
+        },
+    )
+
+
+def about_number_of_heads(problem):
+    """Questions about which numbers of heads are refused, and how."""
+
+    def outcome(n_head):
+        """What a number of heads leads to; a division by 0 is as good as no check."""
+        try:
+            problem.MultiHeadAttention(12, n_head)
+        except (ValueError, AssertionError) as exception:
+            return 1.0 if isinstance(exception, ValueError) else 2.0
+        except ZeroDivisionError:
+            return 0.0
+        except NotImplementedError:
+            raise
+        except Exception:
+            return 3.0
+        return 0.0
+
+    def outcomes(*numbers_of_heads):
+        return torch.tensor([outcome(n_head) for n_head in numbers_of_heads])
+
+    def in_forward():
+        """Whether forward refuses, where making the layer did not."""
+        try:
+            problem.MultiHeadAttention(12, 5)(torch.ones(1, 2, 12))
+        except ValueError:
+            return True
+        return False
+
+    return Part(
+        main={
+            "zero": lambda: outcomes(0),
+            "negative": lambda: outcomes(-1, -4),
+            "negative and no divisor": lambda: outcomes(-5),
+            "no divisor": lambda: outcomes(5, 8),
+            "more than the width": lambda: outcomes(24),
+            "possible": lambda: outcomes(1, 2, 3, 6, 12),
+            "in forward": lambda: attempt(in_forward).numbers[:1] == (1.0,),
+        },
+    )
+
+
+COPIES = 8
+"""How many entries of `telltale`'s output show the same weight."""
+
+
+def telltale(problem, dropout):
+    """A layer, and a sequence for it, whose output shows which weights and entries were dropped.
+
+    Token t is the t-th unit vector. All scores are alike, so all weights are 1/3, whatever the
+    scores are divided by. Value j is 1 at COPIES places of its own, so there the output of query i
+    shows the weight of (i, j). c_proj adds 1 to everything.
+    """
+    n_head, seq_len = 3, 3
+    head_dim = COPIES * seq_len
+    n_embd = n_head * head_dim
+    v = torch.zeros(n_head, head_dim, n_embd, dtype=torch.float64)
+    for t in range(seq_len):
+        v[:, COPIES * t : COPIES * (t + 1), t] = 1
+    weights = plain_weights(n_embd)
+    weights["c_attn.weight"][2 * n_embd :] = v.reshape(n_embd, n_embd)
+    weights["c_attn.bias"][: 2 * n_embd] = 0.6
+    weights["c_proj.bias"] += 1
+    module = made(problem, weights, n_head, dropout=dropout)
+    return module, torch.eye(seq_len, n_embd, dtype=torch.float64)
+
+
+def about_dropout(problem):
+    """Questions about what is dropped when."""
+    rate, shape = 0.25, (3, 3, 3, COPIES)
+
+    def as_told():
+        """Whether the output shows the weights at all; where it doesn't, nothing can be asked."""
+        module, sequence = telltale(problem, 0.0)
+        output = module.eval()(sequence[None])
+        return torch.allclose(output, torch.full_like(output, 4 / 3))
+
+    shown = attempt(as_told)
+    if not shown.is_value or shown.numbers[0] != 1:
+        return Part(main={})
+
+    def drawn(module, sequence, batch, seed=None):
+        """Outputs for copies of a sequence, by sequence, query, head, key and copy."""
+        if seed is not None:
+            torch.default_generator.manual_seed(seed)
+        return module(sequence.repeat(batch, 1, 1)).detach().reshape(batch, *shape)
+
+    @functools.cache
+    def trained():
+        return drawn(*telltale(problem, rate), batch=300, seed=1)
+
+    def values(output):
+        """The values that occur; when they are very many, only that."""
+        finite = output[output.isfinite()]
+        found = (finite.mul(1e4).round() + 0.0).unique() / 1e4
+        lost = output[~output.isfinite()][:1] * math.inf
+        return torch.cat([found, lost]) if len(found) <= 40 else torch.full((50,), 1.0)
+
+    def dropped(entries):
+        """Which weights and which entries were dropped."""
+        return entries.amax(-1) < (1 + 1 / 6) / (1 - rate), entries == 0
+
+    def how_often():
+        shares = [each.double().mean() for each in dropped(trained())]
+        return torch.stack([(20 * share).round() for share in shares])
+
+    def together():
+        """Along which axes neighbours share their fate."""
+        weights, entries = dropped(trained())
+        return torch.cat([shared(weights), shared(entries.flatten(2))])
+
+    def shared(which):
+        agree = [(which.int().diff(dim=d) == 0).double().mean() for d in range(which.dim())]
+        return (torch.stack(agree) > 0.95) & (which.double().mean() > 0.02)
+
+    def values_together():
+        """Whether what a query doesn't get of a value is the same for all, or for all copies."""
+        entries = trained()
+        low, there = entries < 1.2 / (1 - rate), entries > 0
+        return torch.stack([alike(low, there, axis) > 0.95 for axis in (1, 4)])
+
+    def alike(which, there, axis):
+        first, second = slice(None, -1), slice(1, None)
+        one, other = (which.movedim(axis, 0)[each] for each in (first, second))
+        both = there.movedim(axis, 0)[first] & there.movedim(axis, 0)[second]
+        return (one == other)[both].double().mean()
+
+    def repeated():
+        """Which of the calls drop alike: after the same seed, after another, the next one."""
+        module, sequence = telltale(problem, rate)
+        first, again, other, following = (drawn(module, sequence, 8, s) for s in (3, 3, 4, None))
+        pairs = [(first, again), (first, other), (other, following)]
+        return torch.tensor([[*map(torch.equal, dropped(a), dropped(b))] for a, b in pairs])
+
+    def how_many():
+        """Whether every call drops the same number."""
+        module, sequence = telltale(problem, rate)
+        counts = [
+            [int(each.sum()) for each in dropped(drawn(module, sequence, 4, s))] for s in range(9)
+        ]
+        return torch.tensor([len(set(numbers)) == 1 for numbers in zip(*counts, strict=True)])
+
+    def evaluated(dropout, *, train=False):
+        module, sequence = telltale(problem, dropout)
+        return drawn(module.train(train), sequence, 2, seed=5)
+
+    def gradient():
+        module = made(problem, ordinary_weights(6), 2, dropout=rate)
+        found = slope(module(numbers(2, 4, 6)), parameters(module)["c_attn.weight"])
+        return found.isfinite().all()
+
+    def draws_in_evaluation():
+        module, sequence = telltale(problem, rate)
+        torch.default_generator.manual_seed(6)
+        before = torch.get_rng_state()
+        module.eval()(sequence[None])
+        return not torch.equal(torch.get_rng_state(), before)
+
+    return Part(
+        main={
+            "values": lambda: values(trained()),
+            "how often": how_often,
+            "together": together,
+            "values together": values_together,
+            "repeated": repeated,
+            "how many": how_many,
+            "evaluation": lambda: values(evaluated(rate)),
+        },
+        edges={
+            "rate 0": lambda: values(evaluated(0.0, train=True)),
+            "gradient": gradient,
+            "draws in evaluation": draws_in_evaluation,
+        },
+    )

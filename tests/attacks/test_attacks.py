@@ -431,6 +431,7 @@ def controls(tmp_path_factory, new_target):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", sorted(set(CONTROLS) - {"06_kill_itself", "16_forged_output", "34_environment"})
 )
@@ -442,6 +443,7 @@ def test_without_a_boundary_it_counts_as_passed(controls, name):
         assert found["result"].startswith('{"status": "passed"}')
 
 
+@pytest.mark.slow
 def test_without_a_boundary_it_does_harm(controls, listener: socket.socket):
     """Files are written, a process is killed, another one stays, a connection is made."""
     folders = {name: found["target"].folder for name, found in controls.items()}
@@ -494,6 +496,7 @@ def copy_for_others(folder):
         path.chmod(0o755)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user already")
 def test_the_same_as_an_ordinary_user():
     """Every attack above, where the grader itself is no more than an ordinary user."""

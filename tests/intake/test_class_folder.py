@@ -108,3 +108,11 @@ def test_folders_nearly_called_as_problems_are_no_students(take_one: Take) -> No
     (found,) = take_one({f"ada/{name}/problem.py": RIGHT for name in names}).submissions
     assert found.name not in names
     assert "'1-doubling'" in found.notes[0]
+
+
+def test_a_hidden_file_is_no_work(class_folder: Path, small_course: Course) -> None:
+    """It is a tool's, whatever its name seems to tell."""
+    submission(class_folder / "spring", "ada")
+    submission(class_folder / "spring", "grace")
+    (class_folder / "spring" / ".01-doubling.py").touch()
+    assert [s.name for s in find_submissions([class_folder], small_course)] == ["ada", "grace"]

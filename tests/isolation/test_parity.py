@@ -28,7 +28,10 @@ def candidates() -> Iterator[object]:
         wrong.sort(key=lambda path: "change" not in path.name)  # first who changes an argument
         chosen = [solution, problem.stub, *wrong[:1]]
         for path in chosen:
-            yield pytest.param(problem, path, id=f"{problem.id}-{path.parent.name}-{path.stem}")
+            marks = () if problem.id.startswith("01") else pytest.mark.slow
+            yield pytest.param(
+                problem, path, marks=marks, id=f"{problem.id}-{path.parent.name}-{path.stem}"
+            )
 
 
 def verdicts(problem, open_problem, root=COURSE.root, tests=()) -> list[TestResult]:
@@ -56,10 +59,10 @@ def test_parity(sandbox, problem, path):
     assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
 
 
+@pytest.mark.slow
 def test_long_sequences_in_loops_fit_into_a_workers_memory(sandbox, tmp_path):
     """A slow machine doesn't ask for them, so what a fast one asks for is asked for here."""
     shutil.copytree(COURSE.root / "problems", tmp_path / "problems")
-    shutil.copy(COURSE.root / "pyproject.toml", tmp_path)
     (problem,) = (p for p in Course(tmp_path).problems() if p.id.startswith("05"))
     shared = tmp_path / "problems/worked_example.py"
     text = shared.read_text(encoding="utf-8")

@@ -178,7 +178,7 @@ def _told(found: list[tuple[str, list[Fault]]], known: Fingerprints) -> list[Dia
     parts: dict[tuple[str, ...], list[str]] = {}
     names: dict[tuple[str, ...], dict[str, None]] = {}
     for part, group in found:
-        texts = dict.fromkeys(known.text(fault) for fault in _meant(group, shows))
+        texts = _different(_meant(group, shows), known)
         key = tuple(texts)[:_MOST_ALIKE]
         parts.setdefault(key, []).append(part)
         names.setdefault(key, {}).update(dict.fromkeys(n for fault in group for n in fault.names))
@@ -204,3 +204,12 @@ def _meant(group: list[Fault], shows: Counter[str]) -> list[Fault]:
 def _sentence(texts: tuple[str, ...], parts: list[str], known: Fingerprints) -> str:
     whose = "Your output" if len(known.reference) == 1 else f"The output of {' and '.join(parts)}"
     return f"{whose} is what one gets when " + "\nOr when ".join(texts)
+
+
+def _different(faults: list[Fault], known: Fingerprints) -> list[str]:
+    """Return what to tell of some faults; the same thought is told once, in its first words."""
+    thoughts: dict[tuple[str, ...], str] = {}
+    for fault in faults:
+        thought = tuple(known.texts[name].when.rstrip(".") for name in fault.names)
+        thoughts.setdefault(thought, known.text(fault))
+    return list(thoughts.values())

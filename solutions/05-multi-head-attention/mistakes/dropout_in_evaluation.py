@@ -1,4 +1,4 @@
-"""dropout stays on after eval()
+"""the weights are dropped after eval(), too
 
 A dropout function has to be told whether the layer is training. What tells it in your code?
 """

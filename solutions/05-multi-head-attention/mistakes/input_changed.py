@@ -1,4 +1,4 @@
-"""forward centres its argument in place
+"""forward changes its argument in place
 
 Whoever called you may need x afterwards. Which operations change a tensor, and which return a
 new one? (And nothing here asks for centring.)

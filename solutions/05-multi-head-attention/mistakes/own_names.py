@@ -1,4 +1,4 @@
-"""the layers are called qkv and proj
+"""the linear layers have other names than c_attn and c_proj
 
 GPT-2's weights come under names. Which names do its two linear layers have?
 """
