@@ -74,6 +74,10 @@ def about_softmax(problem):
     def full(*shape):
         return weigh(2 * wave(*shape, start=0.3), pattern(*shape))
 
+    def plain_row_below():
+        mask = torch.cat([pattern(3, 5), torch.ones(1, 5).bool()])
+        return weigh(2 * wave(4, 5, start=0.3), mask)
+
     def row(scores, allowed):
         """Weights of one row, with two decimals: 1 stands for True in `allowed`."""
         weights = weigh(numbers([scores]), torch.tensor([[place == "1" for place in allowed]]))
@@ -131,10 +135,10 @@ def about_softmax(problem):
 
     return Part(
         main={
-            "all of size 4": lambda: full(4, 4),
-            "all of size 3, a batch": lambda: full(3, 3, 3),
-            "all of size 3, batches of batches": lambda: full(3, 3, 3, 3),
-            "2-D": lambda: full(3, 5),
+            "all 4": lambda: full(4, 4),
+            "all 3, 3-D": lambda: full(3, 3, 3),
+            "all 3, 4-D": lambda: full(3, 3, 3, 3),
+            "a plain row": plain_row_below,
             "3-D": lambda: full(3, 5, 4),
             "4-D": lambda: full(3, 4, 6, 5),
         },
@@ -317,14 +321,14 @@ def about_module(problem):
 
     return Part(
         main={
-            "all of size 4": lambda: between(4, 4, 4, n_positions=4),
-            "all of size 3": lambda: between(3, 3, 3, n_positions=3),
-            "2 sequences of 5": lambda: between(2, 5, 3, n_positions=6),
-            "the longest": lambda: between(3, 5, 4, n_positions=5),
-            "as long as wide": lambda: between(2, 5, 5, n_positions=8),
-            "as many as long": lambda: between(6, 6, 2, n_positions=8),
-            "wider than long": lambda: between(3, 4, 11, n_positions=12),
-            "without bias": lambda: between(2, 6, 3, n_positions=7, bias=False),
+            "all 4": lambda: between(4, 4, 4, n_positions=4),
+            "all 3": lambda: output(3, 3, 3, n_positions=3)[:, 1:],
+            "T = 5": lambda: between(2, 5, 3, n_positions=6),
+            "longest": lambda: between(3, 5, 4, n_positions=5),
+            "T = C": lambda: between(2, 5, 5, n_positions=8),
+            "B = T": lambda: between(6, 6, 2, n_positions=8),
+            "wide": lambda: between(3, 4, 11, n_positions=12),
+            "no bias": lambda: between(2, 6, 3, n_positions=7, bias=False),
         },
         edges={
             "parameters with bias": lambda: names(True),
