@@ -7,14 +7,15 @@ import torch
 from grader.errors import Mismatch
 from grader.testing.compare import parameters, set_weights
 from grader.testing.diagnosis.probe import Part
-from worked_example import LAYERS, holding, waves
+from worked_example import LAYERS, holding
 
 HUGE = 4e307
 
 
 def wave(*shape, start=0.0):
-    """Numbers between -1.5 and 1.5 that need no chance."""
-    return 1.5 * waves(*shape, start=start)
+    """Numbers between -1.5 and 1.5 that look random and are the same everywhere."""
+    steps = torch.arange(math.prod(shape), dtype=torch.float64)
+    return (1.5 * torch.sin(1.7 * (steps + 100 * start) ** 2)).reshape(shape)
 
 
 def pattern(*shape):
@@ -74,6 +75,10 @@ def about_softmax(problem):
     def full(*shape):
         return weigh(2 * wave(*shape, start=0.3), pattern(*shape))
 
+    def plain_row_below():
+        mask = torch.cat([pattern(3, 5), torch.ones(1, 5).bool()])
+        return weigh(2 * wave(4, 5, start=0.3), mask)
+
     def row(scores, allowed):
         """Weights of one row, with two decimals: 1 stands for True in `allowed`."""
         weights = weigh(numbers([scores]), torch.tensor([[place == "1" for place in allowed]]))
@@ -131,10 +136,10 @@ def about_softmax(problem):
 
     return Part(
         main={
-            "all of size 4": lambda: full(4, 4),
-            "all of size 3, a batch": lambda: full(3, 3, 3),
-            "all of size 3, batches of batches": lambda: full(3, 3, 3, 3),
-            "2-D": lambda: full(3, 5),
+            "all 4": lambda: full(4, 4),
+            "all 3, 3-D": lambda: full(3, 3, 3),
+            "all 3, 4-D": lambda: full(3, 3, 3, 3),
+            "a plain row": plain_row_below,
             "3-D": lambda: full(3, 5, 4),
             "4-D": lambda: full(3, 4, 6, 5),
         },
@@ -152,6 +157,7 @@ def about_softmax(problem):
             "allowed far below": lambda: row([-1e12, 0.5, -2e12, 1.5], "1010"),
             "allowed farther below": lambda: row([-1e45, 0.5, -2e45, 1.5], "1010"),
             "allowed near the lowest": lambda: row([-HUGE, 0.5, -2 * HUGE, 1.5], "1010"),
+            "two alike far below": lambda: row([-1e20, -3e20, -1e20, -2e20], "1010"),
             "allowed at -1000": lambda: row([-1000.0, 0.5, -1001.0, 1.5], "1010"),
             "allowed at 1000": lambda: row([1000.0, 0.5, 1001.0, 1.5], "1010"),
             "hidden at 1000": lambda: row([0.0, 1000.0, 1.0, 1000.5], "1010"),
@@ -166,6 +172,7 @@ def about_softmax(problem):
             "rows fall short": rows_fall_short,
             "float32": lambda: kept(torch.float32),
             "float64": lambda: kept(torch.float64),
+            "half precision": lambda: kept(torch.bfloat16),
             "digits are lost": digits_lost,
             "gradient": lambda: gradient(wave(2, 4, 3), pattern(4, 3), wave(2, 4, 3, start=0.7)),
             "gradient, hidden at 1000": lambda: gradient_beside(1000.0),
@@ -179,12 +186,12 @@ def about_softmax(problem):
 
 
 def wave_weights(n_embd, bias=True):
-    """Weights for the three layers, by name."""
+    """Weights for the three layers, by name, that make scores of ordinary size."""
     weights = {}
     for start, name in enumerate(LAYERS):
-        weights[f"{name}.weight"] = wave(n_embd, n_embd, start=1.3 * start) / math.sqrt(n_embd / 4)
+        weights[f"{name}.weight"] = 1.2 * wave(n_embd, n_embd, start=start) / math.sqrt(n_embd)
         if bias:
-            weights[f"{name}.bias"] = wave(n_embd, start=2.0 + start)
+            weights[f"{name}.bias"] = 0.5 * wave(n_embd, start=2.0 + start)
     return weights
 
 
@@ -315,14 +322,13 @@ def about_module(problem):
 
     return Part(
         main={
-            "all of size 4": lambda: between(4, 4, 4, n_positions=4),
-            "all of size 3": lambda: between(3, 3, 3, n_positions=3),
-            "2 sequences of 5": lambda: between(2, 5, 3, n_positions=6),
-            "the longest": lambda: between(3, 5, 4, n_positions=5),
-            "as long as wide": lambda: between(2, 5, 5, n_positions=8),
-            "as many as long": lambda: between(6, 6, 2, n_positions=8),
-            "wider than long": lambda: between(3, 4, 11, n_positions=12),
-            "without bias": lambda: between(2, 6, 3, n_positions=7, bias=False),
+            "all 4": lambda: between(4, 4, 4, n_positions=4),
+            "all 3": lambda: output(3, 3, 3, n_positions=3)[:, 1:],
+            "longest": lambda: between(3, 5, 4, n_positions=5),
+            "T = C": lambda: between(2, 5, 5, n_positions=8),
+            "B = T": lambda: between(6, 6, 2, n_positions=8),
+            "wide": lambda: between(3, 4, 11, n_positions=12),
+            "no bias": lambda: between(2, 6, 3, n_positions=7, bias=False),
         },
         edges={
             "parameters with bias": lambda: names(True),
@@ -358,6 +364,7 @@ def about_module(problem):
             "gradient before a huge future": lambda: gradient_before(-1e100),
             "float32": lambda: kept(torch.float32),
             "float64": lambda: kept(torch.float64),
+            "half precision": lambda: kept(torch.bfloat16),
             "digits are lost": digits_lost,
             "rows fall short": rows_fall_short,
             "second call": lambda: second_call((2, 5, 3), (2, 5, 3)),

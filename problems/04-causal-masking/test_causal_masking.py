@@ -24,7 +24,6 @@ from worked_example import (
     Q,
     V,
     check_random_start,
-    check_same_gradients,
     check_weights_are_kept,
     holding,
     left_alone,
@@ -92,6 +91,12 @@ def name_of(dtype):
     return str(dtype).removeprefix("torch.")
 
 
+def weights_of(problem, scores, mask, call):
+    """What masked_softmax returns, once it is sure that the mask is as it was."""
+    with left_alone(call, mask=mask):
+        return problem.masked_softmax(scores, mask)
+
+
 def check_weights(actual, expected, mask, call, **tolerance):
     """Compare weights, and see that the masked ones are exactly 0."""
     check(actual, expected, call, **tolerance)
@@ -109,15 +114,31 @@ def check_mask(layer, n_positions, call):
     check(buffers["mask"].double(), expected, f"{call}, as numbers 0 and 1")
 
 
+def check_device_is_used(problem, seq_len):
+    """See that a device that there is none of is no place to make a mask."""
+    try:
+        problem.causal_mask(seq_len, device="nowhere")
+    except RuntimeError:
+        return  # PyTorch looked for it
+    call = f'causal_mask({seq_len}, device="nowhere")'
+    require(
+        False, f"{call}\nIt returned something, so it doesn't use its device: there is no such."
+    )
+
+
 def default_positions(problem):
     """For how many positions a CausalAttention is made, unless told otherwise."""
     parameters = inspect.signature(problem.CausalAttention).parameters
     stated = parameters["n_positions"].default if "n_positions" in parameters else None
     if isinstance(stated, int):
         return stated  # to make so large a mask in Python loops can take many seconds
-    mask = dict(problem.CausalAttention(n_embd=2).named_buffers()).get("mask")
-    # That the buffer is there and what shape it has is judged by another test.
-    return 1024 if mask is None or mask.dim() == 0 else mask.shape[-1]
+    small, large = (
+        dict(problem.CausalAttention(**sizes).named_buffers()).get("mask")
+        for sizes in ({"n_embd": 2, "n_positions": 3}, {"n_embd": 2})
+    )
+    # A buffer that is not there or has another shape is judged by another test.
+    tells = small is not None and large is not None and small.shape[-1:] == (3,)
+    return large.shape[-1] if tells else 1024
 
 
 def check_refused(layer, x, call):
@@ -149,7 +170,7 @@ def huge_scores(dtype):
         [100.0, -100.5, -101.0, 100.25],  # exp of the allowed ones is almost 0
         [1000.0, 1001.0, 999.5, -huge],  # exp of the allowed ones overflows
         [-huge, -1000.0, 2 * huge, huge],  # a single allowed one
-        [huge, -4 * huge, 0.5, 2 * huge],  # a single one, the lowest of all
+        [huge, -4 * huge, 0.5, -4 * huge],  # two alike, the lowest of all
     ]
     mask = [
         [True, False, True, False],
@@ -158,7 +179,7 @@ def huge_scores(dtype):
         [False, True, True, False],
         [True, True, True, False],
         [False, True, False, False],
-        [False, True, False, False],
+        [False, True, False, True],
     ]
     return torch.tensor(scores, dtype=dtype), torch.tensor(mask)
 
@@ -185,6 +206,7 @@ def test_causal_mask_takes_a_device(problem):
     check(problem.causal_mask(3, "cpu"), expected, 'causal_mask(3, "cpu")')
     actual = problem.causal_mask(3, device=torch.device("cpu"))
     check(actual, expected, 'causal_mask(3, device=torch.device("cpu"))')
+    check_device_is_used(problem, 3)
 
 
 @pytest.mark.points(0.75)
@@ -192,8 +214,9 @@ def test_masked_softmax_in_numbers(problem):
     """masked_softmax gives the weights of the worked example"""
     # A copy, lest what your code might do to it reaches another test.
     scores, mask = SCALED_SCORES.clone(), mask_by_hand(4)
-    actual = problem.masked_softmax(scores=scores, mask=mask)
     call = "masked_softmax(scaled scores of the worked example, causal mask)"
+    with left_alone(call, mask=mask):
+        actual = problem.masked_softmax(scores=scores, mask=mask)
     check_weights(actual, CAUSAL_WEIGHTS, mask, call, atol=2e-7)
 
 
@@ -210,9 +233,11 @@ def test_masked_softmax_of_equal_scores(problem):
     """masked_softmax shares out the weight equally among allowed scores that are all 0"""
     shares = [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]
     scores, mask = torch.zeros(3, 3, dtype=torch.float64), mask_by_hand(3)
-    actual = problem.masked_softmax(scores, mask)
-    expected = torch.tensor(shares, dtype=torch.float64)
-    check_weights(actual, expected, mask, "masked_softmax(scores, mask) of scores 0")
+    expected, call = (
+        torch.tensor(shares, dtype=torch.float64),
+        "masked_softmax(scores, mask) of scores 0",
+    )
+    check_weights(weights_of(problem, scores, mask, call), expected, mask, call)
 
 
 @pytest.mark.points(0.25)
@@ -221,7 +246,7 @@ def test_masked_softmax_with_one_place_left(problem, rng):
     scores, mask = rng.normal(2, 3, 4), torch.eye(4)[[2, 0, 3]].bool()
     call = "masked_softmax(scores, mask) where each row of the mask has a single True"
     expected = mask.double().broadcast_to(2, 3, 4)
-    check_weights(problem.masked_softmax(scores, mask), expected, mask, call)
+    check_weights(weights_of(problem, scores, mask, call), expected, mask, call)
 
 
 @pytest.mark.points(1.25)
@@ -246,7 +271,7 @@ def test_masked_softmax_with_any_mask(problem, rng, shape, mask_shape):
     # Nearer than usual: a small number added to the denominator would show.
     tolerance = {"rtol": 1e-12, "atol": 1e-13}
     expected = masked_softmax_by_hand(scores, mask)
-    check_weights(problem.masked_softmax(scores, mask), expected, mask, call, **tolerance)
+    check_weights(weights_of(problem, scores, mask, call), expected, mask, call, **tolerance)
 
 
 @pytest.mark.points(0.25)
@@ -254,9 +279,8 @@ def test_masked_softmax_takes_transposed_tensors(problem, rng):
     """masked_softmax takes scores and masks that were transposed, as they are"""
     scores, mask = turned(rng.normal(3, 4, 5)), turned(random_mask(rng, 4, 5))
     call = "masked_softmax(scores, mask) with transposed tensors"
-    check_weights(
-        problem.masked_softmax(scores, mask), masked_softmax_by_hand(scores, mask), mask, call
-    )
+    expected = masked_softmax_by_hand(scores, mask)
+    check_weights(weights_of(problem, scores, mask, call), expected, mask, call)
 
 
 @pytest.mark.points(0.25)
@@ -264,20 +288,8 @@ def test_masked_softmax_of_long_rows(problem, rng):
     """masked_softmax shares out the weight among hundreds of allowed scores"""
     scores, mask = rng.normal(2, 500), torch.arange(500) < torch.tensor([[500], [300]])
     call = "masked_softmax(scores, mask) with rows of 500 scores"
-    check_weights(
-        problem.masked_softmax(scores, mask), masked_softmax_by_hand(scores, mask), mask, call
-    )
-
-
-@pytest.mark.points(0.25)
-@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_masked_softmax_keeps_the_dtype(problem, rng, dtype):
-    """masked_softmax returns the dtype that came in, half precision included"""
-    scores, mask = rng.normal(2, 4, 5, dtype=dtype), random_mask(rng, 4, 5)
-    call = f"masked_softmax(scores, mask) in {name_of(dtype)}"
-    check_weights(
-        problem.masked_softmax(scores, mask), masked_softmax_by_hand(scores, mask), mask, call
-    )
+    expected = masked_softmax_by_hand(scores, mask)
+    check_weights(weights_of(problem, scores, mask, call), expected, mask, call)
 
 
 @pytest.mark.points(1)
@@ -287,7 +299,7 @@ def test_masked_softmax_of_huge_scores(problem, dtype):
     scores, mask = huge_scores(dtype)
     call = f"masked_softmax(scores, mask) with masked and allowed scores up to {4 * HUGE[dtype]:g}"
     expected = masked_softmax_by_hand(scores, mask)
-    check_weights(problem.masked_softmax(scores, mask), expected, mask, call, **wide(dtype))
+    check_weights(weights_of(problem, scores, mask, call), expected, mask, call, **wide(dtype))
 
 
 @pytest.mark.points(1)
@@ -301,11 +313,22 @@ def test_masked_softmax_gradients(problem, rng, size):
     upstream = rng.normal(*scores.shape)
     call = f"masked_softmax(scores, mask) of {size} scores"
     scores.requires_grad_()
-    found = gradients(problem.masked_softmax(scores, mask), {"scores": scores}, upstream, call)
+    actual = weights_of(problem, scores, mask, call)
+    found = gradients(actual, {"scores": scores}, upstream, call)
     # With weights w and upstream g, entry i of the gradient is w_i (g_i - sum_j w_j g_j).
     weights = masked_softmax_by_hand(scores.detach(), mask)
     expected = weights * (upstream - (weights * upstream).sum(-1, keepdim=True))
     check_gradients(found, {"scores": expected}, call)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_masked_softmax_keeps_the_dtype(problem, rng, dtype):
+    """masked_softmax returns the dtype that came in, half precision included"""
+    scores, mask = rng.normal(2, 4, 5, dtype=dtype), random_mask(rng, 4, 5)
+    call = f"masked_softmax(scores, mask) in {name_of(dtype)}"
+    expected = masked_softmax_by_hand(scores, mask)
+    check_weights(weights_of(problem, scores, mask, call), expected, mask, call)
 
 
 @pytest.mark.points(0.5)
@@ -336,7 +359,7 @@ def test_weights_start_at_random(problem):
 
 
 @pytest.mark.points(0.75)
-@pytest.mark.parametrize("n_positions", [1, 5, 8])
+@pytest.mark.parametrize("n_positions", [5, 8, 1])
 def test_mask_is_a_buffer(problem, n_positions):
     """CausalAttention holds the causal mask of all its positions as a buffer that isn't trained"""
     layer = problem.CausalAttention(3, n_positions)
@@ -352,7 +375,7 @@ def test_no_look_ahead(problem, rng):
     """What comes later changes nothing: the first output is the first token's own value"""
     x, weights = rng.normal(2, 5, 6), random_weights(rng, 6)
     layer = make_attention(problem, weights, n_positions=7)
-    before = layer(x)
+    before = layer(x.clone())
     values = [linear_by_hand(tokens[:1], weights, "value") for tokens in x.tolist()]
     call = "CausalAttention(6, 7) on x: the first output, which is the first token's own value"
     check(check_form(before, x, call)[:, :1], torch.tensor(values, dtype=x.dtype), call)
@@ -368,9 +391,23 @@ def test_attention_of_equal_scores(problem, rng):
     """CausalAttention gives the mean of the values so far where all scores are 0"""
     x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
     weights["query.weight"], weights["query.bias"] = torch.zeros(3, 3), torch.zeros(3)
-    actual = make_attention(problem, weights, n_positions=5)(x)
+    actual = make_attention(problem, weights, n_positions=5)(x.clone())
     call = "CausalAttention(3, 5) whose queries are all 0, so each output is the mean of its values"
     check(actual, causal_attention_by_hand(x, weights), call)
+
+
+@pytest.mark.points(0.25)
+def test_weights_of_the_last_token(problem, rng):
+    """In CausalAttention the last token's weights are the softmax of its scaled scores"""
+    # No two of these sizes, their halves, their squares and their roots are alike. Each token is
+    # its own value and has a place of its own, so an output shows its weights.
+    x = torch.eye(7, 11, dtype=torch.float64).repeat(3, 1, 1)
+    weights = random_weights(rng, 11, bias=False)
+    weights["value.weight"] = torch.eye(11, dtype=torch.float64)
+    actual = make_attention(problem, weights, n_positions=13)(x.clone())
+    call = "CausalAttention(11, 13) on x of shape (3, 7, 11): the weights of the last token"
+    actual, expected = check_form(actual, x, call), causal_attention_by_hand(x, weights)
+    check(actual[0, -1, :7], expected[0, -1, :7], call, sizes={"d_k": 11})
 
 
 @pytest.mark.points(0.75)
@@ -384,7 +421,7 @@ def test_attention_in_numbers(problem):
     check(actual, CAUSAL_OUTPUT[None], "CausalAttention on the worked example", atol=2e-7)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     ("shape", "n_positions"),
@@ -394,7 +431,7 @@ def test_attention_in_numbers(problem):
 def test_attention(problem, rng, shape, n_positions, bias):
     """CausalAttention averages, for each position, the values up to it, by scaled scores"""
     x, weights = rng.normal(*shape), random_weights(rng, shape[-1], bias=bias)
-    actual = make_attention(problem, weights, n_positions)(x)
+    actual = make_attention(problem, weights, n_positions)(x.clone())
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
     check(actual, causal_attention_by_hand(x, weights), call, sizes={"n_embd": shape[-1]})
 
@@ -403,14 +440,15 @@ def test_attention(problem, rng, shape, n_positions, bias):
 def test_arguments_are_left_alone(problem, rng):
     """CausalAttention changes neither x nor its weights, and nothing changes the random state"""
     x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
-    layer = make_attention(problem, weights, n_positions=4)
+    layer = make_attention(problem, weights, n_positions=5)
     torch.rand(3)  # so that a seed set inside shows, even if it was set before
-    with left_alone("CausalAttention(3, 4) on x", x=x):
+    with left_alone("CausalAttention(3, 5) on x", x=x):
         layer(x)
-    check_weights_are_kept(layer, weights, "CausalAttention(3, 4) on x")
-    with nothing_drawn("causal_mask(4), masked_softmax(scores, mask), CausalAttention(3, 4) on x"):
+    check_weights_are_kept(layer, weights, "CausalAttention(3, 5) on x")
+    call = "causal_mask(4), masked_softmax(scores, mask) and CausalAttention(3, 5) on x"
+    with nothing_drawn(call):
         problem.causal_mask(4)
-        problem.masked_softmax(rng.normal(2, 4, 4), mask_by_hand(4))
+        weights_of(problem, rng.normal(2, 4, 4), mask_by_hand(4), call)
         layer(x)
 
 
@@ -418,20 +456,9 @@ def test_arguments_are_left_alone(problem, rng):
 def test_attention_takes_transposed_tensors(problem, rng):
     """CausalAttention takes an x that was transposed, as it is"""
     x, weights = turned(rng.normal(2, 4, 5)), random_weights(rng, 5)
+    expected = causal_attention_by_hand(x, weights)
     actual = make_attention(problem, weights, n_positions=6)(x)
-    check(actual, causal_attention_by_hand(x, weights), "CausalAttention(5, 6) on a transposed x")
-
-
-@pytest.mark.points(0.25)
-@pytest.mark.parametrize("dtype", DTYPES[1:], ids=name_of)
-def test_attention_keeps_the_dtype(problem, rng, dtype):
-    """CausalAttention returns the dtype that came in, with its precision"""
-    x, weights = rng.normal(2, 4, 6, dtype=dtype), random_weights(rng, 6, dtype=dtype)
-    actual = make_attention(problem, weights, n_positions=5, dtype=dtype)(x)
-    # Half of bfloat16's digits are lost on the way through five products.
-    near = {"rtol": 0.1, "atol": 0.1} if dtype == torch.bfloat16 else {}
-    expected = causal_attention_by_hand(x.double(), weights).to(dtype)
-    check(actual, expected, f"CausalAttention(6, 5) in {name_of(dtype)}", **near)
+    check(actual, expected, "CausalAttention(5, 6) on a transposed x")
 
 
 @pytest.mark.points(0.75)
@@ -442,7 +469,7 @@ def test_longest_sequence(problem, rng, batch):
     layer = make_attention(problem, weights, n_positions=4)
     x = rng.normal(batch, 4, 3)
     call = "CausalAttention(3, 4) on a sequence of 4"
-    check(layer(x), causal_attention_by_hand(x, weights), call)
+    check(layer(x.clone()), causal_attention_by_hand(x, weights), call)
     for length in (5, 9):
         call = f"CausalAttention(3, n_positions=4) on a sequence of {length}"
         check_refused(layer, rng.normal(batch, length, 3), call)
@@ -461,8 +488,8 @@ def test_second_call(problem, rng):
     for shape in [(2, 3, 3), (2, 3, 3), (1, 6, 3), (4, 2, 3), (2, 5, 3)]:
         x = rng.normal(*shape)
         call = f"CausalAttention(3, 6) on x of shape {shape}, with other calls before and after"
-        answers.append((layer.train()(x), x, call))
-        answers.append((layer.eval()(x), x, f"{call}, in eval"))
+        answers.append((layer.train()(x.clone()), x, call))
+        answers.append((layer.eval()(x.clone()), x, f"{call}, in eval"))
     for answer, x, call in answers:
         check(answer, causal_attention_by_hand(x, weights), call)
 
@@ -471,7 +498,7 @@ def test_second_call(problem, rng):
 def test_attention_of_large_tokens(problem, rng):
     """CausalAttention stays right for tokens of any size"""
     x, weights = rng.normal(5, 4, 3) * 1e100, random_weights(rng, 3)
-    actual = make_attention(problem, weights, n_positions=6)(x)
+    actual = make_attention(problem, weights, n_positions=6)(x.clone())
     call = "CausalAttention(3, 6) on tokens around 1e100"
     check(actual, causal_attention_by_hand(x, weights), call, atol=1e91)
 
@@ -504,6 +531,18 @@ def test_attention_gradients(problem, rng, later):
     for name, gradient in found.items():
         call = f"the gradient of {what} with respect to {name}"
         check(gradient, slopes[name], call, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=name_of)
+def test_attention_keeps_the_dtype(problem, rng, dtype):
+    """CausalAttention returns the dtype that came in, with its precision"""
+    x, weights = rng.normal(2, 4, 6, dtype=dtype), random_weights(rng, 6, dtype=dtype)
+    actual = make_attention(problem, weights, n_positions=5, dtype=dtype)(x.clone())
+    # Half of bfloat16's digits are lost on the way through five products.
+    near = {"rtol": 0.1, "atol": 0.1} if dtype == torch.bfloat16 else {}
+    expected = causal_attention_by_hand(x.double(), weights).to(dtype)
+    check(actual, expected, f"CausalAttention(6, 5) in {name_of(dtype)}", **near)
 
 
 @pytest.mark.points(0.25)
@@ -559,13 +598,7 @@ def test_hidden_device(problem, solution):
     """causal_mask makes its mask on the device that it is given"""
     expected = solution.causal_mask(5)
     check(problem.causal_mask(5, device="cpu"), expected, 'causal_mask(5, device="cpu")')
-    try:
-        problem.causal_mask(5, device="nowhere")
-    except RuntimeError:
-        return  # so PyTorch looked for that device
-    require(
-        False, 'causal_mask(5, device="nowhere")\nIt made a mask on a device that is not there.'
-    )
+    check_device_is_used(problem, 5)
 
 
 def check_masked_softmax(problem, solution, rng, scores, mask, call):
@@ -649,9 +682,10 @@ def test_hidden_future(problem, solution, rng, size):
         x = torch.cat([now, later], dim=1).requires_grad_()
         upstream = torch.cat([rng.normal(3, seen, 5), torch.zeros_like(later)], dim=1)
         call = f"CausalAttention(5, 8), the first {seen} tokens, those after them near {size:g}"
-        actual, expected = theirs(x), mine(x)
-        check(check_form(actual, x, call)[:, :seen], mine(now), call)
-        check_same_gradients(actual, expected, {"x": x}, upstream, call)
+        expected, right = mine(now), gradients(mine(x), {"x": x}, upstream, call)
+        actual = theirs(x)
+        check(check_form(actual, x, call)[:, :seen], expected, call)
+        check_gradients(gradients(actual, {"x": x}, upstream, call), right, call)
 
 
 @pytest.mark.points(0.5)
@@ -665,7 +699,8 @@ def test_hidden_large_tokens(problem, solution, rng, dtype):
         # first position is looked at: it has one score, often far below zero.
         call = f"CausalAttention(4, 6) on tokens near 1e{exponent}, in {dtype}"
         near = 10.0**exponent * (1e-4 if dtype == torch.float32 else 1e-9)
-        check(check_form(theirs(x), x, call)[:, :1], mine(x)[:, :1], call, atol=near)
+        expected = mine(x)[:, :1]
+        check(check_form(theirs(x), x, call)[:, :1], expected, call, atol=near)
 
 
 @pytest.mark.points(0.5)
@@ -679,7 +714,7 @@ def test_hidden_second_call(problem, solution, rng):
         if shape[1] > 5:
             check_refused(theirs, x, call)
         else:
-            results.append((theirs(x), mine(x), call))
+            results.append((theirs(x.clone()), mine(x), call))
     for actual, expected, call in results:
         check(actual, expected, call)
     check_mask(theirs, 5, "the buffer mask of CausalAttention(4, 5), after some calls")
