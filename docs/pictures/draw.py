@@ -58,6 +58,8 @@ def student() -> str:
         folder = Path(temporary) / "problems/03-scaled-attention"
         shutil.copytree(ROOT / "problems/03-scaled-attention", folder)
         shutil.copy(mistake, folder / "problem.py")
+        for shared in (ROOT / "problems").glob("*.py"):
+            shutil.copy(shared, folder.parent)
         shutil.copy(ROOT / "pyproject.toml", temporary)
         return run([sys.executable, "-m", "pytest"], folder)
 
