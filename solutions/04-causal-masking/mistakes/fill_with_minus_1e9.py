@@ -1,4 +1,4 @@
-"""hidden scores are set to -1e9, so they win where all allowed scores lie lower still
+"""hidden scores are set to a number such as -1e9, so they win where all allowed ones lie lower still
 
 Is -1e9 below every score? Try a row whose allowed scores are all around -1e12. Is there a number
 that lies below all others?
