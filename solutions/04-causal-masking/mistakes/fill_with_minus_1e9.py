@@ -1,4 +1,4 @@
-"""a number such as -1e9 or -100 stands in place of -inf
+"""hidden scores are set to a number such as -1e9, so they win where all allowed ones lie lower still
 
 Is that number below every score? Let all allowed scores of a row lie lower still. What lies below
 all numbers?

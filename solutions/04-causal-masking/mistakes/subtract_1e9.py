@@ -1,5 +1,4 @@
-"""a number such as 1e9 is subtracted from hidden scores, and a score that is larger still gets
-through
+"""a number such as 1e9 is subtracted from hidden scores, so a larger hidden score gets through
 
 How large may a hidden score be before it has weight again? Is there something to add that leaves
 nothing of any score?
