@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypedDict
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _MOST_POINTS = 1e6  # of one test; a number beyond it was not written by a grader
 
@@ -126,6 +126,21 @@ class Provenance(TypedDict, total=False):
     isolation: Isolation
 
 
+@dataclass(frozen=True)
+class Adjustment:
+    """What an instructor's correction or the late policy changes in a problem's marks.
+
+    Attributes:
+        points: what is added to what the tests gave; negative when points are taken away.
+        reason: the sentence that student and instructor read.
+        max: what is added to what can be reached, when a test is left out for all.
+    """
+
+    points: float
+    reason: str
+    max: float = 0.0
+
+
 @dataclass
 class ProblemResult:
     """One problem of one submission.
@@ -141,6 +156,9 @@ class ProblemResult:
             this is the result of a second run, alone.
         provenance: what the marks rest on.
         reason: why the problem was graded when it was: what its provenance had changed in.
+        late: whether the platform says that this problem's file came late.
+        handed_in: when it came, in ISO 8601 with the zone; empty where no platform said it.
+        adjustments: what changed the marks after the tests had given them.
     """
 
     id: str
@@ -152,16 +170,24 @@ class ProblemResult:
     repeated: bool = False
     provenance: Provenance = field(default_factory=Provenance)
     reason: str = ""
+    late: bool = False
+    handed_in: str = ""
+    adjustments: list[Adjustment] = field(default_factory=list)
 
     @property
-    def points(self) -> float:
-        """What was reached in this problem."""
+    def earned(self) -> float:
+        """What the tests gave, before any adjustment."""
         return total(t.points for t in self.tests)
 
     @property
+    def points(self) -> float:
+        """What counts: what the tests gave, adjusted, and never below 0."""
+        return max(0.0, total([self.earned, *(a.points for a in self.adjustments)]))
+
+    @property
     def max(self) -> float:
-        """What the tests that ran are worth."""
-        return total(t.max for t in self.tests)
+        """What the tests that ran are worth, without those that were left out for all."""
+        return total([*(t.max for t in self.tests), *(a.max for a in self.adjustments)])
 
     @property
     def passed(self) -> bool:
@@ -180,7 +206,7 @@ class SubmissionResult:
     """All problems of one submission.
 
     Attributes:
-        submission: the submission's name, as found.
+        submission: the name of the submission's files among the results; safe, and nobody else's.
         seed: what the hidden tests' inputs were drawn from.
         isolation: how the student's code was kept apart from the tests; None when the grader
             failed before it ran.
@@ -189,7 +215,10 @@ class SubmissionResult:
         notes: sentences about the submission as a whole.
         problems: in the order of the course.
         members: whose work it is, as a learning platform knows them; empty outside of one.
-        late: whether the platform says that it came late.
+        late: whether the platform says that any of it came late.
+        identity: who it is, the same in every run: the platform's own id, such as `canvas:1004`,
+            else the full name of the folder or archive.
+        full_name: the real name of a student or group, in any script; empty when none is known.
     """
 
     submission: str
@@ -200,6 +229,13 @@ class SubmissionResult:
     notes: list[str] = field(default_factory=list)
     members: tuple[str, ...] = ()
     late: bool = False
+    identity: str = ""
+    full_name: str = ""
+
+    @property
+    def shown_name(self) -> str:
+        """What reports call the student or group."""
+        return self.full_name or self.submission
 
     @property
     def points(self) -> float:
@@ -232,6 +268,8 @@ class SubmissionResult:
             "grader_sha256": self.grader_sha256,
             "members": list(self.members),
             "late": self.late,
+            "identity": self.identity,
+            "full_name": self.full_name,
             "notes": self.notes,
             "problems": [_problem_json(p) for p in self.problems],
         }
@@ -263,8 +301,11 @@ class SubmissionResult:
         """Tell whether the numbers are those that a grader can have written."""
         ids = {problem.id for problem in self.problems}
         tests = [test for problem in self.problems for test in problem.tests]
-        return len(ids) == len(self.problems) and all(
-            0 <= test.max <= _MOST_POINTS and 0 <= test.seconds < math.inf for test in tests
+        adjustments = [change for problem in self.problems for change in problem.adjustments]
+        return (
+            len(ids) == len(self.problems)
+            and all(0 <= t.max <= _MOST_POINTS and 0 <= t.seconds < math.inf for t in tests)
+            and all(max(abs(a.points), abs(a.max)) <= _MOST_POINTS for a in adjustments)
         )
 
 
@@ -298,8 +339,15 @@ def _problem_json(problem: ProblemResult) -> dict[str, Any]:
         "repeated": problem.repeated,
         "provenance": problem.provenance,
         "reason": problem.reason,
+        "late": problem.late,
+        "handed_in": problem.handed_in,
+        "adjustments": [_adjustment_json(a) for a in problem.adjustments],
         "tests": [_test_json(test) for test in problem.tests],
     }
+
+
+def _adjustment_json(adjustment: Adjustment) -> dict[str, Any]:
+    return {"points": adjustment.points, "reason": adjustment.reason, "max": adjustment.max}
 
 
 def _test_json(test: TestResult) -> dict[str, Any]:

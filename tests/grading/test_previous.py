@@ -174,7 +174,7 @@ def test_a_file_that_may_not_be_read_is_no_result(
 def test_results_of_an_older_version_are_told_once(school: Any) -> None:
     school.grade()
     for name in ("ada", "bob"):
-        change("schema", to=1)(school.out / f"results/{name}.json")
+        change("schema", to=2)(school.out / f"results/{name}.json")
     run = school.grade()
     assert school.names() == ["ada", "bob"]
     assert about_run(run) == ["Results of an older version are graded again: 2."]
