@@ -1,6 +1,6 @@
-"""the scores are scaled twice, so they are divided by head_dim
+"""the scores are divided by head_dim instead of its root
 
-Both the queries and the scores are scaled in your code. How often should it happen?
+Is the root forgotten, or is something scaled twice, such as the queries and then the scores?
 """
 
 import torch
