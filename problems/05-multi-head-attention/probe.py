@@ -264,11 +264,11 @@ def about_attention(problem):
             "2 heads": lambda: output(3, 7, 10, n_head=2),
             "1 head, causal": lambda: output(2, 5, 7, n_head=1, causal=True),
             "no bias": lambda: output(2, 5, 10, n_head=2, bias=False),
+            "1 position": lambda: output(2, 1, 6, n_head=2),
             "kind": kind,
         },
         edges={
             "1 sequence": lambda: form(1, 4, 6, n_head=2, causal=True),
-            "1 position": lambda: form(2, 1, 6, n_head=2),
             "heads of width 1": lambda: form(2, 4, 6, n_head=6),
             "only heads of width 64": only_of_width_64,
             "not contiguous": not_contiguous,

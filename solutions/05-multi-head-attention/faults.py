@@ -46,6 +46,15 @@ SWITCHES = {
             "batch of heads": "split_heads joins the heads to the batch",
             "first for all": "every head works on the first slice of the embedding",
             "backwards": "split_heads gives the heads their slices in reversed order",
+            **{
+                f"{how}, right scale": f"split_heads {does}"
+                for how, does in {
+                    "n_head as width": "takes n_head for the width of a head",
+                    "width before positions": "gives (B, n_head, head_dim, T)",
+                    "heads last": "gives (B, T, head_dim, n_head)",
+                    "width first": "gives (B, head_dim, n_head, T)",
+                }.items()
+            },
         },
     ),
     "merge": {
@@ -65,7 +74,6 @@ SWITCHES = {
                 "averaged": "merge_heads averages the heads",
                 "along positions": "merge_heads sets the heads one after the other as positions",
                 "with positions": "merge_heads joins the heads to the positions",
-                "positions joined": "merge_heads joins the positions in place of the heads",
                 "backwards": "merge_heads joins the heads in reversed order",
                 "transposed after": "merge_heads reshapes first and transposes then",
             },
@@ -139,7 +147,11 @@ SWITCHES = {
         **_all(
             _AXIS,
             {
+                "heads, finite": "the softmax runs over the heads",
+                "heads, seen": "the softmax runs over the heads",
                 "batch": "the softmax runs over the sequences of the batch",
+                "batch, finite": "the softmax runs over the sequences of the batch",
+                "batch, seen": "the softmax runs over the sequences of the batch",
                 "everything": "the softmax runs over all scores at once",
             },
         ),
@@ -147,6 +159,7 @@ SWITCHES = {
             _FORMULA,
             {
                 "missing": "there is no softmax: the scores themselves mix the values",
+                "missing, seen": "there is no softmax: the scores themselves mix the values",
                 "sigmoid": "a sigmoid stands in place of softmax",
                 "relu": "a relu stands in place of softmax",
                 "exp only": "the powers are not divided by their sum",
@@ -156,6 +169,14 @@ SWITCHES = {
                 "twice": "softmax is taken twice",
                 "largest": "each query takes the one value of the key that fits best",
                 "bias of one": "1 is added to the sum that the powers are divided by",
+            },
+        ),
+        **_all(
+            "What shape has a maximum or a sum over the keys, and what has it with keepdim?",
+            {
+                "no keepdim": "keepdim is forgotten in the sum and the maximum of softmax",
+                "no keepdim in max": "keepdim is forgotten in the maximum of softmax",
+                "no keepdim in sum": "keepdim is forgotten in the sum of softmax",
             },
         ),
     },
@@ -247,6 +268,7 @@ SWITCHES = {
                 "opposite": "the future is hidden with causal=False, and seen with causal=True",
                 "in evaluation": "the future is hidden in evaluation only",
                 "inverted, finite": "the allowed positions are hidden and the future is shown",
+                "inverted, next": "the past and the next one are hidden, the rest is shown",
                 "not itself, finite": "a token may not see itself, so the first one sees nothing",
                 "only itself": "each token sees only itself",
                 "only the one before": "each token sees itself and the one before it only",
@@ -293,6 +315,7 @@ SWITCHES = {
             _PLACES,
             {
                 "none": "nothing is ever dropped",
+                "scores too": "the scores are dropped before the softmax, too",
                 "values": "the values are dropped instead of the weights",
                 "gathered": "what the heads gathered is dropped, instead of the weights",
                 "gathered too": "what goes into c_proj is dropped, too",
@@ -387,8 +410,7 @@ SWITCHES = {
     "defaults": _all(
         _DEFAULTS,
         {
-            "512": "n_embd is 512 by default",
-            "1024": "n_embd is 1024 by default",
+            "no fit": "the defaults of n_embd and n_head do not fit each other",
             "8": "n_head is 8 by default",
             "1": "n_head is 1 by default",
             "16": "n_head is 16 by default",
@@ -457,7 +479,7 @@ def split(how, x, n_head):
         "batch of heads": lambda: right.flatten(0, 1),
         "first for all": lambda: right[:, :1].expand_as(right),
         "backwards": lambda: right.flip(1),
-    }[how]()
+    }[how.removesuffix(", right scale")]()
 
 
 def merge(how, x):
@@ -477,7 +499,6 @@ def merge(how, x):
         "averaged": lambda: x.mean(1),
         "along positions": lambda: x.flatten(1, 2),
         "with positions": lambda: right.flatten(1, 2),
-        "positions joined": lambda: x.flatten(2),
         "backwards": lambda: right.flip(2).reshape(shape),
         "transposed after": lambda: x.reshape(batch, n_head * width, seq_len).mT,
     }[how]()
@@ -541,6 +562,16 @@ def transposed(keys, k):
     }[keys]()
 
 
+FILLS = {
+    "heads, finite": "finite",
+    "batch, finite": "finite",
+    "heads, seen": "after",
+    "batch, seen": "after",
+    "missing, seen": "after",
+}
+"""How the future is hidden where it makes a difference: by a finite number, or by not looking."""
+
+
 def masked(how, scores):
     """Scores after a mask."""
     ones = torch.ones(scores.shape[-2:], dtype=torch.bool)
@@ -560,6 +591,7 @@ def masked(how, scores):
         "upper": ones.triu(),
         "next": ones.tril(1),
         "inverted, finite": ~past,
+        "inverted, next": ones.triu(2),
         "not itself, finite": ones.tril(-1),
         "only itself": past.triu(),
         "only the one before": past.triu(-1),
@@ -580,6 +612,12 @@ def masked_again(how, weights):
     return weights
 
 
+def by_hand(scores, keep_maximum, keep_sum):
+    """Softmax in which one may forget keepdim."""
+    powers = (scores - scores.amax(-1, keepdim=keep_maximum)).exp()
+    return powers / powers.sum(-1, keepdim=keep_sum)
+
+
 def weigh(softmax, scores):
     """What the scores become."""
     return {
@@ -597,8 +635,11 @@ def weigh(softmax, scores):
         "negative": lambda: (-scores).softmax(-1),
         "twice": lambda: scores.softmax(-1).softmax(-1),
         "largest": lambda: (scores == scores.amax(-1, keepdim=True)).to(scores.dtype),
+        "no keepdim": lambda: by_hand(scores, False, False),
+        "no keepdim in max": lambda: by_hand(scores, False, True),
+        "no keepdim in sum": lambda: by_hand(scores, True, False),
         "bias of one": lambda: scores.exp() / (1 + scores.exp().sum(-1, keepdim=True)),
-    }[softmax]()
+    }[softmax.partition(",")[0]]()
 
 
 def drop(how, x, rate, training):
@@ -622,8 +663,6 @@ def drop(how, x, rate, training):
 
 def drop_weights(how, weights, rate, training):
     """The attention weights after dropout."""
-    if how in ("values", "gathered"):
-        return weights
     if how.startswith(("output", "whole")):
         return F.dropout(weights, rate, training)
     if how == "by keys":
@@ -687,8 +726,7 @@ ORDERS = {
 DEFAULTS = {"n_embd": 768, "n_head": 12, "dropout": 0.0, "causal": False, "bias": True}
 
 OTHER_DEFAULTS = {
-    "512": {"n_embd": 512, "n_head": 16},
-    "1024": {"n_embd": 1024},
+    "no fit": {"n_embd": 512},
     "8": {"n_head": 8},
     "1": {"n_head": 1},
     "16": {"n_head": 16},
@@ -807,8 +845,10 @@ def faulty(**faults):
                 "opposite": not self.given.causal,
                 "in evaluation": self.given.causal and not self.training,
             }.get(on.mask, self.given.causal)
-            weights = weigh(on.softmax, masked(on.mask, scores) if causal else scores)
-            weights = masked_again(on.mask, weights) if causal else weights
+            scores = self.drops(scores) if on.dropout == "scores too" else scores
+            hidden = on.mask if on.mask != "right" else FILLS.get(on.softmax, "right")
+            weights = weigh(on.softmax, masked(hidden, scores) if causal else scores)
+            weights = masked_again(hidden, weights) if causal else weights
             if on.heads == "other heads' weights":
                 weights = weights[:, :1].expand_as(weights)
             if on.heads == "averaged weights":
@@ -827,19 +867,25 @@ def faulty(**faults):
             q, k, v = self.parts(x)
             wide = on.heads != "one" or self.given.n_head == 1
             d = q if wide else q[..., : self.given.n_embd // self.given.n_head]
+            d = (
+                q.new_empty(self.given.n_embd // self.given.n_head)
+                if on.split.endswith("scale")
+                else d
+            )
             by = divisor(on.scale, d, x, self.given.n_head)
-            v = self.drops(v) if on.dropout == "values" else v
             v = v / by if on.when == "both" else v
             y = self.weights(q, k, by) @ v
             y = y / by if on.when == "output" else y
             y = y.transpose(0, 2) if on.heads == "batch" else y
-            y = self.drops(y) if on.dropout.startswith("gathered") else y
+            y = self.drops(y) if on.dropout == "gathered too" else y
             y = merge_heads(y)
             y = projected(on.output, self.c_proj, y)
             return self.dropped(drop_output, self.resid_dropout, y)
 
+    # A layer that only raises something says nothing about how merge_heads is wrong.
+    stops = on.merge in ("summed", "averaged", "along positions", "with positions")
     return SimpleNamespace(
         split_heads=split_heads,
         merge_heads=merge_heads,
-        **dict.fromkeys(PARTS, MultiHeadAttention),
+        **dict.fromkeys(() if stops else PARTS, MultiHeadAttention),
     )
