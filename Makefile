@@ -15,17 +15,29 @@ ARGS ?=
 
 .PHONY: help
 help: ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(firstword $(MAKEFILE_LIST)) \
-		| while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(firstword $(MAKEFILE_LIST)) \
+		| while IFS='	' read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
 
 .PHONY: grade
 grade: $(OWN_UV) ## grade the sample class in examples/ and print its table
 	$(RUN) grader grade examples/class --out reports $(ARGS)
 
-# Should a test hang, the run shows where it is and ends.
+PYTEST := pytest tests --random-order --numprocesses auto --dist loadfile --max-worker-restart 0 \
+	-o faulthandler_timeout=500
+
+# Should a test hang, the run shows where it is and ends. The order is another one each time; the last
+# line says how to have it again: make test ARGS=--random-order-seed=1
 .PHONY: test
-test: $(OWN_UV) ## test the grader and the course
-	$(RUN) pytest tests --numprocesses auto --dist loadfile --max-worker-restart 0 -o faulthandler_timeout=500 $(ARGS)
+test: $(OWN_UV) ## test the grader and the course, but for what takes long
+	$(RUN) $(PYTEST) -m "not slow" $(ARGS)
+
+.PHONY: test-slow
+test-slow: $(OWN_UV) ## test what takes long
+	$(RUN) $(PYTEST) -m slow $(ARGS)
+
+.PHONY: test-all
+test-all: $(OWN_UV) ## test everything
+	$(RUN) $(PYTEST) $(ARGS)
 
 # It returns 1 while something is still to do; that is no fault of make's.
 .PHONY: check
@@ -36,8 +48,8 @@ check: $(OWN_UV) ## score the problems as they stand, with the tests that studen
 watch: $(OWN_UV) ## test a problem again each time it is saved
 	$(RUN) grader watch $(ARGS)
 
-# Where the students' copy goes: make release DIR=../attention-students
-DIR ?= students
+# Where the students' copy goes: make release DIR=../for-students
+DIR ?= ../attention-students
 .PHONY: release
 release: $(OWN_UV) ## write the students' copy, or bring it up to date
 	$(RUN) grader release $(DIR) $(ARGS)
@@ -61,7 +73,7 @@ lint: $(OWN_UV) ## look at style and types
 	$(RUN) mypy
 
 .PHONY: clean
-clean: ## remove what the other targets made, but for .venv, .tools and students
+clean: ## remove what the other targets made, but for .venv and .tools
 	rm -rf reports dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name .venv -prune -o -name .tools -prune -o -name __pycache__ -prune -exec rm -rf {} +
 

@@ -33,8 +33,9 @@ from grader.grading.reference import reference_submission
 from grader.grading.settings import Settings
 from grader.grading.submission import Grader
 from grader.intake.submissions import Submission
-from grader.testing.plugin import LocalFiles, Session
-from grader.testing.runner import Suite
+from grader.testing.local_files import LocalFiles
+from grader.testing.session import Session
+from grader.testing.suite import Suite
 
 ACROSS, WATCHED = "across the boundary", "in process"
 UNWATCHED = "in process, unwatched"
@@ -50,9 +51,9 @@ def main() -> None:
     core = None if arguments.any_core else min(os.sched_getaffinity(0))
     course = own_course()
     submission = reference_submission(course)
+    suite = Suite(course.problems(), course.root)
     with (
         grader_for(course, Settings(), core) as grader,
-        Suite(course.problems(), course.root) as suite,
         tempfile.TemporaryDirectory() as folder,
     ):
         solved = copy_with_solutions(course, Path(folder) / "course")

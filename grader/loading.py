@@ -7,7 +7,7 @@ import linecache
 import sys
 import traceback
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 
 from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad
@@ -86,17 +86,17 @@ def place(tb: TracebackType | None) -> str:
     frame = student_frame(tb)
     if frame is None:
         return ""
-    number, function, line = frame
+    number, function, line, _ = frame
     inside = "" if function == "<module>" else f", in {function}"
     return f"\n  {SUBMISSION_FILE}, line {number}{inside}: {line}"
 
 
-def student_frame(tb: TracebackType | None) -> tuple[int, str, str] | None:
-    """Return line number, function and text of the innermost frame in the student's file."""
+def student_frame(tb: TracebackType | None) -> tuple[int, str, str, FrameType] | None:
+    """Return line number, function, the line's text, and the innermost frame of the student's."""
     found = None
     for frame, number in traceback.walk_tb(tb):
         if frame.f_globals.get("__name__", "").startswith(STUDENT_MODULE):
             code = frame.f_code
             line = linecache.getline(code.co_filename, number).strip()
-            found = number, code.co_qualname, line
+            found = number, code.co_qualname, line, frame
     return found

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 import textwrap
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from grader.course import Course, own_course
 from grader.result import ProblemResult
-from grader.testing.plugin import LocalFiles, Session
-from grader.testing.runner import run_tests
+from grader.testing.course_modules import modules_of_course
+from grader.testing.local_files import LocalFiles
+from grader.testing.plugin import session_of
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
 
 HANG_SECONDS = 600
 """Many times what the slowest test takes, on a busy machine too."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the mark of what `make test` leaves to `make test-all`."""
+    config.addinivalue_line("markers", "slow: takes seconds, and is run by make test-all")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """End the process of a test that hangs; it can't hold up the whole run."""
     for item in items:
         item.add_marker(pytest.mark.timeout(HANG_SECONDS, method="thread"))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say how to have the order of tests again, if it was a random one."""
+    if config.getoption("random_order_enabled", default=False):
+        seed = config.getoption("random_order_seed").removeprefix("default:")
+        terminalreporter.write_line(f"The same order again: --random-order-seed={seed}")
 
 
 README = """# 01 · Doubling
@@ -41,7 +62,6 @@ import pytest
 import torch
 
 from grader.testing.compare import check
-from grader.testing.diagnose import attempt
 
 FORBIDDEN = ("softmax",)
 
@@ -53,11 +73,6 @@ def test_doubles(problem, size):
     check(problem.double(torch.ones(size)), torch.full((size,), 2.0), "double(x)")
 
 
-def probe(problem):
-    """Ask what three becomes."""
-    return {"three": attempt(problem.double, torch.tensor([3.0]))}
-
-
 # --- hidden tests ---
 
 
@@ -66,6 +81,19 @@ def test_hidden(problem, solution, rng):
     """double is right for other numbers"""
     x = rng.normal(3)
     check(problem.double(x), solution.double(x), "double(x)")
+'''
+
+PROBE = '''
+"""Tells mistakes apart."""
+
+import torch
+
+from grader.testing.diagnosis.probe import Part
+
+
+def probe(problem):
+    """Ask what three becomes."""
+    return {"double": Part(main={"three": lambda: problem.double(torch.tensor([3.0]))})}
 '''
 
 
@@ -82,6 +110,7 @@ def write_small_course(root: Path) -> Course:
     (solutions / "mistakes").mkdir(parents=True)
     (folder / "README.md").write_text(README, encoding="utf-8")
     (folder / "test_doubling.py").write_text(TESTS, encoding="utf-8")
+    (folder / "probe.py").write_text(PROBE, encoding="utf-8")
     for name in ("problem.py", ".stub.py"):
         (folder / name).write_text("def double(x):\n    raise NotImplementedError\n")
     (solutions / "problem.py").write_text("def double(x):\n    return x + x\n")
@@ -105,10 +134,51 @@ def run(small_course: Course) -> Callable[..., ProblemResult]:
     """Run the small course's tests on a source text and return what they found."""
 
     def run_source(source: str, timeout: float = 10, **options: object) -> ProblemResult:
-        path = small_course.root / "student.py"
+        path = small_course.root / "handed in/problem.py"
+        path.parent.mkdir(exist_ok=True)
         path.write_text(textwrap.dedent(source), encoding="utf-8")
         session = Session(LocalFiles(lambda _: path), **{"hidden": True, **options})
         run_tests(small_course.problems(), session, small_course.root, timeout=timeout)
         return session.results["01-doubling"]
 
     return run_source
+
+
+@dataclass
+class StudentRun:
+    """What came of `uv run pytest` in the folder of the small course's problem."""
+
+    status: int
+    text: str
+    result: ProblemResult
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.strip() for line in self.text.splitlines()]
+
+
+class _KeptSession:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self.session = session_of(session.config)
+
+
+@pytest.fixture
+def student_pytest(
+    small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., StudentRun]:
+    """Run pytest on the small course as a student does, but in this process."""
+    (problem,) = small_course.problems()
+    shutil.copy(own_course().root / "pyproject.toml", small_course.root)
+    monkeypatch.chdir(problem.folder)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    # Without the plugin that collects garbage five times at the end of each run.
+    def run_pytest(source: str, *options: str) -> StudentRun:
+        problem.stub.write_text(textwrap.dedent(source), encoding="utf-8")
+        kept = _KeptSession()
+        with modules_of_course(small_course.root), redirect_stdout(io.StringIO()) as out:
+            status = pytest.main(["--capture=sys", "-pno:unraisableexception", *options], [kept])
+        result = kept.session.results.get(problem.id, ProblemResult(problem.id))
+        return StudentRun(status, out.getvalue(), result)
+
+    return run_pytest

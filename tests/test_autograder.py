@@ -18,6 +18,7 @@ from grader.errors import CourseError, InternalError
 from grader.grading.gradescope import build, grade_uploaded
 from grader.grading.outcome import internal_result
 from grader.grading.settings import Settings
+from grader.parts import FOR_AN_AUTOGRADER
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 
@@ -86,10 +87,20 @@ def test_the_same_course_gives_the_same_archive(tmp_path: Path) -> None:
         names = set(archive.namelist())
         modes = {n: archive.getinfo(n).external_attr >> 16 for n in ("setup.sh", "run_autograder")}
     assert all(mode & stat.S_IXUSR for mode in modes.values())
-    assert {"course/pyproject.toml", "course/grader/reports/templates/base.html.j2"} <= names
+    assert {
+        "course/pyproject.toml",
+        "course/grader/reports/templates/base.html.j2",
+        "course/problems/worked_example.py",
+        "course/problems/01-softmax/probe.py",
+        "course/problems/01-softmax/fingerprints.json",
+        "course/solutions/01-softmax/problem.py",
+    } <= names
     assert not [name for name in names if "mistakes" in name or name.endswith(".pyc")]
+    parts = {name.split("/")[2] for name in names if name.startswith("course/grader/")}
+    assert {part for part in parts if "." not in part} == {*FOR_AN_AUTOGRADER}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Gradescope's scripts are for bash")
 def test_run_autograder_grades(tmp_path: Path, small_course: Course) -> None:
     shutil.copytree(own_course().root / "grader", small_course.root / "grader")

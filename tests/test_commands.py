@@ -205,6 +205,7 @@ def runs(
         yield {c: pool.submit(run, c) for c in wanted if c.runnable() and not c.chooses}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", COMMANDS, ids=[f"{place} {command.text}" for command, place in COMMANDS.items()]
 )

@@ -12,8 +12,9 @@ import pytest
 from grader.course import Course, own_course
 from grader.errors import CourseError
 from grader.result import ProblemResult, Status
-from grader.testing.plugin import LocalFiles, Session
-from grader.testing.runner import run_tests
+from grader.testing.local_files import LocalFiles
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
 
 POINTS = {
     "01-softmax": 10,
@@ -56,7 +57,12 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("name", POINTS)
+FIRST, *OTHERS = POINTS
+
+
+@pytest.mark.parametrize(
+    "name", [FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+)
 def test_in_its_folder(clone: Path, name: str) -> None:
     folder = clone / "problems" / name
     stub = run_pytest(folder)

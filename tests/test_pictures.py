@@ -15,6 +15,10 @@ from grader.student import pictures
 
 ROOT = own_course().root
 PROBLEMS = sorted(path.parent.name for path in (ROOT / "problems").glob("*/explore.py"))
+FIRST_AND_SLOW_OTHERS = [
+    PROBLEMS[0],
+    *(pytest.param(name, marks=pytest.mark.slow) for name in PROBLEMS[1:]),
+]
 LARGEST = 60_000  # bytes
 
 
@@ -47,7 +51,7 @@ def test_every_problem_is_there():
     assert [name[:2] for name in PROBLEMS] == ["01", "02", "03", "04", "05"]
 
 
-@pytest.mark.parametrize("problem_id", PROBLEMS)
+@pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
 def test_on_the_stub_it_uses_the_course_s_own_and_says_so(explore, problem_id):
     _, words = explore(problem_id, ROOT / "problems" / problem_id / "problem.py")
     lines = own_or_not(words)
@@ -56,7 +60,7 @@ def test_on_the_stub_it_uses_the_course_s_own_and_says_so(explore, problem_id):
     assert "run this with --save" in words
 
 
-@pytest.mark.parametrize("problem_id", PROBLEMS)
+@pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
 def test_on_the_solution_it_uses_the_student_s_and_saves(explore, problem_id):
     folder, words = explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "--save")
     lines = own_or_not(words)
@@ -91,6 +95,7 @@ def test_the_same_figure_gives_the_same_file(explore):
     assert files[0] == files[1]
 
 
+@pytest.mark.slow
 def test_draw_all_writes_the_pictures_of_each_problem(tmp_path):
     folder = tmp_path / "problems" / "01-softmax"
     folder.mkdir(parents=True)

@@ -44,7 +44,6 @@ import pytest
 import torch
 
 from grader.testing.compare import check, require
-from grader.testing.diagnose import attempt
 
 
 @pytest.mark.points(1)
@@ -63,12 +62,6 @@ def test_leaves_x_alone(problem, rng):
     require(torch.equal(x, before), "residual(x, layer_output)\\nIt changed its own x.")
 
 
-def probe(problem):
-    """Ask about two vectors."""
-    x, output = torch.tensor([1.0, 2.0]), torch.tensor([0.5, -4.0])
-    return {"sum": attempt(problem.residual, x, output), "x": attempt(lambda: x)}
-
-
 # --- hidden tests ---
 
 
@@ -77,6 +70,24 @@ def test_hidden_sum(problem, solution, rng):
     """residual is right for other shapes"""
     x, output = rng.normal(4, 2, 3), rng.normal(4, 2, 3)
     check(problem.residual(x, output), solution.residual(x, output), "residual(x, layer_output)")
+'''
+
+PROBE = '''"""Tells mistakes in problem 06 apart."""
+
+import torch
+
+from grader.testing.diagnosis.probe import Part
+
+
+def probe(problem):
+    """Ask about two vectors."""
+    x, output = torch.tensor([1.0, 2.0]), torch.tensor([0.5, -4.0])
+    return {
+        "residual": Part(
+            main={"sum": lambda: problem.residual(x.clone(), output)},
+            edges={"changes x": lambda: (problem.residual(x, output), x)[1]},
+        )
+    }
 '''
 
 BODIES = {
@@ -107,6 +118,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (problem / "problem.py").write_text(STUB, encoding="utf-8")
     (problem / ".stub.py").write_text(STUB, encoding="utf-8")
     (problem / "test_residual.py").write_text(TESTS, encoding="utf-8")
+    (problem / "probe.py").write_text(PROBE, encoding="utf-8")
     for name, (docstring, body) in BODIES.items():
         path = root / f"solutions/06-residual/{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,17 +9,18 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grader.author.release import code_lines, leaks, release
-from grader.course import HIDDEN_MARKER, Course, own_course
+from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, own_course
 from grader.errors import CourseError, UsageError
-from grader.testing.plugin import LocalFiles, Session
-from grader.testing.runner import run_tests
+from grader.testing.local_files import LocalFiles
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
 
 ROOT = own_course().root
-INSTRUCTORS = ("archives", "audit", "batch", "cli", "grade", "isolation", "release", "submissions")
 CHECK = "from grader.cli import app; app()"
 
 KNOWN = {
@@ -77,8 +78,8 @@ def test_no_solution_and_no_mistake_is_in_it(copy: Course) -> None:
     assert len(paths) > 300
     for path in paths:
         secret = secrets(path, given)
-        # A test's oracle and one of so many mistakes may have a line in common.
-        common = 0 if path.parent.parent.name == "solutions" else 2
+        # A test's oracle and one of so many mistakes and faults may have a line in common.
+        common = 0 if path.name == SUBMISSION_FILE else 2
         for name, lines in copied.items():
             assert len(secret & lines) <= common, f"{path} in {name}: {secret & lines}"
 
@@ -100,28 +101,63 @@ def test_the_hidden_halves_are_cut_off(copy: Course) -> None:
 def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -> None:
     top = {path.name for path in copy.root.iterdir()}
     assert top == {
-        ".gitignore", ".release.json", "CHANGELOG.md", "LICENSE", "Makefile", "README.md",
-        "grader", "problems", "pyproject.toml", "uv.lock",
+        ".gitattributes", ".gitignore", ".release.json", "CHANGELOG.md", "LICENSE", "Makefile",
+        "README.md", "grader", "problems", "pyproject.toml", "uv.lock",
     }  # fmt: skip
-    rooms = {path.stem for path in copy.root.glob("grader/*")}
-    assert {"student_cli", "plugin", "watch", "pictures"} <= rooms
-    assert not rooms & set(INSTRUCTORS)
+    folders = {path.name for path in copy.root.glob("grader/*") if path.is_dir()}
+    assert folders == {"testing", "student"}
+    assert {path.name for path in copy.root.glob("problems/*.py")} >= {"worked_example.py"}
+    for problem in copy.problems():
+        assert problem.probe_file.is_file()
+        assert problem.fingerprints.is_file()
     for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", "Makefile")):
         assert "solutions" not in text
         assert "grader grade" not in text
 
 
-def test_its_packages_are_those_of_the_lock(copy: Course) -> None:
-    """uv.lock belongs to both, so both ask for the same packages."""
-    ours, theirs = (
-        tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-        for root in (ROOT, copy.root)
-    )
-    assert theirs["project"].pop("scripts") == {"grader": "grader.cli:app"}
-    ours["project"].pop("scripts")
-    assert theirs["project"] == ours["project"]
-    assert theirs["dependency-groups"] == ours["dependency-groups"]
-    assert theirs["tool"].get("uv") == ours["tool"].get("uv")
+def test_what_stands_in_students_goes_out_as_it_is(copy: Course) -> None:
+    for path in (ROOT / "students").glob("*"):
+        if path.is_file():
+            assert (copy.root / path.name).read_bytes() == path.read_bytes()
+
+
+def toml(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def test_both_projects_are_one() -> None:
+    """Students run what the course was tested with: a name has one version and one meaning."""
+    ours, theirs = (toml(folder / "pyproject.toml") for folder in (ROOT, ROOT / "students"))
+    assert set(theirs["project"]["dependencies"]) < set(ours["project"]["dependencies"])
+    for key in ("name", "version", "requires-python", "license", "scripts", "entry-points"):
+        assert theirs["project"][key] == ours["project"][key], key
+    assert theirs["build-system"] == ours["build-system"]
+    assert theirs["tool"]["hatch"] == ours["tool"]["hatch"]
+    options = [both["tool"]["pytest"]["ini_options"] for both in (theirs, ours)]
+    assert options[0]["pythonpath"] == options[1]["pythonpath"]
+    assert set(options[0]["addopts"].split()) <= set(options[1]["addopts"].split())
+
+
+def test_students_install_what_they_need() -> None:
+    packages = {package["name"]: package for package in toml(ROOT / "students/uv.lock")["package"]}
+    (asked,) = (p for p in packages.values() if p["source"] == {"editable": "."})
+    assert {need["name"] for need in asked["dependencies"]} == {
+        "matplotlib", "numpy", "pillow", "pytest", "pytest-timeout", "rich", "torch", "typer",
+        "watchfiles",
+    }  # fmt: skip
+    assert "dev-dependencies" not in asked
+    # Those of CUDA come with torch on Linux.
+    others = {name for name in packages if not name.startswith(("nvidia-", "cuda-", "triton"))}
+    assert len(others) <= 45, sorted(others)
+    tools = {"distributed", "hypothesis", "msgspec", "mypy", "pytest-xdist", "pyyaml", "ruff"}
+    assert not tools & others
+
+
+def test_no_command_of_instructors_is_offered(copy: Course) -> None:
+    done = in_the_copy(copy, "problems", "-c", CHECK, "--help")
+    assert done.returncode == 0, done.stderr
+    assert "hint" in done.stdout
+    assert not re.search(r"\b(grade|audit|release|doctor)\b", done.stdout)
 
 
 def test_the_stubs_score_nothing_and_the_next_step_is_told(copy: Course) -> None:
@@ -132,6 +168,7 @@ def test_the_stubs_score_nothing_and_the_next_step_is_told(copy: Course) -> None
     assert "For the details: uv run pytest" in done.stdout
 
 
+@pytest.mark.slow
 def test_pytest_and_explore_work_in_it(copy: Course) -> None:
     tested = in_the_copy(copy, "problems/02-basic-attention", "-m", "pytest")
     assert tested.returncode == 1
@@ -141,6 +178,7 @@ def test_pytest_and_explore_work_in_it(copy: Course) -> None:
     assert "the course's own, as yours is not written yet" in drawn.stdout
 
 
+@pytest.mark.slow
 def test_solutions_reach_all_visible_points(copy: Course) -> None:
     session = Session(LocalFiles(own_course().solution))
     run_tests(copy.problems(), session, copy.root)
@@ -157,10 +195,9 @@ def test_solutions_reach_all_visible_points(copy: Course) -> None:
 def course(tmp_path: Path) -> Course:
     """The course without solutions, to make corrections in."""
     root = tmp_path / "instructor"
-    for name in ("problems", "grader", "docs/students"):
+    for name in ("problems", "grader", "students"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "uv.lock", "Makefile", "LICENSE", "CHANGELOG.md", ".gitignore"):
-        shutil.copy(ROOT / name, root)
+    shutil.copy(ROOT / "LICENSE", root)
     return Course(root)
 
 
@@ -211,6 +248,13 @@ def test_a_folder_of_something_else_is_refused(course: Course, tmp_path: Path) -
         release(course, tmp_path / "file")
 
 
+def test_a_course_without_students_files_is_named(course: Course, tmp_path: Path) -> None:
+    shutil.rmtree(course.root / "students")
+    with pytest.raises(CourseError, match="students is missing"):
+        release(course, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
 def test_a_missing_stub_is_named(course: Course, tmp_path: Path) -> None:
     course.problems()[0].original.unlink()
     with pytest.raises(CourseError, match=r"\.stub\.py is missing"):
@@ -226,9 +270,17 @@ def test_what_a_problem_would_give_away_is_found(small_course: Course) -> None:
     solution.write_text(f"def double(x):\n    {line}\n", encoding="utf-8")
     readme = problem.folder / "README.md"
     readme.write_text(f"See test_hidden.\n\n    {line}\n", encoding="utf-8")
-    assert list(leaks(problem, solution)) == [
+    problem.probe_file.write_text(f"def by_hand(x):\n    {line}\n", encoding="utf-8")
+    shared = problem.folder.parent / "worked_example.py"
+    shared.write_text(f"# For test_hidden.\n\n{HIDDEN_MARKER}\n", encoding="utf-8")
+    problem.fingerprints.write_text('{"reference": {"test_hidden": ""}}\n', encoding="utf-8")
+    assert sorted(leaks(problem, solution)) == [
+        "the released README.md has a line of the solution: " + line,
         "the released README.md names test_hidden",
-        f"the released README.md has a line of the solution: {line}",
+        "the released fingerprints.json names test_hidden",
+        "the released probe.py has a line of the solution: " + line,
+        f"the released worked_example.py has the line {HIDDEN_MARKER}",
+        "the released worked_example.py names test_hidden",
     ]
     problem.original.unlink()
     assert "no .stub.py" in next(leaks(problem, solution))

@@ -50,7 +50,7 @@ class Generalisation:
     """What came of all mutants.
 
     Attributes:
-        mutants: those whose answers to main questions are wrong.
+        mutants: those that answer a main question with a wrong value.
         named_though_right: styles whose right answers were given a name.
     """
 
@@ -101,8 +101,14 @@ def _mutants(
         for mutant in fault.mutants(source):
             answers = {} if mutant in seen else _answers(mutant, probe)
             seen.add(mutant)
-            if any(wrong.main for wrong in deviations(answers, known.reference).values()):
+            if _answers_wrongly(answers, known):
                 yield _judged(problem, style, fault, mutant, answers, known)
+
+
+def _answers_wrongly(answers: dict[str, Answers], known: Fingerprints) -> bool:
+    """Tell whether a main answer is a wrong value; what only stops is told by its exception."""
+    wrong = deviations(answers, known.reference).values()
+    return any(answer.is_value for part in wrong for answer in part.main.values())
 
 
 def _judged(

@@ -1,7 +1,7 @@
 """Writes the students' copy of the course: what they need, and nothing that gives answers away.
 
-The copy is put together from a list of what may go in, so that what isn't named stays here. Of the
-grader it has the rooms that its own files import.
+What only the copy has (its README, its packages) stands in `students/` as it goes out. With that go
+whole folders of the grader, and of each problem what is named here, so that the rest stays.
 """
 
 from __future__ import annotations
@@ -17,19 +17,13 @@ from pathlib import Path
 from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, Problem
 from grader.errors import CourseError, UsageError
 from grader.files import write_whole
+from grader.parts import FOR_STUDENTS, files_of
 
 MANIFEST = ".release.json"
 """Says of a folder that it is a released copy, and which files it was released with."""
 
-_COMMANDS = "student_cli"
-_ROOTS = (f"grader.{_COMMANDS}", "grader.testing.plugin")
-"""The rooms that students enter: their commands, and the plugin for pytest."""
-
 _TRIVIAL = 24
 """Shorter lines, such as `return weights`, give nothing away."""
-
-_TARGETS = ("help", "check", "watch", "clean")
-"""The targets of the Makefile that are for students."""
 
 
 @dataclass
@@ -150,22 +144,28 @@ def contents(course: Course) -> dict[str, bytes]:
     Raises:
         CourseError: a file of the course is missing.
     """
-    files: dict[str, bytes] = {}
+    files = {path.name: path for path in _files_in(course.root / "students")}
+    files["LICENSE"] = course.root / "LICENSE"
+    parts = files_of(course.root / "grader", FOR_STUDENTS)
+    shared = _shared(course.root / "problems")
+    files |= {path.relative_to(course.root).as_posix(): path for path in (*parts, *shared)}
+    found = {name: _read(path) for name, path in files.items()}
     for problem in course.problems():
         for name, content in _problem_files(problem):
-            files[f"problems/{problem.id}/{name}"] = content
-    for path in _rooms(course.root, [text.decode() for text in _python(files)]):
-        files[path] = _read(course.root / path)
-    texts = {
-        ".gitignore": _text(course.root / ".gitignore"),
-        "CHANGELOG.md": _for_students(_text(course.root / "CHANGELOG.md")),
-        "Makefile": _makefile(_text(course.root / "Makefile")),
-        "README.md": _text(course.root / "docs/students/README.md"),
-        "pyproject.toml": _pyproject(_text(course.root / "pyproject.toml")),
-    }
-    files |= {name: text.encode() for name, text in texts.items()}
-    # The lock stays true: the copy's pyproject.toml asks for the same packages.
-    return files | {name: _read(course.root / name) for name in ("LICENSE", "uv.lock")}
+            found[f"problems/{problem.id}/{name}"] = content
+    return found
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """Return the files of a folder, without what its own folders hold.
+
+    Raises:
+        CourseError: there are none.
+    """
+    found = sorted(path for path in folder.glob("*") if path.is_file())
+    if not found:
+        raise CourseError(f"{folder} is missing; the students' copy needs it")
+    return found
 
 
 def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
@@ -174,11 +174,16 @@ def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
     yield problem.original.name, stub
     yield "README.md", _read(problem.folder / "README.md")
     yield problem.test_file.name, visible_half(problem).encode()
-    for path in (problem.folder / "explore.py", problem.fingerprints):
+    for path in (problem.folder / "explore.py", problem.probe_file, problem.fingerprints):
         if path.is_file():
             yield path.name, _read(path)
     for path in sorted(problem.folder.glob("pictures/*.png")):
         yield f"pictures/{path.name}", _read(path)
+
+
+def _shared(folder: Path) -> list[Path]:
+    """Return what the tests of all problems share, which stands beside their folders."""
+    return sorted(folder.glob("*.py"))
 
 
 def leaks(problem: Problem, solution: Path) -> Iterator[str]:
@@ -194,7 +199,8 @@ def leaks(problem: Problem, solution: Path) -> Iterator[str]:
     tests = _text(problem.test_file)
     hidden = set(re.findall(r"^def (test_\w+)", tests.removeprefix(visible_half(problem)), re.M))
     secret = code_lines(_text(solution)) - code_lines(_text(problem.original))
-    for name, content in _problem_files(problem):
+    shared = {path.name: _read(path) for path in _shared(problem.folder.parent)}
+    for name, content in (*shared.items(), *_problem_files(problem)):
         text = content.decode(errors="replace")
         lines = {line.strip() for line in text.splitlines()}
         yield from (f"the released {name} names {test}" for test in hidden if test in text)
@@ -226,64 +232,6 @@ def visible_half(problem: Problem) -> str:
     hidden = problem.first_hidden_line()
     visible = lines if hidden is None else lines[: hidden - 1]
     return "".join(visible).rstrip() + "\n"
-
-
-def _python(files: dict[str, bytes]) -> list[bytes]:
-    return [content for path, content in files.items() if path.endswith(".py")]
-
-
-def _rooms(root: Path, sources: list[str]) -> list[str]:
-    """Return the files of the grader that these sources need, and that those need, and so on."""
-    waiting = [*_ROOTS, *(name for source in sources for name in _imported(source))]
-    found: set[str] = set()
-    while waiting:
-        path = _file_of(root, waiting.pop())
-        if path and path not in found:
-            found.add(path)
-            waiting += _imported(_text(root / path))
-    packages = {f"{Path(path).parent.as_posix()}/__init__.py" for path in found}
-    return sorted(found | packages)
-
-
-def _imported(source: str) -> Iterator[str]:
-    """Give the names of the grader that a source imports, of modules and of what is in them."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def _file_of(root: Path, module: str) -> str | None:
-    """Return where a module of the grader is; None if the name is no module of the grader."""
-    if module != "grader" and not module.startswith("grader."):
-        return None
-    path = module.replace(".", "/")
-    return next((p for p in (f"{path}.py", f"{path}/__init__.py") if (root / p).is_file()), None)
-
-
-def _for_students(changelog: str) -> str:
-    """Return the changelog without its sections for instructors and the headings of the others."""
-    text = re.sub(r"^### For instructors\n.*?(?=^##|\Z)", "", changelog, flags=re.M | re.S)
-    return re.sub(r"^### For students\n\n", "", text, flags=re.M).rstrip() + "\n"
-
-
-def _makefile(makefile: str) -> str:
-    """Return the Makefile with the students' targets only. Its paragraphs hold one target each."""
-
-    def is_for_students(paragraph: str) -> bool:
-        target = re.search(r"^\.PHONY: (\w+)", paragraph, re.M)
-        return target is None or target[1] in _TARGETS
-
-    return "\n\n".join(filter(is_for_students, makefile.split("\n\n")))
-
-
-def _pyproject(pyproject: str) -> str:
-    """Return pyproject.toml with the students' commands and without the tools of development."""
-    tables = re.split(r"^(?=\[)", pyproject, flags=re.M)
-    kept = [table for table in tables if not re.match(r"\[+tool\.(ruff|mypy)\b", table)]
-    return "".join(kept).replace("grader.cli:app", f"grader.{_COMMANDS}:app").rstrip() + "\n"
 
 
 def _text(path: Path) -> str:

@@ -12,19 +12,19 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import torch
 
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
 from grader.course import Problem
 from grader.errors import CannotLoad
-from grader.loading import load_module
 from grader.result import ProblemResult, Status, TestResult
 from grader.testing.diagnosis.fingerprints import Text
-from grader.testing.diagnosis.probe import Answers, ask, load_probe
-from grader.testing.plugin import LocalFiles, Session, forbidden_in
-from grader.testing.runner import Suite
+from grader.testing.diagnosis.probe import Answers, ask
+from grader.testing.local_files import LocalFiles
+from grader.testing.records import ProblemTests
+from grader.testing.session import Session
+from grader.testing.suite import Suite
 
 _FEW = 4
 """A mistake that so many cases or fewer catch is run again: they could have caught it by chance."""
@@ -85,8 +85,10 @@ def _run(candidate: Candidate, root: Path) -> Outcome:
     # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden,
     # and those of the catalogue do so by name. Of what is right, the solution must pass all tests
     # under it, and the variants the probe.
-    forbidden = candidate.kind is Kind.MISTAKE and _names_forbidden(candidate)
-    answers = _probe_answers(candidate, watch=forbidden or candidate.kind is not Kind.MISTAKE)
+    tests = _suite(candidate.problem, root).tests_of(candidate.problem)
+    forbidden = candidate.kind is Kind.MISTAKE and _names_forbidden(candidate, tests.forbidden)
+    watch = forbidden or candidate.kind is not Kind.MISTAKE
+    answers = _probe_answers(candidate, tests, watch=watch)
     watch = forbidden or candidate.kind is Kind.SOLUTION
     result = _run_once(candidate, candidate.conditions, root, watch=watch)
     unsteady: set[str] = set()
@@ -123,22 +125,17 @@ def _run_once(
 
 
 @cache
-def _tests(problem: Problem) -> ModuleType:
-    return load_module(problem.test_file, f"tests_{problem.id[:2]}")
-
-
-@cache
 def _suite(problem: Problem, root: Path) -> Suite:
     """Return a problem's tests, collected once for all the candidates that this process runs."""
     return Suite([problem], root)
 
 
-def _names_forbidden(candidate: Candidate) -> bool:
+def _names_forbidden(candidate: Candidate, forbidden: tuple[str, ...]) -> bool:
     # nn.LogSoftmax calls log_softmax.
     names, source = (
         text.replace("_", "").lower()
         for text in (
-            "|".join(forbidden_in(_tests(candidate.problem))),
+            "|".join(forbidden),
             candidate.path.read_text(encoding="utf-8"),
         )
     )
@@ -146,17 +143,16 @@ def _names_forbidden(candidate: Candidate) -> bool:
     return bool(names and re.search(rf"(\.|import .*|['\"])({names})\b", source))
 
 
-def _probe_answers(candidate: Candidate, *, watch: bool) -> dict[str, Answers]:
-    tests = _tests(candidate.problem)
-    forbidden = forbidden_in(tests) if watch else ()
+def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) -> dict[str, Answers]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # mistakes do what torch warns of
         try:
             code = LocalFiles(lambda _: candidate.path)(candidate.problem)
         except CannotLoad:
             return {}
-        probe = load_probe(candidate.problem)
-        return {} if probe is None else ask(probe, code, forbidden)
+        if tests.probe is None:
+            return {}
+        return ask(tests.probe, code, tests.forbidden if watch else ())
 
 
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:

@@ -202,6 +202,58 @@ def not_transposed(node: ast.AST) -> ast.AST | None:
     return None
 
 
+def last_dim(node: ast.AST) -> ast.AST | None:
+    """Take the last dimension where the caller's should be."""
+    if not isinstance(node, ast.Call) or _named(node) not in _REDUCTIONS:
+        return None
+    new = copy.deepcopy(node)
+    for place, given in enumerate(new.args):
+        if _text(given) == "dim":
+            new.args[place] = ast.Constant(-1)
+            return new
+    for keyword in new.keywords:
+        if keyword.arg == "dim" and _text(keyword.value) == "dim":
+            keyword.value = ast.Constant(-1)
+            return new
+    return None
+
+
+_REDUCTIONS = ("sum", "max", "amax", "logsumexp", "softmax")
+
+
+def _calling(old: str, new: str) -> Change:
+    """Call another function or method: `x.sum(dim)` becomes `x.mean(dim)`."""
+
+    def change(node: ast.AST) -> ast.AST | None:
+        match node:
+            case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr == old:
+                function = ast.Attribute(value, new, ast.Load())
+                return ast.Call(function, node.args, node.keywords)
+        return None
+
+    return change
+
+
+def other_way_round(node: ast.AST) -> ast.AST | None:
+    """Subtract from the maximum in place of subtracting the maximum."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Sub(), right=right) if "max" in _text(right):
+            return ast.BinOp(right, ast.Sub(), left)
+    return None
+
+
+def _layer(old: str, new: str) -> Change:
+    """Apply another layer: `self.value(x)` becomes `self.key(x)`."""
+
+    def change(node: ast.AST) -> ast.AST | None:
+        match node:
+            case ast.Call(func=ast.Attribute(value=value, attr=attr), args=[_]) if attr == old:
+                return ast.Call(ast.Attribute(value, new, ast.Load()), node.args, node.keywords)
+        return None
+
+    return change
+
+
 TRANSFORMATIONS = (
     Transformation("not scaled", without_scale, r"not divided|not scaled|never (divided|scale)"
                    r"|does not divide|without.*scale|unscaled|ignores .scaled|root"),
@@ -222,6 +274,17 @@ TRANSFORMATIONS = (
     Transformation("unpacked in another order", swapped_in_assignment,
                    r"quer|keys|values|order|places"),
     Transformation("detached", detached, r"graph|gradient|learn|no_grad"),
-    Transformation("not transposed", not_transposed, r"transpos|heads|reshape|dimensions|swapped"),
+    Transformation("not transposed", not_transposed,
+                   r"transpos|heads|reshape|dimension|swapped|each key is scored"),
+    Transformation("last dimension in place of dim", last_dim, r"dimension|dim|everything"),
+    Transformation("mean in place of sum", _calling("sum", "mean"), r"mean|average|sum|divided"),
+    Transformation("powers of 2", _calling("exp", "exp2"), r"powers of 2|base|exp"),
+    Transformation("difference the other way", other_way_round, r"sign|smallest|minus"),
+    Transformation("keys averaged", _layer("value", "key"), r"keys|key"),
+    Transformation("queries for keys", _layer("key", "query"), r"quer"),
+    Transformation("keys for queries", _layer("query", "key"), r"key"),
+    Transformation("query layer left out", _skipping("query"), r"quer|layer|x itself"),
+    Transformation("key layer left out", _skipping("key"), r"key|layer|x itself"),
+    Transformation("value layer left out", _skipping("value"), r"value|layer|x itself"),
 )  # fmt: skip
 """What is put into every right solution, wherever it fits."""

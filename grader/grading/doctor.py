@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
 import sys
@@ -19,7 +18,7 @@ from grader.isolation import Boundary, BoundaryError
 
 _NEEDED = (3, 11)
 _MB_FOR_ONE = 1500
-"""What one job of `grade` takes: the process with the tests, the warm parent, a worker."""
+"""What one job of `grade` takes: the process with the tests, the fork server, a worker."""
 
 
 @dataclass(frozen=True)
@@ -106,21 +105,20 @@ def _layers() -> Iterator[Finding]:
     """Look for each layer of the sandbox by itself."""
     if sys.platform != "linux":
         return
-    from grader.isolation.sandbox import confine
+    from grader.isolation.sandbox import landlock, seccomp
 
-    version = confine.landlock_version()
+    version = landlock.version()
     if version:
         yield Finding("Landlock", f"version {version}: files, {_scope(version)}")
     else:
         yield Finding("Landlock", "none", _no_landlock())
-    if confine.calls_restrictable():
+    if seccomp.usable():
         yield Finding("seccomp", "filters system calls")
     else:
         kind = platform.machine()
         advice = "Use a 64-bit Linux on x86-64 or aarch64, in a container that allows seccomp."
         yield Finding("seccomp", f"no filter for {kind}", advice)
     yield _user()
-    yield Finding("Namespaces", _namespaces())
 
 
 def _scope(version: int) -> str:
@@ -137,26 +135,16 @@ def _no_landlock() -> str:
 def _user() -> Finding:
     if os.geteuid() != 0:
         return Finding("Users", "workers stay the user that you are; that will do")
-    from grader.isolation.sandbox import confine
+    from grader.isolation.sandbox import user
 
     readable = [os.__file__, torch.__file__]
-    if confine.may_become_other(confine.pick_uid(os.getpid()), readable):
+    if user.may_become(user.pick_uid(os.getpid()), readable):
         return Finding("Users", "you are root; each worker becomes a user of its own")
     return Finding(
         "Users",
         "you are root, and workers stay root: no other user can read this Python",
         "Grade as an ordinary user, or install Python and torch where everybody can read them.",
     )
-
-
-def _namespaces() -> str:
-    # Asked in a process of its own: what is unshared stays so. Nothing here depends on the answer.
-    child = os.fork()
-    if child == 0:
-        new_user = 0x10000000
-        os._exit(0 if ctypes.CDLL(None).unshare(new_user) == 0 else 1)
-    allowed = os.waitpid(child, 0)[1] == 0
-    return f"{'allowed' if allowed else 'not allowed'} here; the sandbox doesn't need them"
 
 
 def _isolation() -> tuple[str, str]:

@@ -19,6 +19,7 @@ from grader.files import write_whole
 from grader.grading.pool import grade_all
 from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
+from grader.parts import FOR_AN_AUTOGRADER, files_of
 from grader.reports.gradescope import refused_json, results_json
 from grader.result import Isolation, Policy, Status, SubmissionResult
 from grader.text import plain
@@ -29,11 +30,12 @@ _COURSE = (
     "LICENSE",
     "README.md",
     "pyproject.toml",
-    "grader/**/*",
+    "problems/*",
     "problems/*/*",
     "solutions/*/problem.py",
 )
-"""What of the course goes along: what grading needs, and what its package is built from."""
+"""What of the course goes along, beside the grader: what grading needs, and what its package is
+built from."""
 
 _SETUP = """\
 #!/usr/bin/env bash
@@ -88,8 +90,8 @@ def build(course: Course, folder: Path, isolation: Isolation, policy: Policy) ->
 
 
 def _files(course: Course) -> Iterator[Path]:
-    found = {path for pattern in _COURSE for path in course.root.glob(pattern)}
-    return (p for p in sorted(found) if p.is_file() and "__pycache__" not in p.parts)
+    found = {path for pattern in _COURSE for path in course.root.glob(pattern) if path.is_file()}
+    return iter(sorted({*found, *files_of(course.root / "grader", FOR_AN_AUTOGRADER)}))
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:

@@ -54,7 +54,8 @@ def grader_for(course: Course, settings: Settings, core: int | None = None) -> I
         CourseError: a test file itself can't be run.
     """
     torch.set_num_threads(1)  # there is a job for each core, and small tensors need no second one
-    with boundary_for(settings) as boundary, Grader(course, settings, boundary) as grader:
+    with boundary_for(settings) as boundary:
+        grader = Grader(course, settings, boundary)
         if core is not None:
             boundary.stay_on(core)  # starting was quicker with several
         yield grader

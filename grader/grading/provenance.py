@@ -17,11 +17,8 @@ from grader.errors import InternalError
 from grader.files import sha256_of
 from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile
+from grader.parts import MARKS_REST_ON, files_of
 from grader.result import Isolation, Provenance
-
-MARKS_REST_ON = ("*.py", "testing/**/*.py", "isolation/**/*.py", "grading/**/*.py")
-"""The part of the grader that a mark depends on. What reads submissions is not in it, as marks rest
-on what was read; nor are the reports, and what students and authors run."""
 
 
 def grader_sha256(course: Course) -> str:
@@ -39,13 +36,18 @@ def code_sha256() -> str:
     The running program doesn't change with its files either.
     """
     package = Path(__file__).resolve().parents[1]
-    files = {path for pattern in MARKS_REST_ON for path in package.glob(pattern)}
+    files = files_of(package, MARKS_REST_ON)
     return sha256_of({path.relative_to(package).as_posix(): path for path in files})
 
 
 def tests_sha256(course: Course, problem: Problem) -> str:
-    """Return a hash over a problem's tests, the numbers beside them, and its solution."""
-    files = {path.name: path for path in problem.folder.glob("*.json")}
+    """Return a hash over a problem's tests, its solution, and what stands beside them.
+
+    No mark hangs on the probe and its fingerprints, but the mistake that is named beside it does.
+    """
+    shared = problem.folder.parent.glob("*.py")
+    files = {path.name: path for path in (*shared, *problem.folder.glob("*.json"))}
+    files |= {"probe": problem.probe_file}
     files |= {"tests": problem.test_file, "solution": course.solution(problem)}
     return sha256_of({name: path for name, path in files.items() if path.is_file()})
 

@@ -16,8 +16,8 @@ from grader.grading.submission import TEST_SECONDS, Opened, boundary_for
 from grader.intake.submissions import Submission, find_submissions
 from grader.isolation import Boundary
 from grader.result import ProblemResult, Provenance, TestResult
-from grader.testing.plugin import Session
-from grader.testing.runner import run_tests
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
 from grader.text import plain
 
 

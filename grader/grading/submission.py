@@ -10,8 +10,8 @@ from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile, Submission
 from grader.isolation import Boundary, RemoteProblem
 from grader.result import ProblemResult, Status, SubmissionResult
-from grader.testing.plugin import Session
-from grader.testing.runner import Suite
+from grader.testing.session import Session
+from grader.testing.suite import Suite
 
 # The boundary keeps the time of each call. This is for the trusted side, should it ever hang.
 TEST_SECONDS = 600.0
@@ -28,7 +28,6 @@ def boundary_for(settings: Settings, *, capture: bool = False) -> Boundary:
         settings.isolation,
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
-        mark_changes=True,
         capture=capture,
     )
 
@@ -55,16 +54,6 @@ class Grader:
         self._grader_sha256 = grader_sha256(course)
         self._common = common_provenance(course, settings)
         self._suite = Suite(self._problems, course.root, timeout=TEST_SECONDS)
-
-    def __enter__(self) -> Grader:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let the tests go."""
-        self._suite.close()
 
     def grade(self, submission: Submission) -> SubmissionResult:
         """Return the result of the problems that a submission has an entry for."""

@@ -5,6 +5,11 @@
         problem.softmax(x)
 
 See docs/isolation.md for what it protects against, by which means, and what it doesn't.
+
+- the trusted side, with the tests, runs `boundary`, `proxy`, `connection`, `spawn` and the
+  self-test in `sandbox`
+- the untrusted side runs `fork_server`, `worker` and the rest of `sandbox`
+- both speak `protocol`
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from grader.isolation.boundary import Boundary
     from grader.isolation.connection import WorkerFailure
-    from grader.isolation.proxy import RemoteProblem
+    from grader.isolation.proxy.problem import RemoteProblem
     from grader.isolation.spawn import BoundaryError
 
 __all__ = ["Boundary", "BoundaryError", "RemoteProblem", "WorkerFailure"]
@@ -22,7 +27,7 @@ __all__ = ["Boundary", "BoundaryError", "RemoteProblem", "WorkerFailure"]
 _PLACES = {
     "Boundary": "boundary",
     "BoundaryError": "spawn",
-    "RemoteProblem": "proxy",
+    "RemoteProblem": "proxy.problem",
     "WorkerFailure": "connection",
 }
 

@@ -10,20 +10,11 @@ from types import TracebackType
 from typing import Self
 
 from grader.isolation.connection import Budget
-from grader.isolation.proxy import RemoteProblem
+from grader.isolation.proxy.problem import RemoteProblem
 from grader.isolation.sandbox.selftest import attack
-from grader.isolation.spawn import BoundaryError, SpawnedWorkers, WarmWorkers, Workers
+from grader.isolation.spawn import BoundaryError, ForkedWorkers, SpawnedWorkers, Workers
 
-LEVELS = ("auto", "sandbox", "process")
-
-_SANDBOX = (
-    "Student code ran in a sandbox: a process of its own{user}, without network, without access "
-    "to files other than Python's and torch's, and with limits on time and memory."
-)
-_PROCESS = (
-    "Student code ran in a process of its own but NOT in a sandbox: it could read and change "
-    "whatever the user who graded can"
-)
+LEVELS = ("sandbox", "process")
 
 
 class Boundary:
@@ -32,42 +23,34 @@ class Boundary:
     Entering it starts what it needs. It serves one thread of the process that enters it.
 
     Args:
-        level: "sandbox" (confined processes; Linux), "process" (other processes, not confined), or
-            "auto" for the stronger one that this machine proves to have.
+        level: "sandbox" (confined processes; Linux) or "process" (other processes, not confined).
         call_seconds: how long one call of student code may take.
         submission_seconds: how long all calls of one submission may take together; see `budget`.
-        memory_mb: how much memory a worker may use beyond what torch takes; in a confine.
-        mark_changes: what happens when a call changes its argument. By default the call itself
-            raises Mismatch. If true, the test's tensor is marked by a change in the last place of
-            one entry, so that only a test that compares it exactly fails, as it does in process.
+        memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox only.
         capture: whether to keep what student code prints, which is lost otherwise.
 
     Attributes:
+        level: the same.
         printed: what student code printed, call by call, if that is kept.
-        level: "sandbox" or "process", once entered.
-        description: one sentence on what that means, for reports.
     """
 
     def __init__(
         self,
-        level: str = "auto",
+        level: str = "sandbox",
         *,
         call_seconds: float = 10.0,
         submission_seconds: float = 120.0,
         memory_mb: int = 1024,
-        mark_changes: bool = False,
         capture: bool = False,
     ) -> None:
         if level not in LEVELS:
             raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
         self.level = level
-        self.description = ""
+        self.printed: list[str] = []
         self._call_seconds = call_seconds
         self._submission_seconds = submission_seconds
         self._memory = memory_mb << 20
-        self._mark_changes = mark_changes
         self._capture = capture
-        self.printed: list[str] = []
         self._workers: Workers | None = None
 
     def __enter__(self) -> Self:
@@ -78,10 +61,15 @@ class Boundary:
         """
         if self.level == "process":
             self._workers = SpawnedWorkers()
-            self.description = f"{_PROCESS}."
-        else:
-            self._enter_sandbox()
-        self.level = "sandbox" if isinstance(self._workers, WarmWorkers) else "process"
+            return self
+        try:
+            self._workers = self._confined()
+        except BoundaryError as reason:
+            raise BoundaryError(
+                f"this machine can't keep student code in a sandbox: {reason}.\n"
+                "Use a Linux machine or container, or choose the level 'process', which runs "
+                "student code with all rights of your own user."
+            ) from None
         return self
 
     def __exit__(
@@ -132,62 +120,50 @@ class Boundary:
         try:
             return self._open(self._workers, source, tuple(forbidden), budget)
         except BoundaryError:
-            # The warm parent may have died. A new one serves this file and the next ones.
-            self._restart()
-            return self._open(self._workers, source, tuple(forbidden), budget)
+            # The fork server may have died. A new one serves this file and the next ones.
+            return self._open(self._restarted(self._workers), source, tuple(forbidden), budget)
 
     def _open(
         self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: Budget
     ) -> RemoteProblem:
-        return RemoteProblem(
-            workers,
-            source,
-            forbidden,
-            budget,
-            mark_changes=self._mark_changes,
-            printed=self.printed if self._capture else None,
-        )
+        printed = self.printed if self._capture else None
+        return RemoteProblem(workers, source, forbidden, budget, printed)
 
-    def _restart(self) -> None:
+    def _restarted(self, workers: Workers) -> Workers:
         """Start the sandbox again, with its self-test; without one there is nothing to start."""
-        if isinstance(self._workers, WarmWorkers):
-            self._workers.close()
-            reason = self._start_sandbox()
-            if reason:
-                raise BoundaryError(f"the sandbox could not be started again: {reason}")
+        if isinstance(workers, ForkedWorkers):
+            workers.close()
+            try:
+                workers = self._workers = self._confined()
+            except BoundaryError as reason:
+                text = f"the sandbox could not be started again: {reason}"
+                raise BoundaryError(text) from None
+        return workers
 
-    def _enter_sandbox(self) -> None:
-        reason = self._start_sandbox()
-        if not reason:
-            return
-        if self.level == "sandbox":
-            raise BoundaryError(
-                f"this machine can't keep student code in a sandbox: {reason}.\n"
-                "Use a Linux machine or container, or choose the level 'process', which runs "
-                "student code with all rights of your own user."
-            )
-        self._workers = SpawnedWorkers()
-        self.description = f"{_PROCESS} (no sandbox: {reason})."
+    def _confined(self) -> Workers:
+        """Return where confined workers come from, which an attack on one of them has proved.
 
-    def _start_sandbox(self) -> str:
-        """Start confined workers and attack them; return why that can't be, or nothing."""
+        Raises:
+            BoundaryError: that can't be; the text says why.
+        """
         reason = _missing()
         if reason:
-            return reason
-        workers = WarmWorkers(self._memory, math.ceil(self._submission_seconds))
-        broken = attack(workers)
-        if broken:
+            raise BoundaryError(reason)
+        workers = ForkedWorkers(self._memory, math.ceil(self._submission_seconds))
+        try:
+            holes = attack(workers)
+        except BaseException:
             workers.close()
-            return f"its self-test found a hole ({'; '.join(broken)})"
-        self._workers = workers
-        user = ", as a user of its own" if workers.own_uid else ""
-        self.description = _SANDBOX.format(user=user)
-        return ""
+            raise
+        if holes:
+            workers.close()
+            raise BoundaryError(f"its self-test found a hole ({'; '.join(holes)})")
+        return workers
 
 
 def _missing() -> str:
     if sys.platform != "linux":
         return f"there is none for {sys.platform}"
-    from grader.isolation.sandbox import confine
+    from grader.isolation.sandbox.confine import missing
 
-    return confine.missing()
+    return missing()

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from grader.errors import CannotLoad
-from grader.isolation import protocol
-from grader.isolation.protocol import Header, ProtocolError
+from grader.isolation.protocol import Closed, Header, ProtocolError
+from grader.isolation.protocol.checks import clean_text
+from grader.isolation.protocol.frames import receive, send
+from grader.isolation.protocol.tensors import same
 from grader.isolation.spawn import BoundaryError, Process
 from grader.result import Status
 
@@ -47,7 +49,7 @@ class Budget:
         self.left = max(0.0, self.left - seconds)
 
 
-class Link:
+class Connection:
     """The connection to one live worker.
 
     Args:
@@ -87,12 +89,12 @@ class Link:
             answer, found = self._exchange(header, tensors, started + self._seconds())
             text = answer.get("printed")
             if self._printed is not None and isinstance(text, str) and text:
-                self._printed.append(protocol.clean_text(text))
+                self._printed.append(clean_text(text))
             return answer, found
         except TimeoutError:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, "Your code did not come to an end.") from None
-        except (protocol.Closed, ConnectionError):
+        except (Closed, ConnectionError):
             raise _ended(self.close()) from None
         except ProtocolError:
             self.close()
@@ -109,7 +111,7 @@ class Link:
         Returns None if the worker was told that state already; it is some kilobytes.
         """
         state = torch.default_generator.get_state()
-        if self._random is not None and protocol.same(state, self._random):
+        if self._random is not None and same(state, self._random):
             return None
         self._random = state
         tensors.append(state)
@@ -131,10 +133,10 @@ class Link:
         free = self.free[:]
         del self.free[: len(free)]
         header["id"], header["free"] = self._count, free
-        connection = self._process.connection
-        connection.settimeout(self._seconds())
-        protocol.send(connection, header, tensors)
-        answer, found = protocol.receive(connection, deadline)
+        channel = self._process.channel
+        channel.settimeout(self._seconds())
+        send(channel, header, tensors)
+        answer, found = receive(channel, deadline)
         if answer.get("id") != self._count:
             raise ProtocolError("an answer to another request")
         return answer, found
@@ -153,10 +155,10 @@ class Link:
 
 
 class _Checked:
-    """What `Link.checked` gives; contextlib takes longer, and each answer needs it twice."""
+    """What `Connection.checked` gives; contextlib takes longer, and each answer needs it twice."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def __enter__(self) -> None:
         pass
@@ -165,7 +167,7 @@ class _Checked:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: object
     ) -> None:
         if isinstance(error, Exception):
-            self._link.close()
+            self._connection.close()
             raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
 
 

@@ -1,11 +1,11 @@
-"""The warm parent of the workers: has torch loaded, and forks a worker whenever it is asked to.
+"""The fork server: has torch loaded, and forks a worker whenever it is asked to.
 
 It is started by exec with a clean environment, so that neither it nor a worker holds anything of
 the tests, the solutions or the trusted process. It has one thread, keeps no secret and never runs
 student code.
 
     trusted process                 this process                    workers
-    --- "start" + a socket ----->   fork, confine, serve  ------->  answers on that socket
+    --- "fork" + a socket ------>   fork, confine, serve  ------->  answers on that socket
     --- "end" ------------------>   kill, wait
     <-- how it ended ------------
 
@@ -26,38 +26,42 @@ from typing import Any
 import torch
 
 from grader.forbidden import functions, operators
-from grader.isolation import protocol, worker
-from grader.isolation.sandbox import confine
+from grader.isolation.protocol.frames import send
+from grader.isolation.sandbox import user
+from grader.isolation.sandbox.confine import Limits, confine
+from grader.isolation.sandbox.landlock import readable_paths
+from grader.isolation.sandbox.libc import hide_from_debuggers
+from grader.isolation.worker import serving
 
 _MESSAGE = 4096
 
 
-def main(connection: socket.socket, config: dict[str, Any]) -> None:
+def main(channel: socket.socket, config: dict[str, Any]) -> None:
     """Serve until the connection closes.
 
     Args:
-        connection: to the trusted process.
+        channel: to the trusted process.
         config: `memory` in bytes, `cpu_seconds`, `secret` paths and `wanted` paths.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
     warm()
-    paths = confine.readable_paths(config["secret"], config["wanted"])
+    paths = readable_paths(config["secret"], config["wanted"])
     readable = [*config["wanted"], os.__file__, torch.__file__]
-    own_uid = confine.may_become_other(confine.pick_uid(os.getpid()), readable)
-    parent = Parent(connection, config["memory"], config["cpu_seconds"], paths, own_uid)
+    own_uid = user.may_become(user.pick_uid(os.getpid()), readable)
+    server = ForkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid)
     del config, readable  # every worker is a copy of this process, with what its frames hold
-    confine.hide_from_debuggers()
+    hide_from_debuggers()
     gc.collect()
     gc.freeze()
-    connection.send(json.dumps({"ready": True, "own_uid": own_uid}).encode())
+    channel.send(json.dumps({"ready": True}).encode())
     try:
-        parent.serve()
+        server.serve()
     except ConnectionError:
         pass  # the other side was killed
     except Exception as error:
-        print(f"warm parent: {error!r}", file=sys.stderr)
-    parent.end_workers()
+        print(f"fork server: {error!r}", file=sys.stderr)
+    server.end_workers()
     os._exit(0)  # what torch's libraries do at the end is of no use here, and some of it is printed
 
 
@@ -85,11 +89,11 @@ def _use_torch() -> None:
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
 
 
-class Parent:
-    """The connection, and the workers.
+class ForkServer:
+    """The channel, and the workers.
 
     Args:
-        connection: brings requests.
+        channel: brings requests.
         memory: bytes that a worker may use.
         cpu_seconds: seconds of CPU time that a worker may use.
         paths: what workers may read.
@@ -98,13 +102,13 @@ class Parent:
 
     def __init__(
         self,
-        connection: socket.socket,
+        channel: socket.socket,
         memory: int,
         cpu_seconds: int,
         paths: tuple[str, ...],
         own_uid: bool,
     ) -> None:
-        self._connection = connection
+        self._channel = channel
         self._memory = memory
         self._cpu_seconds = cpu_seconds
         self._paths = paths
@@ -114,7 +118,7 @@ class Parent:
     def serve(self) -> None:
         """Answer until the connection closes."""
         while True:
-            message, sockets = _receive(self._connection)
+            message, sockets = _receive(self._channel)
             if not message:
                 return
             request = json.loads(message)
@@ -123,7 +127,7 @@ class Parent:
             finally:
                 for unused in sockets:
                     unused.close()
-            self._connection.send(json.dumps(answer | {"id": request["id"]}).encode())
+            self._channel.send(json.dumps(answer | {"id": request["id"]}).encode())
 
     def end_workers(self) -> None:
         """Kill all workers."""
@@ -131,7 +135,7 @@ class Parent:
             _end(self._workers.pop())
 
     def _carry_out(self, request: dict[str, Any], sockets: list[socket.socket]) -> dict[str, Any]:
-        if request["do"] == "start":
+        if request["do"] == "fork":
             process = self._fork(sockets[0])
             self._workers.add(process)
             return {"worker": process}
@@ -141,31 +145,29 @@ class Parent:
         self._workers.remove(process)
         return {"code": _end(process)}
 
-    def _fork(self, connection: socket.socket) -> int:
+    def _fork(self, channel: socket.socket) -> int:
         parent = os.getpid()
         process = os.fork()
         if process:
             return process
         # In the worker. It must never return into the loop above.
         try:
-            kept = socket.socket(fileno=_only_descriptor(connection.detach()))
+            kept = socket.socket(fileno=_only_descriptor(channel.detach()))
             self._confine(kept, parent)
-            worker.main(kept)
+            serving.main(kept)
         finally:
             os._exit(1)
 
-    def _confine(self, connection: socket.socket, parent: int) -> None:
+    def _confine(self, channel: socket.socket, parent: int) -> None:
         """Confine this process and say so, or say what went wrong; before it knows any code."""
         try:
             os.setsid()
-            uid = confine.pick_uid(os.getpid()) if self._own_uid else None
-            confine.confine(
-                confine.Limits(self._memory, self._cpu_seconds, uid, self._paths), parent
-            )
+            uid = user.pick_uid(os.getpid()) if self._own_uid else None
+            confine(Limits(self._memory, self._cpu_seconds, uid, self._paths), parent)
         except Exception as error:
-            protocol.send(connection, {"confined": False, "reason": repr(error)}, [])
+            send(channel, {"confined": False, "reason": repr(error)}, [])
             raise
-        protocol.send(connection, {"confined": True}, [])
+        send(channel, {"confined": True}, [])
 
 
 def _only_descriptor(kept: int) -> int:
@@ -179,8 +181,8 @@ def _only_descriptor(kept: int) -> int:
     return 3
 
 
-def _receive(connection: socket.socket) -> tuple[bytes, list[socket.socket]]:
-    message, descriptors, _, _ = socket.recv_fds(connection, _MESSAGE, 4)
+def _receive(channel: socket.socket) -> tuple[bytes, list[socket.socket]]:
+    message, descriptors, _, _ = socket.recv_fds(channel, _MESSAGE, 4)
     return message, [socket.socket(fileno=number) for number in descriptors]
 
 

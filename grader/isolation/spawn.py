@@ -1,7 +1,7 @@
-"""Starts the processes that student code runs in. This is the trusted side's half.
+"""Spawns the processes that student code runs in. This is the trusted side's half.
 
-Two ways: `WarmWorkers` asks a warm parent to fork and confine workers; `SpawnedWorkers` starts a
-fresh interpreter for each, which works everywhere and confines nothing.
+Two ways: `ForkedWorkers` asks a fork server for workers, which it forks and confines;
+`SpawnedWorkers` starts a fresh interpreter for each, which works everywhere and confines nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy
 import torch
 
 from grader.errors import InternalError
-from grader.isolation import protocol
+from grader.isolation.protocol import Closed, ProtocolError
+from grader.isolation.protocol.frames import receive
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,22 +41,20 @@ from grader.isolation.{module} import main
 sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != config["root"]]
 sys.path += [entry for entry in config["wanted"] if entry not in sys.path]
 if "fd" in config:
-    connection = socket.socket(fileno=config["fd"])
+    channel = socket.socket(fileno=config["fd"])
 else:
-    connection = socket.fromshare(base64.b64decode(config["share"]))
+    channel = socket.fromshare(base64.b64decode(config["share"]))
 """
 # What is left in the main module, student code can read.
-_BOOT_FORK_SERVER = (
-    _BOOT.format(module="fork_server") + "main(connection, globals().pop('config'))\n"
-)
+_BOOT_FORK_SERVER = _BOOT.format(module="fork_server") + "main(channel, globals().pop('config'))\n"
 _BOOT_WORKER = (
-    _BOOT.format(module="worker")
+    _BOOT.format(module="worker.serving")
     + """
 if sys.platform == "linux":
-    from grader.isolation.sandbox.confine import die_with
+    from grader.isolation.sandbox.libc import die_with
     die_with(config["parent"])
 del config
-main(connection)
+main(channel)
 """
 )
 
@@ -63,7 +62,7 @@ main(connection)
 def end_with_parent() -> None:
     """Let this process end with the one that started it, even if that is killed; on Linux only."""
     if sys.platform == "linux":
-        from grader.isolation.sandbox.confine import die_with
+        from grader.isolation.sandbox.libc import die_with
 
         die_with(os.getppid())
 
@@ -76,10 +75,10 @@ class Process(ABC):
     """A worker process.
 
     Attributes:
-        connection: a stream socket to it.
+        channel: a stream socket to it.
     """
 
-    connection: socket.socket
+    channel: socket.socket
 
     @abstractmethod
     def end(self) -> int:
@@ -96,7 +95,7 @@ class Workers(ABC):
     processes: tuple[int, ...] = ()
 
     @abstractmethod
-    def start(self) -> Process:
+    def spawn(self) -> Process:
         """Start a worker.
 
         Raises:
@@ -108,38 +107,37 @@ class Workers(ABC):
         """End what serves all workers. Each worker is ended by itself."""
 
 
-class WarmWorkers(Workers):
-    """Workers that a warm parent forks and confines. Linux only.
+class ForkedWorkers(Workers):
+    """Workers that a fork server forks and confines. Linux only.
 
     Args:
         memory: bytes that a worker may use beyond what torch itself takes.
         cpu_seconds: seconds of CPU time that a worker may use.
 
-    Attributes:
-        own_uid: whether each worker runs as a user of its own; so when started as root.
+    Raises:
+        BoundaryError: the fork server did not start.
     """
 
     def __init__(self, memory: int, cpu_seconds: int) -> None:
         self._count = 0
-        self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         config = {"memory": memory, "cpu_seconds": cpu_seconds, "secret": _secret_paths()}
-        self._parent = _boot(_BOOT_FORK_SERVER, theirs, config)
-        self.processes = (self._parent.pid,)
-        self._connection.settimeout(_START_SECONDS)
+        self._server = _boot(_BOOT_FORK_SERVER, theirs, config)
+        self.processes = (self._server.pid,)
+        self._channel.settimeout(_START_SECONDS)
         try:
-            ready = json.loads(self._connection.recv(4096))
+            json.loads(self._channel.recv(4096))
         except (OSError, ValueError):
             self.close()
-            raise BoundaryError("the warm parent of the workers did not start") from None
-        self._connection.settimeout(_ASK_SECONDS)
-        self.own_uid = bool(ready["own_uid"])
+            raise BoundaryError("the fork server did not start") from None
+        self._channel.settimeout(_ASK_SECONDS)
 
-    def start(self) -> Process:
+    def spawn(self) -> Process:
         """Ask for a new worker."""
         ours, theirs = socket.socketpair()
         with theirs:
-            answer = self._ask({"do": "start"}, [theirs])
-        process = _Forked(self, answer["worker"], ours)
+            answer = self._ask({"do": "fork"}, [theirs])
+        process = _ForkedProcess(self, answer["worker"], ours)
         _wait_until_confined(process)
         return process
 
@@ -148,42 +146,42 @@ class WarmWorkers(Workers):
         return int(self._ask({"do": "end", "worker": worker})["code"])
 
     def close(self) -> None:
-        """End the warm parent and with it all workers."""
-        self._connection.close()
-        _wait_or_kill(self._parent)
+        """End the fork server and with it all workers."""
+        self._channel.close()
+        _wait_or_kill(self._server)
 
     def _ask(self, request: dict[str, Any], sockets: list[socket.socket] | None = None) -> Any:
         self._count += 1
         text = json.dumps(request | {"id": self._count}).encode()
         try:
-            socket.send_fds(self._connection, [text], [s.fileno() for s in sockets or ()])
+            socket.send_fds(self._channel, [text], [s.fileno() for s in sockets or ()])
             deadline = time.monotonic() + _ASK_SECONDS
             while time.monotonic() < deadline:
-                answer = json.loads(self._connection.recv(4096))
+                answer = json.loads(self._channel.recv(4096))
                 # An answer to a request that was interrupted may still lie there.
                 if answer["id"] == self._count:
                     return answer
         except (OSError, ValueError):
             pass
-        raise BoundaryError("the warm parent of the workers does not answer")
+        raise BoundaryError("the fork server does not answer")
 
 
-class _Forked(Process):
-    def __init__(self, workers: WarmWorkers, number: int, connection: socket.socket) -> None:
+class _ForkedProcess(Process):
+    def __init__(self, workers: ForkedWorkers, number: int, channel: socket.socket) -> None:
         self._workers = workers
         self._number = number
-        self.connection = connection
+        self.channel = channel
 
     def end(self) -> int:
-        self.connection.close()
+        self.channel.close()
         return self._workers.end(self._number)
 
 
 def _wait_until_confined(process: Process) -> None:
     """Read the worker's first message. It hasn't seen any student code yet."""
     try:
-        ready, _ = protocol.receive(process.connection, time.monotonic() + _ASK_SECONDS)
-    except (OSError, protocol.Closed, protocol.ProtocolError) as error:
+        ready, _ = receive(process.channel, time.monotonic() + _ASK_SECONDS)
+    except (OSError, Closed, ProtocolError) as error:
         ready = {"reason": f"{type(error).__name__} {error}"}
     if ready.get("confined") is not True:
         process.end()
@@ -193,31 +191,29 @@ def _wait_until_confined(process: Process) -> None:
 class SpawnedWorkers(Workers):
     """Workers that are fresh interpreters, apart from this process but not confined."""
 
-    def start(self) -> Process:
+    def spawn(self) -> Process:
         """Start an interpreter; it loads torch while the first request waits."""
         ours, theirs = socket.socketpair()
-        return _Spawned(_boot(_BOOT_WORKER, theirs, {"parent": os.getpid()}), ours)
+        return _SpawnedProcess(_boot(_BOOT_WORKER, theirs, {"parent": os.getpid()}), ours)
 
     def close(self) -> None:
         """Do nothing: there is only the workers."""
 
 
-class _Spawned(Process):
-    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
+class _SpawnedProcess(Process):
+    def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket) -> None:
         self._process = process
-        self.connection = connection
+        self.channel = channel
 
     def end(self) -> int:
-        self.connection.close()
+        self.channel.close()
         self._process.kill()
         return self._process.wait()
 
 
-def _boot(
-    program: str, connection: socket.socket, config: dict[str, Any]
-) -> subprocess.Popen[bytes]:
-    """Start an interpreter with nothing but the given program, and hand it the connection."""
-    descriptor = connection.fileno()
+def _boot(program: str, channel: socket.socket, config: dict[str, Any]) -> subprocess.Popen[bytes]:
+    """Start an interpreter with nothing but the given program, and hand it the channel."""
+    descriptor = channel.fileno()
     on_windows = sys.platform == "win32"
     process = subprocess.Popen(
         [sys.executable, "-I", "-W", "ignore", "-c", program],
@@ -229,13 +225,13 @@ def _boot(
     )
     config = config | {"root": str(_ROOT), "wanted": _library_folders()}
     if sys.platform == "win32":
-        config["share"] = base64.b64encode(connection.share(process.pid)).decode()
+        config["share"] = base64.b64encode(channel.share(process.pid)).decode()
     else:
         config["fd"] = descriptor
     assert process.stdin is not None
     with process.stdin as stdin:
         stdin.write(json.dumps(config).encode() + b"\n")
-    connection.close()
+    channel.close()
     return process
 
 

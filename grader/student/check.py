@@ -12,8 +12,9 @@ from grader.course import Course, Problem
 from grader.result import ProblemResult, shown, total
 from grader.student.progress import progress_table
 from grader.student.report import next_step
-from grader.testing.plugin import LocalFiles, Session
-from grader.testing.runner import run_tests
+from grader.testing.local_files import LocalFiles
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
 from grader.text import printable
 
 

@@ -3,57 +3,93 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 from itertools import groupby
 
 from grader.result import ProblemResult, Status, TestResult, shown
-from grader.text import printable
+from grader.text import counted, printable
 
 _WIDTH = 96
 
-_IN_FULL = 2
-"""How many failed tests are shown with their messages; the others with a line each."""
+_WRITTEN = (Status.PASSED, Status.NOT_IMPLEMENTED)
 
 
 def problem_report(
-    result: ProblemResult, left_out: int, *, in_full: bool = False, encoding: str = "utf-8"
+    result: ProblemResult,
+    left_out: int,
+    *,
+    whole: bool = True,
+    in_full: bool = False,
+    encoding: str = "utf-8",
 ) -> str:
-    """Return the report on one problem: a line for each test, the points, and what to do next.
+    """Return the report on one problem: what passes, what to look at first, and the points.
+
+    What helps most stands last, where the screen ends: the sentence that names the mistake, the
+    first test that fails with its message, and in one line how many others do.
 
     Args:
         result: what its tests found.
         left_out: how many hidden tests were not run.
+        whole: whether all tests of the half were run; points of a part of them say nothing.
         in_full: whether to show the message of every failed test.
         encoding: the terminal's; symbols that it does not have are replaced.
     """
-    tests = [list(cases) for _, cases in groupby(result.tests, key=lambda test: test.name)]
+    tests = _by_function(result)
+    lines = [result.id, "", *_well(tests)]
     wrong = [cases for cases in tests if _failed(cases)]
-    explained = wrong if in_full else wrong[:_IN_FULL]
-    lines = [result.id, ""]
-    for cases in tests:
-        lines += _test_lines(cases, with_message=cases in explained)
-    if len(explained) < len(wrong):
-        lines += ["", "For the other messages: uv run pytest -v"]
-    for text in result.diagnoses:
-        lines += ["", _wrap(text)]
-    lines += ["", next_step(result), f"{shown(result.points)} of {shown(result.max)} points."]
-    if left_out and result.passed:
-        lines.append(f"{left_out} hidden tests check more when your work is graded.")
+    if in_full and not _stops_alike(result):
+        lines += [line for cases in wrong[1:] for line in _test_lines(cases, with_message=True)]
+    lines += ["", trouble(result, in_full=in_full) or next_step(result)]
+    if whole:
+        lines += ["", f"{shown(result.points)} of {shown(result.max)} points."]
+    if whole and left_out and result.passed:
+        check = "checks" if left_out == 1 else "check"
+        hidden = counted(left_out, "hidden test")
+        lines.append(f"{hidden} {check} more when your work is graded.")
     return printable("\n".join(lines) + "\n", encoding)
 
 
-def first_trouble(result: ProblemResult) -> str:
-    """Return what to look at first: the first wrong answer with its message, and the diagnosis."""
-    tests = [list(cases) for _, cases in groupby(result.tests, key=lambda test: test.name)]
-    wrong = next((cases for cases in tests if _failed(cases)), [])
-    lines = _test_lines(wrong, with_message=True) if wrong else []
-    for text in result.diagnoses:
-        lines += ["", _wrap(text)]
-    return "\n".join(lines or [next_step(result)])
+def trouble(result: ProblemResult, *, in_full: bool = False) -> str:
+    """Return what to look at first: the mistake's name, and the first test that fails.
+
+    Args:
+        result: what the tests found.
+        in_full: whether the messages of the other tests are shown as well.
+    """
+    wrong = [cases for cases in _by_function(result) if _failed(cases)]
+    if not wrong:
+        return ""
+    if _stops_alike(result):
+        return f"{_wrap(wrong[0][0].message)}\n\nSo none of the tests can be judged yet."
+    lines = [line for text in result.diagnoses for line in (_wrap(text), "")]
+    lines += _test_lines(wrong[0], with_message=True)
+    if len(wrong) > 1:
+        others = counted(len(wrong) - 1, "other test")
+        where = "" if in_full else " To see all messages: uv run pytest -v"
+        lines += ["", f"{others} may well pass once this one does.{where}"]
+    return "\n".join(lines)
+
+
+def _by_function(result: ProblemResult) -> list[list[TestResult]]:
+    return [list(cases) for _, cases in groupby(result.tests, key=lambda test: test.name)]
+
+
+def _stops_alike(result: ProblemResult) -> bool:
+    """Tell whether all tests end with the same words: the file can't be loaded, say."""
+    messages = {test.message for test in result.tests}
+    return len(messages) == 1 and len(result.tests) > 1 and bool(_failed(result.tests))
+
+
+def _well(tests: list[list[TestResult]]) -> Iterator[str]:
+    """Yield a line for each test that passes, or whose code isn't written yet."""
+    for cases in tests:
+        if not _failed(cases):
+            yield from _test_lines(cases, with_message=False)
 
 
 def next_step(result: ProblemResult) -> str:
     """Return the one sentence that tells a student what to do now."""
-    wrong = [t for t in result.tests if t.status not in (Status.PASSED, Status.NOT_IMPLEMENTED)]
+    wrong = [t for t in result.tests if t.status not in _WRITTEN]
     if wrong:
         return f"Look at this first: {wrong[0].title}."
     unwritten = [t for t in result.tests if t.status is Status.NOT_IMPLEMENTED]
@@ -64,7 +100,7 @@ def next_step(result: ProblemResult) -> str:
 
 def _failed(cases: list[TestResult]) -> list[TestResult]:
     """Return the cases with a wrong answer; what isn't written yet has none."""
-    return [t for t in cases if t.status not in (Status.PASSED, Status.NOT_IMPLEMENTED)]
+    return [t for t in cases if t.status not in _WRITTEN]
 
 
 def _test_lines(cases: list[TestResult], *, with_message: bool) -> list[str]:

@@ -24,7 +24,7 @@ from grader.course import Problem
 from grader.errors import CourseError
 from grader.result import ProblemResult
 
-_PRELOADED = ["grader.testing.runner", "torch.fx.experimental.symbolic_shapes"]
+_PRELOADED = ["grader.testing.suite", "torch.fx.experimental.symbolic_shapes"]
 """What the server loads: all that runs tests, and what torch loads when it first differentiates.
 Loading starts no threads, so the server can be forked afterwards."""
 
@@ -140,8 +140,10 @@ def _serve(root: Path, connection: Connection) -> None:
     """Wait for a problem's id, test it, and send each result and then the whole."""
     import signal
 
-    from grader.testing.plugin import LocalFiles, Session, load_late_parts
-    from grader.testing.runner import run_tests
+    from grader.testing.local_files import LocalFiles
+    from grader.testing.runner import load_late_parts
+    from grader.testing.session import Session
+    from grader.testing.suite import run_tests
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who watches
     nowhere = os.open(os.devnull, os.O_RDWR)

@@ -27,7 +27,7 @@ from grader.errors import CourseError
 from grader.result import ProblemResult, Status, TestResult, shown
 from grader.student import hints
 from grader.student.progress import progress_table
-from grader.student.report import first_trouble
+from grader.student.report import next_step, trouble
 from grader.student.warm import Found, Runs
 from grader.text import printable
 
@@ -210,7 +210,7 @@ class Watch:
             result = self._partial
         self._print(f"{self._headline(id, result)}\n")
         if result.tests or self._troubles.get(id):
-            self._print(self._troubles.get(id) or first_trouble(result))
+            self._print(self._troubles.get(id) or trouble(result) or next_step(result))
         if result.passed and not all(self._passes(id) for id in self._problems):
             self._print("For the next problem press n." if self._on_screen else "")
         if hint:

@@ -1,232 +1,133 @@
-"""Runs the course's tests through pytest, in this process, and hands back what they found."""
+"""The one way in which a test is run and judged, for students and graders alike."""
 
 from __future__ import annotations
 
-import ctypes
-import io
-import sys
+import hashlib
+import random
+import time
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from pathlib import Path
-from types import ModuleType
+from dataclasses import dataclass
 from typing import Any
 
-import pytest
 import torch
-from _pytest.config import _prepareconfig
 
-from grader.course import Problem
-from grader.errors import CourseError
-from grader.testing.plugin import (
-    TIMEOUT_SECONDS,
-    Collect,
-    Session,
-    problem_of,
-    run_test,
-    use_session,
-)
+from grader.errors import CannotLoad
+from grader.forbidden import Guard
+from grader.result import Status, TestResult
+from grader.testing.records import CollectedTest
+from grader.testing.rng import Rng
+from grader.testing.session import Session
+from grader.testing.time_limit import TIMEOUT_SECONDS, time_limit
+from grader.testing.verdict import judge
 
-_PLAIN = [
-    "--override-ini=addopts=",
-    "--import-mode=importlib",
-    "--assert=plain",
-    "--capture=no",
-    "--hidden",
-]
-
-# Without plugins that collect garbage five times a run, watch each test's log, write files, or
-# share out tests among processes.
-_UNUSED = (
-    "unraisableexception",
-    "threadexception",
-    "logging",
-    "cacheprovider",
-    "hypothesispytest",
-    "xdist",
-    "xdist.looponfail",
-)
-_QUICK = [f"-pno:{name}" for name in _UNUSED]
+_TIMEOUTS_BEFORE_GIVING_UP = 2
+"""After so many endless tests of a problem its other tests are not run any more."""
 
 
-def run_tests(
-    problems: Iterable[Problem],
-    session: Session,
-    root: Path,
-    tests: Iterable[str] = (),
-    *,
-    timeout: float = TIMEOUT_SECONDS,
-) -> None:
-    """Run the tests of `problems` once; the session collects what they find.
+@dataclass(frozen=True)
+class Outcome:
+    """How a test ended.
+
+    Attributes:
+        result: the verdict on it.
+        exception: what it raised, if anything.
+    """
+
+    result: TestResult
+    exception: BaseException | None
+
+
+def run_test(test: CollectedTest, session: Session, timeout: float = TIMEOUT_SECONDS) -> Outcome:
+    """Run a test, judge it, and have the session keep the result.
 
     Args:
-        problems: whose tests to run.
-        session: whose files are tested, and where the results go.
-        root: the course's folder.
-        tests: ids of the tests to run, of each of the problems; by default all.
-        timeout: seconds that one test may run.
+        test: what to run.
+        session: whose code is tested, and where the result goes.
+        timeout: seconds that the test may run.
 
     Raises:
-        CourseError: a test file itself can't be run, or no test was found.
+        KeyboardInterrupt: the user ended it.
     """
-    with Suite(problems, root, timeout=timeout) as suite:
-        suite.run(session, tests=tests)
+    session.on_start(test.problem.id, test.id)
+    guard = Guard(test.tests.forbidden if session.watch else ())
+    exception, seconds = _call(test, session, guard, timeout)
+    if exception is not None:
+        session.on_exception(test.id, exception)
+    verdict = judge(exception, guard)
+    result = TestResult(
+        id=test.id,
+        title=test.title,
+        hidden=test.hidden,
+        max=test.points,
+        status=verdict.status,
+        message=verdict.message,
+        seconds=round(seconds, 4),
+    )
+    session.add(test.tests, result)
+    return Outcome(result, exception)
 
 
-# Of the C library's malloc.h; and more than the tests' largest tensors take together.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_KEPT_BYTES = 1 << 29
+def _call(
+    test: CollectedTest, session: Session, guard: Guard, timeout: float
+) -> tuple[BaseException | None, float]:
+    """Return what a test raised, if anything, and how long it took."""
+    start = time.perf_counter()
+    try:
+        with time_limit(timeout), warnings.catch_warnings():
+            _give_up_after_timeouts(test, session)
+            _seed_global_state(test, session)
+            arguments = _arguments(test, session)
+            start = time.perf_counter()
+            with guard:
+                test.function(**arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exception:  # student code may raise SystemExit or worse
+        return exception, time.perf_counter() - start
+    return None, time.perf_counter() - start
 
 
-class Suite:
-    """The tests of some problems, collected once, to be run as often as one likes.
+def _give_up_after_timeouts(test: CollectedTest, session: Session) -> None:
+    if session.timeouts[test.problem.id] >= _TIMEOUTS_BEFORE_GIVING_UP:
+        raise CannotLoad(
+            Status.TIMEOUT, "Not run: two tests before this one did not come to an end."
+        )
 
-    Collecting takes pytest about as long as running many of the tests.
 
-    Args:
-        problems: whose tests.
-        root: the course's folder.
-        timeout: seconds that one test may run.
+def _seed_global_state(test: CollectedTest, session: Session) -> None:
+    """Give the test a global random state of its own."""
+    seed = _seed(test, session, "global random state")
+    random.seed(seed)
+    torch.default_generator.manual_seed(seed)  # the CPU's only: quicker by a millisecond
 
-    Raises:
-        CourseError: a test file can't be run, or a problem has no test.
+
+def _arguments(test: CollectedTest, session: Session) -> dict[str, Any]:
+    """Return what a test is called with."""
+    values = dict(test.case)
+    for name in test.fixtures:
+        match name:
+            case "problem":
+                values[name] = session.open_problem(test.problem, test.tests.forbidden)
+            case "solution":
+                values[name] = test.tests.solution
+            case "rng":
+                values[name] = Rng(_seed(test, session, "rng"))
+    return values
+
+
+def _seed(test: CollectedTest, session: Session, purpose: str) -> int:
+    """Return a number that the run's seed, the test and the purpose settle.
+
+    The test file's own text goes in too. A student's code gets to see the global random state, and
+    must not be able to work out from it which test is running or what that test has drawn.
     """
-
-    def __init__(
-        self,
-        problems: Iterable[Problem],
-        root: Path,
-        *,
-        timeout: float = TIMEOUT_SECONDS,
-    ) -> None:
-        _keep_memory()
-        files = [str(problem.test_file) for problem in problems]
-        errors = _CollectionErrors()
-        with _quiet():
-            # As pytest.main begins, but without an end. The workers of pytest-xdist start so too.
-            arguments = [*_PLAIN, *_QUICK, "--rootdir", str(root), *files]
-            self._config = _prepareconfig(arguments, [Collect(timeout), errors])
-            self._config._do_configure()
-            self._session: Any = pytest.Session.from_config(self._config)
-            self._config.hook.pytest_sessionstart(session=self._session)
-            self._config.hook.pytest_collection(session=self._session)
-        _forget(files)
-        self._items: list[pytest.Item] = self._session.items
-        empty = {*files} - {str(item.path) for item in self._items}
-        if errors.texts or empty:
-            self.close()
-            raise CourseError(
-                "pytest could not run the course's tests:\n"
-                + "\n".join(errors.texts or [f"no tests in {file}" for file in sorted(empty)])
-            )
-        self._own = [(tensor, tensor.clone()) for tensor in _tensors_of(self._items)]
-
-    def __enter__(self) -> Suite:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let pytest go. Nothing can be run any more."""
-        self._config._ensure_unconfigure()
-
-    def run(
-        self,
-        session: Session,
-        problems: Iterable[Problem] | None = None,
-        tests: Iterable[str] = (),
-    ) -> None:
-        """Run tests; the session collects what they find.
-
-        Args:
-            session: whose files are tested, and where the results go.
-            problems: whose tests to run; by default those of all that were collected.
-            tests: ids or names of the tests to run, of each of the problems; by default all.
-
-        Raises:
-            CourseError: there is no such test.
-            KeyboardInterrupt: the user ended it. The suite must not be used any more.
-        """
-        use_session(session, self._config)
-        wanted = None if problems is None else {*problems}
-        names = {*tests}
-        items = [
-            item
-            for item in self._items
-            if (wanted is None or problem_of(item) in wanted)
-            and (not names or not names.isdisjoint((item.name, item.name.partition("[")[0])))
-        ]
-        if names and not items:
-            raise CourseError(f"there is no test {' or '.join(sorted(names))}")
-        chosen, _ = session.choose(items)
-        with _quiet():
-            for item in chosen:
-                run_test(item)
-            session.diagnose()
-        for tensor, before in self._own:  # a submission may have changed the tests' own numbers
-            tensor.data = before.clone()
-        # Its reports of this run are of no more use, and would pile up.
-        reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
-        reporter.stats.clear()
+    digest = hashlib.sha256(test.tests.sha256)
+    digest.update(f"{session.seed}/{test.id}/{purpose}".encode())
+    return int.from_bytes(digest.digest()[:6], "big")
 
 
-def _keep_memory() -> None:
-    """Let the C library keep the memory of tensors that are gone for those that come.
-
-    It would give large pieces back to the system and get them anew, page by page, which takes up to
-    a sixth of the time that tests take. Other systems than Linux have other ways.
-    """
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # not every C library knows it
-            mallopt = ctypes.CDLL(None).mallopt
-            for threshold in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
-                mallopt(threshold, _KEPT_BYTES)
-
-
-class _CollectionErrors:
-    """A plugin that keeps why a file could not be collected."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep what went wrong."""
-        if report.failed:
-            self.texts.append(report.longreprtext[-3000:])
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep what pytest and the student's code print off the terminal."""
-    nowhere = _Nowhere()
-    with redirect_stdout(nowhere), redirect_stderr(nowhere), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-class _Nowhere(io.TextIOBase):
-    """Where what is printed is lost."""
-
-    def write(self, text: str) -> int:
-        """Lose a text."""
-        return len(text)
-
-
-def _tensors_of(items: Iterable[pytest.Item]) -> list[torch.Tensor]:
-    """Return the tensors that test modules hold."""
-    modules = {id(item.module): item.module for item in items if isinstance(item, pytest.Function)}
-    values = (value for module in modules.values() for value in vars(module).values())
-    return [value for value in values if isinstance(value, torch.Tensor)]
-
-
-def _forget(files: list[str]) -> None:
-    """Make pytest import test files anew: it takes a module it knows for any file of that name."""
-    known = [name for name, module in sys.modules.items() if _file_of(module) in files]
-    for name in known:
-        del sys.modules[name]
-
-
-def _file_of(module: ModuleType) -> str | None:
-    # By its dictionary: some modules import others when they are asked for a name.
-    return getattr(module, "__dict__", {}).get("__file__")
+def load_late_parts() -> None:
+    """Use what torch loads only when it is used, before the first test's clock runs."""
+    with Guard(("softmax",)):
+        x = torch.ones(2, requires_grad=True)
+        torch.autograd.grad(x * 2, x, torch.ones(2))

@@ -14,9 +14,12 @@ from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad, InternalError, Mismatch
 from grader.forbidden import ForbiddenCall, Guard
 from grader.loading import STUDENT_MODULE, named, out_of_memory, place, student_frame
+from grader.operands import Operands, operands_of
 from grader.result import Status
+from grader.testing.slips import slip
+from grader.testing.time_limit import NO_END, DoesNotEnd
 
-CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
+_CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,12 @@ def judge(exception: BaseException | None, guard: Guard) -> Verdict:
     return _from_exception(exception, exception.__traceback__)
 
 
+def ends_tests(exception: BaseException) -> bool:
+    """Return whether an exception is one by which pytest skips a test or ends the whole run."""
+    ends = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
+    return isinstance(exception, (*ends, unittest.SkipTest))
+
+
 def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdict:
     match exception:
         case CannotLoad():
@@ -53,15 +62,10 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             return Verdict(Status.NOT_IMPLEMENTED, _not_written(tb))
         case _ if out_of_memory(exception):
             return Verdict(Status.MEMORY, "Your code ran out of memory." + place(tb))
-        case pytest.fail.Exception() if str(exception).startswith("Timeout"):
-            return Verdict(Status.TIMEOUT, "Your code did not come to an end." + place(tb))
-        case (
-            pytest.skip.Exception()
-            | pytest.xfail.Exception()
-            | pytest.exit.Exception()
-            | unittest.SkipTest()
-        ):
-            return Verdict(Status.ERROR, CANT_END)
+        case DoesNotEnd():
+            return Verdict(Status.TIMEOUT, NO_END + place(tb))
+        case _ if ends_tests(exception):
+            return Verdict(Status.ERROR, _CANT_END)
         case InternalError():
             return Verdict(Status.INTERNAL, str(exception))
         case AttributeError(obj=ModuleType() as module, name=str(name)) if (
@@ -72,7 +76,20 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             text = re.split(r"\n?assert ", str(exception), maxsplit=1)[0]
             return Verdict(Status.FAILED, (text or named(exception)) + place(tb))
         case _:
-            return Verdict(Status.ERROR, named(exception) + place(tb))
+            return Verdict(Status.ERROR, named(exception) + place(tb) + _explained(exception, tb))
+
+
+def _explained(exception: BaseException, tb: TracebackType | None) -> str:
+    """Return the forms of the tensors in the student's line, and the likely slip."""
+    forms = getattr(exception, "operands", None) or _operands(tb)
+    told = ", ".join(f"{name} is {form}" for name, form in forms.items())
+    sentence = slip(str(exception), forms)
+    return (f"\n  {told}" if told else "") + (f"\n{sentence}" if sentence else "")
+
+
+def _operands(tb: TracebackType | None) -> Operands:
+    frame = student_frame(tb)
+    return {} if frame is None else operands_of(frame[3], frame[2])
 
 
 def _forbidden(name: str) -> str:

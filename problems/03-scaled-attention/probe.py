@@ -1,32 +1,75 @@
 """The questions by which a mistake in problem 03 is told. An instrument, not a lesson."""
 
 import functools
+import itertools
 import math
 
 import torch
 
 from grader.testing.compare import parameters, set_weights
 from grader.testing.diagnosis.probe import Part
+from worked_example import LAYERS, attention_by_hand, self_attention_by_hand, waves
 
-LAYERS = ("query", "key", "value")
+KINDS = (float, int, torch.Tensor, type(None), tuple)
 
 
 def wave(*shape, start=0.0):
     """Numbers between -1.5 and 1.5 that need no chance."""
-    steps = torch.arange(math.prod(shape), dtype=torch.float64)
-    return (1.5 * torch.sin(1.7 * steps + start)).reshape(shape)
+    return 1.5 * waves(*shape, start=start)
 
 
 def probe(problem):
     """Return the questions about each function and class."""
     return {
-        "scaled_dot_product_attention": about_attention(problem),
-        "ScaledAttention": about_module(problem),
-        "dot_product_variance": about_variance(problem),
+        "scaled_dot_product_attention": _about_attention(problem),
+        "ScaledAttention": _about_module(problem),
+        "dot_product_variance": _about_variance(problem),
     }
 
 
-def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
+def kind(value):
+    """What sort of thing came back, as a number."""
+    return next((i for i, sort in enumerate(KINDS) if isinstance(value, sort)), len(KINDS))
+
+
+def first(value):
+    """The output, if it came back together with something else."""
+    return value[0] if isinstance(value, tuple | list) and value else value
+
+
+def steady(run):
+    """Return a wrapper of questions. Code that rolls dice answers each of them with True."""
+
+    @functools.cache
+    def is_steady():
+        try:
+            return torch.equal(run(), run())
+        except Exception:
+            return True  # what stops here may answer elsewhere
+
+    def asked(question):
+        return lambda: question() if is_steady() else True
+
+    return asked
+
+
+def blurred(run, inputs):
+    """Whether a step so small that only float64 sees it gets lost."""
+
+    def moved(size):
+        return run(*(t + size * wave(*t.shape, start=i + 0.5) for i, t in enumerate(inputs)))
+
+    one, two = moved(1e-9) - moved(0), moved(2e-9) - moved(0)
+    return bool((two - 2 * one).norm() > 0.1 * two.norm()) or not two.any()
+
+
+def coarse(actual, expected):
+    """Whether an answer is right, but not to the last digits."""
+    off = float((actual.detach() - expected).abs().max())
+    return 1e-11 < off < 1e-5
+
+
+def _inputs(*leading, n=3, m=4, d_k=5, d_v=2):
     return {
         "q": wave(*leading, n, d_k),
         "k": wave(*leading, m, d_k, start=0.4),
@@ -34,27 +77,36 @@ def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
     }
 
 
-def about_attention(problem):
+def _turned(tensor):
+    """The same numbers, lying in memory in another order."""
+    order = list(reversed(range(tensor.dim())))
+    return tensor.permute(order).contiguous().permute(order)
+
+
+def _about_attention(problem):
     def attend(**given):
-        return problem.scaled_dot_product_attention(*(t.clone() for t in given.values()))
+        return first(problem.scaled_dot_product_attention(*(t.clone() for t in given.values())))
 
     def alike(size, dimensions):
         shape = [size] * (dimensions - 2)
-        return attend(**inputs(*shape, n=size, m=size, d_k=size, d_v=size))
+        return attend(**_inputs(*shape, n=size, m=size, d_k=size, d_v=size))
 
     def weights(n, m, d_k):
-        q, k, _ = inputs(n=n, m=m, d_k=d_k).values()
+        q, k, _ = _inputs(n=n, m=m, d_k=d_k).values()
         return attend(q=q, k=k, v=torch.eye(m, dtype=torch.float64))
 
-    def gradient(name):
-        given = inputs(2)
+    def in_graph(name):
+        given = _inputs(2)
         given[name].requires_grad_()
-        output = problem.scaled_dot_product_attention(*given.values())
+        return given[name], first(problem.scaled_dot_product_attention(*given.values()))
+
+    def gradient(name):
+        leaf, output = in_graph(name)
         upstream = wave(*output.shape, start=0.7)
-        return torch.autograd.grad(output, given[name], upstream, allow_unused=True)[0]
+        return torch.autograd.grad(output, leaf, upstream, allow_unused=True)[0]
 
     def changes(name):
-        given = inputs(2)
+        given = _inputs(2)
         before = given[name].clone()
         problem.scaled_dot_product_attention(*given.values())
         return not torch.equal(before, given[name])
@@ -66,31 +118,54 @@ def about_attention(problem):
         return attend(q=q.double(), k=k.double(), v=torch.eye(3, dtype=torch.float64))
 
     def digits_lost():
-        given = inputs(2)
-        fine, coarse = attend(**given), attend(**{n: t.float() for n, t in given.items()})
-        return torch.equal(fine, fine.float().double()) or torch.equal(fine, coarse.double())
+        given = _inputs()
+        expected = attention_by_hand(*(t.tolist() for t in given.values()))
+        return coarse(attend(**given), torch.tensor(expected, dtype=torch.float64))
 
+    def transposed():
+        given = [_turned(t) for t in _inputs(2, 3).values()]
+        return first(problem.scaled_dot_product_attention(*given))
+
+    def steps_lost():
+        return blurred(
+            lambda *tensors: first(problem.scaled_dot_product_attention(*tensors)),
+            _inputs().values(),
+        )
+
+    def random_state_moves():
+        before = torch.get_rng_state()
+        attend(**_inputs())
+        return not torch.equal(before, torch.get_rng_state())
+
+    ask = steady(lambda: attend(**_inputs(2)))
+    main = {
+        "5x5": lambda: alike(5, 2),
+        "3x3x3": lambda: alike(3, 3),
+        "2x2x2x2": lambda: alike(2, 4),
+        "2-D": lambda: attend(**_inputs()),
+        "3-D": lambda: attend(**_inputs(2)),
+        "4-D": lambda: attend(**_inputs(2, 3)),
+        "weights": lambda: weights(4, 3, 6),
+        "n = d_k": lambda: weights(5, 3, 5),
+        "m = d_k": lambda: weights(3, 5, 5),
+        "d_k = 11": lambda: attend(**_inputs(2, d_k=11)),
+    }
     return Part(
-        main={
-            "all of size 4": lambda: alike(4, 2),
-            "all of size 3, a batch": lambda: alike(3, 3),
-            "all of size 2, batches of batches": lambda: alike(2, 4),
-            "2-D": lambda: attend(**inputs()),
-            "3-D": lambda: attend(**inputs(2)),
-            "4-D": lambda: attend(**inputs(2, 3)),
-            "weights": lambda: weights(4, 3, 6),
-            "weights, as many queries as numbers": lambda: weights(5, 3, 5),
-            "weights, as many keys as numbers": lambda: weights(3, 5, 5),
-            "as long as wide": lambda: attend(**inputs(2, n=5, m=5, d_v=5)),
-            "d_k of 11": lambda: attend(**inputs(2, d_k=11)),
-        },
+        main={name: ask(question) for name, question in main.items()},
         edges={
-            "one in a batch": lambda: attend(**inputs(1)),
-            "one query": lambda: attend(**inputs(2, n=1)),
-            "one key": lambda: attend(**inputs(2, m=1)),
+            "what comes back": lambda: kind(
+                problem.scaled_dot_product_attention(*_inputs().values())
+            ),
+            "one in a batch": lambda: attend(**_inputs(1)),
+            "one query": lambda: attend(**_inputs(2, n=1)),
+            "one key": lambda: attend(**_inputs(2, m=1)),
             "rows far apart": far_apart,
-            "float32": lambda: attend(**{n: t.float() for n, t in inputs(2).items()}),
+            "float32": lambda: attend(**{n: t.float() for n, t in _inputs(2).items()}),
+            "transposed": transposed,
             "digits are lost": digits_lost,
+            "steps are lost": steps_lost,
+            "random state moves": random_state_moves,
+            "keeps the graph": lambda: in_graph("v")[1].requires_grad,
             "gradient by q": lambda: gradient("q"),
             "gradient by k": lambda: gradient("k"),
             "gradient by v": lambda: gradient("v"),
@@ -101,7 +176,7 @@ def about_attention(problem):
     )
 
 
-def wave_weights(n_embd, bias=True):
+def _wave_weights(n_embd, bias=True):
     weights = {}
     for start, name in enumerate(LAYERS):
         weights[f"{name}.weight"] = wave(n_embd, n_embd, start=1.3 * start) / math.sqrt(n_embd / 4)
@@ -110,25 +185,34 @@ def wave_weights(n_embd, bias=True):
     return weights
 
 
-def about_module(problem):
+def _hold(module, weights):
+    """Give the module these weights, and any other parameter numbers that its shape tells."""
+    found = parameters(module)
+    # A bias that isn't there counts as 0, so that what else is wrong can still be seen.
+    set_weights(module, {n: w for n, w in weights.items() if n in found or n.endswith("weight")})
+    others = found.keys() - weights.keys()
+    set_weights(module, {n: wave(*found[n].shape, start=0.3) for n in others if found[n].dim()})
+    return module
+
+
+def _about_module(problem):
     def made(n_embd, bias=True, dtype=torch.float64):
         module = problem.ScaledAttention(n_embd, bias=bias).to(dtype)
-        set_weights(module, wave_weights(n_embd, bias))
-        return module
+        return _hold(module, _wave_weights(n_embd, bias))
 
     def output(*shape, bias=True, dtype=torch.float64):
-        return made(shape[-1], bias, dtype)(wave(*shape, start=0.2).to(dtype))
+        return first(made(shape[-1], bias, dtype)(wave(*shape, start=0.2).to(dtype)))
 
     def gradient(name):
         module, x = made(3), wave(2, 4, 3).requires_grad_()
         leaves = {"x": x, **parameters(module)}
         upstream = wave(2, 4, 3, start=0.7)
-        return torch.autograd.grad(module(x), leaves[name], upstream, allow_unused=True)[0]
+        return torch.autograd.grad(first(module(x)), leaves[name], upstream, allow_unused=True)[0]
 
     def second_call():
         module = made(4)
         module(wave(2, 3, 4))
-        return module(wave(2, 3, 4, start=0.5))
+        return first(module(wave(2, 3, 4, start=0.5)))
 
     def names(bias):
         module = problem.ScaledAttention(4, bias=bias)
@@ -148,26 +232,51 @@ def about_module(problem):
         made(4)(x)
         return not torch.equal(x, wave(2, 3, 4))
 
+    def changes_weights():
+        module = made(4)
+        module(wave(2, 3, 4))
+        found = parameters(module)
+        return any(not torch.equal(found[n], w) for n, w in _wave_weights(4).items() if n in found)
+
+    def digits_lost():
+        x = wave(2, 3, 5, start=0.2)
+        return coarse(output(2, 3, 5), self_attention_by_hand(x, _wave_weights(5)))
+
+    def transposed():
+        return first(made(4)(_turned(wave(2, 3, 4, start=0.2))))
+
+    def restless_in_eval():
+        module, x = made(4).eval(), wave(2, 3, 4)
+        return not torch.equal(first(module(x)), first(module(x)))
+
+    ask = steady(lambda: output(2, 3, 4))
+    main = {
+        "3x3x3": lambda: output(3, 3, 3),
+        "2x3x5": lambda: output(2, 3, 5),
+        "no bias": lambda: output(2, 3, 5, bias=False),
+        "2x6x5": lambda: output(2, 6, 5),
+        "2x3x7": lambda: output(2, 3, 7),
+    }
     return Part(
-        main={
-            "all of size 4": lambda: output(4, 4, 4),
-            "all of size 3": lambda: output(3, 3, 3),
-            "a batch of 2": lambda: output(2, 3, 4),
-            "without bias": lambda: output(2, 3, 4, bias=False),
-            "longer than wide": lambda: output(2, 6, 4),
-            "another width": lambda: output(2, 3, 7),
-        },
+        main={name: ask(question) for name, question in main.items()},
         edges={
+            "what comes back": lambda: kind(made(4)(wave(2, 3, 4))),
             "parameters with bias": lambda: names(True),
             "parameters without bias": lambda: names(False),
             "default width": lambda: len(problem.ScaledAttention().query.weight),
             "starts alike": starts_alike,
             "one in a batch": lambda: output(1, 3, 4),
             "one position": lambda: output(2, 1, 4),
-            "large tokens": lambda: made(4)(1e4 * wave(2, 3, 4)) / 1e4,
+            "large tokens": lambda: first(made(4)(1e4 * wave(2, 3, 4))) / 1e4,
             "float32": lambda: output(2, 3, 4, dtype=torch.float32),
+            "transposed": transposed,
+            "digits are lost": digits_lost,
+            "steps are lost": lambda: blurred(lambda x: first(made(4)(x)), [wave(2, 3, 4)]),
             "second call": second_call,
+            "changes in eval": restless_in_eval,
             "changes x": changes,
+            "changes weights": changes_weights,
+            "keeps the graph": lambda: first(made(4)(wave(2, 3, 4))).requires_grad,
             "gradient by x": lambda: gradient("x"),
             "gradient by query": lambda: gradient("query.weight"),
             "gradient by key": lambda: gradient("key.weight"),
@@ -176,24 +285,131 @@ def about_module(problem):
     )
 
 
-def about_variance(problem):
+# The experiment. What it returns is chance, but the ways to draw are few: for most of them the
+# very numbers are known, and what was made of them can be read off. The others show in averages.
+
+_PAIRS, _D_K = 7, 16  # 16 at a time is how torch draws, so few draws or one make no difference
+_ELSEWHERE = 1000  # from seed to seed, the global generator's lies this far from that given
+
+
+def _numbers(seed, normal, dtype):
+    draw = torch.randn if normal else torch.rand
+    generator = torch.Generator().manual_seed(seed)
+    return draw(2 * _PAIRS * _D_K, generator=generator, dtype=dtype).double()
+
+
+def _draws(seed):
+    """Yield pairs of queries and keys, and the kind of draw: 0 is normal, others are wrong."""
+    sizes = {"both": 2, "pairs": _PAIRS, "entries": _D_K}
+    half = _PAIRS * _D_K
+    for dtype in (torch.float32, torch.float64):
+        given, globally = (_numbers(s, True, dtype) for s in (seed, seed + _ELSEWHERE))
+        even = _numbers(seed, False, dtype)
+        mixed = [
+            torch.cat([given[:half], globally[:half]]),
+            torch.cat([globally[:half], given[:half]]),
+        ]
+        for order in itertools.permutations(sizes):
+            for number, numbers in enumerate((given, even, 2 * even - 1, even - 0.5)):
+                block = numbers.view([sizes[axis] for axis in order])
+                block = block.permute([order.index(axis) for axis in sizes])
+                yield block[0], block[1], number
+            if order[0] == "both":
+                for numbers in (*mixed, globally):
+                    block = numbers.view([sizes[axis] for axis in order])
+                    yield *block.permute([order.index(axis) for axis in sizes]), 0
+                same = given[:half].view([sizes[axis] for axis in order[1:]])
+                same = same if order[1] == "pairs" else same.T
+                yield same, same, 4
+
+
+def _measures(q, k):
+    """What may be made of the pairs: first of all their variance."""
+    products = q * k
+    dots = products.sum(-1)
+    variance = dots.var(correction=0)
+    return torch.stack(
+        [
+            variance,
+            variance.sqrt(),
+            dots.square().mean(),
+            products.var(correction=0),
+            products.sum(0).var(correction=0),
+            (q @ k.T).var(correction=0),
+        ]
+    )
+
+
+@functools.cache
+def _known():
+    """For each way to draw, its kind and what may be made of it for each seed."""
+    return [
+        (draws[0][2], torch.stack([_measures(q, k) for q, k, _ in draws]))
+        for draws in zip(*(_draws(seed) for seed in (1, 2, 3)), strict=True)
+    ]
+
+
+def _about_variance(problem):
     def seeded(seed):
         return torch.Generator().manual_seed(seed)
 
+    @functools.cache
     def variance(*arguments, seed=1):
-        return problem.dot_product_variance(*arguments, generator=seeded(seed))
+        torch.default_generator.manual_seed(seed + _ELSEWHERE)
+        return float(problem.dot_product_variance(*arguments, generator=seeded(seed)))
+
+    def repeats():
+        torch.default_generator.manual_seed(1 + _ELSEWHERE)
+        again = float(problem.dot_product_variance(6, 40, False, seeded(1)))
+        return math.isclose(again, variance(6, 40, False), rel_tol=1e-5)
+
+    def moving():
+        if variance(6, 40, False) == variance(6, 40, False, seed=2):
+            raise ArithmeticError("it is always the same number")
 
     def doublings(value):
-        return round(math.log2(value))
+        moving()
+        return round(math.log2(value) + 0.05)
 
-    @functools.cache
-    def pairs_of_two():
+    def of_two():
         return [variance(16, 2, False, seed=seed) for seed in range(300)]
+
+    def mean_of_two():
+        return doublings(sum(of_two()) / 2400)
+
+    def often_small():
+        moving()
+        return sum(v < 0.8 for v in of_two()) > 33
 
     def scatters():
         values = [variance(64, 50, True, seed=seed) for seed in range(60)]
         mean = sum(values) / 60
         return sum((value - mean) ** 2 for value in values) / 60 > 0.01 * mean**2
+
+    def by_scaled():
+        if not repeats():
+            raise ArithmeticError("the same seeds give other numbers")
+        ratio = variance(6, 40, False) / variance(6, 40, True)
+        if rounded(False) or rounded(True):
+            return 6.0 ** (round(2 * math.log(ratio, 6)) / 2)
+        return ratio
+
+    @functools.cache
+    def read_off():
+        """Kind of draw, what is measured, and how many times too large it comes back."""
+        moving()
+        values = [variance(_D_K, _PAIRS, False, seed=seed) for seed in (1, 2, 3)]
+        values = torch.tensor(values, dtype=torch.float64)
+        for kind_of_draw, measures in _known():
+            ratios = values[:, None] / measures
+            close = (ratios / ratios[0] - 1).abs().amax(0) < 1e-4
+            if close.any():
+                measure = int(close.nonzero()[0])
+                return kind_of_draw, measure, float(ratios[0, measure])
+        usual = doublings(variance(16, 2000, False) / 16) == 0
+        if usual and mean_of_two() == 0 and often_small():
+            return 0, 0, 1.0  # drawn in a way of its own, and right as far as averages tell
+        raise LookupError("nobody knows how these numbers were drawn")
 
     def same(*, seeds=(1, 1), global_seeds=(1, 1), skip=0, given=True):
         values = []
@@ -202,31 +418,40 @@ def about_variance(problem):
             torch.rand(skipped, generator=generator)
             torch.default_generator.manual_seed(global_seed)
             generator = generator if given else None
-            values.append(problem.dot_product_variance(6, 40, False, generator))
+            values.append(float(problem.dot_product_variance(6, 40, False, generator)))
         return math.isclose(*values, rel_tol=1e-6)
 
     def global_state_moves():
         torch.default_generator.manual_seed(1)
         before = torch.get_rng_state()
-        variance(6, 40, False)
+        problem.dot_product_variance(6, 40, False, generator=seeded(1))
         return not torch.equal(before, torch.get_rng_state())
+
+    def rounded(scaled):
+        values = [variance(6, 40, scaled, seed=seed) for seed in (1, 2, 3)]
+        return all(value == round(value, 4) for value in values)
 
     return Part(
         main={
             "doublings of 16": lambda: doublings(variance(16, 2000, False) / 16),
-            "doublings of 1, scaled": lambda: doublings(variance(16, 2000, True)),
-            "unscaled by scaled": lambda: variance(6, 40, False) / variance(6, 40, True),
-            "two pairs": lambda: doublings(sum(pairs_of_two()) / 2400),
-            "two pairs, often small": lambda: sum(v < 0.8 for v in pairs_of_two()) > 33,
-            "scatters from seed to seed": scatters,
+            "doublings of 1": lambda: doublings(variance(16, 2000, True)),
+            "by scaled": by_scaled,
+            "draws": lambda: read_off()[0],
+            "measures": lambda: read_off()[1],
+            "times": lambda: read_off()[2],
+            "two pairs": mean_of_two,
+            "often small": often_small,
+            "scatters": scatters,
             "same seeds": lambda: same(global_seeds=(1, 2)),
             "other seeds": lambda: same(seeds=(1, 2)),
-            "generator used before": lambda: same(skip=5),
+            "used before": lambda: same(skip=5),
             "no generator, same seeds": lambda: same(given=False),
             "no generator, other seeds": lambda: same(given=False, global_seeds=(1, 2)),
         },
         edges={
-            "a float": lambda: isinstance(variance(5, 20, False), float),
+            "what comes back": lambda: kind(problem.dot_product_variance(5, 20, False, seeded(1))),
             "global state moves": global_state_moves,
+            "rounded": lambda: rounded(False),
+            "rounded, scaled": lambda: rounded(True),
         },
     )

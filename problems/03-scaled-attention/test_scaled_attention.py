@@ -1,8 +1,8 @@
 """Tests of problem 03. Run them with `uv run pytest` in this folder."""
 
-import functools
+import itertools
 import math
-import operator
+import statistics
 
 import pytest
 import torch
@@ -17,131 +17,65 @@ from grader.testing.compare import (
     require,
     set_weights,
 )
-from grader.testing.diagnose import attempt
+from worked_example import (
+    LAYERS,
+    OUTPUT,
+    WEIGHTS,
+    K,
+    Q,
+    V,
+    attention_by_hand,
+    check_random_start,
+    check_same_gradients,
+    check_weights_are_kept,
+    dot,
+    holding,
+    left_alone,
+    nothing_drawn,
+    random_weights,
+    self_attention_by_hand,
+    slopes_by_hand,
+)
 
 # Nothing in problem.py may call these, under any name.
 FORBIDDEN = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
-LAYERS = ("query", "key", "value")
 
 
-# The worked example: 4 queries, 4 keys and 4 values, 8 numbers each, rounded to 8 digits.
-
-
-def table(text):
-    """Read a table of numbers."""
-    rows = [[float(word) for word in line.split()] for line in text.strip().splitlines()]
-    return torch.tensor(rows, dtype=torch.float64)
-
-
-Q = table("""
-     1.16797418 -0.73724956  0.75041732 -0.12204190  1.70315355  0.31347885  0.34485802  0.44609840
-     3.30107262  0.52084263 -0.30178335  1.67578430 -0.51553690 -2.57282086  0.74921960 -0.11167390
-     1.79346332  1.43356091  1.04335097 -0.17879843  0.64886601 -1.36614847  0.23380491  0.87536806
-     1.47103375 -1.58489204 -0.45911092  0.28391595  0.21250504 -1.61590866 -1.29484902  0.00475083
-""")
-K = table("""
-    -0.27718816 -1.65065268  0.65895024 -0.30877976  0.08718337 -1.25869869 -0.18955500  0.19835477
-     0.34020432  0.52734301  0.70054018  0.02666352 -0.47575991  0.27451574  0.31178952 -0.80116187
-    -0.32764932 -0.14549352 -0.40258405  0.75537362  1.05953459 -1.34530308  1.99241804  0.17674986
-    -1.40543092  0.43389184 -0.07028518  0.10003431  1.26343057 -2.07078610  0.51659185 -1.03069964
-""")
-V = table("""
-    -1.20455614 -0.78141984 -0.60550966 -0.49607676  0.05358656  0.31648808  1.97222775  0.97455048
-    -0.22988732 -2.35853750  0.49206019 -0.74539263 -0.53048500 -0.23619713  0.80175571  0.96790588
-    -1.20769139 -1.33242785 -1.59215534  2.60984511  0.33729297  0.46552584  1.51418349  0.72913429
-     0.59369240 -0.63057290 -0.95026899  0.87634056 -1.56283632  0.30993470 -0.36928654  1.27842660
-""")
-# Q Kᵀ, divided by √8 = 2.8284.
-SCALED_SCORES = table("""
-     0.42511031 -0.15665998  0.52292703 -0.28472334
-     0.19029433  0.38644534  1.63270176  0.33727800
-    -0.07610522  0.27581297  0.63450144  0.31025797
-     1.45558315 -0.56625303 -0.01134759  0.08713090
-""")
-# The softmax of each row of scaled scores.
-WEIGHTS = table("""
-     0.31711856  0.17724012  0.34970588  0.15593544
-     0.13147662  0.15996901  0.55626039  0.15229398
-     0.16867284  0.23981773  0.34328727  0.24822216
-     0.61822085  0.08185993  0.14258168  0.15733755
-""")
-OUTPUT = table("""
-    -0.75249146 -1.23011672 -0.80977224  0.75990209 -0.20277817  0.26962756  1.23946731  0.93493436
-    -0.77652092 -1.31724063 -1.03126918  1.40075263 -0.12820363  0.30998134  1.17359809  0.88325075
-    -0.52552443 -1.31135110 -0.76657277  0.85102072 -0.39032334  0.23348044  0.95307130  0.96413752
-    -0.84228483 -0.96535234 -0.71058386  0.14229459 -0.20809817  0.29146427  1.44269616  0.98682583
-""")
-
-
-# The definition in plain Python, one number at a time.
-
-
-def dot(a, b):
-    """The dot product of two lists."""
-    return sum(map(operator.mul, a, b))
-
-
-def softmax_by_hand(row):
-    """The softmax of a list of numbers."""
-    largest = max(row)
-    powers = [math.exp(entry - largest) for entry in row]
-    total = sum(powers)
-    return [power / total for power in powers]
-
-
-def attention_by_hand(queries, keys, values):
-    """Attention of lists of n queries, m keys and m values: a list of n mixtures."""
-    mixtures = []
-    for query in queries:
-        scores = [dot(query, key) / math.sqrt(len(query)) for key in keys]
-        weights = softmax_by_hand(scores)
-        mixtures.append([dot(weights, column) for column in zip(*values, strict=True)])
-    return mixtures
-
-
-def attention_of(q, k, v):
+def batches_by_hand(q, k, v):
     """`attention_by_hand` for each matrix of a batch, as a tensor of the dtype of v."""
     batches = [t.double().reshape(-1, *t.shape[-2:]).tolist() for t in (q, k, v)]
-    mixtures = [attention_by_hand(*matrices) for matrices in zip(*batches, strict=True)]
-    mixtures = torch.tensor(mixtures, dtype=torch.float64)
-    return mixtures.reshape(*q.shape[:-1], v.shape[-1]).to(v.dtype)
+    outputs = [attention_by_hand(*matrices) for matrices in zip(*batches, strict=True)]
+    outputs = torch.tensor(outputs, dtype=torch.float64)
+    return outputs.reshape(*q.shape[:-1], v.shape[-1]).to(v.dtype)
 
 
-def layer_by_hand(weights, name, rows):
-    """What the linear layer of this name makes of each row: weight times row, plus bias."""
-    weight = weights[f"{name}.weight"].tolist()
-    bias = weights[f"{name}.bias"].tolist() if f"{name}.bias" in weights else [0.0] * len(weight)
-    return [[dot(w, row) + b for w, b in zip(weight, bias, strict=True)] for row in rows]
+def shapes(**tensors):
+    """How a message names the shapes of these tensors."""
+    return ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
 
 
-def module_by_hand(weights, x):
-    """What ScaledAttention with these weights should make of x, shape (B, T, C)."""
-    mixtures = [
-        attention_by_hand(*(layer_by_hand(weights, name, rows) for name in LAYERS))
-        for rows in x.double().tolist()
-    ]
-    return torch.tensor(mixtures, dtype=x.dtype)
+def check_attention(problem, q, k, v, what, atol=None, sizes=None):
+    """Check what the function makes of q, k and v by the definition."""
+    actual = problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone())
+    call = f"scaled_dot_product_attention(q, k, v) with {what}"
+    check(actual, batches_by_hand(q, k, v), call, atol=atol, sizes=sizes)
 
 
-# Random layers, and what the tests do with them.
+def turned(tensor):
+    """The same numbers in the same places, but lying in memory in another order."""
+    order = list(reversed(range(tensor.dim())))
+    return tensor.permute(order).contiguous().permute(order)
 
 
-def draw_weights(rng, n_embd, bias=True):
-    """Weights for the three layers, by name, that make attention neither flat nor sharp."""
-    weights = {}
-    for name in LAYERS:
-        weights[f"{name}.weight"] = rng.normal(n_embd, n_embd) * 1.2 / math.sqrt(n_embd)
-        if bias:
-            weights[f"{name}.bias"] = rng.normal(n_embd) / 2
-    return weights
+def make_attention(problem, weights, dtype=torch.float64):
+    """The student's ScaledAttention of this dtype, holding these weights."""
+    module = problem.ScaledAttention(len(weights["query.weight"]), bias="query.bias" in weights)
+    return holding(module, weights, dtype)
 
 
-def make_module(problem, weights, dtype=torch.float64):
-    """The student's ScaledAttention, holding these weights."""
-    n_embd = len(weights["query.weight"])
-    module = problem.ScaledAttention(n_embd, bias="query.bias" in weights).to(dtype)
-    set_weights(module, weights)
-    return module
+def check_module(module, x, weights, call):
+    """Check what the module with these weights makes of x by the definition."""
+    check(module(x), self_attention_by_hand(x, weights), call)
 
 
 def trained(module, weights):
@@ -154,54 +88,62 @@ def trained(module, weights):
     return {name: p for name, p in parameters(module).items() if name in wanted}
 
 
-def slopes(compute, inputs, upstream):
-    """How much (compute() * upstream).sum() grows per nudge of each entry of each input."""
-    step, found = 1e-5, {}
-    for name, tensor in inputs.items():
-        entries = tensor.detach().view(-1)  # the same numbers, so a nudge here is a nudge there
-        slope = torch.zeros_like(entries)
-        for i, entry in enumerate(entries.tolist()):
-            entries[i] = entry + step
-            up = (compute() * upstream).sum()
-            entries[i] = entry - step
-            slope[i] = (up - (compute() * upstream).sum()) / (2 * step)
-            entries[i] = entry
-        found[name] = slope.view(tensor.shape)
-    return found
-
-
 def seeded(seed):
     """A generator of its own, with this seed."""
     return torch.Generator().manual_seed(seed)
 
 
-def draw_seeds(rng, number):
+def random_seeds(rng, number):
     """Seeds that are all different."""
     first = int(torch.randint(2**31, (), generator=rng.generator))
     return range(first, first + number)
 
 
+def usual_variances(d_k, n_pairs, seed):
+    """The variance of n_pairs dot products, for each of the usual ways to draw from N(0, 1)."""
+    for dtype in (torch.float32, torch.float64):
+        numbers = torch.randn(2 * n_pairs * d_k, generator=seeded(seed), dtype=dtype).double()
+        # Queries and keys may be drawn one after the other, pair by pair, or entry by entry.
+        for order in itertools.permutations([2, n_pairs, d_k]):
+            both = numbers.view(order).permute([order.index(n) for n in (2, n_pairs, d_k)])
+            yield statistics.pvariance(dot(q, k) for q, k in zip(*both.tolist(), strict=True))
+
+
 # scaled_dot_product_attention
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
+def test_attention_weights(problem, rng):
+    """The weights of scaled_dot_product_attention are the softmax of the scaled scores"""
+    # No two of these sizes, their halves, their squares and their roots are alike.
+    sizes = {"d_k": 11, "n": 6, "m": 7}
+    q, k = rng.normal(6, 11), rng.normal(7, 11)
+    v = torch.eye(7, dtype=torch.float64)  # so the averages are the weights themselves
+    check_attention(problem, q, k, v, f"{shapes(q=q, k=k)} and the identity as v", sizes=sizes)
+
+
+@pytest.mark.points(0.5)
 def test_worked_example(problem):
     """scaled_dot_product_attention gives the tables of the worked example"""
     attention = problem.scaled_dot_product_attention
-    # With the rows of the identity as values, the mixtures are the weights themselves.
+    # With the rows of the identity as values, the averages are the weights themselves.
     weights = attention(Q.clone(), K.clone(), torch.eye(4, dtype=torch.float64))
-    check(
-        weights,
-        WEIGHTS,
-        "scaled_dot_product_attention(Q, K, identity)",
-        atol=2e-7,
-        sizes={"d_k": 8},
-    )
+    call = "scaled_dot_product_attention(Q, K, identity)"
+    check(weights, WEIGHTS, call, atol=2e-7)
     output = attention(Q.clone(), K.clone(), V.clone())
     check(output, OUTPUT, "scaled_dot_product_attention(Q, K, V)", atol=2e-7)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("d_k", [6, 12, 50, 64, 256, 1024])
+def test_scores_are_divided_by_the_root_of_d_k(problem, rng, d_k):
+    """scaled_dot_product_attention divides by the square root of the d_k that it is given"""
+    q, k, v = rng.normal(4, d_k), rng.normal(5, d_k), torch.eye(5, dtype=torch.float64)
+    what = f"d_k = {d_k} and the identity as v"
+    check_attention(problem, q, k, v, what, sizes={"d_k": d_k})
+
+
+@pytest.mark.points(1.5)
 @pytest.mark.parametrize(
     ("leading", "n", "m", "d_k", "d_v"),
     [
@@ -214,34 +156,12 @@ def test_worked_example(problem):
 )
 def test_attention_with_leading_dimensions(problem, rng, leading, n, m, d_k, d_v):
     """scaled_dot_product_attention works on each matrix of a batch by itself"""
-    q, k, v = (
-        rng.normal(*leading, n, d_k),
-        rng.normal(*leading, m, d_k),
-        rng.normal(*leading, m, d_v),
-    )
-    shapes = f"q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
-    call = f"scaled_dot_product_attention(q, k, v) with {shapes}"
-    check(
-        problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
-        attention_of(q, k, v),
-        call,
-    )
+    q, k = rng.normal(*leading, n, d_k), rng.normal(*leading, m, d_k)
+    v = rng.normal(*leading, m, d_v)
+    check_attention(problem, q, k, v, shapes(q=q, k=k, v=v))
 
 
-@pytest.mark.points(1)
-@pytest.mark.parametrize("d_k", [2, 3, 12, 50])
-def test_scores_are_divided_by_the_root_of_d_k(problem, rng, d_k):
-    """scaled_dot_product_attention divides by the square root of the d_k that it is given"""
-    q, k, v = rng.normal(4, d_k), rng.normal(5, d_k), torch.eye(5, dtype=torch.float64)
-    call = f"scaled_dot_product_attention(q, k, identity) with d_k = {d_k}"
-    check(
-        problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
-        attention_of(q, k, v),
-        call,
-    )
-
-
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(
     "sizes",
     [(1, 4, 3, 5, 2), (2, 1, 3, 5, 4), (3, 4, 1, 5, 2), (2, 4, 3, 1, 5), (2, 4, 3, 5, 1), (1,) * 5],
@@ -251,16 +171,43 @@ def test_attention_keeps_sizes_of_one(problem, rng, sizes):
     """scaled_dot_product_attention keeps every dimension, even one of size 1"""
     batch, n, m, d_k, d_v = sizes
     q, k, v = rng.normal(batch, n, d_k), rng.normal(batch, m, d_k), rng.normal(batch, m, d_v)
-    shapes = f"q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
-    call = f"scaled_dot_product_attention(q, k, v) with {shapes}"
-    check(
-        problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
-        attention_of(q, k, v),
-        call,
-    )
+    check_attention(problem, q, k, v, shapes(q=q, k=k, v=v))
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.25)
+def test_attention_takes_transposed_tensors(problem, rng):
+    """scaled_dot_product_attention takes tensors that were transposed, as they are"""
+    q, k, v = (turned(rng.normal(2, 3, *sizes)) for sizes in [(4, 6), (5, 6), (5, 7)])
+    actual = problem.scaled_dot_product_attention(q, k, v)
+    call = "scaled_dot_product_attention(q, k, v) with transposed tensors"
+    check(actual, batches_by_hand(q, k, v), call)
+
+
+@pytest.mark.points(0.25)
+def test_attention_with_many_keys(problem, rng):
+    """scaled_dot_product_attention averages many keys and large values"""
+    q, k, v = rng.normal(2, 5) / 10, rng.normal(300, 5), 1000 * (2 + rng.normal(300, 3))
+    check_attention(problem, q, k, v, "300 keys and values near 2000")
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_attention_keeps_the_dtype(problem, rng, dtype):
+    """scaled_dot_product_attention returns the dtype that came in, with its precision"""
+    q, k, v = (rng.normal(n, d, dtype=dtype) for n, d in [(3, 7), (4, 7), (4, 2)])
+    check_attention(problem, q, k, v, f"tensors in {str(dtype).removeprefix('torch.')}")
+
+
+@pytest.mark.points(0.25)
+def test_attention_leaves_its_arguments_alone(problem, rng):
+    """scaled_dot_product_attention changes neither its arguments nor the random state"""
+    q, k, v = rng.normal(3, 5), rng.normal(4, 5), rng.normal(4, 2)
+    call = "scaled_dot_product_attention(q, k, v)"
+    with nothing_drawn(call), left_alone(call, q=q, k=k, v=v):
+        problem.scaled_dot_product_attention(q, k, v)
+
+
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_attention_with_large_scores(problem, rng, dtype):
     """scaled_dot_product_attention stays right when scores are large and lie far apart"""
@@ -269,24 +216,46 @@ def test_attention_with_large_scores(problem, rng, dtype):
     q[:, 0], q[:, 1] = torch.tensor([-4000, 0, 4000, 0]), torch.tensor([4, -2, 3, 8000])
     k[:, 0], k[:, 1] = 1, torch.arange(3)
     v = rng.normal(3, 5, dtype=dtype)
-    call = "scaled_dot_product_attention(q, k, v) with scaled scores near -1000, 0 and 1000"
-    actual = problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone())
     # float32 rounds a score in the thousands to three or four digits after the point.
     atol = 1e-3 if dtype == torch.float32 else None
-    check(actual, attention_of(q, k, v), call, atol=atol)
+    check_attention(problem, q, k, v, "scaled scores near -1000, 0 and 1000", atol=atol)
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.25)
 def test_attention_lets_gradients_through(problem, rng):
     """Gradients flow through scaled_dot_product_attention to q, k and v"""
     inputs = {"q": rng.normal(2, 3, 5), "k": rng.normal(2, 4, 5), "v": rng.normal(2, 4, 2)}
     upstream = rng.normal(2, 3, 2)
-    expected = slopes(lambda: attention_of(**inputs), inputs, upstream)
+    expected = slopes_by_hand(lambda: batches_by_hand(**inputs), inputs, upstream)
     inputs = {name: tensor.requires_grad_() for name, tensor in inputs.items()}
     call = "scaled_dot_product_attention(q, k, v)"
     actual = gradients(problem.scaled_dot_product_attention(**inputs), inputs, upstream, call)
     for name, slope in expected.items():
         check(actual[name], slope, f"the gradient of {call} by {name}", rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("d_k", [64, 256, 1024])
+def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
+    """The scale keeps a gradient alive that long vectors would lose without it"""
+    q, k, v = rng.normal(1, d_k), rng.normal(2, d_k), torch.tensor([[1.0], [0.0]]).double()
+    # Moved along q until its scores are 1.5 standard deviations above 0 and below, as is common.
+    scores = 1.5 * math.sqrt(d_k) * torch.tensor([[1.0], [-1.0]])
+    k += (scores - k @ q.T) * q / (q @ q.T)
+    call = f"scaled_dot_product_attention(q, k, v) with d_k = {d_k} and scores ± {scores[0, 0]:.0f}"
+    q.requires_grad_()
+    output = problem.scaled_dot_product_attention(q, k, v)
+    upstream = torch.ones(1, 1, dtype=torch.float64)
+    slope = gradients(output, {"q": q}, upstream, call)["q"]
+    largest = slope.abs().max().item()
+    message = (
+        f"{call}\nNo number of the gradient by q is larger than {largest:.1g}, so next to nothing "
+        "could be learned: the weights are too near 0 and 1. Divided by √d_k the scores are ± 1.5."
+    )
+    require(largest > 1e-8, message)
+    weight = 1 / (1 + math.exp(-3))
+    expected = weight * (1 - weight) * (k[:1] - k[1:]) / math.sqrt(d_k)
+    check(slope, expected, f"the gradient of {call} by q", rtol=1e-6, atol=1e-9)
 
 
 # ScaledAttention
@@ -302,40 +271,83 @@ def test_layers(problem):
     ]:
         for name in LAYERS:
             check_layer(module, name, n_embd, n_embd, bias=bias)
-    starts = []
-    for seed in (1, 2):
-        torch.default_generator.manual_seed(seed)
-        module = problem.ScaledAttention(4)
-        starts.append([getattr(module, name).weight.detach().clone() for name in LAYERS])
-    for name, first, second in zip(LAYERS, *starts, strict=True):
-        require(
-            not torch.equal(first, second),
-            f"ScaledAttention(4), made twice\nBoth times `{name}` starts with the same weights, "
-            "though the seed was set to 1 before the first and to 2 before the second. "
-            "Is a seed set in your code?",
-        )
+    check_random_start(lambda: problem.ScaledAttention(4), LAYERS, "ScaledAttention(4)")
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("shape", [(2, 5, 6), (3, 4, 7), (1, 3, 5), (4, 1, 3), (2, 3, 1)], ids=str)
 def test_module(problem, rng, shape, bias):
     """ScaledAttention makes queries, keys and values of x and lets them attend"""
-    weights, x = draw_weights(rng, shape[-1], bias), rng.normal(*shape)
-    module = make_module(problem, weights)
-    expected = module_by_hand(weights, x)
+    weights, x = random_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
+    module = make_attention(problem, weights)
     call = f"ScaledAttention({shape[-1]}, bias={bias})(x) with x of shape {shape}"
-    check(module(x), expected, call)
+    check_module(module, x, weights, call)
+    check_module(module.eval(), x, weights, f"{call}, after eval()")
+
+
+@pytest.mark.points(0.25)
+def test_module_takes_transposed_tensors(problem, rng):
+    """ScaledAttention takes an x that was transposed, as it is"""
+    weights, x = random_weights(rng, 5), turned(rng.normal(2, 3, 5))
+    check_module(
+        make_attention(problem, weights), x, weights, "ScaledAttention(5)(x), transposed x"
+    )
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_module_keeps_the_dtype(problem, rng, dtype):
+    """ScaledAttention returns the dtype that came in, with its precision"""
+    weights, x = random_weights(rng, 5, dtype=dtype), rng.normal(2, 3, 5, dtype=dtype)
+    name = str(dtype).removeprefix("torch.")
+    module = make_attention(problem, weights, dtype)
+    check_module(module, x, weights, f"ScaledAttention(5)(x) in {name}")
+
+
+@pytest.mark.points(0.25)
+def test_module_leaves_x_and_weights_alone(problem, rng):
+    """ScaledAttention changes neither x nor its weights nor the global random state"""
+    weights, x = random_weights(rng, 4), rng.normal(2, 3, 4)
+    module = make_attention(problem, weights)
+    with nothing_drawn("ScaledAttention(4)(x)"), left_alone("ScaledAttention(4)(x)", x=x):
+        module(x)
+    check_weights_are_kept(module, weights, "ScaledAttention(4)(x)")
+
+
+@pytest.mark.points(0.25)
+def test_module_with_large_scores(problem, rng):
+    """ScaledAttention stays right when scores are large in one sequence and small in another"""
+    weights, x = random_weights(rng, 4), rng.normal(2, 3, 4)
+    x[0] *= 100
+    module = make_attention(problem, weights)
+    check_module(module, x, weights, "ScaledAttention(4)(x) with scores of some thousands")
+
+
+@pytest.mark.points(0.25)
+def test_module_remembers_nothing(problem, rng):
+    """A call of ScaledAttention depends on x and the weights of now, and on no earlier call"""
+    weights, x = random_weights(rng, 4), rng.normal(2, 3, 4)
+    module = make_attention(problem, weights)
+    check_module(module, x, weights, "ScaledAttention(4)(x)")
+    other, longer = rng.normal(2, 3, 4), rng.normal(3, 5, 4)
+    check_module(module, other, weights, "the second call, with another x")
+    check_module(module, longer, weights, "the third call, with a longer x")
+    weights = random_weights(rng, 4)
+    set_weights(module, weights)
+    check_module(module, x, weights, "the first x again, after a change of the weights")
     module.eval()
-    check(module(x), expected, f"{call}, after eval()")
+    for again in (x, other):
+        check_module(module, again, weights, "another call, after eval()")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_module_lets_gradients_through(problem, rng):
     """Gradients flow through ScaledAttention to x and to the layers"""
-    weights, x, upstream = draw_weights(rng, 3), rng.normal(2, 4, 3), rng.normal(2, 4, 3)
-    module = make_module(problem, weights)
-    expected = slopes(lambda: module_by_hand(weights, x), {"x": x, **weights}, upstream)
+    weights, x, upstream = random_weights(rng, 3), rng.normal(2, 4, 3), rng.normal(2, 4, 3)
+    module = make_attention(problem, weights)
+    numbers = {"x": x, **weights}
+    expected = slopes_by_hand(lambda: self_attention_by_hand(x, weights), numbers, upstream)
     inputs = {"x": x.requires_grad_(), **trained(module, weights)}
     actual = gradients(module(x), inputs, upstream, "ScaledAttention(3)(x)")
     for name, gradient in actual.items():
@@ -343,73 +355,7 @@ def test_module_lets_gradients_through(problem, rng):
         check(gradient, expected[name], call, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.points(0.5)
-def test_module_remembers_nothing(problem, rng):
-    """A call of ScaledAttention depends on x and the weights of now, and on no earlier call"""
-    weights, x = draw_weights(rng, 4), rng.normal(2, 3, 4)
-    module = make_module(problem, weights)
-    check(module(x), module_by_hand(weights, x), "ScaledAttention(4)(x)")
-    other = rng.normal(2, 3, 4)
-    check(module(other), module_by_hand(weights, other), "the second call, with another x")
-    longer = rng.normal(3, 5, 4)
-    check(module(longer), module_by_hand(weights, longer), "the third call, with a longer x")
-    weights = draw_weights(rng, 4)
-    set_weights(module, weights)
-    check(module(x), module_by_hand(weights, x), "the first x again, after a change of the weights")
-    module.eval()
-    for again in (x, other):
-        check(module(again), module_by_hand(weights, again), "another call, after eval()")
-
-
 # Both
-
-
-@pytest.mark.points(0.5)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_dtype_is_kept(problem, rng, dtype):
-    """Attention returns the dtype that came in, with its precision"""
-    name = str(dtype).removeprefix("torch.")
-    q, k, v = (
-        rng.normal(3, 7, dtype=dtype),
-        rng.normal(4, 7, dtype=dtype),
-        rng.normal(4, 2, dtype=dtype),
-    )
-    call = f"scaled_dot_product_attention(q, k, v) in {name}"
-    check(
-        problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
-        attention_of(q, k, v),
-        call,
-    )
-    weights, x = draw_weights(rng, 5), rng.normal(2, 3, 5, dtype=dtype)
-    weights = {key: weight.to(dtype) for key, weight in weights.items()}
-    module = make_module(problem, weights, dtype)
-    check(module(x), module_by_hand(weights, x), f"ScaledAttention(5)(x) in {name}")
-
-
-@pytest.mark.points(0.25)
-def test_arguments_are_left_alone(problem, rng):
-    """Attention changes neither its arguments nor its weights nor the global random state"""
-    q, k, v, x, weights = (
-        rng.normal(3, 5),
-        rng.normal(4, 5),
-        rng.normal(4, 2),
-        rng.normal(2, 3, 4),
-        draw_weights(rng, 4),
-    )
-    module = make_module(problem, weights)
-    arguments = {"q": q, "k": k, "v": v, "x": x}
-    before = {name: tensor.clone() for name, tensor in arguments.items()}
-    random_state = torch.get_rng_state()
-    problem.scaled_dot_product_attention(q, k, v)
-    module(x)
-    unchanged = torch.equal(torch.get_rng_state(), random_state)
-    require(unchanged, "Your code changed the global random state; attention needs no chance.")
-    for name, tensor in arguments.items():
-        require(torch.equal(tensor, before[name]), f"Your code changed its argument {name}.")
-    found = parameters(module)
-    for name, weight in weights.items():
-        kept = torch.equal(found[name].detach(), weight)
-        require(kept, f"A call of ScaledAttention changed its {name}.")
 
 
 @pytest.mark.points(0.25)
@@ -417,9 +363,7 @@ def test_attention_is_your_own(problem, rng):
     """Attention is written without PyTorch's own attention functions and modules"""
     problem.scaled_dot_product_attention(rng.normal(2, 3), rng.normal(4, 3), rng.normal(4, 3))
     problem.ScaledAttention(4).double()(rng.normal(1, 3, 4))
-    problem.scaled_dot_product_attention(
-        rng.normal(4, 64, 64), rng.normal(4, 64, 64), rng.normal(4, 64, 64)
-    )
+    problem.scaled_dot_product_attention(*(rng.normal(4, 64, 64) for _ in "qkv"))
 
 
 # dot_product_variance
@@ -430,7 +374,7 @@ def test_attention_is_your_own(problem, rng):
 @pytest.mark.parametrize("d_k", [5, 20])
 def test_variance(problem, rng, d_k, scaled):
     """dot_product_variance is about d_k, and about 1 when the dot products are scaled"""
-    n_pairs, (seed,) = 2000, draw_seeds(rng, 1)
+    n_pairs, (seed,) = 2000, random_seeds(rng, 1)
     value = problem.dot_product_variance(d_k, n_pairs, scaled, generator=seeded(seed))
     expected = 1 if scaled else d_k
     # Six times the standard error of a variance of 2000 dot products.
@@ -440,11 +384,46 @@ def test_variance(problem, rng, d_k, scaled):
     check_number(value, low, high, call, f"about {expected}: from {low:.2f} to {high:.2f}")
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("d_k", [7, 64, 1024])
+def test_variance_is_scaled_exactly(problem, rng, d_k):
+    """For the same seed dot_product_variance is exactly d_k times as large when it is unscaled"""
+    (seed,) = random_seeds(rng, 1)
+    unscaled, scaled = (
+        problem.dot_product_variance(d_k, 50, scaled, generator=seeded(seed))
+        for scaled in (False, True)
+    )
+    call = f"dot_product_variance({d_k}, 50, scaled, generator), with one seed for both"
+    for value in (unscaled, scaled):
+        check_number(value, 1e-9, math.inf, call, "a variance, so above 0")
+    meaning = f"{d_k}, as each dot product is divided by √{d_k} = {math.sqrt(d_k):.4g}"
+    low, high = d_k * (1 - 1e-4), d_k * (1 + 1e-4)
+    check_number(unscaled / scaled, low, high, f"{call}: the first by the second", meaning)
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("n_pairs", [3, 25])
+def test_variance_of_these_very_pairs(problem, rng, n_pairs):
+    """dot_product_variance is no multiple of the variance of the pairs that it draws"""
+    seeds = random_seeds(rng, 3)
+    values = [problem.dot_product_variance(16, n_pairs, False, seeded(seed)) for seed in seeds]
+    call = f"dot_product_variance(16, {n_pairs}, scaled=False, generator)"
+    check_number(values[0], -1e-3, math.inf, call, "a variance, so not negative")
+    ways = zip(*(usual_variances(16, n_pairs, seed) for seed in seeds), strict=True)
+    for variances in ways:
+        ratio, *others = (v / variance for v, variance in zip(values, variances, strict=True))
+        # Three seeds don't agree by chance: this is the way in which the pairs were drawn.
+        if all(math.isclose(other, ratio, rel_tol=1e-4) for other in others):
+            meaning = f"the sum of squared deviations from the mean, divided by n_pairs = {n_pairs}"
+            message = f"{call}\nFor each of three seeds it is {ratio:.5g} times {meaning}."
+            require(math.isclose(ratio, 1, rel_tol=3e-4), message)
+
+
+@pytest.mark.points(0.5)
 def test_variance_of_the_population(problem, rng):
     """dot_product_variance is the variance of n_pairs numbers as a population, not rounded"""
     call = "dot_product_variance(16, 2, scaled=False)"
-    seeds = draw_seeds(rng, 400)
+    seeds = random_seeds(rng, 400)
     values = [problem.dot_product_variance(16, 2, False, generator=seeded(s)) for s in seeds]
     check_number(values[0], -1e-3, math.inf, call, "a variance, so not negative")
     # Two numbers lie half their distance from their mean, so their population variance is half of
@@ -463,7 +442,7 @@ def test_variance_of_the_population(problem, rng):
 def test_variance_uses_the_generator(problem, rng):
     """dot_product_variance draws all its numbers from the generator that it is given"""
     call = "dot_product_variance(6, 40, False, generator)"
-    seed, *others = draw_seeds(rng, 6)
+    seed, *others = random_seeds(rng, 6)
 
     def value(generator, global_seed):
         torch.default_generator.manual_seed(global_seed)
@@ -471,7 +450,8 @@ def test_variance_uses_the_generator(problem, rng):
         answer = problem.dot_product_variance(6, 40, False, generator)
         check_number(answer, -1e-3, math.inf, call, "a variance, so not negative")
         unchanged = torch.equal(torch.get_rng_state(), before)
-        require(unchanged, f"{call}\nIt drew from the global generator too.")
+        message = "The global random state changed; all numbers should come from the generator."
+        require(unchanged, f"{call}\n{message}")
         return answer
 
     first = value(seeded(seed), 1)
@@ -491,7 +471,7 @@ def test_variance_uses_the_generator(problem, rng):
 def test_variance_without_a_generator(problem, rng):
     """dot_product_variance draws from torch's global generator when it is given none"""
     call = "dot_product_variance(6, 40, False)"
-    seed, *others = draw_seeds(rng, 6)
+    seed, *others = random_seeds(rng, 6)
 
     def value(global_seed):
         torch.default_generator.manual_seed(global_seed)
@@ -507,170 +487,6 @@ def test_variance_without_a_generator(problem, rng):
     require(differ, f"{call}\nAfter six different torch.manual_seed it always gave {first:.6g}.")
 
 
-# What the course asks your code to find out which mistake it may have made.
-
-
-def wave(*shape, start=0.0):
-    """Numbers between -1.5 and 1.5 that need no chance."""
-    steps = torch.arange(math.prod(shape), dtype=torch.float64)
-    return (1.5 * torch.sin(1.7 * steps + start)).reshape(shape)
-
-
-def wave_weights(n_embd, bias=True):
-    """Weights for the three layers, by name."""
-    weights = {}
-    for start, name in enumerate(LAYERS):
-        weights[f"{name}.weight"] = wave(n_embd, n_embd, start=1.3 * start)
-        if bias:
-            weights[f"{name}.bias"] = wave(n_embd, start=2.0 + start)
-    return weights
-
-
-def probe(problem):
-    """Ask a few small questions whose answers tell one mistake from another."""
-
-    def shaped(*leading, n=3, m=4, d_k=5, d_v=2):
-        return (
-            wave(*leading, n, d_k),
-            wave(*leading, m, d_k, start=0.4),
-            wave(*leading, m, d_v, start=0.9),
-        )
-
-    def attend(*tensors):
-        return problem.scaled_dot_product_attention(*tensors)
-
-    def gradient(name):
-        inputs = dict(zip("qkv", shaped(2), strict=True))
-        inputs[name].requires_grad_()
-        output = attend(*inputs.values())
-        upstream = wave(*output.shape, start=0.7)
-        return torch.autograd.grad(output, inputs[name], upstream, allow_unused=True)[0]
-
-    def changed(number):
-        tensors = shaped(2)
-        before = tensors[number].clone()
-        attend(*tensors)
-        return not torch.equal(before, tensors[number])
-
-    def far_apart():
-        q, k = torch.zeros(4, 16), torch.zeros(3, 16)
-        q[:, 0], q[:, 1] = torch.tensor([-4000, 0, 4000, 0]), torch.tensor([4, -2, 3, 8000])
-        k[:, 0], k[:, 1] = 1, torch.arange(3)
-        return attend(q.double(), k.double(), torch.eye(3, dtype=torch.float64))
-
-    def precise(*tensors):
-        return (attend(*tensors) - attention_of(*tensors)).abs().max() < 1e-9
-
-    def module(*shape, bias=True, dtype=torch.float64):
-        made = make_module(problem, wave_weights(shape[-1], bias), dtype)
-        return made(wave(*shape, start=0.2).to(dtype))
-
-    def module_gradient(name):
-        made, x = make_module(problem, wave_weights(3)), wave(2, 4, 3).requires_grad_()
-        inputs = {"x": x, **parameters(made)}
-        output = made(x)
-        upstream = wave(2, 4, 3, start=0.7)
-        return torch.autograd.grad(output, inputs[name], upstream, allow_unused=True)[0]
-
-    def later_call():
-        made = make_module(problem, wave_weights(4))
-        made(wave(2, 3, 4))
-        return made(wave(2, 3, 4, start=0.5))
-
-    def names(bias):
-        found = [
-            name
-            for name, _ in problem.ScaledAttention(4, bias=bias).named_parameters(
-                remove_duplicate=False
-            )
-        ]
-        wanted = [f"{a}.{b}" for a in LAYERS for b in ("weight", "bias")]
-        return torch.tensor([float(name in found) for name in wanted])
-
-    def variance(*arguments, seed=1):
-        return problem.dot_product_variance(*arguments, generator=seeded(seed))
-
-    def doublings(value):
-        return round(math.log2(value))
-
-    @functools.cache
-    def pairs_of_two():
-        return [variance(16, 2, False, seed=seed) for seed in range(400)]
-
-    def often_small():
-        return sum(value < 0.8 for value in pairs_of_two()) > 44
-
-    def scatters():
-        values = [variance(64, 50, True, seed=seed) for seed in range(100)]
-        mean = sum(values) / 100
-        return sum((value - mean) ** 2 for value in values) / 100 > 0.01 * mean**2
-
-    def alike(*, seeds=(1, 1), global_seeds=(1, 1), skip=0, given=True):
-        values = []
-        for seed, global_seed, skipped in zip(seeds, global_seeds, (0, skip), strict=True):
-            generator = seeded(seed)
-            torch.rand(skipped, generator=generator)
-            torch.default_generator.manual_seed(global_seed)
-            generator = generator if given else None
-            values.append(problem.dot_product_variance(6, 40, False, generator))
-        return math.isclose(*values, rel_tol=1e-6)
-
-    def global_state_moves():
-        torch.default_generator.manual_seed(1)
-        before = torch.get_rng_state()
-        variance(6, 40, False)
-        return not torch.equal(before, torch.get_rng_state())
-
-    return {
-        "attention, 2-D": attempt(attend, *shaped()),
-        "attention, 3-D": attempt(attend, *shaped(2)),
-        "attention, 4-D": attempt(attend, *shaped(2, 3)),
-        "attention, weights": attempt(
-            attend, wave(4, 6), wave(3, 6, start=0.4), torch.eye(3, dtype=torch.float64)
-        ),
-        "attention, d_k of 11": attempt(attend, *shaped(2, d_k=11)),
-        "attention, as many keys as numbers": attempt(attend, *shaped(2, n=5, m=5, d_v=5)),
-        "attention, one in a batch": attempt(attend, *shaped(1)),
-        "attention, one query": attempt(attend, *shaped(2, n=1)),
-        "attention, one key": attempt(attend, *shaped(2, m=1)),
-        "attention, rows far apart": attempt(far_apart),
-        "attention, float32": attempt(attend, *(t.float() for t in shaped(2))),
-        "attention, float64 is precise": attempt(precise, *shaped(2)),
-        "attention, float64 is precise, d_k of 4": attempt(precise, *shaped(2, d_k=4)),
-        "attention, gradient by q": attempt(gradient, "q"),
-        "attention, gradient by k": attempt(gradient, "k"),
-        "attention, gradient by v": attempt(gradient, "v"),
-        "attention, q changed": attempt(changed, 0),
-        "attention, k changed": attempt(changed, 1),
-        "attention, v changed": attempt(changed, 2),
-        "module, parameters with bias": attempt(names, True),
-        "module, parameters without bias": attempt(names, False),
-        "module, output": attempt(module, 2, 3, 4),
-        "module, without bias": attempt(module, 2, 3, 4, bias=False),
-        "module, another width": attempt(module, 2, 3, 7),
-        "module, one in a batch": attempt(module, 1, 3, 4),
-        "module, one position": attempt(module, 2, 1, 4),
-        "module, float32": attempt(module, 2, 3, 4, dtype=torch.float32),
-        "module, second call": attempt(later_call),
-        "module, gradient by x": attempt(module_gradient, "x"),
-        "module, gradient by query": attempt(module_gradient, "query.weight"),
-        "module, gradient by key": attempt(module_gradient, "key.weight"),
-        "module, gradient by value": attempt(module_gradient, "value.weight"),
-        "variance, a float": attempt(lambda: isinstance(variance(5, 20, False), float)),
-        "variance, doublings of 16": attempt(lambda: doublings(variance(16, 2000, False) / 16)),
-        "variance, doublings of 1, scaled": attempt(lambda: doublings(variance(16, 2000, True))),
-        "variance, two pairs": attempt(lambda: doublings(sum(pairs_of_two()) / 3200)),
-        "variance, two pairs, often small": attempt(often_small),
-        "variance, scatters from seed to seed": attempt(scatters),
-        "variance, same seeds": attempt(alike, global_seeds=(1, 2)),
-        "variance, other seeds": attempt(alike, seeds=(1, 2)),
-        "variance, generator used before": attempt(alike, skip=5),
-        "variance, global state moves": attempt(global_state_moves),
-        "variance, no generator, same seeds": attempt(alike, given=False),
-        "variance, no generator, other seeds": attempt(alike, given=False, global_seeds=(1, 2)),
-    }
-
-
 # --- hidden tests ---
 
 
@@ -684,6 +500,7 @@ def probe(problem):
         ((5,), 3, 8, 11, 2),
         ((2,), 6, 6, 6, 6),
         ((1,), 1, 1, 96, 4),
+        ((), 2, 300, 512, 3),
         ((2, 4), 3, 9, 40, 5),
         ((1, 3), 8, 2, 5, 1),
         ((2, 2, 1, 3), 4, 7, 3, 5),
@@ -698,18 +515,13 @@ def test_hidden_attention(problem, solution, rng, leading, n, m, d_k, d_v, dtype
         "v": rng.normal(*leading, m, d_v, dtype=dtype).requires_grad_(),
     }
     upstream = rng.normal(*leading, n, d_v, dtype=dtype)
-    shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in inputs.items())
-    call = f"scaled_dot_product_attention(q, k, v) with {shapes}"
+    call = f"scaled_dot_product_attention(q, k, v) with {shapes(**inputs)}"
     expected = solution.scaled_dot_product_attention(**inputs)
     actual = problem.scaled_dot_product_attention(**inputs)
     check(actual, expected, call)
     # With one key its weight is 1 whatever q and k are, so a formula may leave them out.
     wanted = inputs if m > 1 else {"v": inputs["v"]}
-    check_gradients(
-        gradients(actual, wanted, upstream, call),
-        gradients(expected, wanted, upstream, call),
-        call,
-    )
+    check_same_gradients(actual, expected, wanted, upstream, call)
 
 
 @pytest.mark.points(1)
@@ -722,11 +534,8 @@ def test_hidden_large_scores(problem, solution, rng, dtype):
     q[..., 1] = torch.tensor([4, -2, 3])
     k[..., 0], k[..., 1] = 1, torch.arange(4)
     q[1, 1, :, 1], k[1, 1, :, 1] = 4, torch.tensor([-2000, 2000, 1999, 1500])
-    v, upstream = (
-        rng.normal(2, 2, 4, 5, dtype=dtype).requires_grad_(),
-        rng.normal(2, 2, 3, 5, dtype=dtype),
-    )
-    inputs = {"q": q.requires_grad_(), "k": k.requires_grad_(), "v": v}
+    v, upstream = rng.normal(2, 2, 4, 5, dtype=dtype), rng.normal(2, 2, 3, 5, dtype=dtype)
+    inputs = {"q": q.requires_grad_(), "k": k.requires_grad_(), "v": v.requires_grad_()}
     call = "scaled_dot_product_attention(q, k, v) with scores of thousands"
     expected = solution.scaled_dot_product_attention(**inputs)
     actual = problem.scaled_dot_product_attention(**inputs)
@@ -745,28 +554,19 @@ def test_hidden_large_scores(problem, solution, rng, dtype):
 def test_hidden_attention_remembers_nothing(problem, solution, rng):
     """A second call of attention changes nothing about the first, nor the random state"""
     call = "scaled_dot_product_attention(q, k, v)"
-    q, k, v, others = (
-        rng.normal(2, 3, 6),
-        rng.normal(2, 4, 6),
-        rng.normal(2, 4, 5),
-        rng.normal(2, 4, 6),
-    )
-    random_state = torch.get_rng_state()
-    first = problem.scaled_dot_product_attention(q.clone(), k, v)
-    second = problem.scaled_dot_product_attention(q.clone(), others, v)
-    check(first, solution.scaled_dot_product_attention(q, k, v), f"{call}, after a second call")
-    expected = solution.scaled_dot_product_attention(q, others, v)
-    check(second, expected, f"the second call, {call}")
-    for tensor in (q, k, v):
-        tensor.mul_(1.5)
-    expected = solution.scaled_dot_product_attention(q, k, v)
-    check(
-        problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone()),
-        expected,
-        f"{call} with other numbers",
-    )
-    unchanged = torch.equal(torch.get_rng_state(), random_state)
-    require(unchanged, "Your code changed the global random state; attention needs no chance.")
+    q, k, v = rng.normal(2, 3, 6), rng.normal(2, 4, 6), rng.normal(2, 4, 5)
+    others = rng.normal(2, 4, 6)
+    with nothing_drawn(call):
+        first = problem.scaled_dot_product_attention(q.clone(), k, v)
+        second = problem.scaled_dot_product_attention(q.clone(), others, v)
+        check(first, solution.scaled_dot_product_attention(q, k, v), f"{call}, after a second call")
+        expected = solution.scaled_dot_product_attention(q, others, v)
+        check(second, expected, f"the second call, {call}")
+        for tensor in (q, k, v):
+            tensor.mul_(1.5)
+        expected = solution.scaled_dot_product_attention(q, k, v)
+        third = problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone())
+        check(third, expected, f"{call} with other numbers")
 
 
 @pytest.mark.points(2.5)
@@ -777,8 +577,8 @@ def test_hidden_attention_remembers_nothing(problem, solution, rng):
 def test_hidden_module(problem, solution, rng, shape, bias):
     """ScaledAttention and its gradients are right for other sizes, in training and in eval"""
     _, length, n_embd = shape
-    weights = draw_weights(rng, n_embd, bias)
-    reference = make_module(solution, weights)
+    weights = random_weights(rng, n_embd, bias=bias)
+    reference = make_attention(solution, weights)
     module = problem.ScaledAttention(n_embd=n_embd, bias=bias).double()
     for name in LAYERS:
         check_layer(module, name, n_embd, n_embd, bias=bias)
@@ -804,8 +604,8 @@ def test_hidden_module_in_float32(problem, solution, rng):
     """ScaledAttention works in float32 as it is made, and two of them are independent"""
     modules, references = [], []
     for n_embd in (6, 10):
-        weights = {name: w.float() for name, w in draw_weights(rng, n_embd).items()}
-        references.append(make_module(solution, weights, torch.float32))
+        weights = random_weights(rng, n_embd, dtype=torch.float32)
+        references.append(make_attention(solution, weights, torch.float32))
         modules.append(problem.ScaledAttention(n_embd))
         set_weights(modules[-1], weights)
     for n_embd, module, reference in zip((6, 10), modules, references, strict=True):
@@ -816,26 +616,14 @@ def test_hidden_module_in_float32(problem, solution, rng):
 @pytest.mark.points(0.75)
 def test_hidden_arguments_and_weights_are_left_alone(problem, rng):
     """Attention changes neither its arguments nor its weights nor the random state"""
-    arguments = {
-        "q": rng.normal(2, 2, 3, 5),
-        "k": rng.normal(2, 2, 4, 5),
-        "v": rng.normal(2, 2, 4, 6),
-    }
-    arguments["x"] = rng.normal(1, 6, 4)
-    before = {name: tensor.clone() for name, tensor in arguments.items()}
-    weights = draw_weights(rng, 4)
-    module = make_module(problem, weights)
-    random_state = torch.get_rng_state()
-    problem.scaled_dot_product_attention(arguments["q"], arguments["k"], arguments["v"])
-    module(arguments["x"])
-    unchanged = torch.equal(torch.get_rng_state(), random_state)
-    require(unchanged, "Your code changed the global random state; attention needs no chance.")
-    for name, tensor in arguments.items():
-        require(torch.equal(tensor, before[name]), f"Your code changed its argument {name}.")
-    for name, parameter in parameters(module).items():
-        if name in weights:
-            kept = torch.equal(parameter.detach(), weights[name])
-            require(kept, f"A call of ScaledAttention changed its {name}.")
+    q, k, v = rng.normal(2, 2, 3, 5), rng.normal(2, 2, 4, 5), rng.normal(2, 2, 4, 6)
+    x, weights = rng.normal(1, 6, 4), random_weights(rng, 4)
+    module = make_attention(problem, weights)
+    call = "scaled_dot_product_attention(q, k, v) and ScaledAttention(4)(x)"
+    with nothing_drawn(call), left_alone(call, q=q, k=k, v=v, x=x):
+        problem.scaled_dot_product_attention(q, k, v)
+        module(x)
+    check_weights_are_kept(module, weights, "ScaledAttention(4)(x)")
 
 
 @pytest.mark.points(0.75)
@@ -845,10 +633,9 @@ def test_hidden_arguments_and_weights_are_left_alone(problem, rng):
 )
 def test_hidden_variance(problem, rng, d_k, n_pairs, scaled):
     """dot_product_variance is right for other lengths, from a generator or without one"""
-    seed, other = draw_seeds(rng, 2)
-    given = problem.dot_product_variance(
-        d_k=d_k, n_pairs=n_pairs, scaled=scaled, generator=seeded(seed)
-    )
+    seed, other = random_seeds(rng, 2)
+    asked = {"d_k": d_k, "n_pairs": n_pairs, "scaled": scaled}
+    given = problem.dot_product_variance(**asked, generator=seeded(seed))
     torch.default_generator.manual_seed(other)
     drawn = problem.dot_product_variance(d_k, n_pairs, scaled, None)
     expected = 1 if scaled else d_k
@@ -864,7 +651,7 @@ def test_hidden_variance_of_two_pairs(problem, rng):
     """dot_product_variance uses exactly n_pairs pairs, and divides by n_pairs, if scaled too"""
     call = "dot_product_variance(16, 2, scaled=True)"
     values = []
-    for seed in draw_seeds(rng, 300):
+    for seed in random_seeds(rng, 300):
         torch.default_generator.manual_seed(seed)  # as torch.manual_seed, but 20 times as fast
         values.append(problem.dot_product_variance(16, 2, True))
         check_number(values[-1], -1e-3, math.inf, call, "a variance, so not negative")
@@ -880,10 +667,8 @@ def test_hidden_variance_from_seed_to_seed(problem, rng):
     """dot_product_variance scatters from seed to seed as it does for normal numbers"""
     call = "dot_product_variance(1, 50, scaled=True)"
     values = []
-    for seed in draw_seeds(rng, 160):
-        torch.default_generator.manual_seed(
-            1
-        )  # what does not come from the generator is always alike
+    for seed in random_seeds(rng, 160):
+        torch.default_generator.manual_seed(1)  # so what doesn't come from the generator is alike
         values.append(problem.dot_product_variance(1, 50, True, seeded(seed)))
         check_number(values[-1], -1e-3, math.inf, call, "a variance, so not negative")
     mean = sum(values) / 160

@@ -1,13 +1,10 @@
 """Tests of problem 04. Run them with `uv run pytest` in this folder."""
 
-import math
-import operator
-import time
+from functools import partial
 
 import pytest
 import torch
 
-from grader.errors import Mismatch
 from grader.testing.compare import (
     check,
     check_form,
@@ -16,14 +13,31 @@ from grader.testing.compare import (
     gradients,
     parameters,
     require,
-    set_weights,
 )
-from grader.testing.diagnose import attempt
+from worked_example import (
+    CAUSAL_OUTPUT,
+    CAUSAL_WEIGHTS,
+    LAYERS,
+    SCALED_SCORES,
+    K,
+    Q,
+    V,
+    check_random_start,
+    check_same_gradients,
+    check_weights_are_kept,
+    holding,
+    left_alone,
+    linear_by_hand,
+    nothing_drawn,
+    quick,
+    random_weights,
+    self_attention_by_hand,
+    slopes_by_hand,
+    softmax_by_hand,
+)
 
 # Nothing in problem.py may call these, under any name.
 FORBIDDEN = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
-
-LAYERS = ("query", "key", "value")
 
 # Scores that large overflow as soon as one takes exp of them, and lie beyond -1e9 or -1e30. From
 # the lowest score to the highest is farther than from the dtype's lowest number to 0, so even that
@@ -31,58 +45,7 @@ LAYERS = ("query", "key", "value")
 HUGE = {torch.float32: 6e37, torch.float64: 4e307}
 BOTH_DTYPES = pytest.mark.parametrize("dtype", list(HUGE), ids=["float32", "float64"])
 
-
-def table(text):
-    """Read a table of numbers, one row per line."""
-    rows = [[float(number) for number in line.split()] for line in text.strip().splitlines()]
-    return torch.tensor(rows, dtype=torch.float64)
-
-
-# The worked example: 4 queries, keys and values of 8 numbers each, given to 8 digits.
-Q = table("""
-1.16797418 -0.73724956 0.75041732 -0.1220419 1.70315355 0.31347885 0.34485802 0.4460984
-3.30107262 0.52084263 -0.30178335 1.6757843 -0.5155369 -2.57282086 0.7492196 -0.1116739
-1.79346332 1.43356091 1.04335097 -0.17879843 0.64886601 -1.36614847 0.23380491 0.87536806
-1.47103375 -1.58489204 -0.45911092 0.28391595 0.21250504 -1.61590866 -1.29484902 0.00475083
-""")
-K = table("""
--0.27718816 -1.65065268 0.65895024 -0.30877976 0.08718337 -1.25869869 -0.189555 0.19835477
-0.34020432 0.52734301 0.70054018 0.02666352 -0.47575991 0.27451574 0.31178952 -0.80116187
--0.32764932 -0.14549352 -0.40258405 0.75537362 1.05953459 -1.34530308 1.99241804 0.17674986
--1.40543092 0.43389184 -0.07028518 0.10003431 1.26343057 -2.0707861 0.51659185 -1.03069964
-""")
-V = table("""
--1.20455614 -0.78141984 -0.60550966 -0.49607676 0.05358656 0.31648808 1.97222775 0.97455048
--0.22988732 -2.3585375 0.49206019 -0.74539263 -0.530485 -0.23619713 0.80175571 0.96790588
--1.20769139 -1.33242785 -1.59215534 2.60984511 0.33729297 0.46552584 1.51418349 0.72913429
-0.5936924 -0.6305729 -0.95026899 0.87634056 -1.56283632 0.3099347 -0.36928654 1.2784266
-""")
-SCALED_SCORES = table("""
-0.42511031 -0.15665998 0.52292703 -0.28472334
-0.19029433 0.38644534 1.63270176 0.337278
--0.07610522 0.27581297 0.63450144 0.31025797
-1.45558315 -0.56625303 -0.01134759 0.0871309
-""")
-MASK = torch.tensor(
-    [
-        [True, False, False, False],
-        [True, True, False, False],
-        [True, True, True, False],
-        [True, True, True, True],
-    ]
-)
-WEIGHTS = table("""
-1.0 0.0 0.0 0.0
-0.45111887 0.54888113 0.0 0.0
-0.22436527 0.31900079 0.45663394 0.0
-0.61822085 0.08185993 0.14258168 0.15733755
-""")
-OUTPUT = table("""
--1.20455614 -0.78141984 -0.60550966 -0.49607676 0.05358656 0.31648808 1.97222775 0.97455048
--0.66957881 -1.64706996 -0.00307428 -0.63292153 -0.2669993 0.0131296 1.32977774 0.97090339
--0.89506767 -1.53613058 -0.70591991 0.84266061 -0.00318276 0.20823676 1.38968769 0.86036549
--0.84228483 -0.96535234 -0.71058386 0.14229459 -0.20809817 0.29146427 1.44269616 0.98682583
-""")
+causal_attention_by_hand = partial(self_attention_by_hand, causal=True)
 
 
 def mask_by_hand(seq_len):
@@ -90,50 +53,19 @@ def mask_by_hand(seq_len):
     return torch.tensor([[j <= i for j in range(seq_len)] for i in range(seq_len)])
 
 
-def softmax_by_hand(scores, allowed):
-    """The softmax of the allowed numbers of one list; the weight of the others is 0."""
-    pairs = list(zip(scores, allowed, strict=True))
-    largest = max(score for score, may in pairs if may)
-    powers = [math.exp(score - largest) if may else 0.0 for score, may in pairs]
-    total = sum(powers)
-    return [power / total for power in powers]
-
-
 def masked_softmax_by_hand(scores, mask):
-    """`softmax_by_hand` for every row of scores."""
+    """For each row, the softmax of the allowed scores; the weight of the others is 0."""
     rows = scores.double().reshape(-1, scores.shape[-1]).tolist()
     allowed = mask.broadcast_to(scores.shape).reshape(-1, scores.shape[-1]).tolist()
-    weights = [softmax_by_hand(*row) for row in zip(rows, allowed, strict=True)]
+    weights = [masked_row_by_hand(*row) for row in zip(rows, allowed, strict=True)]
     return torch.tensor(weights, dtype=torch.float64).reshape(scores.shape).to(scores.dtype)
 
 
-def linear_by_hand(tokens, weights, name):
-    """What the layer `name` makes of each token."""
-    matrix = weights[f"{name}.weight"].tolist()
-    bias = weights[f"{name}.bias"].tolist() if f"{name}.bias" in weights else [0.0] * len(matrix)
-    return [[dot(row, t) + b for row, b in zip(matrix, bias, strict=True)] for t in tokens]
-
-
-def dot(a, b):
-    """The dot product of two lists."""
-    return sum(map(operator.mul, a, b))
-
-
-def attention_by_hand(x, weights):
-    """Each position averages the values of the positions up to its own."""
-    batch = [sequence_by_hand(tokens, weights) for tokens in x.double().tolist()]
-    return torch.tensor(batch, dtype=torch.float64).to(x.dtype)
-
-
-def sequence_by_hand(tokens, weights):
-    """`attention_by_hand` for one sequence."""
-    queries, keys, values = (linear_by_hand(tokens, weights, name) for name in LAYERS)
-    output = []
-    for i, query in enumerate(queries):
-        scores = [dot(query, key) / math.sqrt(len(query)) for key in keys[: i + 1]]
-        shares = softmax_by_hand(scores, [True] * len(scores))
-        output.append([dot(shares, column) for column in zip(*values[: i + 1], strict=True)])
-    return output
+def masked_row_by_hand(row, allowed):
+    """`masked_softmax_by_hand` for one row."""
+    pairs = zip(row, allowed, strict=True)
+    weights = iter(softmax_by_hand([score for score, may in pairs if may]))
+    return [next(weights) if may else 0.0 for may in allowed]
 
 
 def random_mask(rng, *shape):
@@ -143,20 +75,10 @@ def random_mask(rng, *shape):
     return mask
 
 
-def random_weights(rng, n_embd, *, bias=True):
-    """Weights for the three layers, by name, that make scores of ordinary size."""
-    weights = {f"{name}.weight": rng.normal(n_embd, n_embd) / math.sqrt(n_embd) for name in LAYERS}
-    if bias:
-        weights |= {f"{name}.bias": rng.normal(n_embd) / 2 for name in LAYERS}
-    return weights
-
-
-def make_layer(problem, weights, n_positions):
-    """A CausalAttention in float64 that holds the given weights."""
-    n_embd, bias = weights["query.weight"].shape[0], "query.bias" in weights
-    layer = problem.CausalAttention(n_embd, n_positions, bias).double()
-    set_weights(layer, weights)
-    return layer
+def make_attention(problem, weights, n_positions, dtype=torch.float64):
+    """The student's CausalAttention of this dtype, holding these weights."""
+    n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
+    return holding(problem.CausalAttention(n_embd, n_positions, bias), weights, dtype)
 
 
 def check_weights(actual, expected, mask, call, **tolerance):
@@ -188,21 +110,6 @@ def check_refused(layer, x, call):
             raise
         require(False, f"{call}\nIt raised {type(error).__name__}; expected a ValueError.")
     require(False, f"{call}\nIt returned something; expected a ValueError.")
-
-
-def quick(make, n_positions):
-    """Whether `make(n_positions)` would be done in about a second.
-
-    Python loops over pairs of positions are right, but may take a minute for many positions.
-    """
-
-    def seconds(size):
-        start = time.perf_counter()
-        make(size)
-        return time.perf_counter() - start
-
-    longer = min(seconds(100) - seconds(10) for _ in range(3))
-    return longer < (100 / n_positions) ** 2
 
 
 def wide(dtype):
@@ -237,7 +144,8 @@ def huge_scores(dtype):
 @pytest.mark.points(0.75)
 def test_causal_mask_in_numbers(problem):
     """causal_mask(4) is True on the diagonal and below it, and False above it"""
-    check(problem.causal_mask(4), MASK, "causal_mask(4)")
+    expected = [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
+    check(problem.causal_mask(4), torch.tensor(expected).bool(), "causal_mask(4)")
 
 
 @pytest.mark.points(1)
@@ -260,11 +168,11 @@ def test_causal_mask_takes_a_device(problem):
 @pytest.mark.points(0.75)
 def test_masked_softmax_in_numbers(problem):
     """masked_softmax gives the weights of the worked example"""
-    # Copies, lest what your code might do to them reaches another test.
-    scores, mask = SCALED_SCORES.clone(), MASK.clone()
+    # A copy, lest what your code might do to it reaches another test.
+    scores, mask = SCALED_SCORES.clone(), mask_by_hand(4)
     actual = problem.masked_softmax(scores=scores, mask=mask)
     call = "masked_softmax(scaled scores of the worked example, causal mask)"
-    check_weights(actual, WEIGHTS, mask, call, atol=2e-7)
+    check_weights(actual, CAUSAL_WEIGHTS, mask, call, atol=2e-7)
 
 
 @pytest.mark.points(1.5)
@@ -332,9 +240,8 @@ def test_masked_softmax_gradients(problem, rng, size):
     upstream = rng.normal(*scores.shape)
     call = f"masked_softmax(scores, mask) of {size} scores"
     scores.requires_grad_()
-    copy = mask.clone()
-    found = gradients(problem.masked_softmax(scores, mask), {"scores": scores}, upstream, call)
-    require(torch.equal(mask, copy), f"{call}\nYour code changed its argument mask.")
+    with left_alone(call, mask=mask):
+        found = gradients(problem.masked_softmax(scores, mask), {"scores": scores}, upstream, call)
     # With weights w and upstream g, entry i of the gradient is w_i (g_i - sum_j w_j g_j).
     weights = masked_softmax_by_hand(scores.detach(), mask)
     expected = weights * (upstream - (weights * upstream).sum(-1, keepdim=True))
@@ -367,20 +274,9 @@ def test_defaults(problem):
 @pytest.mark.points(0.25)
 def test_weights_start_at_random(problem):
     """The weights of CausalAttention start at random, and no seed is set inside"""
-    starts = []
-    for seed in (1, 2):
-        torch.default_generator.manual_seed(seed)
-        layer = problem.CausalAttention(4, 3)
-        for name in LAYERS:
-            check_layer(layer, name, 4, 4)
-        starts.append({name: weight.detach().clone() for name, weight in parameters(layer).items()})
     for name in LAYERS:
-        first, second = (weights[f"{name}.weight"] for weights in starts)
-        require(
-            not torch.equal(first, second),
-            f"CausalAttention(4, 3), made twice\nBoth times `{name}` starts with the same weights, "
-            "though the seed was set to 1 before the first and to 2 before the second.",
-        )
+        check_layer(problem.CausalAttention(4, 3), name, 4, 4)
+    check_random_start(lambda: problem.CausalAttention(4, 3), LAYERS, "CausalAttention(4, 3)")
 
 
 @pytest.mark.points(0.75)
@@ -402,8 +298,8 @@ def test_attention_in_numbers(problem):
     tokens = torch.eye(4, 8, dtype=torch.float64)[None]
     tables = zip(LAYERS, (Q, K, V), strict=True)
     weights = {f"{name}.weight": torch.cat([rows.T, 0 * rows.T], 1) for name, rows in tables}
-    actual = make_layer(problem, weights, n_positions=6)(tokens)
-    check(actual, OUTPUT[None], "CausalAttention on the worked example", atol=2e-7)
+    actual = make_attention(problem, weights, n_positions=6)(tokens)
+    check(actual, CAUSAL_OUTPUT[None], "CausalAttention on the worked example", atol=2e-7)
 
 
 @pytest.mark.points(1)
@@ -416,9 +312,9 @@ def test_attention_in_numbers(problem):
 def test_attention(problem, rng, shape, n_positions, bias):
     """CausalAttention averages, for each position, the values up to it, by scaled scores"""
     x, weights = rng.normal(*shape), random_weights(rng, shape[-1], bias=bias)
-    actual = make_layer(problem, weights, n_positions)(x)
+    actual = make_attention(problem, weights, n_positions)(x)
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
-    check(actual, attention_by_hand(x, weights), call, sizes={"n_embd": shape[-1]})
+    check(actual, causal_attention_by_hand(x, weights), call, sizes={"n_embd": shape[-1]})
 
 
 @pytest.mark.points(0.25)
@@ -426,18 +322,18 @@ def test_attention_of_equal_scores(problem, rng):
     """CausalAttention gives the mean of the values so far where all scores are 0"""
     x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
     weights["query.weight"], weights["query.bias"] = torch.zeros(3, 3), torch.zeros(3)
-    actual = make_layer(problem, weights, n_positions=5)(x)
+    actual = make_attention(problem, weights, n_positions=5)(x)
     call = "CausalAttention(3, 5) whose queries are all 0"
-    check(actual, attention_by_hand(x, weights), call)
+    check(actual, causal_attention_by_hand(x, weights), call)
 
 
 @pytest.mark.points(0.5)
 def test_attention_of_large_tokens(problem, rng):
     """CausalAttention stays right for tokens of any size"""
     x, weights = rng.normal(5, 4, 3) * 1e100, random_weights(rng, 3)
-    actual = make_layer(problem, weights, n_positions=6)(x)
+    actual = make_attention(problem, weights, n_positions=6)(x)
     call = "CausalAttention(3, 6) on tokens around 1e100"
-    check(actual, attention_by_hand(x, weights), call, atol=1e91)
+    check(actual, causal_attention_by_hand(x, weights), call, atol=1e91)
 
 
 @pytest.mark.points(1)
@@ -445,7 +341,7 @@ def test_attention_of_large_tokens(problem, rng):
 def test_no_look_ahead(problem, rng, size):
     """What comes later changes nothing: the first output is the first token's own value"""
     x, weights = rng.normal(2, 5, 6), random_weights(rng, 6)
-    layer = make_layer(problem, weights, n_positions=7)
+    layer = make_attention(problem, weights, n_positions=7)
     before = layer(x)
     values = [linear_by_hand(tokens[:1], weights, "value") for tokens in x.tolist()]
     first = torch.tensor(values, dtype=x.dtype)
@@ -462,13 +358,14 @@ def test_no_look_ahead(problem, rng, size):
 def test_longest_sequence(problem, rng, batch):
     """A sequence of n_positions tokens is fine, and a longer one raises ValueError"""
     weights = random_weights(rng, 3)
-    layer = make_layer(problem, weights, n_positions=4)
+    layer = make_attention(problem, weights, n_positions=4)
     x = rng.normal(batch, 4, 3)
-    check(layer(x), attention_by_hand(x, weights), "CausalAttention(3, 4) on a sequence of 4")
+    call = "CausalAttention(3, 4) on a sequence of 4"
+    check(layer(x), causal_attention_by_hand(x, weights), call)
     for length in (5, 9):
         call = f"CausalAttention(3, n_positions=4) on a sequence of {length}"
         check_refused(layer, rng.normal(batch, length, 3), call)
-    wide = make_layer(problem, random_weights(rng, 7), n_positions=2)
+    wide = make_attention(problem, random_weights(rng, 7), n_positions=2)
     call = "CausalAttention(7, n_positions=2) on a sequence of 3"
     check_refused(wide, rng.normal(batch, 3, 7), call)
     check_refused(wide.eval(), rng.normal(batch, 3, 7), f"{call}, in eval")
@@ -477,26 +374,15 @@ def test_longest_sequence(problem, rng, batch):
 @pytest.mark.points(0.75)
 def test_attention_gradients(problem, rng):
     """Gradients of CausalAttention reach x and every weight, and are right"""
-    x, upstream = rng.normal(2, 4, 3).requires_grad_(), rng.normal(2, 4, 3)
-    weights = random_weights(rng, 3)
-    layer = make_layer(problem, weights, n_positions=5)
-    output = layer(x)
-    inputs = {"x": x} | {n: p for n, p in parameters(layer).items() if n in weights}
-    found = gradients(output, inputs, upstream, "CausalAttention(3, 5)")
-    point = {"x": x.detach()} | weights
-
-    def total(values):
-        return (attention_by_hand(values["x"], values) * upstream).sum()
-
-    # The slope along a random direction, measured by a small step either way.
-    step = 1e-5
+    weights, x, upstream = random_weights(rng, 3), rng.normal(2, 4, 3), rng.normal(2, 4, 3)
+    numbers = {"x": x, **weights}
+    slopes = slopes_by_hand(lambda: causal_attention_by_hand(x, weights), numbers, upstream)
+    layer = make_attention(problem, weights, n_positions=5)
+    inputs = {"x": x.requires_grad_()} | {name: parameters(layer)[name] for name in weights}
+    found = gradients(layer(x), inputs, upstream, "CausalAttention(3, 5)")
     for name, gradient in found.items():
-        direction = rng.normal(*gradient.shape)
-        forth = total(point | {name: point[name] + step * direction})
-        back = total(point | {name: point[name] - step * direction})
-        call = f"the slope of CausalAttention's output along {name}, by its gradient"
-        slope = (gradient * direction).sum()
-        check(slope, (forth - back) / (2 * step), call, rtol=1e-5, atol=1e-6)
+        call = f"the gradient of CausalAttention(3, 5) with respect to {name}"
+        check(gradient, slopes[name], call, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.points(0.5)
@@ -509,35 +395,29 @@ def test_dtype_is_kept(problem, rng, dtype):
     expected = masked_softmax_by_hand(scores, mask)
     check(actual, expected, f"masked_softmax(scores, mask) in {name}")
 
-    x, weights = rng.normal(2, 4, 6, dtype=dtype), random_weights(rng, 6)
-    layer = problem.CausalAttention(6, 5).to(dtype)
-    set_weights(layer, weights)
-    check(layer(x), attention_by_hand(x, weights), f"CausalAttention(6, 5) in {name}")
+    x, weights = rng.normal(2, 4, 6, dtype=dtype), random_weights(rng, 6, dtype=dtype)
+    layer = make_attention(problem, weights, n_positions=5, dtype=dtype)
+    check(layer(x), causal_attention_by_hand(x, weights), f"CausalAttention(6, 5) in {name}")
 
 
 @pytest.mark.points(0.25)
 def test_arguments_are_left_alone(problem, rng):
     """Nothing changes its arguments or the global random state"""
     scores, mask, x = rng.normal(2, 4, 4), mask_by_hand(4), rng.normal(2, 4, 3)
-    layer = make_layer(problem, random_weights(rng, 3), n_positions=4)
-    before = scores.clone(), mask.clone(), x.clone()
+    layer = make_attention(problem, random_weights(rng, 3), n_positions=4)
     torch.rand(3)  # so that a seed set inside shows, even if it was set before
-    random_state = torch.get_rng_state()
-    problem.causal_mask(4)
-    problem.masked_softmax(scores, mask)
-    layer(x)
-    names = ("scores", "mask", "x")
-    for name, now, then in zip(names, (scores, mask, x), before, strict=True):
-        require(torch.equal(now, then), f"Your code changed its argument {name}.")
-    unchanged = torch.equal(torch.get_rng_state(), random_state)
-    require(unchanged, "Your code changed the global random state; nothing here needs chance.")
+    call = "masked_softmax(scores, mask) and CausalAttention(3, 4)(x)"
+    with left_alone(call, scores=scores, mask=mask, x=x), nothing_drawn(call):
+        problem.causal_mask(4)
+        problem.masked_softmax(scores, mask)
+        layer(x)
 
 
 @pytest.mark.points(0.25)
 def test_second_call(problem, rng):
     """CausalAttention remembers nothing and does the same in training and in eval"""
     weights = random_weights(rng, 3)
-    layer = make_layer(problem, weights, n_positions=6)
+    layer = make_attention(problem, weights, n_positions=6)
     answers = []
     for shape in [(2, 3, 3), (2, 3, 3), (1, 6, 3), (4, 2, 3), (2, 5, 3)]:
         x = rng.normal(*shape)
@@ -545,162 +425,13 @@ def test_second_call(problem, rng):
         answers.append((layer.train()(x), x, call))
         answers.append((layer.eval()(x), x, f"{call}, in eval"))
     for answer, x, call in answers:
-        check(answer, attention_by_hand(x, weights), call)
+        check(answer, causal_attention_by_hand(x, weights), call)
 
 
 @pytest.mark.points(0.25)
 def test_attention_is_your_own(problem, rng):
     """CausalAttention is written without PyTorch's own attention"""
     problem.CausalAttention(6, 4)(rng.normal(2, 3, 6, dtype=torch.float32))
-
-
-def probe(problem):
-    """Ask a few small fixed questions; the answers tell known mistakes apart."""
-    numbers = torch.sin(torch.arange(200.0, dtype=torch.float64) ** 2)
-    scores, upstream = 2 * numbers[:40].reshape(2, 1, 4, 5), numbers[40:80].reshape(2, 1, 4, 5)
-    huge, huge_mask = huge_scores(torch.float64)
-    causal = mask_by_hand(5)[:4]
-    padding = torch.tensor([[True, True, False, True, False], [False, True, True, False, True]])
-    padding = padding[:, None, None, :]
-    low = torch.tensor([[-1e12, 0.5, -2e12], [0.25, -3e12, 1e9]], dtype=torch.float64)
-    weights = {}
-    for start, name in enumerate(LAYERS):
-        weights[f"{name}.weight"] = 2 * numbers[9 * start : 9 * start + 9].reshape(3, 3)
-        weights[f"{name}.bias"] = numbers[3 * start : 3 * start + 3] / 2
-
-    def ignores_device():
-        problem.causal_mask(3, device="cpu")
-        try:
-            return problem.causal_mask(3, device="meta").device.type != "meta"
-        except Exception:
-            return False  # some right ways of writing it can't run there
-
-    def softmax(scores, mask):
-        return problem.masked_softmax(scores.clone(), mask.clone())
-
-    def softmax_gradient(scores, mask, upstream):
-        scores = scores.clone().requires_grad_()
-        output = problem.masked_softmax(1 * scores, mask.clone())
-        gradient = torch.autograd.grad(output, scores, upstream)[0]
-        # If there is NaN in it, how torch happens to run the function decides where.
-        return gradient if gradient.isfinite().all() else gradient * math.nan
-
-    def softmax_changes(name):
-        before = {"scores": scores, "mask": causal}
-        arguments = {key: tensor.clone() for key, tensor in before.items()}
-        try:
-            problem.masked_softmax(**arguments)
-        except Mismatch as found:  # in grading a change is noticed at once
-            return name in str(found)
-        return not torch.equal(arguments[name], before[name])
-
-    def layer(n_positions=5):
-        made = problem.CausalAttention(3, n_positions).double()
-        set_weights(made, weights)
-        return made
-
-    def without_bias():
-        made = problem.CausalAttention(3, 5, bias=False).double()
-        names = [name for name, _ in parameters(made).items()]
-        set_weights(made, {name: weights[name] for name in weights if name in names})
-        return made(tokens(1, 4))
-
-    def biases(**asked):
-        names = parameters(problem.CausalAttention(3, 5, **asked))
-        require(all(f"{name}.weight" in names for name in LAYERS), "A layer is missing.")
-        return sum(f"{name}.bias" in names for name in LAYERS)
-
-    def tokens(batch, length):
-        return numbers[-3 * batch * length :].reshape(batch, length, 3)
-
-    def before_a_huge_future():
-        return layer()(torch.cat([tokens(1, 2), 1e100 * tokens(1, 2)], dim=1))[:, :2]
-
-    def refuses_too_long():
-        try:
-            layer()(tokens(1, 6))
-        except ValueError:
-            return True
-        return False
-
-    def after_other_calls():
-        made = layer()
-        made(tokens(1, 3))
-        made(tokens(1, 5))
-        return made(tokens(2, 4))
-
-    def layer_gradient(name):
-        made, x = layer(), tokens(2, 4).clone().requires_grad_()
-        inputs = {"x": x} | parameters(made)
-        return torch.autograd.grad(made(x), inputs[name], numbers[:24].reshape(2, 4, 3))[0]
-
-    def layer_changes_tokens():
-        x = tokens(2, 4).clone()
-        layer()(x)
-        return not torch.equal(x, tokens(2, 4))
-
-    def in_float32():
-        made = layer().float()
-        return made(tokens(1, 4).float())
-
-    def starts_are_the_same():
-        starts = []
-        for seed in (1, 2):
-            torch.default_generator.manual_seed(seed)
-            made = problem.CausalAttention(3, 2)
-            starts.append(parameters(made)["query.weight"].detach().clone())
-        return torch.equal(*starts)
-
-    def seven_digits_only(actual, expected):
-        return 1e-10 < (actual - expected).detach().abs().max().item() < 1e-5
-
-    questions = {
-        "causal_mask.of 4": lambda: problem.causal_mask(4),
-        "causal_mask.of 7": lambda: problem.causal_mask(7),
-        "causal_mask.ignores its device": ignores_device,
-        "masked_softmax.causal": lambda: softmax(scores, causal),
-        "masked_softmax.padding": lambda: softmax(scores, padding),
-        "masked_softmax.3-D": lambda: softmax(scores[0], causal),
-        "masked_softmax.far below zero": lambda: softmax(low, low < -1e10),
-        "masked_softmax.huge": lambda: softmax(huge, huge_mask),
-        "masked_softmax.float32": lambda: softmax(scores.float(), causal),
-        "masked_softmax.gradient": lambda: softmax_gradient(scores, causal, upstream),
-        "masked_softmax.gradient, huge": lambda: softmax_gradient(
-            huge, huge_mask, numbers[:28].reshape(7, 4)
-        ),
-        "masked_softmax.changes its scores": lambda: softmax_changes("scores"),
-        "masked_softmax.changes its mask": lambda: softmax_changes("mask"),
-        "masked_softmax.seven digits only": lambda: seven_digits_only(
-            softmax(scores, causal), masked_softmax_by_hand(scores, causal)
-        ),
-        "attention.the mask": lambda: dict(layer().named_buffers())["mask"].double(),
-        "attention.trains the mask": lambda: "mask" in parameters(layer()),
-        "attention.biases": lambda: biases(),
-        "attention.biases where none are asked for": lambda: biases(bias=False),
-        "attention.default width": lambda: len(
-            parameters(problem.CausalAttention(n_positions=2))["query.weight"]
-        ),
-        "attention.no bias": without_bias,
-        "attention.ordinary": lambda: layer()(tokens(2, 4)),
-        "attention.one sequence": lambda: layer()(tokens(1, 3)),
-        "attention.one token": lambda: layer()(tokens(2, 1)),
-        "attention.large batch": lambda: layer()(tokens(7, 2)),
-        "attention.longest": lambda: layer()(tokens(1, 5)),
-        "attention.wider than long": lambda: layer(2)(tokens(1, 2)),
-        "attention.refuses what is too long": refuses_too_long,
-        "attention.huge tokens": lambda: 1e-100 * layer()(1e100 * tokens(2, 4)),
-        "attention.before a huge future": before_a_huge_future,
-        "attention.after other calls": after_other_calls,
-        "attention.changes its argument": layer_changes_tokens,
-        "attention.float32": in_float32,
-        "attention.seven digits only": lambda: seven_digits_only(
-            layer()(tokens(2, 4)), attention_by_hand(tokens(2, 4), weights)
-        ),
-        "attention.starts the same each time": starts_are_the_same,
-    }
-    for name in ("x", *weights):
-        questions[f"attention.gradient of {name}"] = lambda name=name: layer_gradient(name)
-    return {question: attempt(answer) for question, answer in questions.items()}
 
 
 # --- hidden tests ---
@@ -729,12 +460,10 @@ def cases(rng, dtype):
 
 def both_layers(problem, solution, rng, n_embd, n_positions, *, bias=True, dtype=torch.float64):
     """The student's layer and the reference's, with the same weights."""
-    mine = solution.CausalAttention(n_embd=n_embd, n_positions=n_positions, bias=bias).to(dtype)
-    theirs = problem.CausalAttention(n_embd=n_embd, n_positions=n_positions, bias=bias).to(dtype)
+    sizes = {"n_embd": n_embd, "n_positions": n_positions, "bias": bias}
     weights = random_weights(rng, n_embd, bias=bias)
-    set_weights(mine, weights)
-    set_weights(theirs, weights)
-    return theirs, mine
+    layers = (module.CausalAttention(**sizes) for module in (problem, solution))
+    return [holding(layer, weights, dtype) for layer in layers]
 
 
 @pytest.mark.points(1)
@@ -824,17 +553,13 @@ def test_hidden_attention(problem, solution, rng, shape, n_positions, bias, dtyp
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
     actual, expected = (layer(x) for layer in layers)
     check(actual, expected, call, sizes={"n_embd": shape[-1]})
-    names = [name for name, _ in parameters(layers[1]).items()]
     found, right = (
-        gradients(
-            output,
-            {"x": x} | {name: parameters(layer)[name] for name in names},
-            upstream,
-            call,
-        )
-        for layer, output in zip(layers, (actual, expected), strict=True)
+        {"x": x} | {name: parameters(layer)[name] for name in parameters(layers[1])}
+        for layer in layers
     )
-    check_gradients(found, right, call)
+    check_gradients(
+        gradients(actual, found, upstream, call), gradients(expected, right, upstream, call), call
+    )
 
 
 @pytest.mark.points(0.75)
@@ -849,11 +574,7 @@ def test_hidden_future(problem, solution, rng, size):
         call = f"CausalAttention(5, 8), the first {seen} tokens, those after them near {size:g}"
         actual, expected = theirs(x), mine(x)
         check(check_form(actual, x, call)[:, :seen], mine(now), call)
-        check_gradients(
-            gradients(actual, {"x": x}, upstream, call),
-            gradients(expected, {"x": x}, upstream, call),
-            call,
-        )
+        check_same_gradients(actual, expected, {"x": x}, upstream, call)
 
 
 @pytest.mark.points(0.5)
@@ -900,16 +621,13 @@ def test_hidden_second_call(problem, solution, rng):
 def test_hidden_left_alone(problem, rng):
     """Arguments, weights and the global random state are left alone, in training and in eval"""
     scores, mask, x = rng.normal(2, 1, 3, 4), random_mask(rng, 2, 1, 1, 4), rng.normal(2, 5, 3)
-    layer = make_layer(problem, random_weights(rng, 3), n_positions=7)
-    watched = {"scores": scores, "mask": mask, "x": x} | parameters(layer)
-    before = {name: tensor.detach().clone() for name, tensor in watched.items()}
+    weights = random_weights(rng, 3)
+    layer = make_attention(problem, weights, n_positions=7)
     torch.rand(5)
-    random_state = torch.get_rng_state()
-    problem.causal_mask(6)
-    problem.masked_softmax(scores, mask)
-    outputs = [layer.train(training)(x) for training in (True, False)]
-    unchanged = torch.equal(torch.get_rng_state(), random_state)
-    require(unchanged, "Your code changed the global random state; nothing here needs chance.")
-    for name, tensor in watched.items():
-        require(torch.equal(tensor, before[name]), f"Your code changed {name}.")
+    call = "masked_softmax(scores, mask) and CausalAttention(3, 7)(x)"
+    with left_alone(call, scores=scores, mask=mask, x=x), nothing_drawn(call):
+        problem.causal_mask(6)
+        problem.masked_softmax(scores, mask)
+        outputs = [layer.train(training)(x) for training in (True, False)]
+    check_weights_are_kept(layer, weights, call)
     check(outputs[1], outputs[0], "CausalAttention in eval, compared with training")

@@ -10,6 +10,13 @@ _D_K = "Which dimension of which tensor is d_k, and what is done with it in the 
 _AXIS = "Each query shares out a weight of 1 among the keys. Along which dimension do the keys lie?"
 _ROLES = "Who asks, who is asked, and what is mixed in the end? Follow each of q, k and v."
 _FORMULA = "Compare the order of the steps with the formula in the README."
+_KEEPDIM = "What shape has a sum or a maximum over the keys, and how does it meet the scores?"
+_LAYERS = "Three layers were made. What does each of them get, and where does its output go?"
+_EXTRA = "What does this problem ask for beyond the formula?"
+_DRAW = "Of which distribution should the entries be, and how does torch draw from it?"
+_SOURCE = "Whoever hands over a generator wants the same numbers again. Where do yours come from?"
+_MEASURE = "How many dot products are there, and what is the mean of their squared deviations?"
+_SCALED = "Var(cX) = c² Var(X). Which c is meant, and what does it do to the variance?"
 
 SWITCHES = {
     "scale": {
@@ -31,6 +38,19 @@ SWITCHES = {
         "n": ("the scores are divided by the number of queries", _D_K),
         "m": ("the scores are divided by the number of keys", _D_K),
         "root of d_v": ("the scores are divided by the root of the length of a value", _D_K),
+        "root of the keys' first": (
+            "the scores are divided by the root of the first dimension of the keys",
+            _D_K,
+        ),
+        "root of dimension 1": ("the scores are divided by the root of dimension 1", _D_K),
+        "root of dimensions": (
+            "the scores are divided by the root of the number of dimensions",
+            _D_K,
+        ),
+        "root of all": ("the scores are divided by the root of how many numbers q holds", _D_K),
+        "lengths": ("the scores are divided by the lengths of the vectors, as a cosine is", _D_K),
+        "scatter": ("the scores are divided by their own standard deviation", _D_K),
+        "4": ("the scores are divided by 4, whatever d_k is", _D_K),
         "root of the first": ("the scores are divided by the root of the first dimension", _D_K),
         "2": ("the scores are divided by 2, whatever d_k is", _D_K),
         "root of 2": ("the scores are divided by √2, whatever d_k is", _D_K),
@@ -58,6 +78,19 @@ SWITCHES = {
         "log": ("the logarithm of the weights mixes the values", _FORMULA),
         "negative": ("softmax is taken of minus the scores", _FORMULA),
         "twice": ("softmax is taken twice", _FORMULA),
+        "sum without keepdim": ("the sum of the powers loses its dimension of size 1", _KEEPDIM),
+        "maximum without keepdim": (
+            "the maximum of the scores loses its dimension of size 1",
+            _KEEPDIM,
+        ),
+        "no keepdim": ("the maximum and the sum lose their dimension of size 1", _KEEPDIM),
+        "maximum of a column": (
+            "the maximum is taken over the queries, the sum over the keys",
+            _AXIS,
+        ),
+        "sum of everything": ("the powers are divided by the sum of all of them", _AXIS),
+        "mean": ("the powers are divided by their mean in place of their sum", _FORMULA),
+        "powers of 2": ("powers of 2 stand in place of powers of e", _FORMULA),
         "largest": ("each query takes the one value of the key that fits best", _FORMULA),
     },
     "roles": {
@@ -81,6 +114,7 @@ SWITCHES = {
         "as they are": ("the keys are not transposed", _FORMULA),
         "all dimensions": ("all dimensions of the keys are swapped", _FORMULA),
         "first two": ("the first two dimensions of the keys are swapped", _FORMULA),
+        "dimensions 1 and 2": ("dimensions 1 and 2 of the keys are swapped", _FORMULA),
     },
     "weights": {
         "transposed": ("the weights are transposed before they mix the values", _ROLES),
@@ -91,7 +125,145 @@ SWITCHES = {
         "values": ("the values are added to the output", _FORMULA),
         "mean": ("the output is averaged over the queries", _FORMULA),
         "causal": ("a causal mask hides later keys; that is for problem 04", _FORMULA),
+        "keys": ("the keys are added to the output", _FORMULA),
+        "itself hidden": ("no position sees itself", _EXTRA),
+        "swapped": ("the last two dimensions of the output are swapped", _FORMULA),
+        "sum": ("the output is summed over the queries", _FORMULA),
         "bias of one": ("1 is added to the sum that the powers are divided by", _FORMULA),
+    },
+    "layers": {
+        **{
+            f"{used} for {wanted}": (f"the layer `{used}` makes the {many} too", _LAYERS)
+            for used in ("query", "key", "value")
+            for wanted, many in [("query", "queries"), ("key", "keys"), ("value", "values")]
+            if used != wanted
+        },
+        "query not used": ("x itself asks, without the layer `query`", _LAYERS),
+        "key not used": ("x itself is asked, without the layer `key`", _LAYERS),
+        "value not used": ("x itself is mixed, without the layer `value`", _LAYERS),
+        "none used": ("x itself attends, without any layer", _LAYERS),
+        "as they are": (
+            "x is multiplied by the layers' weights without transposing them",
+            "The weight of nn.Linear has the shape (out, in). Could you call the layer?",
+        ),
+        "value twice": ("the layer `value` is used on the output once more", _LAYERS),
+        "kvq": ("the layers are called in another order than their outputs are named", _LAYERS),
+    },
+    "block": {
+        "input": (
+            "x is added to the result",
+            "A residual connection belongs to the block around attention. "
+            "What does this problem ask for?",
+        ),
+        "fourth layer": ("the result passes through a fourth layer", _EXTRA),
+        "sequence first": (
+            "the sequences of a batch attend to each other, position by position",
+            "x is (B, T, C). Which of these dimensions should be mixed?",
+        ),
+        "softmax first": ("softmax is taken of the queries and keys themselves", _FORMULA),
+        "output softmax": ("softmax is taken of the output", _FORMULA),
+        "dropout": (
+            "dropout is applied to the weights",
+            "Dropout comes in problem 05. Does your result change from call to call?",
+        ),
+    },
+    "module scale": {
+        "none": (
+            "ScaledAttention does not divide the scores by √d_k, as if it were SimpleAttention",
+            "Your function has the scale. Could the module make use of it?",
+        ),
+        "twice": (
+            "ScaledAttention scales the queries before it calls a function that scales the scores",
+            "Who is in charge of the scale: the module or the function?",
+        ),
+    },
+    "draw": {
+        "even": (
+            "the vectors are drawn evenly between 0 and 1",
+            "Which of rand and randn draws from N(0, 1)? "
+            "With even numbers the variance is 7 d_k / 144.",
+        ),
+        "even around 0": ("the vectors are drawn evenly between -1 and 1", _DRAW),
+        "even, near 0": ("the vectors are drawn evenly between -1/2 and 1/2", _DRAW),
+        "queries only": ("only one of the two sets of vectors is drawn from N(0, 1)", _DRAW),
+        "same": (
+            "each query is multiplied with itself",
+            "A query and a key are drawn independently of each other. Are yours?",
+        ),
+    },
+    "source": {
+        "ignored": (
+            "dot_product_variance does not use the generator that it is given",
+            _SOURCE,
+        ),
+        "one only": (
+            "only one of the two sets of vectors is drawn from the generator",
+            "Two sets of vectors are drawn. Do both come from the generator?",
+        ),
+        "fixed": (
+            "dot_product_variance sets a seed of its own",
+            "The caller chooses the seed. Does your answer ever change?",
+        ),
+    },
+    "measure": {
+        "sample": (
+            "dot_product_variance divides by n_pairs - 1 in place of n_pairs",
+            "This is the sample variance. What does torch.var do unless it is told otherwise?",
+        ),
+        "n + 1": ("dot_product_variance divides by n_pairs + 1 in place of n_pairs", _MEASURE),
+        "sum": ("the squared deviations are summed, and not divided by n_pairs", _MEASURE),
+        "deviation": (
+            "dot_product_variance returns the standard deviation",
+            "How is the standard deviation related to the variance?",
+        ),
+        "sample deviation": (
+            "dot_product_variance returns the standard deviation, and that of a sample",
+            "How is the standard deviation related to the variance?",
+        ),
+        "squares": (
+            "dot_product_variance does not subtract the mean",
+            "The variance is about the deviations from the mean. "
+            "The mean of a few dot products is not 0.",
+        ),
+        "mean": ("dot_product_variance returns the mean of the dot products", _MEASURE),
+        "absolute": ("deviations are taken without their sign in place of squared", _MEASURE),
+        "entries": (
+            "the products of single entries are not summed to dot products",
+            "A dot product is a sum. How many numbers do you take the variance of?",
+        ),
+        "over pairs": (
+            "the products are summed over the pairs in place of over the entries of a pair",
+            "A dot product is a sum over d_k entries. How many dot products do you have?",
+        ),
+        "all pairs": (
+            "every query is multiplied with every key",
+            "n_pairs pairs have n_pairs dot products. "
+            "How many numbers do you take the variance of?",
+        ),
+        "means": ("each dot product is divided by d_k, as a mean of products is", _MEASURE),
+    },
+    "scaled": {
+        "never": (
+            "dot_product_variance ignores `scaled`",
+            "Where in your function does it matter whether `scaled` is True?",
+        ),
+        "always": ("dot_product_variance scales even when scaled=False", _SCALED),
+        "inverted": (
+            "dot_product_variance scales when it should not, and the other way round",
+            "Call it with scaled=True and with scaled=False. Which of the two should be about 1?",
+        ),
+        "variance": (
+            "the variance is divided by √d_k in place of each dot product",
+            "Var(cX) = c² Var(X). "
+            "What happens to the variance when each number is divided by √d_k?",
+        ),
+        "by d_k": (
+            "each dot product is divided by d_k in place of √d_k",
+            "Var(cX) = c² Var(X). Which c makes a variance of d_k to 1?",
+        ),
+        "times": ("each dot product is multiplied by √d_k in place of divided", _SCALED),
+        "by n": ("each dot product is divided by √n_pairs in place of √d_k", _SCALED),
+        "rounded": ("the root of d_k is rounded down to a whole number", _SCALED),
     },
 }
 
@@ -101,8 +273,14 @@ COMMON = {
     "when": ("weights",),
     "softmax": ("queries", "dimension 1", "everything", "missing"),
     "roles": ("kqv", "qkk"),
-    "keys": ("reshaped", "all dimensions"),
-    "extra": ("queries", "causal"),
+    "keys": ("reshaped",),
+    "extra": ("causal",),
+    "layers": ("value not used",),
+    "block": ("input",),
+    "draw": ("even",),
+    "source": ("ignored", "one only"),
+    "measure": ("sample", "deviation", "all pairs"),
+    "scaled": ("never", "variance", "by d_k"),
 }
 
 
@@ -127,6 +305,13 @@ def divisor(scale, q, k, v):
         "m": m,
         "root of d_v": math.sqrt(v.shape[-1]),
         "root of the first": math.sqrt(q.shape[0]),
+        "root of the keys' first": math.sqrt(k.shape[0]),
+        "root of dimension 1": math.sqrt(q.shape[1]),
+        "root of dimensions": math.sqrt(q.dim()),
+        "root of all": math.sqrt(q.numel()),
+        "lengths": q.norm(dim=-1, keepdim=True) * k.norm(dim=-1)[..., None, :],
+        "scatter": 1,
+        "4": 4,
         "2": 2,
         "root of 2": math.sqrt(2),
         "8": 8,
@@ -149,7 +334,13 @@ def transposed(keys, k):
             return k.permute(*reversed(range(k.dim())))
         case "first two":
             return k.transpose(0, 1)
+        case "dimensions 1 and 2":
+            return k.transpose(1, 2)
     return k.mT
+
+
+def _shared(scores):
+    return scores.exp() / scores.exp().sum(-1)
 
 
 def weigh(softmax, scores, extra):
@@ -170,6 +361,13 @@ def weigh(softmax, scores, extra):
         "log": lambda: scores.log_softmax(-1),
         "negative": lambda: (-scores).softmax(-1),
         "twice": lambda: scores.softmax(-1).softmax(-1),
+        "sum without keepdim": lambda: powers / powers.sum(-1),
+        "maximum without keepdim": lambda: (scores - scores.amax(-1)).softmax(-1),
+        "no keepdim": lambda: _shared(scores - scores.amax(-1)),
+        "maximum of a column": lambda: (scores - scores.amax(-2, keepdim=True)).softmax(-1),
+        "sum of everything": lambda: scores.exp() / scores.exp().sum(),
+        "mean": lambda: powers / powers.mean(-1, keepdim=True),
+        "powers of 2": lambda: (scores * math.log(2)).softmax(-1),
         "largest": lambda: (powers == 1).to(scores.dtype),
     }[softmax]()
 
@@ -182,11 +380,9 @@ def attention(q, k, v, scale, when, softmax, roles, keys, weights, extra):
     if when == "values":
         v = v / by
     scores = q @ transposed(keys, k)
+    by = scores.std() if scale == "scatter" else by
     scores = scores if when in ("weights", "output", "values") else scores / by
-    if extra == "causal":
-        later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-        scores = scores.masked_fill(later, -math.inf)
-    shares = weigh(softmax, scores, extra)
+    shares = weigh(softmax, hidden(extra, scores), extra)
     shares = shares / by if when == "weights" else shares
     if weights == "transposed":
         shares = shares.mT
@@ -194,24 +390,151 @@ def attention(q, k, v, scale, when, softmax, roles, keys, weights, extra):
         shares = shares.reshape(*shares.shape[:-2], shares.shape[-1], shares.shape[-2])
     output = shares @ v
     output = output / by if when == "output" else output
+    return finished(extra, output, q, k, v)
+
+
+def hidden(extra, scores):
+    """The scores behind a mask, if there is one."""
+    places = torch.ones(scores.shape[-2:], dtype=torch.bool)
+    match extra:
+        case "causal":
+            return scores.masked_fill(places.triu(1), -math.inf)
+        case "itself hidden":
+            return scores.masked_fill(places.triu().tril(), -math.inf)
+    return scores
+
+
+def finished(extra, output, q, k, v):
+    """What is done to the output."""
     match extra:
         case "queries":
             return output + q
+        case "keys":
+            return output + k
         case "values":
             return output + v
         case "mean":
             return output.mean(-2, keepdim=True).expand_as(output)
+        case "sum":
+            return output.sum(-2, keepdim=True).expand_as(output)
+        case "swapped":
+            return output.mT
     return output
+
+
+def projected(layers, module, x):
+    """Queries, keys and values of x."""
+    named = {"query": module.query, "key": module.key, "value": module.value}
+    if layers == "as they are":
+        return [
+            x @ layer.weight + (0 if layer.bias is None else layer.bias) for layer in named.values()
+        ]
+    if layers == "kvq":
+        return [named[name](x) for name in ("key", "value", "query")]
+    if " for " in layers:
+        used, wanted = layers.split(" for ")
+        named[wanted] = named[used]
+    unused = layers.removesuffix(" not used")
+    skipped = set(named) if layers == "none used" else {unused}
+    return [x if name in skipped else layer(x) for name, layer in named.items()]
+
+
+def attending(layers, block, scale, module, attend, x):
+    """What a module with these faults makes of x."""
+    x = x.transpose(0, 1) if block == "sequence first" else x
+    q, k, v = projected(layers, module, x)
+    if block == "softmax first":
+        q, k = q.softmax(-1), k.softmax(-1)
+    root = math.sqrt(x.shape[-1])
+    output = attend(q * {"none": root, "twice": 1 / root}.get(scale, 1), k, v)
+    output = module.value(output) if layers == "value twice" else output
+    match block:
+        case "sequence first":
+            return output.transpose(0, 1)
+        case "input":
+            return output + x
+        case "fourth layer":
+            return module.fourth(output)
+        case "output softmax":
+            return output.softmax(-1)
+        case "dropout":
+            return nn.functional.dropout(output, 0.1)
+    return output
+
+
+def drawn(draw, source, n_pairs, d_k, generator):
+    """Queries and keys, in float64 whatever they were drawn in."""
+    if source == "fixed":
+        torch.manual_seed(0)
+    own = {"one only": (generator, None), "": (generator, generator)}
+    sources = own.get(source, (None, None))
+    first = torch.rand if draw.startswith("even") else torch.randn
+    second = torch.rand if draw == "queries only" else first
+    q, k = (
+        take(n_pairs, d_k, generator=g).double()
+        for take, g in zip((first, second), sources, strict=True)
+    )
+    if draw == "even around 0":
+        return 2 * q - 1, 2 * k - 1
+    if draw == "even, near 0":
+        return q - 0.5, k - 0.5
+    return q, q if draw == "same" else k
+
+
+def measured(measure, q, k, factor):
+    """What is said of the dot products, each times a factor."""
+    products = factor * q * k
+    dots = products.sum(-1)
+    n = len(dots)
+    return {
+        "right": lambda: dots.var(correction=0),
+        "sample": lambda: dots.var(),
+        "n + 1": lambda: dots.var(correction=0) * n / (n + 1),
+        "sum": lambda: dots.var(correction=0) * n,
+        "deviation": lambda: dots.std(correction=0),
+        "sample deviation": lambda: dots.std(),
+        "squares": lambda: dots.square().mean(),
+        "mean": lambda: dots.mean(),
+        "absolute": lambda: (dots - dots.mean()).abs().mean(),
+        "entries": lambda: products.var(correction=0),
+        "over pairs": lambda: products.sum(0).var(correction=0),
+        "all pairs": lambda: (factor * q @ k.T).var(correction=0),
+        "means": lambda: products.mean(-1).var(correction=0),
+    }[measure]().item()
+
+
+def factors(scaled, is_scaled, d_k, n_pairs):
+    """What each dot product is multiplied by, and then their variance."""
+    root = 1 / math.sqrt(d_k)
+    decided = {"never": False, "always": True, "inverted": not is_scaled}.get(scaled, is_scaled)
+    if not decided:
+        return 1, 1
+    dot = {
+        "variance": 1,
+        "by d_k": 1 / d_k,
+        "times": 1 / root,
+        "by n": 1 / math.sqrt(n_pairs),
+        "rounded": 1 / math.isqrt(d_k),
+    }.get(scaled, root)
+    return dot, root if scaled == "variance" else 1
 
 
 def faulty(
     scale="right", when="scores", softmax="right", roles="qkv", keys="right", weights="right",
-    extra="",
+    extra="", layers="", block="", draw="", source="", measure="right", scaled="",
+    **module_scale,
 ):  # fmt: skip
-    """The functions and the class of problem 03 with these faults; the experiment is right."""
+    """The functions and the class of problem 03 with these faults.
+
+    A fault of the experiment has nothing to do with attention; of two such faults nothing comes.
+    """
+    of_attention = (scale, when, softmax, roles, keys, weights, extra)
+    is_attention = of_attention != ("right", "scores", "right", "qkv", "right", "right", "")
+    is_attention = is_attention or bool(layers or block or module_scale)
+    is_experiment = (draw, source, measure, scaled) != ("", "", "right", "")
 
     def scaled_dot_product_attention(q, k, v):
-        return attention(q, k, v, scale, when, softmax, roles, keys, weights, extra)
+        return attention(q, k, v, *of_attention)
 
     class ScaledAttention(nn.Module):
         def __init__(self, n_embd=768, bias=True):
@@ -219,10 +542,23 @@ def faulty(
             self.query = nn.Linear(n_embd, n_embd, bias=bias)
             self.key = nn.Linear(n_embd, n_embd, bias=bias)
             self.value = nn.Linear(n_embd, n_embd, bias=bias)
+            if block == "fourth layer":
+                self.fourth = nn.Linear(n_embd, n_embd, bias=bias)
 
         def forward(self, x):
-            return scaled_dot_product_attention(self.query(x), self.key(x), self.value(x))
+            of_module = module_scale.get("module scale", "")
+            attend = scaled_dot_product_attention
+            return attending(layers, block, of_module, self, attend, x)
 
+    def dot_product_variance(d_k, n_pairs, scaled_asked, generator=None):
+        q, k = drawn(draw, source, n_pairs, d_k, generator)
+        dot, variance = factors(scaled, scaled_asked, d_k, n_pairs)
+        return variance * measured(measure, q, k, dot)
+
+    if is_attention and is_experiment:
+        return SimpleNamespace()
+    if is_experiment:
+        return SimpleNamespace(dot_product_variance=dot_product_variance)
     return SimpleNamespace(
         scaled_dot_product_attention=scaled_dot_product_attention,
         ScaledAttention=ScaledAttention,

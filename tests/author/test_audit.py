@@ -7,12 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader.author.audit import Audit, run_audit
 from grader.author.candidates import Kind, candidates
 from grader.author.parity import parity_findings
 from grader.course import Course
-from grader.testing.diagnose import Fingerprints
+from grader.testing.diagnosis.answers import answer_of
+from grader.testing.diagnosis.fingerprints import Fingerprints
+from grader.testing.diagnosis.naming import diagnose
+from grader.testing.diagnosis.probe import Answers
 
 MISTAKES = {
     "triples": ("the number is tripled", "return 3 * x"),
@@ -46,9 +50,10 @@ def test_a_course_that_is_right(audited: Course) -> None:
         "caught 3 of 3 (by visible tests alone 3), named 3 of 3, wrongly failed 0 of 2"
     )
     kept = Fingerprints.load(audited.problems()[0].fingerprints)
-    (diagnosis,) = kept.diagnose({"three": {"dtype": "float32", "shape": [1], "values": [9.0]}})
+    nine = Answers({"three": answer_of(torch.tensor([9.0]))}, {})
+    (diagnosis,) = diagnose(kept, {"double": nine})
     assert diagnosis.mistakes == ("squares", "triples")
-    assert "Your output is what one gets when the number is tripled." in diagnosis.text
+    assert "when the number is tripled." in diagnosis.text
 
 
 def spoil_stub(root: Path) -> None:
@@ -81,14 +86,15 @@ def spoil_rule(root: Path) -> None:
 def spoil_test(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
     test = "@pytest.mark.points(0)\ndef test_idle(problem):\n    '''nothing is asked'''\n\n\n"
-    path.write_text(path.read_text().replace("def probe", test + "def probe"))
+    path.write_text(path.read_text().replace("# --- hidden", test + "# --- hidden"))
 
 
 def spoil_steadiness(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
-    test = "def test_idle(problem):\n    '''threads decide'''\n"
-    test += "    assert torch.get_num_threads() == 1\n"
-    path.write_text(path.read_text().replace("def probe", test + "\n\ndef probe"))
+    test = (
+        "def test_idle(problem):\n    '''one thread'''\n    assert torch.get_num_threads() == 1\n"
+    )
+    path.write_text(path.read_text().replace("# --- hidden", test + "\n\n# --- hidden"))
 
 
 @pytest.mark.parametrize(

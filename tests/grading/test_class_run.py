@@ -51,7 +51,9 @@ def test_only_the_problem_that_changed_is_graded_again(school: Any) -> None:
     ("file", "why"),
     [
         ("problems/01-doubling/test_doubling.py", "tests changed"),
+        ("problems/01-doubling/probe.py", "tests changed"),
         ("problems/01-doubling/fingerprints.json", "tests changed"),
+        ("problems/worked_example.py", "tests changed"),
         ("solutions/01-doubling/problem.py", "tests changed"),
         ("problems/01-doubling/README.md", ""),
     ],

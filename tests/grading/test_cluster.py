@@ -129,6 +129,7 @@ def without_seconds(results: list[SubmissionResult]) -> list[dict[str, Any]]:
     return sorted((r.to_json() for r in results), key=lambda data: data["submission"])
 
 
+@pytest.mark.slow
 def test_results_are_those_of_one_machine(
     small_course: Course, submissions: list[Submission], scheduler: Any
 ) -> None:
@@ -141,6 +142,7 @@ def test_results_are_those_of_one_machine(
     assert [r.points for r in sorted(there, key=lambda r: r.submission)] == [4, 0, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_lost_loses_nothing_and_results_are_kept(
     small_course: Course, submissions: list[Submission], scheduler: Any, tmp_path: Path
 ) -> None:
@@ -174,6 +176,7 @@ def test_a_worker_that_is_lost_loses_nothing_and_results_are_kept(
     assert grade().graded == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["the course", "Python", "torch"])
 def test_workers_with_another_course_are_refused(
     small_course: Course,
@@ -189,6 +192,7 @@ def test_workers_with_another_course_are_refused(
         cluster.grade_on_cluster(submissions, small_course, Settings(), address, print)
 
 
+@pytest.mark.slow
 def test_workers_on_which_the_solution_fails_are_refused(
     small_course: Course, submissions: list[Submission], scheduler: Any
 ) -> None:

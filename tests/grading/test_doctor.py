@@ -34,7 +34,7 @@ def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_machine_with_a_sandbox_can_grade() -> None:
     run = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "200"})
     assert run.exit_code == 0, run.output
-    for name in ("Python", "PyTorch", "Cores", "Memory", "Landlock", "seccomp", "Namespaces"):
+    for name in ("Python", "PyTorch", "Cores", "Memory", "Landlock", "seccomp", "Users"):
         assert name in run.output
     assert "withstood the attacks" in run.output
 
@@ -52,8 +52,8 @@ def test_a_machine_without_one_can_not_and_is_told_what_to_do(no_sandbox: None) 
 def test_a_missing_layer_is_named_with_what_to_do(
     no_sandbox: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.isolation.sandbox.confine.landlock_version", lambda: 0)
-    monkeypatch.setattr("grader.isolation.sandbox.confine.calls_restrictable", lambda: False)
+    monkeypatch.setattr("grader.isolation.sandbox.landlock.version", lambda: 0)
+    monkeypatch.setattr("grader.isolation.sandbox.seccomp.usable", lambda: False)
     found = {finding.name: finding for finding in doctor.examine().findings}
     assert found["Landlock"].found == "none"
     assert "kernel" in found["Landlock"].advice or "Linux 5.13" in found["Landlock"].advice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grader.cli import app
+from grader.grading.previous import load_previous
 from grader.reports.terminal import about_run
 
 NAMES = ["ada.json", "bob.json"]
@@ -154,6 +156,19 @@ def test_a_damaged_result_is_named_and_graded_again(
     whole["problems"][0].pop("reason")
     assert (again, reason) == (whole, "the previous result was damaged")
     assert school.grade().damaged == {}
+
+
+def test_a_file_that_may_not_be_read_is_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As root sees it too, who may read everything."""
+
+    def refused(path: Path, **options: str) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    (tmp_path / "ada.json").touch()
+    monkeypatch.setattr(Path, "read_text", refused)
+    assert load_previous(tmp_path).damaged == {"ada": "it can't be read: Permission denied"}
 
 
 def test_results_of_an_older_version_are_told_once(school: Any) -> None:

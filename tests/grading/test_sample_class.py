@@ -13,6 +13,8 @@ import pytest
 
 from grader.course import own_course
 
+pytestmark = pytest.mark.slow
+
 # By problem: "all" points, "none", or "some" because of one slip. Problems that aren't named
 # are left away, which saves time, and get none.
 EXPECTED = {

@@ -16,8 +16,8 @@ import torch
 from grader.errors import CannotLoad
 from grader.isolation import Boundary, BoundaryError, WorkerFailure
 from grader.isolation.connection import Budget
-from grader.isolation.proxy import RemoteProblem
-from grader.isolation.spawn import WarmWorkers
+from grader.isolation.proxy.problem import RemoteProblem
+from grader.isolation.spawn import ForkedWorkers
 from grader.result import Status
 
 # Each of these ends, breaks or blocks the worker in its own way.
@@ -214,14 +214,14 @@ def test_workers_end_with_the_connection(opened):
         os.kill(pid, 0)
 
 
-def test_a_warm_parent_whose_grader_is_gone_ends_without_a_word(sandbox, capfd):
+def test_a_fork_server_whose_grader_is_gone_ends_without_a_word(sandbox, capfd):
     """Also if an answer was on its way, as when the grader is killed."""
-    workers = WarmWorkers(1 << 28, 60)
+    workers = ForkedWorkers(1 << 28, 60)
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        request = json.dumps({"do": "start", "id": 1}).encode()
-        socket.send_fds(workers._connection, [request], [theirs.fileno()])
-        assert select.select([workers._connection], [], [], 60)[0]
+        request = json.dumps({"do": "fork", "id": 1}).encode()
+        socket.send_fds(workers._channel, [request], [theirs.fileno()])
+        assert select.select([workers._channel], [], [], 60)[0]
         workers.close()
     assert capfd.readouterr().err == ""
 
@@ -264,7 +264,6 @@ def _lives(pid):
 def test_level_process_works_without_a_sandbox():
     with Boundary("process", call_seconds=90) as boundary:
         assert boundary.level == "process"
-        assert "NOT in a sandbox" in boundary.description
         problem = boundary.open(b"import os\ndef f(x): return x * 2\ndef die(): os._exit(3)")
         assert torch.equal(problem.f(torch.ones(2)), torch.full((2,), 2.0))
         with pytest.raises(WorkerFailure, match="exit status 3"):
@@ -275,9 +274,6 @@ def test_level_sandbox_is_refused_where_there_is_none(monkeypatch):
     monkeypatch.setattr("grader.isolation.boundary._missing", lambda: "no such thing here")
     with pytest.raises(BoundaryError, match="no such thing here"), Boundary("sandbox"):
         pass
-    with Boundary("auto") as boundary:
-        assert boundary.level == "process"
-        assert "no such thing here" in boundary.description
 
 
 def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch):

@@ -1,6 +1,6 @@
 """Damaged answers of a worker: a test goes on or ends with an error, and nothing else is harmed.
 
-`test_wire.py` damages ten thousand frames; here frames are whole, and what they say is damaged.
+`test_protocol.py` damages ten thousand frames; here frames are whole, and what they say is damaged.
 """
 
 import copy
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from grader.errors import InternalError
 from grader.isolation import WorkerFailure
-from grader.isolation.connection import Budget, Link
-from grader.isolation.proxy import RemoteProblem
+from grader.isolation.connection import Budget, Connection
+from grader.isolation.proxy.problem import RemoteProblem
 from grader.isolation.spawn import Process, Workers
 from grader.result import Status
 
@@ -55,7 +55,7 @@ class NoProcess(Process):
 
 
 class NoWorkers(Workers):
-    def start(self):
+    def spawn(self):
         return NoProcess()
 
     def close(self):
@@ -66,7 +66,7 @@ class NoWorkers(Workers):
 def answers(sandbox):
     """What a true worker answers to all that `use` asks."""
     heard = []
-    exchange = Link.exchange
+    exchange = Connection.exchange
 
     def listen(self, header, tensors):
         answer, found = exchange(self, header, tensors)
@@ -74,7 +74,7 @@ def answers(sandbox):
         return answer, found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Link, "exchange", listen)
+        patch.setattr(Connection, "exchange", listen)
         problem = sandbox.open(SOURCE.encode())
         with pytest.raises(AttributeError):
             use(problem)
@@ -131,7 +131,7 @@ def damaged(header, random):
 
 
 def replay(answers, random):
-    """Return what stands in for a link's exchange: the answers in order, one of them damaged."""
+    """Return what stands in for `exchange`: the answers in order, one of them damaged."""
     broken, rest = random.randrange(len(answers)), iter(enumerate(answers))
 
     def exchange(self, header, tensors):
@@ -170,7 +170,7 @@ def test_a_damaged_answer_ends_a_test_at_most(answers, monkeypatch, seed):
     for _ in range(EACH):
         torch.manual_seed(0)
         with monkeypatch.context() as patch:
-            patch.setattr(Link, "exchange", replay(answers, random))
+            patch.setattr(Connection, "exchange", replay(answers, random))
             assert not isinstance(ending(), InternalError)
         assert state() == before
         # A worker can make this side draw, but not choose what comes then.

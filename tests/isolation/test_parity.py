@@ -8,12 +8,13 @@ import pytest
 from grader.course import Course, own_course
 from grader.errors import CannotLoad
 from grader.result import TestResult
-from grader.testing.plugin import LocalFiles, Session
-from grader.testing.runner import run_tests
+from grader.testing.local_files import LocalFiles
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
 
 COURSE = own_course()
-# Mistakes that are told otherwise across the boundary on purpose, or that chance decides about.
-LEFT_OUT = ("chang", "in_place", "dropout")
+BY_CHANCE = "dropout"
+"""In the names of mistakes about which chance decides."""
 
 
 def candidates() -> Iterator[object]:
@@ -23,10 +24,14 @@ def candidates() -> Iterator[object]:
         if not solution.is_file():
             continue
         wrong = sorted((solution.parent / "mistakes").glob("*.py"))
-        wrong = [path for path in wrong if not any(word in path.name for word in LEFT_OUT)]
+        wrong = [path for path in wrong if BY_CHANCE not in path.name]
+        wrong.sort(key=lambda path: "change" not in path.name)  # first who changes an argument
         chosen = [solution, problem.stub, *wrong[:1]]
         for path in chosen:
-            yield pytest.param(problem, path, id=f"{problem.id}-{path.parent.name}-{path.stem}")
+            marks = () if problem.id.startswith("01") else pytest.mark.slow
+            yield pytest.param(
+                problem, path, marks=marks, id=f"{problem.id}-{path.parent.name}-{path.stem}"
+            )
 
 
 def verdicts(problem, open_problem, root=COURSE.root, tests=()) -> list[TestResult]:
@@ -54,14 +59,15 @@ def test_parity(sandbox, problem, path):
     assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
 
 
+@pytest.mark.slow
 def test_long_sequences_in_loops_fit_into_a_workers_memory(sandbox, tmp_path):
     """A slow machine doesn't ask for them, so what a fast one asks for is asked for here."""
     shutil.copytree(COURSE.root / "problems", tmp_path / "problems")
     (problem,) = (p for p in Course(tmp_path).problems() if p.id.startswith("05"))
-    text = problem.test_file.read_text(encoding="utf-8")
+    shared = tmp_path / "problems/worked_example.py"
+    text = shared.read_text(encoding="utf-8")
     assert text.count("return longer < limit") == 1
-    text = text.replace("return longer < limit", "return True")
-    problem.test_file.write_text(text, encoding="utf-8")
+    shared.write_text(text.replace("return longer < limit", "return True"), encoding="utf-8")
     loops = COURSE.solution(problem).parent / "variants/entry_by_entry.py"
     opened = sandbox.open(loops.read_bytes())
     try:

@@ -1,4 +1,4 @@
-"""The wire: what is sent comes back, and whatever else arrives is refused without harm."""
+"""The protocol: what is sent comes back, and whatever else arrives is refused without harm."""
 
 import json
 import math
@@ -13,27 +13,37 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.isolation import protocol
+from grader.isolation.protocol import (
+    MAX_HEADER,
+    MAX_PAYLOAD,
+    MAX_TENSORS,
+    ProtocolError,
+    Unsendable,
+)
+from grader.isolation.protocol.checks import clean_text
+from grader.isolation.protocol.frames import parse, receive, send
+from grader.isolation.protocol.tensors import SENT_DTYPES, same
+from grader.isolation.protocol.values import Packer, Unpacker
 
 MUTATIONS, INVENTIONS = 4800, 400  # 10,000 messages in all
 
 
 def round_trip(value):
-    packer = protocol.Packer()
+    packer = Packer()
     packed = json.loads(json.dumps(packer.pack(value)))
     _, tensors = frame({}, packer.tensors)
-    return protocol.Unpacker(tensors).unpack(packed)
+    return Unpacker(tensors).unpack(packed)
 
 
 def frame(header, tensors):
-    return protocol.parse(*parts(header, tensors))
+    return parse(*parts(header, tensors))
 
 
 def parts(header, tensors):
     """Return header and payload as they are sent."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        protocol.send(ours, header, tensors)
+        send(ours, header, tensors)
         data = theirs.recv(1 << 20)
     size = struct.unpack_from("!I", data)[0]
     return data[8 : 8 + size], bytearray(data[8 + size :])
@@ -55,18 +65,18 @@ def test_nan_comes_back():
     assert math.isnan(round_trip(math.nan))
 
 
-@pytest.mark.parametrize("dtype", protocol.SENT_DTYPES.values(), ids=str)
+@pytest.mark.parametrize("dtype", SENT_DTYPES.values(), ids=str)
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3, 4)], ids=str)
 def test_tensors_come_back(dtype, shape):
     tensor = (torch.rand(shape) * 3).to(dtype)
-    assert protocol.same(round_trip(tensor), tensor)
+    assert same(round_trip(tensor), tensor)
 
 
 def test_the_order_of_dimensions_in_memory_is_kept():
     tensor = torch.rand(2, 3, 4).transpose(1, 2)
     back = round_trip(tensor)
     assert back.stride() == tensor.stride()
-    assert protocol.same(back, tensor)
+    assert same(back, tensor)
 
 
 def test_expanded_and_shared_tensors_are_sent_as_their_numbers():
@@ -117,31 +127,31 @@ def test_subclasses_of_numbers_become_plain():
     ids=["4 TB", "sparse", "large integer", "object", "function", "set"],
 )
 def test_what_cannot_be_sent_is_said(value):
-    with pytest.raises(protocol.Unsendable):
-        protocol.Packer().pack(value)
+    with pytest.raises(Unsendable):
+        Packer().pack(value)
 
 
 def test_a_list_that_holds_itself_cannot_be_sent():
     endless = []
     endless.append(endless)
-    with pytest.raises(protocol.Unsendable):
-        protocol.Packer().pack(endless)
+    with pytest.raises(Unsendable):
+        Packer().pack(endless)
 
 
 def test_bytes_of_a_bool_tensor_become_true_or_false():
     text, payload = parts({}, [torch.tensor([True, False, True])])
     payload[:3] = b"\x02\x00\x07"
-    _, (tensor,) = protocol.parse(text, payload)
+    _, (tensor,) = parse(text, payload)
     assert tensor.view(torch.uint8).tolist() == [1, 0, 1]
 
 
 def test_tensors_of_all_dtypes_share_a_frame_and_no_memory():
-    tensors = [torch.ones(3).to(dtype) for dtype in protocol.SENT_DTYPES.values()]
+    tensors = [torch.ones(3).to(dtype) for dtype in SENT_DTYPES.values()]
     _, found = frame({}, tensors)
     for tensor in found:
         tensor.zero_()
         assert tensor.untyped_storage().nbytes() == 3 * tensor.element_size()
-    assert all(protocol.same(a, torch.zeros_like(b)) for a, b in zip(found, tensors, strict=True))
+    assert all(same(a, torch.zeros_like(b)) for a, b in zip(found, tensors, strict=True))
 
 
 TABLES = {
@@ -154,7 +164,7 @@ TABLES = {
     "no dtype that is sent": [["complex64", [1]]],
     "a function of torch": [["load", [1]]],
     "many dimensions": [["float32", [1] * 17]],
-    "many tensors": [["int8", [0]]] * (protocol.MAX_TENSORS + 1),
+    "many tensors": [["int8", [0]]] * (MAX_TENSORS + 1),
     "no list": {"0": ["float32", [2]]},
     "no pair": [["float32"]],
 }
@@ -163,8 +173,8 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_that_does_not_fit_its_bytes_is_refused(name):
     text = json.dumps({"tensors": TABLES[name]}).encode()
-    with pytest.raises(protocol.ProtocolError):
-        protocol.parse(text, bytearray(8))
+    with pytest.raises(ProtocolError):
+        parse(text, bytearray(8))
 
 
 @pytest.mark.parametrize(
@@ -175,8 +185,8 @@ def test_a_table_that_does_not_fit_its_bytes_is_refused(name):
 )
 def test_a_header_that_is_none_is_refused_at_once(text):
     started = time.monotonic()
-    with pytest.raises(protocol.ProtocolError):
-        protocol.parse(text, bytearray())
+    with pytest.raises(ProtocolError):
+        parse(text, bytearray())
     assert time.monotonic() - started < 20
 
 
@@ -203,27 +213,27 @@ def test_a_header_that_is_none_is_refused_at_once(text):
     ids=str,
 )
 def test_a_value_that_is_none_is_refused(packed):
-    with pytest.raises(protocol.ProtocolError):
-        protocol.Unpacker([torch.zeros(2, 2)]).unpack(packed)
+    with pytest.raises(ProtocolError):
+        Unpacker([torch.zeros(2, 2)]).unpack(packed)
 
 
 def test_an_announced_size_costs_nothing():
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        theirs.sendall(struct.pack("!II", protocol.MAX_HEADER + 1, 0))
-        with pytest.raises(protocol.ProtocolError):
-            protocol.receive(ours, time.monotonic() + 5)
-        theirs.sendall(struct.pack("!II", 8, protocol.MAX_PAYLOAD) + b"{}      ")
+        theirs.sendall(struct.pack("!II", MAX_HEADER + 1, 0))
+        with pytest.raises(ProtocolError):
+            receive(ours, time.monotonic() + 5)
+        theirs.sendall(struct.pack("!II", 8, MAX_PAYLOAD) + b"{}      ")
         with pytest.raises(TimeoutError):
-            protocol.receive(ours, time.monotonic() + 0.2)
+            receive(ours, time.monotonic() + 0.2)
 
 
 def test_tensors_that_would_lie_askew_in_memory_are_refused():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(struct.pack("!II", 3, 0) + b"{ }")
-        with pytest.raises(protocol.ProtocolError):
-            protocol.receive(ours, time.monotonic() + 5)
+        with pytest.raises(ProtocolError):
+            receive(ours, time.monotonic() + 5)
 
 
 def test_a_trickle_does_not_extend_the_deadline():
@@ -239,7 +249,7 @@ def test_a_trickle_does_not_extend_the_deadline():
     thread.start()
     started = time.monotonic()
     with ours, pytest.raises(TimeoutError):
-        protocol.receive(ours, time.monotonic() + 0.5)
+        receive(ours, time.monotonic() + 0.5)
     assert time.monotonic() - started < 20
     stop.set()
     thread.join()
@@ -247,7 +257,7 @@ def test_a_trickle_does_not_extend_the_deadline():
 
 
 def test_control_characters_are_replaced():
-    assert protocol.clean_text("a\x1b[31mb\nc\u202e", 7) == "a\ufffd[31mb"
+    assert clean_text("a\x1b[31mb\nc\u202e", 7) == "a\ufffd[31mb"
 
 
 GOOD = parts(
@@ -259,10 +269,10 @@ GOOD = parts(
 def is_refused_or_read(text, payload):
     """The only two ways that reading may end."""
     try:
-        header, tensors = protocol.parse(text, payload)
-        protocol.Unpacker(tensors).unpack(header.get("value"))
+        header, tensors = parse(text, payload)
+        Unpacker(tensors).unpack(header.get("value"))
         assert all(torch.equal(t, t) or t.isnan().any() for t in tensors)  # their memory is theirs
-    except protocol.ProtocolError:
+    except ProtocolError:
         pass
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import FrameType
 
 import pytest
 import torch
 
+from grader.forbidden import Guard
+from grader.isolation import Boundary
 from grader.operands import operands_of
+from grader.result import ProblemResult
 from grader.testing.slips import slip
+from grader.testing.verdict import judge
 
 Q, K, X = torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 3, 4)
 
@@ -82,3 +87,30 @@ def test_a_modules_tensors_are_found_and_no_property_runs() -> None:
 @pytest.mark.parametrize("line", ["", "for x in", "if x.dim() == 3:", "x)", "\0", "é = x[" * 500])
 def test_a_line_that_is_no_statement_does_no_harm(line: str) -> None:
     assert set(operands_of(sys._getframe(), line)) <= {"line"}
+
+
+SOURCE = """
+import torch
+
+def double(x):
+    keys = torch.ones(2, 4, 5)
+    return torch.ones(2, 3, 5) @ keys * x.sum()
+"""
+
+
+def test_a_student_reads_the_forms_and_the_slip(run: Callable[..., ProblemResult]) -> None:
+    message = run(SOURCE).tests[0].message
+    assert "problem.py, line 6, in double: return torch.ones(2, 3, 5) @ keys * x.sum()" in message
+    assert "keys is (2, 4, 5) float32, x is (1,) float32" in message
+
+
+def test_both_ways_of_running_tell_the_same() -> None:
+    source = b"def f(q, k):\n    return q @ k\n"
+    with Boundary("process", call_seconds=60) as boundary:
+        problem = boundary.open(source)
+        with pytest.raises(RuntimeError) as raised:
+            problem.f(Q.clone(), K.clone())
+        problem.close()
+    there = judge(raised.value, Guard(())).message
+    assert "q is (2, 3, 5) float32, k is (2, 4, 5) float32" in there
+    assert "Both end in 5: is a transpose of the last two dimensions missing?" in there

@@ -1,4 +1,4 @@
-"""The grader attacks its own sandbox before it trusts it."""
+"""The grader attacks its own sandbox before it trusts it. The trusted side runs this."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.errors import CannotLoad
 from grader.isolation.connection import Budget
-from grader.isolation.proxy import RemoteProblem
+from grader.isolation.proxy.problem import RemoteProblem
 from grader.isolation.spawn import Workers
 
 _SECONDS = 20.0

@@ -80,12 +80,12 @@ class Fingerprints:
         )
 
     def text(self, fault: Fault) -> str:
-        """Return what to tell a student about a fault."""
+        """Return when one gets a fault's output, and what to look at: the end of a sentence."""
         texts = [self.texts[name] for name in fault.names]
         look = next((text.look for text in texts if text.look), "")
         whens = [text.when for text in texts]
         when = whens[0] if len(whens) == 1 else f"two things come together: {'; and '.join(whens)}"
-        return f"Your output is what one gets when {when}. {look}".strip()
+        return f"{when}. {look}".strip()
 
 
 def _json(value: object) -> str:

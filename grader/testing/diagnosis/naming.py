@@ -175,22 +175,41 @@ def _explained(
 def _told(found: list[tuple[str, list[Fault]]], known: Fingerprints) -> list[Diagnosis]:
     """Return what was found in all parts, each fault once, with the parts that it shows in."""
     shows = Counter(name for _, group in found for fault in group for name in set(fault.names))
-    told: dict[tuple[str, ...], Diagnosis] = {}
+    parts: dict[tuple[str, ...], list[str]] = {}
+    names: dict[tuple[str, ...], dict[str, None]] = {}
     for part, group in found:
-        # Of faults that answer alike here, those are meant that explain other parts as well, and
-        # that claim nothing of a part in which it isn't so.
-        def merit(fault: Fault) -> tuple[int, int]:
-            return max(shows[name] for name in fault.names), -len(fault.deviations)
+        texts = _different(_meant(group, shows), known)
+        key = tuple(texts)[:_MOST_ALIKE]
+        parts.setdefault(key, []).append(part)
+        names.setdefault(key, {}).update(dict.fromkeys(n for fault in group for n in fault.names))
+    return [
+        Diagnosis(tuple(names[key]), _sentence(key, parts[key], known), tuple(parts[key]))
+        for key in parts
+    ]
 
-        best = max(map(merit, group))
-        chosen = [fault for fault in group if merit(fault) == best]
-        texts = list(dict.fromkeys(known.text(fault) for fault in chosen))
-        names = tuple(dict.fromkeys(name for fault in group for name in fault.names))
-        key = tuple(texts[:_MOST_ALIKE])
-        before = told.get(key)
-        told[key] = Diagnosis(
-            tuple(dict.fromkeys((*(before.mistakes if before else ()), *names))),
-            "\nOr: ".join(key),
-            (*(before.parts if before else ()), part),
-        )
-    return list(told.values())
+
+def _meant(group: list[Fault], shows: Counter[str]) -> list[Fault]:
+    """Return which are meant of faults that answer alike in a part.
+
+    They are those that explain the most parts, and of these those that claim the fewest others.
+    """
+
+    def merit(fault: Fault) -> tuple[int, int]:
+        return max(shows[name] for name in fault.names), -len(fault.deviations)
+
+    best = max(map(merit, group))
+    return [fault for fault in group if merit(fault) == best]
+
+
+def _sentence(texts: tuple[str, ...], parts: list[str], known: Fingerprints) -> str:
+    whose = "Your output" if len(known.reference) == 1 else f"The output of {' and '.join(parts)}"
+    return f"{whose} is what one gets when " + "\nOr when ".join(texts)
+
+
+def _different(faults: list[Fault], known: Fingerprints) -> list[str]:
+    """Return what to tell of some faults; the same thought is told once, in its first words."""
+    thoughts: dict[tuple[str, ...], str] = {}
+    for fault in faults:
+        thought = tuple(known.texts[name].when.rstrip(".") for name in fault.names)
+        thoughts.setdefault(thought, known.text(fault))
+    return list(thoughts.values())

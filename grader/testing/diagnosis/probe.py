@@ -11,6 +11,7 @@ import torch
 from grader.course import Problem
 from grader.forbidden import Guard
 from grader.loading import load_module
+from grader.testing.course_modules import modules_of_course
 from grader.testing.diagnosis.answers import Answer, attempt
 
 Question = Callable[[], object]
@@ -48,8 +49,8 @@ def load_probe(problem: Problem) -> Probe | None:
     """Return the questions of a problem; None when it has no `probe.py`."""
     if not problem.probe_file.is_file():
         return None
-    module = load_module(problem.probe_file, f"probe_{problem.id[:2]}")
-    probe: Probe = module.probe
+    with modules_of_course(problem.folder.parents[1]):
+        probe: Probe = load_module(problem.probe_file, f"probe_{problem.id[:2]}").probe
     return probe
 
 

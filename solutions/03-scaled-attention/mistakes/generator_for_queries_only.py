@@ -1,4 +1,4 @@
-"""the keys are drawn without the generator
+"""only one of the two sets of vectors is drawn from the generator
 
 Two sets of vectors are drawn. Do both come from the generator?
 """

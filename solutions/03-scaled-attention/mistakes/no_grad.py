@@ -1,6 +1,6 @@
-"""attention is computed under no_grad
+"""the result is taken out of the graph, by no_grad or detach
 
-What does no_grad do to gradients, and when is it of use?
+What does such a call do to gradients, and when is it of use?
 """
 
 import math

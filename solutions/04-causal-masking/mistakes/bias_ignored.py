@@ -1,4 +1,4 @@
-"""the three layers have a bias even where `bias=False` is asked for
+"""layers have a bias even where `bias=False` is asked for
 
 Where does the argument `bias` go?
 """

@@ -1,4 +1,4 @@
-"""the causal mask is upside down: each position sees itself and what comes after it
+"""the causal mask is upside down: each position sees itself and later ones
 
 Row i of the mask belongs to query i. Which side of the diagonal holds the keys that come before
 it?

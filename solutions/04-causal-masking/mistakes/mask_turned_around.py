@@ -1,4 +1,4 @@
-"""masked_softmax hides what is allowed and keeps what is hidden
+"""what is allowed is hidden, and what is forbidden is kept
 
 Read your line that hides scores aloud: which ones does it change, those that are True in the mask
 or those that are False?

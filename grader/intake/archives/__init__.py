@@ -1,0 +1,1 @@
+"""Archives as part of the tree: gone through once, in memory, with limits; nothing is unpacked."""

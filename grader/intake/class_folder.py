@@ -1,0 +1,71 @@
+"""Which of a folder's entries are submissions: a class of them, or the folder itself."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from grader.intake.did_you_mean import nearest_folder
+from grader.intake.survey import ALL_PROBLEMS, Survey, survey
+from grader.intake.tree import Entry, Kind, Refused
+
+_ANY = "any"
+
+
+def submissions_in(here: Survey, *, bare: bool, several: bool) -> list[Entry]:
+    """Return what to list of a folder: itself if it is one submission, else those in it.
+
+    Args:
+        here: the folder.
+        bare: whether a `problem.py` counts that stands in no problem's folder.
+        several: whether more paths were given; then a folder is a class only if that is certain.
+    """
+    inside = _listed(here)
+    works = [entry for entry in inside if _is_submission(entry, here.known, bare=bare)]
+    if has_work(here, bare=bare):
+        return inside if len(works) > 1 else [here.folder]
+    if len(inside) == 1 and inside[0].kind is Kind.FOLDER and not works:
+        works = _class_in(inside[0], here.known, bare=bare)
+        inside = works or inside
+    folders = [entry for entry in inside if entry.kind is not Kind.OTHER]
+    is_one = here.folder.is_packed and len(folders) < 2
+    return [here.folder] if is_one or (several and len(works) < 2) else inside
+
+
+def has_work(here: Survey, *, bare: bool) -> bool:
+    """Tell whether a folder holds problems' folders, or files whose names tell their problems.
+
+    Args:
+        here: the folder.
+        bare: whether a `problem.py` counts that stands in no problem's folder.
+
+    Raises:
+        Refused: its `problems` can't be read.
+    """
+    return bool(here.with_problems(here.known) or here.single_files(_ANY if bare else ""))
+
+
+def _listed(here: Survey) -> list[Entry]:
+    """Return what a class lists: all but plain files, so that nobody vanishes unnoticed."""
+    return [seen.entry for seen in here.seen if not seen.entry.is_plain_file]
+
+
+def _is_submission(entry: Entry, known: tuple[str, ...], *, bare: bool) -> bool:
+    """Tell whether an entry of a class is a submission by the look of it."""
+    if entry.kind is not Kind.FOLDER or entry.name in {ALL_PROBLEMS, *known}:
+        return entry.is_archive
+    # A folder nearly called like a problem isn't a student's because a problem.py stands in it.
+    counts = bare and not nearest_folder(entry.name, known)
+    with suppress(Refused):
+        return has_work(survey(entry, known), bare=counts)
+    return False
+
+
+def _class_in(folder: Entry, known: tuple[str, ...], *, bare: bool) -> list[Entry]:
+    """Return what a folder holds if that is a class, of two submissions or more."""
+    with suppress(Refused):
+        here = survey(folder, known)
+        inside = _listed(here)
+        works = [entry for entry in inside if _is_submission(entry, known, bare=bare)]
+        if len(works) > 1 and not has_work(here, bare=bare):
+            return inside
+    return []

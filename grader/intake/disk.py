@@ -1,0 +1,107 @@
+"""The file system as part of the tree: nothing is followed, waited for or written."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from grader.intake import limits
+from grader.intake.archives.reading import read_archive, require_readable_kind
+from grader.intake.noise import is_noise
+from grader.intake.tree import IS_LINK, BadArchive, Entry, Kind, Refused, Wanted
+
+
+def entry_at(path: Path, kind: Kind) -> Entry:
+    """Return an entry of the file system. What it is was found out without following a link."""
+    return Entry(
+        path.name,
+        kind,
+        fault=IS_LINK if kind is Kind.LINK else "",
+        list_children=partial(_children, path),
+        read_bytes=partial(_read, path),
+        open_archive=partial(_open_archive, path),
+    )
+
+
+@contextmanager
+def held_open(path: Path, wanted: Wanted) -> Iterator[Entry]:
+    """Give the folder that an archive is; until the end, archives in a zip file can be opened.
+
+    Raises:
+        BadArchive: it can't be read as an archive, or is too large.
+    """
+    with _opened(path) as file:
+        yield read_archive(path.name, file, wanted, with_nested=True)
+
+
+def _children(path: Path) -> Iterable[Entry]:
+    try:
+        found = _scanned(path)
+    except OSError as error:
+        raise Refused(f"can't be read ({error.strerror})") from None
+    return [entry_at(path / entry.name, _kind(entry)) for entry in found]
+
+
+def _scanned(path: Path) -> list[os.DirEntry[str]]:
+    kept = []
+    with os.scandir(path) as found:
+        for with_noise, entry in enumerate(found, 1):
+            if not is_noise(entry.name):
+                kept.append(entry)
+            if limits.too_many(len(kept), with_noise):
+                raise Refused(f"holds more than {limits.MAX_ENTRIES:,} files and folders")
+    return kept
+
+
+def _kind(entry: os.DirEntry[str]) -> Kind:
+    try:
+        if entry.is_symlink():
+            return Kind.LINK
+        if entry.is_dir(follow_symlinks=False):
+            return Kind.FOLDER
+        return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
+    except OSError:
+        return Kind.OTHER
+
+
+def _read(path: Path, limit: int) -> bytes:
+    try:
+        with _open_regular(path) as file:
+            return file.read(limit + 1)
+    except OSError as error:
+        raise Refused(f"can't be read ({error.strerror})") from None
+
+
+def _open_archive(path: Path, wanted: Wanted) -> Entry:
+    with _opened(path) as file:
+        return read_archive(path.name, file, wanted)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    require_readable_kind(path.name)
+    try:
+        file = _open_regular(path)
+    except Refused as refused:
+        raise BadArchive(str(refused)) from None
+    with file:
+        yield file
+
+
+def _open_regular(path: Path) -> BinaryIO:
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        if path.is_symlink():
+            raise Refused(IS_LINK)
+        descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise Refused(f"can't be opened ({error.strerror})") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Refused("is not a regular file")
+    return os.fdopen(descriptor, "rb")

@@ -1,0 +1,67 @@
+"""What was handed in, as it was read: one row for each student or group."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True)
+class StudentFile:
+    """One problem's file, as read: its bytes, or why there are none.
+
+    Attributes:
+        source: the file's bytes; None when it couldn't be read.
+        reason: why there is no source; for the student and the instructor.
+        bad: whether the file is there but can't be used, rather than missing.
+    """
+
+    source: bytes | None
+    reason: str = ""
+    bad: bool = False
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what was read; empty when nothing was."""
+        return "" if self.source is None else hashlib.sha256(self.source).hexdigest()
+
+
+@dataclass
+class Submission:
+    """One student's work.
+
+    Attributes:
+        name: a name that is safe for a file and unique in its class.
+        files: by problem id.
+        notes: sentences about what was found, for example a folder whose name was nearly right.
+        members: whose work it is, as a learning platform knows them; empty outside of one.
+        late: whether the platform says that it came late.
+        unused: the names of files that were handed in and could not be mapped to a problem.
+    """
+
+    name: str
+    files: dict[str, StudentFile]
+    notes: list[str] = field(default_factory=list)
+    members: tuple[str, ...] = ()
+    late: bool = False
+    unused: tuple[str, ...] = ()
+
+    def only(self, ids: Iterable[str]) -> Submission:
+        """Return the same submission with some of its problems."""
+        return replace(self, files={id: self.files[id] for id in ids})
+
+
+@dataclass
+class Intake:
+    """What was found at all paths.
+
+    Attributes:
+        submissions: in the order in which they were found.
+        recognised: a line about each download of a learning platform.
+        unmatched: sentences about what belongs to no student, or to more than one.
+    """
+
+    submissions: list[Submission] = field(default_factory=list)
+    recognised: list[str] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)

@@ -1,0 +1,99 @@
+"""Who handed in what, before anything is read: one work for each student or group."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from grader.intake.archives.kinds import without_suffix
+from grader.intake.did_you_mean import did_you_mean
+from grader.intake.tree import Entry, gathered
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one student, or one group, handed in.
+
+    Attributes:
+        name: the student's name, as the platform writes it.
+        folder: what was handed in: a folder or an archive.
+        members: one for each person, as the platform's gradebook knows them.
+        late: whether the platform says that it came late.
+        notes: sentences about how the files were found.
+        unused: the names of what was handed in and can't be graded, such as a text typed online.
+        id: the platform's number, to tell students of one name apart.
+    """
+
+    name: str
+    folder: Entry
+    members: tuple[str, ...] = ()
+    late: bool = False
+    notes: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    id: str = ""
+
+
+@dataclass
+class Layout:
+    """What there is at a path, seen through.
+
+    Attributes:
+        title: what it is, such as `Canvas download`; empty for any folder.
+        works: one for each student or group.
+        unmatched: sentences about what fits no student.
+        notes: sentences about the whole.
+    """
+
+    title: str
+    works: list[Work]
+    unmatched: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def with_others(self, others: Iterable[Entry]) -> Layout:
+        """Add what fits no student. Only plain files are left out, so that nobody vanishes."""
+        names = [work.name for work in self.works]
+        for entry in others:
+            if entry.is_plain_file:
+                self.unmatched.append(unmatched_file(entry.name, names))
+            else:
+                near = did_you_mean(entry.name, names)
+                self.works.append(plain_work(entry, f"Its name fits no student.{near}"))
+        return self
+
+    def told_apart(self) -> Layout:
+        """Add the platform's number to names that several students have."""
+        count = Counter(work.name.lower() for work in self.works)
+        self.works = [
+            replace(work, name=f"{work.name} {work.id}")
+            if count[work.name.lower()] > 1 and work.id
+            else work
+            for work in self.works
+        ]
+        return self
+
+
+def plain_work(entry: Entry, *notes: str) -> Work:
+    """Return what goes by its own name, because no platform says whose it is."""
+    return Work(without_suffix(entry.name) or entry.name, entry, notes=notes)
+
+
+def handed_in(name: str, entries: Sequence[Entry]) -> Entry:
+    """Return what to look through: the archive, if that is all there is, or a folder of it all."""
+    if len(entries) == 1 and entries[0].is_archive:
+        return entries[0]
+    count = Counter(entry.name for entry in entries)
+    twice = [name for name, n in count.items() if n > 1]
+    fault = f"holds {twice[0]!a} more than once; which one counts can't be known" if twice else ""
+    return gathered(name, entries, fault)
+
+
+def typed_online(kind: str) -> str:
+    """Return a sentence about what was handed in without a file; Canvas says text or link."""
+    what = {"text": "A text typed online", "link": "A link", "onlinetext": "A text typed online"}
+    return f"{what.get(kind, f'What Moodle calls {kind}')} was handed in; it is not graded."
+
+
+def unmatched_file(name: str, known: Iterable[str]) -> str:
+    """Return a sentence about a file that is no student's."""
+    return f"{name!a} was not used; it fits no student.{did_you_mean(name, known)}"

@@ -1,0 +1,103 @@
+"""Canvas: `lovelaceada_LATE_<user>_<attachment>_problem.py`, all files in one folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from grader.intake.archives.kinds import archive_suffix
+from grader.intake.layout import Layout, Work, handed_in, typed_online
+from grader.intake.platforms.download import Download, Platform
+from grader.intake.problem_names import Problems, before_reupload
+from grader.intake.tree import Entry, Kind
+
+_END = r"_(?:(?P<attachment>[1-9]\d*)_(?P<file>.+)|(?P<typed>text|link)\.html)"
+_NAMES = (
+    re.compile(r"(?P<name>anon)(?P<late>_LATE)?_(?P<id>[A-Za-z0-9]+)" + _END, re.DOTALL),
+    re.compile(r"(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[1-9]\d*)" + _END, re.DOTALL),
+)
+
+Upload = tuple[Entry, re.Match[str]]
+"""A file, and what its name says."""
+
+Versions = Sequence[tuple[Entry, str]]
+"""What one student uploaded for one file, the newest last, each as it was called then."""
+
+
+def _look(download: Download, problems: Problems) -> Layout | None:
+    children = download.children
+    files = [(child, _match(child.name)) for child in children]
+    fits = [(c, match) for c, match in files if match and c.kind is not Kind.FOLDER]
+    if len(fits) * 2 <= len(children) or not _is_canvas([match for _, match in fits]):
+        return None
+    students: dict[str, list[Upload]] = {}
+    for child, match in fits:
+        students.setdefault(match["id"], []).append((child, match))
+    works = [_work(files, problems) for files in students.values()]
+    used = {child.name for child, _ in fits}
+    others = [child for child in children if child.name not in used]
+    return Layout("Canvas download", works).with_others(others)
+
+
+def _match(name: str) -> re.Match[str] | None:
+    return next((match for pattern in _NAMES if (match := pattern.fullmatch(name))), None)
+
+
+def _uploaded_as(name: str) -> Sequence[str]:
+    match = _match(name)
+    return (match["file"], before_reupload(match["file"])) if match and match["file"] else ()
+
+
+def _is_canvas(matches: Sequence[re.Match[str]]) -> bool:
+    """Tell whether the numbers are: one user for a name, and no attachment twice."""
+    users: dict[str, str] = {}
+    attachments = [match["attachment"] for match in matches if match["attachment"]]
+    one_name = all(users.setdefault(m["id"], m["name"]) == m["name"] for m in matches)
+    return one_name and len(set(attachments)) == len(attachments)
+
+
+def _work(files: Sequence[Upload], problems: Problems) -> Work:
+    first = files[0][1]
+    uploads = [(child, match) for child, match in files if match["file"]]
+    versions = _versions(sorted(uploads, key=lambda u: int(u[1]["attachment"])), problems)
+    entries = [found[-1][0].renamed(called) for called, found in versions.items()]
+    notes = [note for called, found in versions.items() if (note := _reuploads(called, found))]
+    typed = [match["typed"] for _, match in files if match["typed"]]
+    return Work(
+        f"anon {first['id']}" if first["name"] == "anon" else first["name"],
+        handed_in(first["name"], entries),
+        members=(first["id"],),
+        late=any(match["late"] for _, match in files),
+        notes=(*notes, *map(typed_online, typed)),
+        unused=(*(f"{kind}.html" for kind in typed), *_older(versions.values())),
+        id=first["id"],
+    )
+
+
+def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Versions]:
+    """Return uploads by what they were called at first; Canvas calls later ones `hw-1.zip`."""
+    names = {match["file"] for _, match in uploads}
+    versions: dict[str, list[tuple[Entry, str]]] = {}
+    for child, match in uploads:
+        before = before_reupload(match["file"])
+        is_known = problems.of_file(before) or (archive_suffix(before) and before in names)
+        is_copy = is_known and not problems.of_file(match["file"])
+        called = before if is_copy else match["file"]
+        versions.setdefault(called, []).append((child, match["file"]))
+    return versions
+
+
+def _reuploads(called: str, found: Versions) -> str:
+    """Return a sentence about which of several uploads counts; empty when there was only one."""
+    names = [name for _, name in found]
+    if len(names) > 1:
+        older = " and ".join(ascii(name) for name in names[:-1])
+        return f"{names[-1]!a} was read, the newest upload of {called!a}, but not {older}."
+    return f"{names[0]!a} was read as {called!a}, uploaded again." if names[0] != called else ""
+
+
+def _older(versions: Iterable[Versions]) -> list[str]:
+    return [name for found in versions for _, name in found[:-1]]
+
+
+PLATFORM = Platform(_look, uploaded_as=_uploaded_as)

@@ -1,0 +1,61 @@
+"""Moodle: `Ada Lovelace_<id>_assignsubmission_file_`, as folders or before each file's name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from grader.intake.layout import Layout, Work, handed_in, typed_online
+from grader.intake.platforms.download import Download, Platform, children_or_itself
+from grader.intake.problem_names import Problems
+from grader.intake.tree import Entry
+
+_NAME = re.compile(
+    r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?", re.DOTALL
+)
+
+Upload = tuple[Entry, re.Match[str]]
+"""A file or folder, and what its name says."""
+
+
+def _look(download: Download, problems: Problems) -> Layout | None:
+    students: dict[tuple[str, str], list[Upload]] = {}
+    others: list[Entry] = []
+    for child in download.children:
+        if match := _NAME.fullmatch(child.name):
+            students.setdefault((match["name"], match["id"]), []).append((child, match))
+        else:
+            others.append(child)
+    if not students:
+        return None
+    works = [_work(name, id, found) for (name, id), found in students.items()]
+    return Layout("Moodle download", works).with_others(others)
+
+
+def _uploaded_as(name: str) -> Sequence[str]:
+    match = _NAME.fullmatch(name)
+    return (match["file"],) if match and match["file"] else ()
+
+
+def _work(name: str, id: str, found: Sequence[Upload]) -> Work:
+    entries: list[Entry] = []
+    typed = []
+    for child, match in found:
+        if match["kind"] != "file":
+            typed.append(match["kind"])
+        elif match["file"]:
+            entries.append(child.renamed(match["file"]))
+        else:
+            entries += children_or_itself(child)
+    return Work(
+        f"{name} {id}" if name in ("Participant", "Group") else name,
+        handed_in(name, entries),
+        # Moodle's grading worksheet calls everybody so, whether or not names are shown.
+        members=(f"Participant {id}",),
+        notes=tuple(map(typed_online, typed)),
+        unused=tuple(typed),
+        id=id,
+    )
+
+
+PLATFORM = Platform(_look, uploaded_as=_uploaded_as)

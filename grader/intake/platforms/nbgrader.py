@@ -1,0 +1,49 @@
+"""nbgrader: `submitted/<student>/<assignment>/`, each assignment with a `timestamp.txt`."""
+
+from __future__ import annotations
+
+from grader.intake.layout import Layout, Work, handed_in
+from grader.intake.platforms.download import Download, Platform, children_or_itself, folders_in
+from grader.intake.problem_names import Problems
+from grader.intake.tree import Entry, Kind
+
+_SUBMITTED = "submitted"
+_STAMP = "timestamp.txt"
+
+
+def _look(download: Download, problems: Problems) -> Layout | None:
+    name, children = download.name, download.children
+    for child in children:
+        if child.name == _SUBMITTED and child.kind is Kind.FOLDER:
+            name, children = child.name, child.children()
+    students = [child for child in children if child.kind is Kind.FOLDER]
+    if not students or not (name == _SUBMITTED or _are_stamped(students, children)):
+        return None
+    works = [Work(s.name, _assignment(s, problems), members=(s.name,)) for s in students]
+    others = [child for child in children if child.kind is not Kind.FOLDER]
+    return Layout("nbgrader course", works).with_others(others)
+
+
+def _are_stamped(students: list[Entry], children: list[Entry]) -> bool:
+    """Tell whether more than half of what there is holds an assignment with a time stamp."""
+    return sum(map(_is_stamped, students)) * 2 > len(children)
+
+
+def _is_stamped(student: Entry) -> bool:
+    return any(
+        child.name == _STAMP
+        for assignment in folders_in(student)
+        for child in children_or_itself(assignment)
+    )
+
+
+def _assignment(student: Entry, problems: Problems) -> Entry:
+    """Return the only assignment of a student; all of them if they are problems or several."""
+    assignments = folders_in(student)
+    if len(assignments) != 1 or assignments[0].name in problems.known:
+        return student
+    files = [c for c in children_or_itself(assignments[0]) if c.name != _STAMP]
+    return handed_in(student.name, files)
+
+
+PLATFORM = Platform(_look)

@@ -1,0 +1,131 @@
+"""From one student's work to a row: each problem's file is read once, or has a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from grader.course import SUBMISSION_FILE
+from grader.intake import disk
+from grader.intake.archives.kinds import archive_suffix
+from grader.intake.did_you_mean import is_nearly_problem_file
+from grader.intake.handed_in import StudentFile, Submission
+from grader.intake.layout import Work
+from grader.intake.limits import MAX_SOURCE_BYTES
+from grader.intake.problem_names import Problems
+from grader.intake.sentences import for_another, listed, misspelt
+from grader.intake.survey import Survey
+from grader.intake.tree import Entry, Kind, Refused
+from grader.intake.wanted import wanted
+from grader.intake.work_place import Place, Unclear, find_work
+
+
+def read_source(path: Path) -> StudentFile:
+    """Read a regular file of at most MAX_SOURCE_BYTES without following a link or waiting."""
+    return _read_file(disk.entry_at(path, Kind.FILE), path.parent.name)
+
+
+def read_submission(work: Work, name: str, problems: Problems) -> Submission:
+    """Read what one student or group handed in.
+
+    Args:
+        work: what that is.
+        name: what to call it in results.
+        problems: which to look for.
+    """
+    row = Submission(name, {}, _about(work, name), work.members, work.late, work.unused)
+    inside = _inside(work, problems)
+    try:
+        place = find_work(work.folder.opened(wanted(inside)), inside)
+    except Refused as refused:
+        if isinstance(refused, Unclear):
+            row.unused += tuple(file.name for file in refused.files)
+        unread = StudentFile(None, refused.sentence(ascii(work.folder.name)), bad=True)
+        row.files = dict.fromkeys(inside.sought, unread)
+        return row
+    row.unused += tuple(place.unused)
+    row.notes += [*place.notes, *misspelt(place.work, inside)]
+    _read_problems(row, place, inside)
+    return row
+
+
+def _about(work: Work, name: str) -> list[str]:
+    """Return what to say of a submission before it is looked into."""
+    notes = [] if work.name == name else [f"It was handed in as {work.name!a}."]
+    if len(work.members) > 1:
+        notes.append(f"A group of {len(work.members)}: {', '.join(map(ascii, work.members))}.")
+    if work.late:
+        notes.append("It was handed in late.")
+    return [*notes, *work.notes]
+
+
+def _inside(work: Work, problems: Problems) -> Problems:
+    """Return what holds inside: the name of what was handed in may be another problem's.
+
+    The student's own name says nothing, such as a group's number, unless it is a problem's id.
+    """
+    suffix = archive_suffix(work.folder.name)
+    name = work.folder.name.removesuffix(suffix)
+    is_students = not suffix or name == work.name
+    return problems if is_students and name not in problems.others else problems.inside(name)
+
+
+def _read_problems(row: Submission, place: Place, problems: Problems) -> None:
+    inside = {seen.entry.name: seen.entry for seen in place.work.seen}
+    for id in problems.sought:
+        folder = inside.get(id)
+        if folder is None or folder.kind is Kind.FILE:
+            row.files[id] = StudentFile(None, _no_folder(id, place.work, problems))
+        else:
+            row.files[id] = _read_problem(folder, id, row.notes)
+
+
+def _no_folder(id: str, beside: Survey, problems: Problems) -> str:
+    """Return why a problem has no file: its folder isn't there, but maybe another's."""
+    if not problems.takes_bare:
+        return f"There is no folder {id} in the submission."
+    names = [folder.name for folder in beside.folders]
+    others = ((name, problems.inside(name).around) for name in names)
+    other = next((for_another(name, problem) for name, problem in others if problem), "")
+    return f"There is no {SUBMISSION_FILE} and no folder {id} in the submission.{other}"
+
+
+def _read_problem(folder: Entry, id: str, notes: list[str]) -> StudentFile:
+    """Read one problem's file; add to the notes what else could have been meant."""
+    try:
+        inside = {child.name: child for child in folder.children()}
+    except Refused as refused:
+        return StudentFile(None, refused.sentence(id), bad=True)
+    copies = _copies(inside.values())
+    if SUBMISSION_FILE not in inside:
+        near = (
+            f" There is {listed(copies)}: it has to be called {SUBMISSION_FILE} and stand in {id} "
+            "itself."
+        )
+        missing = f"There is no {SUBMISSION_FILE} in {id}.{near if copies else ''}"
+        return StudentFile(None, missing)
+    if copies:
+        notes.append(f"{id}: {SUBMISSION_FILE} was read, but not {listed(copies)}.")
+    return _read_file(inside[SUBMISSION_FILE], id)
+
+
+def _copies(inside: Iterable[Entry]) -> list[str]:
+    """Return the files that could have been meant. Which one was, only the student knows."""
+    copies = []
+    for child in inside:
+        if child.kind is Kind.FOLDER:
+            with suppress(Refused):
+                names = {below.name for below in child.children()}
+                copies += [f"{child.name}/{SUBMISSION_FILE}"] if SUBMISSION_FILE in names else []
+        elif child.kind is Kind.FILE and child.name != SUBMISSION_FILE:
+            copies += [child.name] if is_nearly_problem_file(child.name) else []
+    return copies
+
+
+def _read_file(file: Entry, folder_name: str) -> StudentFile:
+    try:
+        return StudentFile(file.read(MAX_SOURCE_BYTES))
+    except Refused as refused:
+        reason = refused.sentence(f"{file.name} in {folder_name}")
+        return StudentFile(None, reason, bad=True)

@@ -1,0 +1,58 @@
+"""What is said of all that was handed in: a line about a download, and what fits nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from grader.course import SUBMISSION_FILE
+from grader.intake.handed_in import Submission
+from grader.intake.layout import Layout
+from grader.intake.problem_names import Problems, before_reupload, is_bare
+from grader.text import counted
+
+
+def summary(layout: Layout, submissions: Sequence[Submission]) -> str:
+    """Return one line about a platform's download."""
+    students = sum(max(1, len(s.members)) for s in submissions)
+    late = sum(s.late for s in submissions)
+    unused = len(layout.unmatched) + sum(len(s.unused) for s in submissions)
+    parts = [counted(students, "student")]
+    if students != len(submissions):
+        parts[0] += f" in {counted(len(submissions), 'submission')}"
+    parts += [f"{late} late"] if late else []
+    parts += [f"{counted(unused, 'file')} not used"] if unused else []
+    return f"{layout.title}: {', '.join(parts)}."
+
+
+def bare_files(submissions: Iterable[Submission], problems: Problems) -> list[str]:
+    """Return a hint if there are files that could be used if their problem were given."""
+    count = sum(
+        any(is_bare(before_reupload(name)) for name in submission.unused)
+        for submission in submissions
+    )
+    return [have_bare_files(count, problems)] if count and not problems.given else []
+
+
+def have_bare_files(count: int, problems: Problems) -> str:
+    """Return the hint that this many submissions have such a file."""
+    have = f"{counted(count, 'submission')} {'has' if count == 1 else 'have'}"
+    return f"{have} a {SUBMISSION_FILE} that tells no problem. {name_it(problems)}."
+
+
+def name_it(problems: Problems) -> str:
+    """Return what to do about a file that tells no problem."""
+    first = problems.known[0]
+    return f"If this was handed in for one problem only, name it, such as --problem {first}"
+
+
+def in_several(submissions: Iterable[Submission]) -> list[str]:
+    """Return a sentence about each person with more than one submission."""
+    works: dict[str, list[str]] = {}
+    for submission in submissions:
+        for member in submission.members:
+            works.setdefault(member, []).append(submission.name)
+    return [
+        f"{member!a} is a member of {' and '.join(names)}; the gradebook has a row for each."
+        for member, names in works.items()
+        if len(names) > 1
+    ]

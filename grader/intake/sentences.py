@@ -1,0 +1,45 @@
+"""Sentences about names that several files here say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grader.intake.did_you_mean import nearest_folder, nearest_problem
+from grader.intake.problem_names import Problems, words_of
+from grader.intake.survey import Role, Survey
+
+NAMES_SHOWN = 3
+"""How many names a sentence lists."""
+
+CANDIDATES_SHOWN = 20
+"""How many it lists if the student is to choose among them."""
+
+
+def listed(names: Iterable[str], most: int = NAMES_SHOWN) -> str:
+    """Return names as part of a sentence."""
+    shown = sorted(names)
+    more = len(shown) - most
+    rest = [f"{more} more"] if more > 0 else []
+    return " and ".join([*(ascii(name) for name in shown[:most]), *rest])
+
+
+def for_another(name: str, problem: str) -> str:
+    """Return a sentence about a name that tells a problem that is not looked for."""
+    return f" {name!a} is for {problem}, which is not graded now."
+
+
+def meant(names: Iterable[str], problems: Problems) -> str:
+    """Return a sentence about the first file that is another problem's, or nearly a problem's."""
+    for name in names:
+        if (other := problems.of_file(name)) and other not in problems.sought:
+            return for_another(name, other)
+        if near := nearest_problem(words_of(name), problems.sought):
+            return f" By {name!a}, did you mean {near}? Then call it {near}.py."
+    return ""
+
+
+def misspelt(here: Survey, problems: Problems) -> list[str]:
+    """Return a sentence about each folder whose name is nearly that of a problem looked for."""
+    near = {f.name: nearest_folder(f.name, problems.sought) for f in here.of(Role.FOLDER)}
+    notes = [f"There is a folder {name!a}; did you mean {id}?" for name, id in near.items() if id]
+    return notes[:NAMES_SHOWN]

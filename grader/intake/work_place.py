@@ -1,0 +1,238 @@
+"""Where in an upload the work is: looked for in one order, and never guessed.
+
+It is what holds problems' folders, here or in `problems`; the same one folder down; single files
+whose names tell their problems; the only archive; such files or an archive one folder down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from grader.course import SUBMISSION_FILE
+from grader.intake.archives.kinds import archive_suffix
+from grader.intake.problem_names import Problems
+from grader.intake.sentences import CANDIDATES_SHOWN, listed, meant, misspelt
+from grader.intake.survey import ALL_PROBLEMS, Role, Survey, survey
+from grader.intake.tree import BadArchive, Entry, Refused, gathered
+from grader.intake.wanted import wanted
+
+_KEEP_ONE = "which one counts can't be known, so keep one"
+
+
+@dataclass
+class Place:
+    """Where in a submission the work is.
+
+    Attributes:
+        work: what holds the problems' folders.
+        notes: what to say about it.
+        unused: the names of files beside it that were not used.
+    """
+
+    work: Survey
+    notes: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+
+    def beside(self, files: Sequence[Entry], problems: Problems) -> Place:
+        """Return this place, having said of other files that they were not used."""
+        names = [file.name for file in files]
+        if names:
+            shown = listed(names, CANDIDATES_SHOWN)
+            self.notes.append(f"Not used: {shown}.{meant(names, problems)}")
+        self.unused += names
+        return self
+
+
+class Unclear(Refused):
+    """Files were handed in whose problems can't be known."""
+
+    def __init__(self, text: str, files: Iterable[Entry]) -> None:
+        super().__init__(text)
+        self.files = tuple(files)
+
+
+def find_work(folder: Entry, problems: Problems) -> Place:
+    """Return what holds the problems' folders of a submission, and what to say about that.
+
+    Raises:
+        Refused: the folder can't be read, or more than one place could be meant.
+    """
+    if folder.leads_out:
+        raise BadArchive(folder.leads_out)
+    here = survey(folder, problems.known)
+    return (
+        _in_problems_folders(here, problems)
+        or _beside_misspelt(here, problems)
+        or _in_files(here, problems)
+        or _one_folder_down(here, problems)
+    )
+
+
+# Problems' folders
+
+
+def _in_problems_folders(here: Survey, problems: Problems) -> Place | None:
+    below = _below(here, problems)
+    told = [file.name for file, _ in here.single_files(problems.bare)]
+    if work := here.with_problems(problems.sought):
+        second = [s.entry.name for s in here.seen if s.entry.name == ALL_PROBLEMS and work is here]
+        return Place(work, _not_read([*below, *told, *second]), told)
+    if len(below) > 1:
+        raise Refused(f"has work in {listed(below)}; {_KEEP_ONE}")
+    for name, work in below.items():
+        notes = [] if _is_packed_folder(here) else [f"The work is one level down, in {name!a}."]
+        return Place(work, [*notes, *_not_read(told)], told)
+    return None
+
+
+def _below(here: Survey, problems: Problems) -> dict[str, Survey]:
+    """Return what holds problems' folders one folder down, by the folder's name."""
+    found: dict[str, Survey] = {}
+    for folder in here.of(Role.FOLDER):
+        with suppress(Refused):
+            if work := survey(folder, problems.known).with_problems(problems.sought):
+                found[folder.name] = work
+    return found
+
+
+def _not_read(names: Sequence[str]) -> list[str]:
+    return [f"What is in {listed(names)} was not read."] if names else []
+
+
+def _is_packed_folder(here: Survey) -> bool:
+    """Tell whether it is what one gets who packs a folder."""
+    is_archive = here.folder.is_packed and bool(archive_suffix(here.folder.name))
+    return is_archive and len(here.folders) == 1
+
+
+# A misspelt folder
+
+
+def _beside_misspelt(here: Survey, problems: Problems) -> Place | None:
+    """Return where the folders should stand, if one is nearly called so: that is asked back."""
+    if not _is_asked_back(here, problems):
+        return None
+    below = here.of(Role.ALL_PROBLEMS)
+    work = survey(below[0], problems.known) if below else here
+    return Place(work).beside(here.files, problems)
+
+
+def _is_asked_back(here: Survey, problems: Problems) -> bool:
+    """Tell whether a problem's name is misspelt, so that what is there has to be asked back.
+
+    If only one problem was handed in, that is no question: it can't have been another's.
+    """
+    return not problems.takes_bare and bool(misspelt(here, problems))
+
+
+# Single files and archives
+
+
+def _in_files(here: Survey, problems: Problems) -> Place | None:
+    """Return the work if it is in single files or an archive; None when there is neither.
+
+    Raises:
+        Refused: there is something, but which problem it is for can't be known.
+    """
+    archives = here.of(Role.ARCHIVE)
+    named = _by_problem(here, problems)
+    if len(archives) + bool(named) > 1:
+        work = [*archives, *(file for found in named.values() for file in found)]
+        names = listed((file.name for file in work), CANDIDATES_SHOWN)
+        raise Unclear(f"has {'work in' if named else 'the archives'} {names}; {_KEEP_ONE}", work)
+    if named:
+        return _in_named_files(here, named, problems)
+    if archives:
+        others = [file for file in here.files if file is not archives[0]]
+        return _in_archive(archives[0], problems).beside(others, problems)
+    if scripts := [file for file in here.files if file.name.lower().endswith(".py")]:
+        raise Unclear(_problem_unknown([file.name for file in scripts], problems), scripts)
+    return None
+
+
+def _by_problem(here: Survey, problems: Problems) -> dict[str, list[Entry]]:
+    """Return by problem the files whose names tell it; there may be several for one problem."""
+    named: dict[str, list[Entry]] = {}
+    for file, problem in here.single_files(problems.bare):
+        named.setdefault(problem, []).append(file)
+    return {id: named[id] for id in problems.sought if id in named}
+
+
+def _in_named_files(here: Survey, named: dict[str, list[Entry]], problems: Problems) -> Place:
+    """Return single files as if each stood in its problem's folder."""
+    beside = _folders_beside(here, problems)
+    folders = [_as_folder(id, files, beside) for id, files in named.items()]
+    single = {id: files[0].name for id, files in named.items() if len(files) == 1}
+    # That problem.py is the given problem's was said by the instructor.
+    read = [f"{name!a} as {id}" for id, name in single.items() if name != SUBMISSION_FILE]
+    notes = [f"Read by their names: {', '.join(read)}."] if read else []
+    unclear = [file.name for files in named.values() if len(files) > 1 for file in files]
+    used = {file for files in named.values() for file in files}
+    others = [file for file in here.files if file not in used]
+    work = survey(gathered(here.folder.name, folders), problems.known)
+    return Place(work, notes, unclear).beside(others, problems)
+
+
+def _as_folder(id: str, files: Sequence[Entry], beside: Sequence[Entry]) -> Entry:
+    if len(files) == 1:
+        return gathered(id, [files[0].renamed(SUBMISSION_FILE), *beside])
+    names = listed((file.name for file in files), CANDIDATES_SHOWN)
+    return gathered(id, (), fault=f"could be {names}; {_KEEP_ONE}")
+
+
+def _folders_beside(here: Survey, problems: Problems) -> list[Entry]:
+    """Return the folders beside a single file, if it counts as if it stood in a problem's folder.
+
+    A copy in one of them is then told, as it is there.
+    """
+    folders = here.folders if problems.takes_bare else []
+    return [folder for folder in folders if folder.name != SUBMISSION_FILE]
+
+
+def _in_archive(archive: Entry, problems: Problems) -> Place:
+    inside = problems.inside(archive.name)
+    try:
+        place = find_work(archive.opened(wanted(inside)), inside)
+    except Unclear as unclear:
+        reason = f"has the archive {archive.name!a}, which {unclear}"
+        raise Unclear(reason, unclear.files) from None
+    except Refused as refused:
+        raise BadArchive(f"has the archive {archive.name!a}, which {refused}") from None
+    place.notes.insert(0, f"The work is in the archive {archive.name!a}.")
+    return place
+
+
+def _problem_unknown(names: Sequence[str], problems: Problems) -> str:
+    stand, have = ("stands", "has no name") if len(names) == 1 else ("stand", "have no names")
+    first = problems.sought[0]
+    called = SUBMISSION_FILE if problems.takes_bare else f"{first}.py"
+    which = f"which {stand} in no folder such as {first} and {have} such as {called}"
+    question = meant(names, problems).rstrip(".")
+    listed_names = listed(names, CANDIDATES_SHOWN)
+    return f"has {listed_names}, {which}{'.' if question else ''}{question}"
+
+
+# The same one folder down
+
+
+def _one_folder_down(here: Survey, problems: Problems) -> Place:
+    """Return the work in the folder where it could be, or that folder, to say what is there."""
+    inner = _likely_folder(here, problems)
+    if inner is None:
+        return Place(here).beside(here.files, problems)
+    there = survey(inner, problems.known)
+    place = None
+    if not _is_asked_back(there, problems):
+        place = _in_files(there, problems.inside(inner.name))
+    if place:
+        place.notes.insert(0, f"The work is one level down, in {inner.name!a}.")
+    return (place or Place(there)).beside(here.files, problems)
+
+
+def _likely_folder(here: Survey, problems: Problems) -> Entry | None:
+    """Return `problems`, or the only folder that is not called after another problem."""
+    below = here.of(Role.ALL_PROBLEMS)
+    folders = [f for f in here.folders if problems.inside(f.name).bare == problems.bare]
+    return next(iter(below), folders[0] if len(folders) == 1 else None)

@@ -1,0 +1,186 @@
+"""Frames: a header and tensors as bytes, sent and received."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import socket
+import struct
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grader.isolation.protocol import (
+    MAX_DEPTH,
+    MAX_HEADER,
+    MAX_PAYLOAD,
+    MAX_TENSORS,
+    Closed,
+    Header,
+    Packed,
+    ProtocolError,
+    Unsendable,
+)
+from grader.isolation.protocol.checks import items, name_in, sizes
+from grader.isolation.protocol.tensors import NAMES, SENT_DTYPES, array
+
+_LENGTHS = struct.Struct("!II")
+# Most frames fit into the first; a larger buffer takes the system longer to provide.
+_FIRST_CHUNK, _CHUNK = 1 << 14, 1 << 18
+_ALIGNED = 16
+_FILLING = [bytes(count) for count in range(_ALIGNED)]
+
+# Made once: json.dumps would make one for each text.
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_decode = json.JSONDecoder().decode
+
+_NOT_BRACKETS = bytes({*range(256)} - {*b"[]{}"})
+# A text, closed or not, or a bracket. Possessive, so that no input takes more than one pass.
+_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+
+def send(channel: socket.socket, header: Header, tensors: list[Tensor]) -> None:
+    """Send one frame.
+
+    Args:
+        channel: a stream socket.
+        header: plain data for JSON. The key "tensors" is set here.
+        tensors: contiguous tensors of the dtypes of SENT_DTYPES, in no graph.
+
+    Raises:
+        Unsendable: the frame would be larger than a frame may be.
+        OSError: the connection is broken, or its time-out passed.
+    """
+    header["tensors"] = [[NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
+    text = _encode(header).encode()
+    # Spaces, so that the first tensor's bytes lie as the receiver's memory is aligned.
+    text += b" " * (-(_LENGTHS.size + len(text)) % _ALIGNED)
+    pieces: list[Any] = [text]
+    size = 0
+    for tensor in tensors:
+        data = array(tensor)
+        filling = _FILLING[-data.nbytes % _ALIGNED]  # up to where the next tensor may begin
+        pieces += data, filling
+        size += data.nbytes + len(filling)
+    if len(text) > MAX_HEADER or size > MAX_PAYLOAD or len(tensors) > MAX_TENSORS:
+        raise Unsendable("it is too large")
+    channel.sendall(b"".join((_LENGTHS.pack(len(text), size), *pieces)))
+
+
+def receive(channel: socket.socket, deadline: float | None = None) -> tuple[Header, list[Tensor]]:
+    """Receive one frame.
+
+    Args:
+        channel: a stream socket.
+        deadline: the `time.monotonic()` by which the whole frame must be here.
+
+    Raises:
+        ProtocolError: what arrived isn't a frame, or is larger than a frame may be.
+        Closed: the other side closed the connection.
+        TimeoutError: the deadline passed.
+        OSError: the connection is broken.
+    """
+    data = bytearray()
+    _read(channel, data, _LENGTHS.size, deadline)
+    header_size, payload_size = _LENGTHS.unpack_from(data)
+    if header_size > MAX_HEADER or payload_size > MAX_PAYLOAD:
+        raise ProtocolError("the frame is too large")
+    payload_at = _LENGTHS.size + header_size
+    if payload_at % _ALIGNED:
+        raise ProtocolError("the tensors' bytes aren't aligned")
+    _read(channel, data, payload_at + payload_size, deadline)
+    if len(data) != payload_at + payload_size:
+        raise ProtocolError("more than one frame")  # each side waits for the other's answer
+    return parse(data[_LENGTHS.size : payload_at], memoryview(data)[payload_at:])
+
+
+def parse(text: bytes | bytearray, payload: bytearray | memoryview) -> tuple[Header, list[Tensor]]:
+    """Read a frame's two parts.
+
+    Args:
+        text: the header.
+        payload: the tensors' bytes, which become their memory.
+
+    Raises:
+        ProtocolError: they aren't what `send` writes.
+    """
+    try:
+        _check_depth(text)
+        header = _decode(text.decode())
+        if type(header) is not dict:
+            raise ProtocolError("the header isn't an object")
+        return header, _tensors(header.pop("tensors", []), payload)
+    except ProtocolError:
+        raise
+    except Exception as error:  # many kinds, from two parsers; all mean the same
+        raise ProtocolError(f"unreadable frame ({type(error).__name__})") from None
+
+
+def _read(channel: socket.socket, data: bytearray, size: int, deadline: float | None) -> None:
+    """Receive until `data` has at least `size` bytes."""
+    # The buffer grows with what arrives: a length alone costs the receiver nothing.
+    while len(data) < size:
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            channel.settimeout(left)
+        part = channel.recv(_CHUNK if data else _FIRST_CHUNK)
+        if not part:
+            raise Closed
+        data += part
+
+
+def _check_depth(text: bytes | bytearray) -> None:
+    brackets = bytes(text.translate(None, _NOT_BRACKETS))
+    # Nearly always this is enough: what is left out each time is one or two levels.
+    for _ in range(MAX_DEPTH // 2):
+        if not brackets:
+            return
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    # There may be brackets in texts.
+    depth = 0
+    for match in _BRACKETS.finditer(text):
+        token = match.group()
+        if token in b"[{":
+            depth += 1
+        elif token in b"]}":
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise ProtocolError("the header is nested too deeply")
+
+
+def _tensors(table: Packed, payload: bytearray | memoryview) -> list[Tensor]:
+    if len(items(table)) > MAX_TENSORS:
+        raise ProtocolError("there are too many tensors")
+    found, start = [], 0
+    for entry in table:
+        name, shape = items(entry, 2)
+        dtype, count = SENT_DTYPES[name_in(name, SENT_DTYPES)], math.prod(sizes(shape))
+        end = start + count * dtype.itemsize
+        if end > len(payload):
+            raise ProtocolError("a tensor is longer than the frame")
+        found.append(_tensor(payload, dtype, shape, count, start))
+        start = end + -end % _ALIGNED
+    if start != len(payload):
+        raise ProtocolError("the frame is longer than its tensors")
+    return found
+
+
+def _tensor(
+    payload: bytearray | memoryview,
+    dtype: torch.dtype,
+    shape: list[int],
+    count: int,
+    start: int,
+) -> Tensor:
+    if count == 0:
+        return torch.empty(shape, dtype=dtype)
+    if dtype != torch.bool:
+        return torch.frombuffer(payload, dtype=dtype, count=count, offset=start).view(shape)
+    # A byte such as 2 is neither True nor False, and sum() and any() would disagree about it.
+    data = torch.frombuffer(payload, dtype=torch.uint8, count=count, offset=start)
+    return data.ne(0).view(shape)

@@ -1,0 +1,40 @@
+"""What a module holds, listed alike on both sides; and the layers that both sides know by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import Tensor, nn
+
+_STOCK = ("Linear", "Dropout", "LayerNorm", "Embedding", "Identity", "ReLU", "GELU", "Softmax")
+STOCK: dict[str, type[nn.Module]] = {
+    name: getattr(nn, name) for name in (*_STOCK, "ModuleList", "ModuleDict", "Sequential")
+}
+"""torch's own layers that the trusted side builds for itself, by name."""
+
+
+def tensors_of(module: nn.Module) -> Iterator[tuple[str, Tensor, bool]]:
+    """Yield name and tensor of a module's parameters and buffers, and whether it is a parameter.
+
+    Each is told once, by its first name, as `named_parameters` and `named_buffers` do, which take
+    much longer; before each call both sides look for what was changed.
+    """
+    seen: set[int] = set()
+    for path, part in parts_of(module):
+        start = f"{path}." if path else ""
+        for members, is_parameter in ((part._parameters, True), (part._buffers, False)):
+            for name, tensor in members.items():
+                if tensor is not None and id(tensor) not in seen:
+                    seen.add(id(tensor))
+                    yield start + name, tensor, is_parameter
+
+
+def parts_of(module: nn.Module) -> list[tuple[str, nn.Module]]:
+    """Return a module and those in it, each once and with its path, as `named_modules` does."""
+    found, seen = [("", module)], {id(module)}
+    for path, part in found:  # which grows meanwhile
+        for name, child in part._modules.items():
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                found.append((f"{path}.{name}" if path else name, child))
+    return found

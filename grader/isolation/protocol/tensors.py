@@ -1,0 +1,78 @@
+"""How tensors are told and compared: their dtypes by name, their numbers as bytes, their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import torch
+from torch import Tensor
+
+from grader.isolation.protocol import Packed
+from grader.isolation.protocol.checks import items, name_in, sizes
+
+_SENT = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8")
+SENT_DTYPES = {name: getattr(torch, name) for name in (*_SENT, "bool")}
+"""The dtypes whose numbers are sent."""
+
+DTYPES = SENT_DTYPES | {
+    name: getattr(torch, name)
+    for name in ("complex32", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2")
+    + ("uint16", "uint32", "uint64", "qint8", "quint8", "qint32")
+    if hasattr(torch, name)
+}
+"""The dtypes that have a name here. Of those beyond SENT_DTYPES only the form is sent."""
+
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+"""The names of DTYPES."""
+
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_OF_NUMPY = {SENT_DTYPES[name] for name in (*_SENT, "bool") if name != "bfloat16"}
+_COPIED = 1 << 16
+
+
+def array(tensor: Tensor) -> numpy.ndarray[Any, Any]:
+    """Return a tensor's numbers; those of a kind that NumPy doesn't have as integers."""
+    plain = tensor.detach()
+    if plain.is_complex() or plain.is_neg():
+        plain = plain.resolve_conj().resolve_neg()
+        plain = torch.view_as_real(plain) if plain.is_complex() else plain
+    if plain.dtype not in _OF_NUMPY:
+        plain = plain.view(_BITS[plain.element_size()])
+    return plain.numpy()
+
+
+def same(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors agree in dtype, shape and every byte (so NaN equals NaN)."""
+    if a.dtype is not b.dtype or a.shape != b.shape or a.device != b.device:
+        return False
+    if a.is_meta:
+        return True
+    one, other = array(a), array(b)
+    # torch.equal takes longer than either, several times as long for large tensors.
+    if one.nbytes <= _COPIED:
+        return one.tobytes() == other.tobytes()
+    bits = f"i{one.itemsize}"
+    return numpy.array_equal(one.view(bits), other.view(bits))
+
+
+def form(packed: Packed) -> Tensor:
+    """Return a tensor without data (on the meta device) of the given dtype and shape.
+
+    Raises:
+        ProtocolError: they are none.
+    """
+    dtype, shape = items(packed, 2)
+    named = DTYPES[name_in(dtype, DTYPES)]
+    return torch.empty(sizes(shape), dtype=named, device="meta")
+
+
+def order_in_memory(tensor: Tensor) -> list[int]:
+    """Return the dimensions of a tensor, the one with the longest strides first."""
+    strides: tuple[int, ...] = tensor.stride()
+    return sorted(range(tensor.dim()), key=lambda dim: -strides[dim])
+
+
+def in_order(tensor: Tensor, order: list[int]) -> Tensor:
+    """Undo `tensor.permute(order)`."""
+    return tensor.permute([order.index(dim) for dim in range(tensor.dim())])

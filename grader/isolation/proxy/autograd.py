@@ -1,0 +1,96 @@
+"""A call in the worker as a part of this side's graph: gradients are asked of the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from grader.isolation.connection import Connection, WorkerFailure
+from grader.isolation.protocol import Packed, ProtocolError
+from grader.isolation.protocol.checks import items
+from grader.isolation.protocol.values import Unpacker
+from grader.isolation.proxy.values import RequestPacker
+from grader.result import Status
+
+if TYPE_CHECKING:
+    from grader.isolation.proxy.caller import Caller
+
+
+class Backward:
+    """The worker's graph of one call, kept while this side's graph refers to it.
+
+    Args:
+        caller: made the call.
+        connection: to the worker that holds the graph.
+        graph: what the worker calls it.
+    """
+
+    def __init__(self, caller: Caller, connection: Connection, graph: int) -> None:
+        self._caller = caller
+        self._connection = connection
+        self._graph = graph
+        self.outputs: tuple[Tensor, ...] = ()
+        connection.keep(graph, self)
+
+    def run(
+        self, upstream: tuple[Tensor | None, ...], wanted: tuple[bool, ...], shapes: list[Packed]
+    ) -> list[Tensor | None]:
+        """Return the gradients of the inputs, None for those that aren't wanted or reached."""
+        result: list[Tensor | None] = [None] * len(wanted)
+        places = [place for place, flag in enumerate(wanted) if flag]
+        if not places or all(gradient is None for gradient in upstream):
+            return result
+        if self._connection.dead:
+            raise WorkerFailure(Status.CRASH, "The process that held this result has ended.")
+        packer = RequestPacker()
+        gradients = [None if g is None else packer.plain(g) for g in upstream]
+        header = {"do": "backward", "graph": self._graph, "upstream": gradients, "wanted": places}
+        answer, tensors = self._connection.exchange(header, packer.tensors)
+        self._caller.settle(self._connection, answer, packer)
+        with self._connection.checked():
+            unpacker = Unpacker(tensors)
+            for place, packed in zip(places, items(answer["value"]), strict=True):
+                gradient = unpacker.unpack(packed)
+                if gradient is not None and (gradient.shape, gradient.dtype) != shapes[place]:
+                    raise ProtocolError("a gradient has another form than its tensor")
+                result[place] = gradient
+        return result
+
+
+class _Call(torch.autograd.Function):
+    """A call in the worker as one node of this side's graph."""
+
+    @staticmethod
+    def forward(ctx: Any, backward: Backward, *inputs: Tensor) -> tuple[Tensor, ...]:
+        ctx.backward_call = backward
+        ctx.shapes = [(tensor.shape, tensor.dtype) for tensor in inputs]
+        ctx.set_materialize_grads(False)
+        outputs, backward.outputs = backward.outputs, ()
+        return outputs
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *upstream: Tensor | None) -> tuple[Any, ...]:
+        wanted = tuple(ctx.needs_input_grad[1:])
+        return (None, *ctx.backward_call.run(upstream, wanted, ctx.shapes))
+
+
+def connect(
+    backward: Backward, outputs: tuple[Tensor, ...], inputs: list[Tensor]
+) -> tuple[Tensor, ...]:
+    """Return the outputs as functions of the inputs.
+
+    Raises:
+        ProtocolError: an output can't have a gradient.
+    """
+    if any(not isinstance(t, Tensor) or not t.is_floating_point() for t in outputs):
+        raise ProtocolError("an output has no gradient by nature")
+    if not inputs or not torch.is_grad_enabled():
+        return tuple(tensor.requires_grad_(torch.is_grad_enabled()) for tensor in outputs)
+    backward.outputs = outputs
+    apply: Callable[..., tuple[Tensor, ...]] = _Call.apply
+    return apply(backward, *inputs)

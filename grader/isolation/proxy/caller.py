@@ -1,0 +1,317 @@
+"""Sends what a test does with the student's code to a worker, and reads the answers."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import weakref
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grader.errors import CannotLoad, Mismatch
+from grader.forbidden import ForbiddenCall
+from grader.isolation.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
+from grader.isolation.protocol import FILE, MODULE, Header, Unsendable
+from grader.isolation.protocol.checks import (
+    clean_text,
+    identifier,
+    index,
+    items,
+    name_in,
+    texts,
+)
+from grader.isolation.protocol.tensors import NAMES
+from grader.isolation.protocol.values import Unpacker
+from grader.isolation.proxy.autograd import Backward, connect
+from grader.isolation.proxy.builder import Builder
+from grader.isolation.proxy.changes import changed_arguments, mark
+from grader.isolation.proxy.exceptions import raise_as_students, read_exception, readable_lines
+from grader.isolation.proxy.twin import Target, Twin
+from grader.isolation.proxy.values import AnswerUnpacker, RequestPacker, foreign
+from grader.isolation.spawn import Workers
+from grader.loading import judge_load
+from grader.result import Status
+
+_MOST_NUMBERS = 1 << 62
+
+
+class Caller:
+    """Runs the student's code in a worker: the first one, or a new one when that has ended.
+
+    Args:
+        workers: where workers come from.
+        source: the student's file.
+        forbidden: the functions that it may not call, as `grader.forbidden.Guard` names them.
+        budget: how long its calls may take.
+        printed: what the student's code prints is added here; without it, that is lost.
+
+    Attributes:
+        called: the first forbidden function that was called, or None.
+
+    Raises:
+        CannotLoad: the file can't be used.
+    """
+
+    _counter = itertools.count(1)
+
+    def __init__(
+        self,
+        workers: Workers,
+        source: bytes,
+        forbidden: tuple[str, ...],
+        budget: Budget,
+        printed: list[str] | None,
+    ) -> None:
+        self.called: str | None = None
+        self._workers = workers
+        self._source = source
+        self._forbidden = forbidden
+        self._budget = budget
+        self._printed = printed
+        self._connection: Connection | None = None
+        self._names: list[str] = []
+        self._file = f"submission-{next(self._counter)}/{FILE}"
+        linecache.cache[self._file] = (len(source), None, readable_lines(source), self._file)
+        weakref.finalize(self, linecache.cache.pop, self._file, None)
+        self._alive()
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def names(self) -> list[str]:
+        """Return the names of the functions and classes in the student's file."""
+        self._alive()
+        return self._names
+
+    # The worker
+
+    def _alive(self) -> Connection:
+        """Return the connection to the worker, to a new one if there is none."""
+        if self._connection is None or self._connection.dead:
+            self._connection = self._load()
+        return self._connection
+
+    def _load(self) -> Connection:
+        connection = Connection(self._workers.spawn(), self._budget, self._printed)
+        source = torch.frombuffer(bytearray(self._source + b"\n"), dtype=torch.uint8)
+        try:
+            capture = self._printed is not None
+            load = {"do": "load", "forbidden": list(self._forbidden), "capture": capture}
+            answer, _ = connection.exchange(load, [source])
+        except WorkerFailure as failure:
+            text = f"{FILE} can't be imported. {failure}"
+            raise CannotLoad(failure.status, text) from None
+        with connection.checked():
+            error = answer.get("error")
+            exception = None if error is None else read_exception(error, self._file)
+            self._names = [identifier(name) for name in items(answer["names"])]
+        if exception is not None:
+            connection.close()
+            raise self._judge_load(exception)
+        return connection
+
+    def _judge_load(self, exception: Exception) -> CannotLoad:
+        try:
+            raise_as_students(exception, self._file)
+        except Exception as raised:
+            return judge_load(raised, Path(self._file))
+
+    # Requests
+
+    def call(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function, a method or a module in the worker.
+
+        Raises:
+            TypeError: an argument can't be sent.
+            Mismatch: the call changed what it may not change.
+            WorkerFailure: there is no answer, or none that can be read.
+            ForbiddenCall: a forbidden function was called.
+            Exception: what the student's code raised.
+        """
+        connection = self._connection_of(target)
+        packer, header = self._header("call", target, connection)
+        try:
+            header["args"] = packer.pack(args)
+            header["kwargs"] = packer.pack(kwargs)
+        except Unsendable as reason:
+            raise TypeError(f"can't be handed to a student's code in grading: {reason}") from None
+        header["weights"] = [*packer.weights]
+        packer.inputs += packer.weights.values()
+        answer, tensors = connection.exchange(header, packer.tensors)
+        self.settle(connection, answer, packer)
+        with connection.checked():
+            stale = bool(answer["stale"])
+            changed = changed_arguments(answer["changed"], packer.arguments)
+            value = self._value(connection, answer, tensors, packer)
+            weights_changed = target.twin.take(answer, tensors, target.root) if target.twin else []
+        for argument, name in changed:
+            if not mark(argument):
+                raise Mismatch(f"Your code changed its argument {name}.")
+        if weights_changed:
+            raise Mismatch(f"Your code changed its own weights ({weights_changed[0]}) in a call.")
+        if stale:
+            raise Mismatch(
+                f"When {target.label} was called, the result of an earlier call changed with it. "
+                "Each call should make a new tensor."
+            )
+        return value
+
+    def attribute(self, target: Target) -> Any:
+        """Return an attribute of the student's module, or of a module in it.
+
+        Raises:
+            AttributeError: there is none.
+            Exception: as `call` does.
+        """
+        connection = self._connection_of(target)
+        packer, header = self._header("attribute", target, connection)
+        answer, tensors = connection.exchange(header, packer.tensors)
+        self.settle(connection, answer, packer, target)
+        with connection.checked():
+            found = answer["value"]
+            if type(found) is dict and found.get("method") is True:
+                return RemoteFunction(self, target)
+            return self._value(connection, answer, tensors, packer)
+
+    def _connection_of(self, target: Target) -> Connection:
+        if target.twin is None:
+            return self._alive()
+        if target.twin.connection.dead:
+            text = f"The process that held this {type(target.root).__name__} has ended."
+            raise WorkerFailure(Status.CRASH, text)
+        return target.twin.connection
+
+    def _header(
+        self, do: str, target: Target, connection: Connection
+    ) -> tuple[RequestPacker, Header]:
+        """Return the part of a request that says about what, and in which state."""
+        packer = RequestPacker()
+        header: Header = {
+            "do": do,
+            "name": target.name,
+            "path": target.path,
+            "object": None,
+            "random": connection.random(packer.tensors),
+            "dtype": NAMES[torch.get_default_dtype()],
+            "grad": torch.is_grad_enabled(),
+        }
+        if target.twin is not None:
+            header["object"] = target.twin.number
+            header["state"] = target.twin.state(target.root, packer)
+        return packer, header
+
+    def settle(
+        self,
+        connection: Connection,
+        answer: Header,
+        packer: RequestPacker,
+        target: Target | None = None,
+    ) -> None:
+        """Draw what the worker drew, and raise what it raised."""
+        with connection.checked():
+            _draw(answer, packer.generators)
+            called = answer.get("called")
+            if called is not None:
+                name_in(called, self._forbidden)
+            unsendable = answer.get("unsendable")
+            if unsendable is not None:
+                unsendable = clean_text(texts([unsendable])[0], 200)
+            error = answer.get("error")
+            exception = None if error is None else read_exception(error, self._file)
+        if called is not None:
+            self.called = self.called or called
+            raise ForbiddenCall(called)
+        if unsendable is not None:
+            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}: {unsendable}.")
+        if exception is None:
+            return
+        whole = target is not None and target.twin is None
+        if whole and target is not None and isinstance(exception, AttributeError):
+            raise AttributeError(str(exception), name=target.name, obj=self._listing())
+        raise_as_students(exception, self._file)
+
+    def _listing(self) -> ModuleType:
+        """Return a module with the student's names, for those who look for a similar one."""
+        module = ModuleType(MODULE)
+        vars(module).update(dict.fromkeys(self._names, foreign))
+        return module
+
+    # Values
+
+    def _value(
+        self, connection: Connection, answer: Header, tensors: list[Tensor], packer: RequestPacker
+    ) -> Any:
+        """Return the value of an answer, connected to this side's autograd."""
+        outputs: tuple[Tensor, ...] = ()
+        if "graph" in answer:
+            unpacker = AnswerUnpacker(tensors)
+            graph = index(answer["graph"], _MOST_NUMBERS)
+            found = tuple(unpacker.unpack(packed) for packed in items(answer["outputs"]))
+            outputs = connect(Backward(self, connection, graph), found, packer.inputs)
+
+        def special(packed: Header, unpacker: AnswerUnpacker) -> Any:
+            if "out" in packed:
+                return outputs[index(packed["out"], len(outputs))]
+            if "o" in packed:
+                return self._module(connection, packed, unpacker)
+            return foreign(identifier(packed["x"]))
+
+        unpacker = AnswerUnpacker(tensors, special)
+        value = unpacker.unpack(answer["value"])
+        _keep_results(connection, answer, unpacker, outputs)
+        return value
+
+    def _module(
+        self, connection: Connection, packed: Header, unpacker: AnswerUnpacker
+    ) -> nn.Module:
+        twin = Twin(connection, index(packed["o"], _MOST_NUMBERS))
+        module = Builder(self, twin, Unpacker(unpacker.tensors)).build(packed["module"])
+        twin.remember(module)
+        return module
+
+
+class RemoteFunction:
+    """A function, class or method of the student's.
+
+    Args:
+        caller: calls it.
+        target: which one it is.
+    """
+
+    def __init__(self, caller: Caller, target: Target) -> None:
+        self._caller = caller
+        self._target = target
+        self.__name__ = target.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it in the worker."""
+        return self._caller.call(self._target, args, kwargs)
+
+
+def _draw(answer: Header, generators: list[torch.Generator]) -> None:
+    """Draw from what the worker drew from, so that the next numbers are other ones."""
+    moved = [bool(flag) for flag in items(answer.get("generators", []))]
+    if answer.get("moved"):
+        torch.rand(1)
+    for generator, drawn in zip(generators, moved, strict=bool(moved)):
+        if drawn:
+            torch.rand(1, generator=generator)
+
+
+def _keep_results(
+    connection: Connection, answer: Header, unpacker: AnswerUnpacker, outputs: tuple[Tensor, ...]
+) -> None:
+    """Let the worker forget a result when no test holds it any more."""
+    numbers = [index(number, _MOST_NUMBERS) for number in items(answer.get("results", []))]
+    for place, packed in enumerate(answer.get("outputs", [])):
+        if type(packed) is dict and "r" in packed:
+            unpacker.numbered[packed["r"]] = outputs[place]
+    for place, number in enumerate(numbers):
+        if place in unpacker.numbered:
+            connection.keep(number, unpacker.numbered[place])

@@ -1,0 +1,47 @@
+"""The student's modules as tests hold them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from grader.isolation.proxy.twin import Target, Twin
+
+if TYPE_CHECKING:
+    from grader.isolation.proxy.caller import Caller
+
+
+class RemoteModule(nn.Module):
+    """A module of the student's: its parameters and layers are here, its `forward` is remote.
+
+    That goes for torch's own layers, too: which there are, and whether they work in place, is the
+    student's choice. Such a layer is also an instance of torch's class.
+    """
+
+    _caller: Caller
+    _twin: Twin
+    _path: str
+    _root: nn.Module | None
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the student's `forward` in the worker, with this side's weights."""
+        return self._caller.call(self._target(""), args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("__") or "_twin" not in self.__dict__:
+                raise
+        return self._caller.attribute(self._target(name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        settings = ("training", *getattr(type(self), "__constants__", ()))
+        if name not in self._parameters and name not in self._buffers and name not in settings:
+            raise TypeError(f"setting {type(self).__name__}.{name} from a test isn't supported")
+        super().__setattr__(name, value)
+
+    def _target(self, name: str) -> Target:
+        root = self if self._root is None else self._root  # an empty ModuleList is false
+        return Target(name, self._path, self._twin, root)

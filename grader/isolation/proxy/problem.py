@@ -1,0 +1,52 @@
+"""What tests see first: the student's module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.isolation.connection import Budget
+from grader.isolation.proxy.caller import Caller, RemoteFunction
+from grader.isolation.proxy.twin import Target
+from grader.isolation.spawn import Workers
+
+
+class RemoteProblem:
+    """The student's module, at a distance. Its attributes are those of the student's module.
+
+    Args:
+        workers: where workers come from.
+        source: the student's file.
+        forbidden: the functions that it may not call, as `grader.forbidden.Guard` names them.
+        budget: how long its calls may take.
+        printed: what the student's code prints is added here; without it, that is lost.
+
+    Raises:
+        CannotLoad: the file can't be used.
+    """
+
+    def __init__(
+        self,
+        workers: Workers,
+        source: bytes,
+        forbidden: tuple[str, ...],
+        budget: Budget,
+        printed: list[str] | None = None,
+    ) -> None:
+        self._caller = Caller(workers, source, forbidden, budget, printed)
+
+    @property
+    def called(self) -> str | None:
+        """The first forbidden function that was called, or None."""
+        return self._caller.called
+
+    def close(self) -> None:
+        """End the worker. A later call would start a new one."""
+        self._caller.close()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        target = Target(name)
+        if name in self._caller.names():
+            return RemoteFunction(self._caller, target)
+        return self._caller.attribute(target)

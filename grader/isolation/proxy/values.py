@@ -1,0 +1,120 @@
+"""A test's values on their way to the worker, and a worker's values on their way to a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grader.errors import Mismatch
+from grader.isolation.protocol import MAX_TENSORS, Header, Packed
+from grader.isolation.protocol.checks import index
+from grader.isolation.protocol.values import Packer, Unpacker
+
+
+class RequestPacker(Packer):
+    """Writes a test's values.
+
+    Attributes:
+        arguments: the tensors among the values.
+        inputs: those of them that want gradients.
+        weights: the parameters of the module in question that want gradients, by name.
+        generators: the random generators among the values.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arguments: list[Tensor] = []
+        self.inputs: list[Tensor] = []
+        self.weights: dict[str, Tensor] = {}
+        self.generators: list[torch.Generator] = []
+
+    def tensor(self, tensor: Tensor) -> Packed:
+        """Add an argument."""
+        packed = super().tensor(tensor)
+        if "t" in packed:
+            self.arguments.append(tensor)
+            if tensor.requires_grad:
+                packed |= {"grad": True, "leaf": tensor.is_leaf}
+                self.inputs.append(tensor)
+        return packed
+
+    def plain(self, tensor: Tensor) -> Packed:
+        """Add a tensor that is no argument."""
+        return super().tensor(tensor.detach())
+
+    def other(self, value: object) -> Packed:
+        """Add a random generator, by its state."""
+        if not isinstance(value, torch.Generator):
+            return super().other(value)
+        self.generators.append(value)
+        self.tensors.append(value.get_state())
+        return {"g": len(self.tensors) - 1}
+
+
+class AnswerUnpacker(Unpacker):
+    """Reads a worker's values.
+
+    Args:
+        tensors: the frame's tensors.
+        special: reads the kinds of values beyond plain ones.
+
+    Attributes:
+        numbered: the tensors among the values, by the place that they have in "results".
+    """
+
+    def __init__(
+        self,
+        tensors: list[Tensor],
+        special: Callable[[Header, AnswerUnpacker], Any] | None = None,
+    ) -> None:
+        super().__init__(tensors)
+        self._special = special
+        self.numbered: dict[int, Tensor] = {}
+
+    def tensor(self, packed: Header) -> Tensor:
+        """Return a tensor, and note which result it is."""
+        tensor = super().tensor(packed)
+        if "r" in packed:
+            self.numbered[index(packed["r"], MAX_TENSORS)] = tensor
+        return tensor
+
+    def form(self, packed: Packed) -> Tensor:
+        """Return a tensor without data that no comparison takes for an answer."""
+        return super().form(packed).as_subclass(Formal)
+
+    def special(self, packed: Header) -> Any:
+        """Return a module, or a stand-in for something that can't be sent."""
+        return super().special(packed) if self._special is None else self._special(packed, self)
+
+
+class Formal(Tensor):
+    """A result without data, on the meta device. Its form can be read; its numbers can't be used.
+
+    Whatever a test does with it beyond looking at its form ends in a Mismatch.
+    """
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Allow what looks at the form."""
+        if getattr(func, "__name__", "") not in _FORM:
+            raise Mismatch("Your code returned a tensor on the meta device: a shape, no numbers.")
+        return super().__torch_function__(func, types, args, kwargs)  # type: ignore[no-untyped-call]
+
+
+_FORM = {"__get__", "__repr__", "__format__", "__len__", "detach", "dim", "size", "stride", "numel"}
+_FORM |= {"element_size", "is_floating_point", "is_complex", "as_subclass"}
+
+
+class Foreign:
+    """Stands for a value that stays in the worker. Only its type's name is known here."""
+
+
+def foreign(name: str) -> Foreign:
+    """Return what stands for a value whose type has that name."""
+    value: Foreign = type(name, (Foreign,), {})()
+    return value

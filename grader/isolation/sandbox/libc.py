@@ -1,0 +1,64 @@
+"""Asks the kernel, by way of the C library, for what Python has no function for."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP = 1, 4, 24
+_PR_SET_NO_NEW_PRIVS = 38
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def system_call(number: int, *arguments: object) -> int:
+    """Make a system call and return its result.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    result = ask(number, *arguments)
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"system call {number}: {os.strerror(code)}")
+    return result
+
+
+def ask(number: int, *arguments: object) -> int:
+    """Make a system call and return its result, negative if the kernel refuses."""
+    return int(_libc.syscall(number, *arguments))
+
+
+def die_with(parent: int) -> None:
+    """Let the kernel kill this process when its parent ends, by whatever means.
+
+    Args:
+        parent: the process that started this one, should it have ended already.
+    """
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def hide_from_debuggers() -> None:
+    """Keep this process's memory and /proc entries from other processes of the same user."""
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def gain_no_privileges() -> None:
+    """Never get more rights by running a program; the kernel wants that before it filters calls."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def drop_capabilities() -> None:
+    """Give up all that a program could get beyond its user's rights."""
+    for capability in range(64):
+        if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break
+
+
+def _prctl(option: int, value: int) -> None:
+    if _libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"prctl {option}: {os.strerror(code)}")

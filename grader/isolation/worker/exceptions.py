@@ -1,0 +1,75 @@
+"""Exceptions of the student's code, as plain data."""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from grader.isolation.protocol import FILE, MAX_NAME, MAX_TEXT, MODULE, Header
+from grader.operands import Operands, operands_of
+
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
+
+
+def attempt(function: Callable[[], Any]) -> tuple[Header, Any]:
+    """Call a function of the student's; return how that ended, for the answer, and its value."""
+    try:
+        return {}, function()
+    except BaseException as exception:
+        return {"error": describe_exception(exception)}, None
+
+
+def describe_exception(exception: BaseException) -> Header:
+    """Return an exception as plain data: its type, its text and its place in the student's file."""
+    try:
+        text = str(exception)
+    except BaseException:
+        text = ""
+    kind = _builtin(type(exception))
+    if kind == "RuntimeError" and any(sign in text for sign in _OUT_OF_MEMORY):
+        kind = "MemoryError"
+    line, where, operands = _place(exception)
+    name = type(exception).__name__[:MAX_NAME]
+    return {"kind": kind, "name": name, "text": text[:MAX_TEXT], "line": line, "in": where} | {
+        "operands": [[name, form] for name, form in operands.items()]
+    }
+
+
+def describe_loading(exception: BaseException, source: bytes) -> Header:
+    """Return an exception that loading a file raised; with more if the file can't even be read."""
+    return describe_exception(exception) | _unreadable(exception, source)
+
+
+def _unreadable(exception: BaseException, source: bytes) -> Header:
+    if _place(exception)[0]:
+        return {}  # it stopped while it ran
+    if isinstance(exception, UnicodeDecodeError):
+        line = source.count(b"\n", 0, exception.start) + 1
+        return {"syntax": [str(exception)[:MAX_TEXT], line, ""]}
+    if isinstance(exception, SyntaxError):
+        text = (exception.text or "")[:MAX_TEXT]
+        return {"syntax": [str(exception.msg)[:MAX_TEXT], exception.lineno or 0, text]}
+    return {}
+
+
+def _builtin(cls: type[BaseException]) -> str:
+    for base in cls.__mro__:
+        if issubclass(base, Exception) and getattr(builtins, base.__name__, None) is base:
+            return str(base.__name__)
+    return "RuntimeError"  # SystemExit and the like must not end anything on the other side
+
+
+def _place(exception: BaseException) -> tuple[int, str, Operands]:
+    """Return where the innermost frame in the student's file stands; line 0 if there is none.
+
+    That is a line, a function, and the tensors that the line names.
+    """
+    found: tuple[int, str, Operands] = 0, "", {}
+    for frame, number in traceback.walk_tb(exception.__traceback__):
+        if frame.f_globals.get("__name__") == MODULE:
+            line = linecache.getline(FILE, number)
+            found = number, frame.f_code.co_qualname, operands_of(frame, line)
+    return found

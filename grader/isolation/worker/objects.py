@@ -1,0 +1,128 @@
+"""The student's modules that the trusted side knows: described, brought up to date, watched."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from grader.isolation.protocol import MAX_DEPTH, Header, Packed, Unsendable
+from grader.isolation.protocol.modules import STOCK, tensors_of
+from grader.isolation.protocol.tensors import same
+from grader.isolation.protocol.values import Packer
+from grader.isolation.worker.values import AnswerPacker, Request
+
+
+class StudentModule:
+    """A module of the student's that has a twin on the trusted side.
+
+    Attributes:
+        module: the module itself.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        self._known: dict[str, Tensor] = {}
+        self._remember()
+
+    def _remember(self) -> None:
+        self._known = {name: t.detach().clone() for name, t, _ in tensors_of(self.module)}
+
+    def _parameters(self) -> dict[str, Tensor]:
+        return {name: t for name, t, is_parameter in tensors_of(self.module) if is_parameter}
+
+    def update(self, state: Header, request: Request) -> None:
+        """Take over what was changed on the trusted side."""
+        parameters = self._parameters() if state["tensors"] else {}
+        for name, packed, requires_grad in state["tensors"]:
+            tensor = request.plain(packed)
+            if name in parameters:
+                parameters[name].requires_grad_(False)
+                parameters[name].data = tensor
+                parameters[name].requires_grad_(requires_grad)
+            else:
+                path, _, last = name.rpartition(".")
+                self.module.get_submodule(path)._buffers[last] = tensor
+            self._known[name] = tensor.clone()
+        for path, training, settings in state["settings"]:
+            module = self.module.get_submodule(path)
+            module.training = training
+            for name, packed in settings:
+                setattr(module, name, request.unpack(packed))
+
+    def weights(self, names: list[str]) -> list[Tensor]:
+        """Return the named parameters."""
+        parameters = self._parameters()
+        return [parameters[name] for name in names]
+
+    def changes(self, packer: AnswerPacker) -> Packed:
+        """Return the names of parameters that a call changed, and the buffers that it changed."""
+        known = self._known
+        changed = [
+            (name, tensor, is_parameter)
+            for name, tensor, is_parameter in tensors_of(self.module)
+            if name not in known or not same(tensor, known[name])
+        ]
+        if changed:
+            self._remember()
+        return {
+            "parameters": [name for name, _, is_one in changed if is_one and name in known],
+            "buffers": [
+                [name, packer.plain(tensor), self._is_persistent(name)]
+                for name, tensor, is_parameter in changed
+                if not is_parameter
+            ],
+        }
+
+    def _is_persistent(self, name: str) -> bool:
+        path, _, last = name.rpartition(".")
+        return last not in self.module.get_submodule(path)._non_persistent_buffers_set
+
+
+def describe_module(module: nn.Module, packer: AnswerPacker) -> Packed:
+    """Return the tree of modules with their parameters, buffers and settings.
+
+    Raises:
+        Unsendable: it is too deep, or holds a tensor that can't be sent.
+    """
+    memo: dict[int, Packed] = {}
+
+    def tensor(value: Tensor | None) -> Packed:
+        # The same parameter under two names stays one parameter.
+        if id(value) not in memo:
+            memo[id(value)] = packer.plain(value)
+        return memo[id(value)]
+
+    def describe_one(module: nn.Module, depth: int) -> Packed:
+        if depth > MAX_DEPTH // 4:
+            raise Unsendable("modules within modules, too deep")
+        hidden = module._non_persistent_buffers_set
+        return {
+            "class": type(module).__name__,
+            "stock": _stock(module),
+            "training": module.training,
+            "settings": _settings(module),
+            "parameters": [
+                [name, tensor(p), p is not None and p.requires_grad]
+                for name, p in module._parameters.items()
+            ],
+            "buffers": [[n, tensor(b), n not in hidden] for n, b in module._buffers.items()],
+            "children": [
+                [name, None if child is None else describe_one(child, depth + 1)]
+                for name, child in module._modules.items()
+            ],
+        }
+
+    return describe_one(module, 0)
+
+
+def _stock(module: nn.Module) -> str | None:
+    return next((cls.__name__ for cls in type(module).__mro__ if cls in STOCK.values()), None)
+
+
+def _settings(module: nn.Module) -> Packed:
+    """Return the numbers that one of torch's own layers was made with."""
+    stock = _stock(module)
+    packer = Packer()
+    if stock is None:
+        return []
+    names = getattr(STOCK[stock], "__constants__", [])
+    return [[name, packer.pack(getattr(module, name))] for name in names if hasattr(module, name)]

@@ -1,0 +1,210 @@
+"""Answers requests: each runs some of the student's code, and tells what came of it."""
+
+from __future__ import annotations
+
+import inspect
+import socket
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grader.forbidden import removal
+from grader.isolation.protocol import MODULE, Closed, Header, Packed, Unsendable
+from grader.isolation.protocol.frames import receive, send
+from grader.isolation.protocol.tensors import DTYPES, same
+from grader.isolation.worker.exceptions import attempt
+from grader.isolation.worker.loading import public_names, run_file
+from grader.isolation.worker.objects import StudentModule, describe_module
+from grader.isolation.worker.output import Printed
+from grader.isolation.worker.values import AnswerPacker, Request
+
+_RESULTS_WATCHED = 64
+
+Answer = tuple[Header, AnswerPacker]
+
+
+def main(channel: socket.socket) -> None:
+    """Answer requests until the other side closes the connection."""
+    worker = Worker()
+    while True:
+        try:
+            header, tensors = receive(channel)
+        except Closed:
+            return
+        answer, tensors = worker.answer(header, tensors)
+        try:
+            send(channel, answer, tensors)
+        except Unsendable as reason:
+            send(channel, {"id": header["id"], "unsendable": str(reason)}, [])
+
+
+class Worker:
+    """One student's module and what it has made so far."""
+
+    def __init__(self) -> None:
+        self._module = ModuleType(MODULE)
+        self._objects: dict[int, StudentModule] = {}
+        self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
+        self._results: dict[int, tuple[Tensor, Tensor]] = {}
+        self._count = 0
+        self._refused: Callable[[], str | None] = lambda: None
+        self._printed: Printed | None = None
+        self._random = torch.get_rng_state()
+        self._do = {
+            "load": self._load,
+            "call": self._call,
+            "attribute": self._attribute,
+            "backward": self._backward,
+        }
+
+    def answer(self, header: Header, tensors: list[Tensor]) -> tuple[Header, list[Tensor]]:
+        """Carry out one request and return the answer's header and tensors.
+
+        What the student's code raises is part of the answer.
+        """
+        for number in header["free"]:
+            for kept in (self._objects, self._graphs, self._results):
+                kept.pop(number, None)
+        answer, packer = self._do[header["do"]](header, Request(tensors))
+        answer["called"] = self._refused()  # also while an answer was written down
+        if self._printed is not None:
+            answer["printed"] = self._printed.take()
+        answer["id"] = header["id"]
+        return answer, packer.tensors
+
+    # The requests
+
+    def _load(self, header: Header, request: Request) -> Answer:
+        if header.get("capture"):
+            self._printed = sys.stdout = sys.stderr = Printed()
+        remove = removal(header["forbidden"])
+        answer = run_file(request.tensors[0].numpy().tobytes(), self._module)
+        # While it is imported a file may compare its own functions with torch's.
+        self._refused = remove()
+        return answer | {"names": public_names(self._module)}, AnswerPacker()
+
+    def _call(self, header: Header, request: Request) -> Answer:
+        thing = self._objects.get(header["object"])
+        if thing is not None:
+            thing.update(header["state"], request)
+        owner = self._owner(header)
+        # A function is looked up by name; a module of the student's is called itself.
+        function = getattr(owner, header["name"]) if header["name"] else owner
+        args, kwargs = request.unpack(header["args"]), request.unpack(header["kwargs"])
+        leaves = request.leaves + (thing.weights(header["weights"]) if thing else [])
+        answer, value = self._run(lambda: function(*args, **kwargs), header, request)
+        answer["changed"] = _changed_arguments(function, args, kwargs, request)
+        answer["stale"] = any(not same(t, copy) for t, copy in self._results.values())
+        return self._finish(answer, value, thing, leaves)
+
+    def _attribute(self, header: Header, request: Request) -> Answer:
+        thing = self._objects.get(header["object"])
+        if thing is not None:
+            thing.update(header["state"], request)
+        owner = self._owner(header)
+        answer, value = self._run(lambda: getattr(owner, header["name"]), header, request)
+        return self._finish(answer, value, None, [])
+
+    def _backward(self, header: Header, request: Request) -> Answer:
+        outputs, leaves = self._graphs[header["graph"]]
+        upstream = [g if g is None else request.plain(g) for g in header["upstream"]]
+        pairs = [(o, g) for o, g in zip(outputs, upstream, strict=True) if g is not None]
+
+        def run() -> Any:
+            return torch.autograd.grad(
+                [output for output, _ in pairs],
+                [leaves[number] for number in header["wanted"]],
+                [gradient for _, gradient in pairs],
+                retain_graph=True,
+                allow_unused=True,
+            )
+
+        answer, value = attempt(run)
+        packer = AnswerPacker()
+        if "error" not in answer:
+            answer["value"] = [packer.plain(gradient) for gradient in value]
+        return answer, packer
+
+    # What they share
+
+    def _owner(self, header: Header) -> Any:
+        thing = self._objects.get(header["object"])
+        return self._module if thing is None else thing.module.get_submodule(header["path"])
+
+    def _run(
+        self, function: Callable[[], Any], header: Header, request: Request
+    ) -> tuple[Header, Any]:
+        """Run the student's code in the state that the request asks for."""
+        if header["random"] is not None:  # otherwise it is as before the last call
+            self._random = request.tensors[header["random"]].clone()
+        torch.set_rng_state(self._random)
+        torch.set_default_dtype(DTYPES[header["dtype"]])
+        torch.set_grad_enabled(header["grad"])
+        answer, value = attempt(function)
+        torch.set_grad_enabled(True)
+        answer["moved"] = not same(torch.get_rng_state(), self._random)
+        answer["generators"] = [
+            not same(generator.get_state(), before) for generator, before in request.generators
+        ]
+        return answer, value
+
+    def _finish(
+        self, answer: Header, value: Any, thing: StudentModule | None, leaves: list[Tensor]
+    ) -> Answer:
+        """Write down a value, and keep what later requests may refer to."""
+        packer = AnswerPacker(self._keep)
+        try:
+            if "error" not in answer:
+                answer["value"] = packer.pack(value)
+            if thing is not None:
+                answer["state"] = thing.changes(packer)
+        except Unsendable as reason:
+            return answer | {"unsendable": str(reason)}, AnswerPacker()
+        except BaseException as error:  # a value that fights back when it is looked at
+            text = f"a {type(value).__name__} that raises {type(error).__name__}"
+            return answer | {"unsendable": text}, AnswerPacker()
+        answer["results"] = [self._watch(*result) for result in packer.results]
+        if packer.outputs:
+            answer["graph"] = self._number()
+            answer["outputs"] = packer.packed_outputs
+            self._graphs[answer["graph"]] = packer.outputs, leaves
+        return answer, packer
+
+    def _number(self) -> int:
+        self._count += 1
+        return self._count
+
+    def _keep(self, module: nn.Module, packer: AnswerPacker) -> Packed:
+        """Keep a module that later requests may refer to, and describe it."""
+        number = self._number()
+        self._objects[number] = StudentModule(module)
+        return {"o": number, "module": describe_module(module, packer)}
+
+    def _watch(self, result: Tensor, copy: Tensor) -> int:
+        """Remember a result, to notice when a later call changes it."""
+        while len(self._results) >= _RESULTS_WATCHED:
+            del self._results[next(iter(self._results))]
+        number = self._number()
+        self._results[number] = result, copy
+        return number
+
+
+def _changed_arguments(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], request: Request
+) -> list[tuple[int, str]]:
+    """Return the tensor arguments that aren't as they were: which of all, and its name."""
+    changed = [i for i, (now, then) in enumerate(request.given) if not same(now, then)]
+    if not changed:
+        return []
+    named = {str(number): value for number, value in enumerate(args, 1)} | kwargs
+    try:
+        called = function.forward if isinstance(function, nn.Module) else function
+        named = dict(inspect.signature(called).bind(*args, **kwargs).arguments)
+    except Exception:
+        pass  # the numbers will do
+    names = {id(value): name for name, value in named.items()}
+    return [(number, names.get(id(request.given[number][0]), "")) for number in changed]

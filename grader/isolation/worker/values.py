@@ -1,0 +1,104 @@
+"""The values that a request brings to the student's code, and those that an answer tells of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grader.isolation.protocol import MAX_NAME, Header, Packed
+from grader.isolation.protocol.tensors import form, in_order
+from grader.isolation.protocol.values import Packer, Unpacker
+
+
+class Request(Unpacker):
+    """The values of one request.
+
+    Attributes:
+        tensors: the frame's tensors.
+        leaves: the tensors that gradients are asked for.
+        given: each tensor as the student's code gets it, and a copy from before.
+        generators: random generators among the arguments, and their states from before.
+    """
+
+    def __init__(self, tensors: list[Tensor]) -> None:
+        super().__init__(tensors)
+        self.leaves: list[Tensor] = []
+        self.given: list[tuple[Tensor, Tensor]] = []
+        self.generators: list[tuple[torch.Generator, Tensor]] = []
+
+    def plain(self, packed: Packed) -> Tensor:
+        """Return a tensor that is no argument."""
+        return form(packed["m"]) if "m" in packed else super().tensor(packed)
+
+    def tensor(self, packed: Header) -> Tensor:
+        """Return a tensor argument; in a graph if the sender's was in one."""
+        before = super().tensor(packed)
+        # A copy, because a view of the frame could not be told from a view of the student's own.
+        tensor = before.clone()
+        if packed.get("grad"):
+            leaf = tensor.requires_grad_()
+            self.leaves.append(leaf)
+            with torch.enable_grad():
+                tensor = leaf if packed["leaf"] else leaf.clone()
+        self.given.append((tensor, before))
+        return tensor
+
+    def special(self, packed: Header) -> Any:
+        """Return a random generator in the sender's state."""
+        if "g" not in packed:
+            return super().special(packed)
+        state = self.tensors[packed["g"]]
+        generator = torch.Generator()
+        generator.set_state(state)
+        self.generators.append((generator, state))
+        return generator
+
+
+class AnswerPacker(Packer):
+    """Writes the student's values: tensors with their place in the graph, modules as descriptions.
+
+    Args:
+        keep: keeps a module that the trusted side will refer to, and describes it to this packer.
+
+    Attributes:
+        outputs: the tensors that a gradient can come back to.
+        packed_outputs: what stands for them; among the values they are told by number.
+        results: all tensors among the values, with the copies that are sent.
+    """
+
+    def __init__(self, keep: Callable[[nn.Module, AnswerPacker], Packed] | None = None) -> None:
+        super().__init__()
+        self.outputs: list[Tensor] = []
+        self.packed_outputs: list[Packed] = []
+        self.results: list[tuple[Tensor, Tensor]] = []
+        self._keep = keep
+
+    def tensor(self, tensor: Tensor) -> Packed:
+        """Add a tensor as a plain one, whatever subclass of Tensor it was."""
+        with torch._C.DisableTorchFunctionSubclass():
+            plain = tensor if type(tensor) is Tensor else tensor.as_subclass(Tensor)
+            packed = super().tensor(plain)
+            if "t" in packed:
+                packed["r"] = len(self.results)
+                copy = self.tensors[packed["t"]] = self.tensors[packed["t"]].clone()
+                order = packed.get("order")
+                self.results.append((plain, in_order(copy, order) if order else copy))
+            if "m" in packed or not plain.requires_grad:
+                return packed
+            self.outputs.append(plain)
+            self.packed_outputs.append(packed)
+            return {"out": len(self.outputs) - 1}
+
+    def plain(self, tensor: Tensor | None) -> Packed:
+        """Add a parameter or buffer, which is no result of a call."""
+        return None if tensor is None else super().tensor(tensor.detach())
+
+    def other(self, value: object) -> Packed:
+        """Describe a module; of anything else name only the type."""
+        if isinstance(value, nn.Module) and self._keep is not None:
+            return self._keep(value, self)
+        return {"x": type(value).__name__[:MAX_NAME], "method": inspect.ismethod(value)}

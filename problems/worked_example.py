@@ -1,0 +1,299 @@
+"""What the tests of all problems share: the numbers of the worked example, and attention by hand.
+
+What ends in `_by_hand` is the definition, made runnable: plain Python, one number at a time. That
+is slow and easy to read, and it is what your code is compared with.
+"""
+
+import math
+import operator
+import time
+from contextlib import contextmanager
+
+import torch
+
+from grader.testing.compare import check_gradients, gradients, parameters, require, set_weights
+
+# The worked example: four positions, whose queries, keys and values have eight numbers each.
+
+
+def table(text):
+    """Read numbers that stand in rows and columns."""
+    rows = [[float(number) for number in line.split()] for line in text.strip().splitlines()]
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+Q = table("""
+     1.16797418 -0.73724956  0.75041732 -0.12204190  1.70315355  0.31347885  0.34485802  0.44609840
+     3.30107262  0.52084263 -0.30178335  1.67578430 -0.51553690 -2.57282086  0.74921960 -0.11167390
+     1.79346332  1.43356091  1.04335097 -0.17879843  0.64886601 -1.36614847  0.23380491  0.87536806
+     1.47103375 -1.58489204 -0.45911092  0.28391595  0.21250504 -1.61590866 -1.29484902  0.00475083
+""")
+K = table("""
+    -0.27718816 -1.65065268  0.65895024 -0.30877976  0.08718337 -1.25869869 -0.18955500  0.19835477
+     0.34020432  0.52734301  0.70054018  0.02666352 -0.47575991  0.27451574  0.31178952 -0.80116187
+    -0.32764932 -0.14549352 -0.40258405  0.75537362  1.05953459 -1.34530308  1.99241804  0.17674986
+    -1.40543092  0.43389184 -0.07028518  0.10003431  1.26343057 -2.07078610  0.51659185 -1.03069964
+""")
+V = table("""
+    -1.20455614 -0.78141984 -0.60550966 -0.49607676  0.05358656  0.31648808  1.97222775  0.97455048
+    -0.22988732 -2.35853750  0.49206019 -0.74539263 -0.53048500 -0.23619713  0.80175571  0.96790588
+    -1.20769139 -1.33242785 -1.59215534  2.60984511  0.33729297  0.46552584  1.51418349  0.72913429
+     0.59369240 -0.63057290 -0.95026899  0.87634056 -1.56283632  0.30993470 -0.36928654  1.27842660
+""")
+# Q Kᵀ: a row per query, a column per key.
+SCORES = table("""
+     1.20239352 -0.44310134  1.47906100 -0.80531921
+     0.53823363  1.09303249  4.61797795  0.95396625
+    -0.21525807  0.78011689  1.79464107  0.87754205
+     4.11701088 -1.60160544 -0.03209583  0.24644341
+""")
+# The scores divided by √8, the softmax of each row, and the average of the rows of V by that.
+SCALED_SCORES = table("""
+     0.42511031 -0.15665998  0.52292703 -0.28472334
+     0.19029433  0.38644534  1.63270176  0.33727800
+    -0.07610522  0.27581297  0.63450144  0.31025797
+     1.45558315 -0.56625303 -0.01134759  0.08713090
+""")
+WEIGHTS = table("""
+     0.31711856  0.17724012  0.34970588  0.15593544
+     0.13147662  0.15996901  0.55626039  0.15229398
+     0.16867284  0.23981773  0.34328727  0.24822216
+     0.61822085  0.08185993  0.14258168  0.15733755
+""")
+OUTPUT = table("""
+    -0.75249146 -1.23011672 -0.80977224  0.75990209 -0.20277817  0.26962756  1.23946731  0.93493436
+    -0.77652092 -1.31724063 -1.03126918  1.40075263 -0.12820363  0.30998134  1.17359809  0.88325075
+    -0.52552443 -1.31135110 -0.76657277  0.85102072 -0.39032334  0.23348044  0.95307130  0.96413752
+    -0.84228483 -0.96535234 -0.71058386  0.14229459 -0.20809817  0.29146427  1.44269616  0.98682583
+""")
+# The same where a position sees only those up to its own.
+CAUSAL_WEIGHTS = table("""
+     1.00000000  0.00000000  0.00000000  0.00000000
+     0.45111887  0.54888113  0.00000000  0.00000000
+     0.22436527  0.31900079  0.45663394  0.00000000
+     0.61822085  0.08185993  0.14258168  0.15733755
+""")
+CAUSAL_OUTPUT = table("""
+    -1.20455614 -0.78141984 -0.60550966 -0.49607676  0.05358656  0.31648808  1.97222775  0.97455048
+    -0.66957881 -1.64706996 -0.00307428 -0.63292153 -0.26699930  0.01312960  1.32977774  0.97090339
+    -0.89506767 -1.53613058 -0.70591991  0.84266061 -0.00318276  0.20823676  1.38968769  0.86036549
+    -0.84228483 -0.96535234 -0.71058386  0.14229459 -0.20809817  0.29146427  1.44269616  0.98682583
+""")
+
+
+# The definition, in lists of numbers.
+
+
+def dot(a, b):
+    """The dot product of two lists."""
+    return sum(map(operator.mul, a, b))
+
+
+def similarity_by_hand(queries, keys):
+    """The dot product of every query with every key."""
+    return [[dot(query, key) for key in keys] for query in queries]
+
+
+def softmax_by_hand(row):
+    """The softmax of a list: e to the power of each number, divided by the sum of all."""
+    largest = max(row)
+    powers = [math.exp(number - largest) for number in row]
+    total = sum(powers)
+    return [power / total for power in powers]
+
+
+def average_by_hand(weights, rows):
+    """The average of some rows, each of which counts by its weight."""
+    return [dot(weights, column) for column in zip(*rows, strict=True)]
+
+
+def attend_by_hand(query, keys, values, *, scaled=True):
+    """What one query gathers: the average of the values by the softmax of its scores."""
+    scores = [dot(query, key) / (math.sqrt(len(query)) if scaled else 1) for key in keys]
+    return average_by_hand(softmax_by_hand(scores), values)
+
+
+def attention_by_hand(queries, keys, values, *, scaled=True, causal=False):
+    """What each query gathers; if causal, query i from the first i + 1 keys and values only."""
+    seen = range(1, len(queries) + 1) if causal else [len(keys)] * len(queries)
+    return [
+        attend_by_hand(query, keys[:n], values[:n], scaled=scaled)
+        for query, n in zip(queries, seen, strict=True)
+    ]
+
+
+# Modules whose weights the tests know by name.
+
+LAYERS = ("query", "key", "value")
+
+
+def linear_by_hand(rows, weights, name):
+    """What the layer of this name makes of each row: a dot product and a bias for each output."""
+    weight = weights[f"{name}.weight"].tolist()
+    bias = weights[f"{name}.bias"].tolist() if f"{name}.bias" in weights else [0.0] * len(weight)
+    return [[dot(w, row) + b for w, b in zip(weight, bias, strict=True)] for row in rows]
+
+
+def self_attention_by_hand(x, weights, *, scaled=True, causal=False):
+    """What a module with these weights makes of x (B, T, C), one sequence at a time."""
+    output = []
+    for rows in x.tolist():
+        queries, keys, values = (linear_by_hand(rows, weights, name) for name in LAYERS)
+        output.append(attention_by_hand(queries, keys, values, scaled=scaled, causal=causal))
+    return torch.tensor(output, dtype=x.dtype)
+
+
+def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
+    """What a module with GPT-2's layers c_attn and c_proj makes of x (B, T, C), without dropout.
+
+    Args:
+        x: some sequences.
+        weights: those of the layers, by name.
+        n_head: how many heads there are.
+        causal: whether a position sees only those up to its own.
+        positions: of which positions to return the output; by default of all.
+    """
+    output = []
+    for rows in x.tolist():
+        projected = linear_by_hand(rows, weights, "c_attn")
+        heads = [
+            merged_heads_by_hand(projected, i, n_head, causal)
+            for i in (range(len(rows)) if positions is None else positions)
+        ]
+        output.append(linear_by_hand(heads, weights, "c_proj"))
+    return torch.tensor(output, dtype=x.dtype)
+
+
+def merged_heads_by_hand(projected, i, n_head, causal):
+    """What position i gathers in all heads, side by side; a row has its query, key and value."""
+    n_embd = len(projected[0]) // 3
+    head_dim, seen = n_embd // n_head, projected[: i + 1] if causal else projected
+    merged = []
+    for start in range(0, n_embd, head_dim):
+        query = projected[i][start:][:head_dim]
+        keys = [row[n_embd + start :][:head_dim] for row in seen]
+        values = [row[2 * n_embd + start :][:head_dim] for row in seen]
+        merged += attend_by_hand(query, keys, values)
+    return merged
+
+
+def slopes_by_hand(compute, inputs, upstream):
+    """Every gradient of (compute() * upstream).sum() by its definition: nudge a number, and look.
+
+    Args:
+        compute: returns the output for what `inputs` hold at the moment.
+        inputs: tensors in float64, by name.
+        upstream: what each entry of the output is multiplied by.
+    """
+    nudge, slopes = 1e-5, {}
+    for name, tensor in inputs.items():
+        entries = tensor.detach().view(-1)  # the same numbers, so a nudge here is a nudge there
+        slope = torch.zeros_like(entries)
+        for i, entry in enumerate(entries.tolist()):
+            entries[i] = entry + nudge
+            up = (compute() * upstream).sum()
+            entries[i] = entry - nudge
+            slope[i] = (up - (compute() * upstream).sum()) / (2 * nudge)
+            entries[i] = entry
+        slopes[name] = slope.view(tensor.shape)
+    return slopes
+
+
+def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float64):
+    """Weights for the three layers that make scores of ordinary size, be they scaled or not."""
+    size, weights = 1 if scaled else n_embd**-0.25, {}
+    for name in LAYERS:
+        weight = rng.normal(n_embd, n_embd) * 1.2 / math.sqrt(n_embd)
+        weights[f"{name}.weight"] = (weight * size).to(dtype)
+        if bias:
+            weights[f"{name}.bias"] = (rng.normal(n_embd) / 2 * size).to(dtype)
+    return weights
+
+
+def holding(module, weights, dtype=torch.float64):
+    """The module in this dtype, holding these weights."""
+    module = module.to(dtype)
+    set_weights(module, weights)
+    return module
+
+
+def waves(*shape, start=0.0, pace=1.7):
+    """Numbers between -1 and 1 that look random and are the same everywhere."""
+    steps = torch.arange(math.prod(shape), dtype=torch.float64)
+    return torch.sin(pace * steps + start).reshape(shape)
+
+
+# What holds for all that is written here.
+
+
+def check_same_gradients(actual, expected, inputs, upstream, call):
+    """Compare the gradients of two outputs with respect to the same inputs, by name."""
+    check_gradients(
+        gradients(actual, inputs, upstream, call),
+        gradients(expected, inputs, upstream, call),
+        call,
+    )
+
+
+@contextmanager
+def left_alone(call, **arguments):
+    """Require that what runs meanwhile leaves these tensors as they are."""
+    before = {name: tensor.clone() for name, tensor in arguments.items()}
+    yield
+    for name, tensor in arguments.items():
+        same = torch.equal(tensor, before[name])
+        require(same, f"{call}\nYour code changed its argument {name}.")
+
+
+@contextmanager
+def nothing_drawn(call):
+    """Require that what runs meanwhile leaves the global random state as it is."""
+    before = torch.get_rng_state()
+    yield
+    same = torch.equal(torch.get_rng_state(), before)
+    require(same, f"{call}\nYour code changed the random state; nothing here needs chance.")
+
+
+def check_weights_are_kept(module, weights, call):
+    """Require that the module still holds these weights."""
+    found = parameters(module)
+    for name, weight in weights.items():
+        same = torch.equal(found[name].detach(), weight)
+        require(same, f"{call}\nYour code changed the layers' own numbers, in `{name}`.")
+
+
+def check_random_start(make, names, call):
+    """Require that after another seed the module that `make` makes starts with other weights."""
+    starts = []
+    for seed in (1, 2):
+        torch.default_generator.manual_seed(seed)
+        module = make()
+        starts.append([getattr(module, name).weight.detach().clone() for name in names])
+    for name, first, second in zip(names, *starts, strict=True):
+        require(
+            not torch.equal(first, second),
+            f"{call}, made twice\nBoth times `{name}` starts with the same weights, though the "
+            "seed was set to 1 before the first and to 2 before the second. Is a seed set in your "
+            "code?",
+        )
+
+
+@torch.no_grad()
+def quick(run, size):
+    """Whether `run(size)` would be done in about two seconds.
+
+    Python loops over pairs of positions are right, but may take minutes for long sequences. What
+    they leave behind for gradients would take gigabytes, so gradients are off.
+    """
+
+    def seconds(size):
+        start = time.perf_counter()
+        run(size)
+        return time.perf_counter() - start
+
+    limit = 2 * (100 / size) ** 2
+    for _ in range(5):
+        longer = seconds(100) - seconds(10)
+        if longer < limit or longer > 10 * limit:
+            break
+    return longer < limit

@@ -1,0 +1,120 @@
+"""GitHub Classroom's clones, and its roster."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.intake.uploads import ID, RIGHT, Take, by_name, source
+
+
+def test_github_classroom(take: Take) -> None:
+    name = "attention-submissions"
+    intake = take(
+        {
+            f"{name}/attention-ada/problems/{ID}/problem.py": RIGHT,
+            f"{name}/attention-ada/.git/config": b"",
+            f"{name}/attention-bea-b/hw/{ID}/problem.py": RIGHT,
+            f"{name}/other/notes.txt": b"",
+        }
+    )
+    assert [s.name for s in intake.submissions] == ["ada", "bea-b", "other"]
+    assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT, None]
+    assert intake.submissions[2].notes[0] == "Its name fits no student."
+    assert intake.recognised == ["GitHub Classroom clones: 3 students, 1 file not used."]
+
+
+COLUMNS = (
+    "assignment_name,assignment_url,starter_code_url,github_username,roster_identifier,"
+    "student_repository_name,student_repository_url,submission_timestamp,points_awarded,"
+    "points_available"
+)
+
+
+def roster(*lines: tuple[str, str, str], end: str = "\n") -> bytes:
+    """Return grades.csv, of user names, roster identifiers and repositories."""
+    rows = (
+        f"Attention,https://x,,{user},{who},{repo},https://x,,0,100" for user, who, repo in lines
+    )
+    return end.join([COLUMNS, *rows, ""]).encode()
+
+
+@pytest.mark.parametrize("place", ["attention-submissions/", ""])
+def test_github_classroom_with_its_roster(take: Take, place: str) -> None:
+    """The list may lie in the folder or beside it."""
+    name = "attention-submissions"
+    lines = [
+        ("ada", "ada@example.edu", "attention-ada"),
+        ("Bea-B", '"Hopper, Bea"', "attention-bea-b"),
+        ("cho", "=1+1", "attention-cho"),
+        ("dan", "dan@example.edu", "attention-crew"),
+        ("eli", "eli@example.edu", "attention-crew"),
+        ("fay", "", "attention-fay"),
+        ("gus", "gus@example.edu", ""),
+    ]
+    users = ("ada", "Bea-B", "crew", "fay", "gus", "gusto")
+    files = {f"{name}/attention-{user}/{ID}/problem.py": RIGHT for user in users}
+    intake = take(files | {f"{place}grades.csv": b"\xef\xbb\xbf" + roster(*lines, end="\r\n")})
+    found = by_name(intake)
+    group = "dan@example.edu + eli@example.edu"
+    assert [(s.name, s.members, bool(source(s))) for s in intake.submissions] == [
+        ("Hopper_ Bea", ("Hopper, Bea",), True),
+        ("ada@example.edu", ("ada@example.edu",), True),
+        (group, ("dan@example.edu", "eli@example.edu"), True),
+        ("fay", ("fay",), True),
+        ("gus@example.edu", ("gus@example.edu",), True),
+        ("gusto", ("gusto",), True),
+        ("_1+1", ("=1+1",), False),
+    ]
+    assert found[group].notes == ["A group of 2: 'dan@example.edu', 'eli@example.edu'."]
+    assert found["fay"].notes == ["'attention-fay' has no roster identifier in grades.csv."]
+    assert found["gusto"].notes == ["'attention-gusto' is not in grades.csv."]
+    assert "'attention-cho' is in grades.csv, but there is no such folder." in found["_1+1"].notes
+    assert intake.recognised == ["GitHub Classroom clones: 8 students in 7 submissions."]
+    assert intake.unmatched == []
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "has no column 'roster_identifier'"),
+        (b"name;roster_identifier\n", "has no column 'roster_identifier'"),
+        (b"roster_identifier\nada\n", "has no column 'github_username' or"),
+        (COLUMNS.encode() + b"\nA,https://x,,ada\n", "has 4 columns in line 2, not 10"),
+        (COLUMNS.encode() + b'\n"A,https://x,,ada,b,c,d,e,f,g\n', "is not a CSV file"),
+        (b"\xff\xfe", "is not a CSV file"),
+        (roster(("ada", "1", "a-ada"), ("ada", "2", "a-ada")), "gives 'ada' as '1' and as '2'"),
+        (roster(("ada", "1", "a-ada")) * 30_000, "has more than"),
+    ],
+)
+def test_a_broken_roster(take: Take, content: bytes, why: str) -> None:
+    name = "a-submissions"
+    files = {f"{name}/a-ada/{ID}/problem.py": RIGHT, f"{name}/grades.csv": content}
+    intake = take(files)
+    assert [(s.name, s.members, source(s)) for s in intake.submissions] == [
+        ("ada", ("ada",), RIGHT)
+    ]
+    assert f"grades.csv {why}" in intake.unmatched[0]
+    assert intake.unmatched[0].endswith("Submissions go by their user names.")
+
+
+def test_two_rosters_are_not_chosen_between(take: Take) -> None:
+    name = "a-submissions"
+    files = {f"{name}/grades.csv": roster(("ada", "1", "a-ada")), "grades.csv": roster()}
+    intake = take(files | {f"{name}/a-ada/{ID}/problem.py": RIGHT})
+    assert [s.name for s in intake.submissions] == ["ada"]
+    assert "which one counts can't be known" in intake.unmatched[0]
+
+
+def test_a_students_roster_is_not_read(take: Take) -> None:
+    """Otherwise a student could hand in for others."""
+    files = {f"a-submissions/a-{user}/{ID}/problem.py": RIGHT for user in ("ada", "bea")}
+    evil = {"a-submissions/a-bea/grades.csv": roster(("bea", "ada@example.edu", "a-bea"))}
+    assert [s.members for s in take(files | evil).submissions] == [("ada",), ("bea",)]
+
+
+def test_students_of_one_roster_identifier_are_told(take: Take) -> None:
+    files = {f"a-submissions/a-{user}/{ID}/problem.py": RIGHT for user in ("ada", "bea")}
+    lines = roster(("ada", "1", "a-ada"), ("bea", "1", "a-bea"))
+    intake = take(files | {"a-submissions/grades.csv": lines})
+    assert [s.name for s in intake.submissions] == ["1 ada", "1 bea"]
+    assert "'1' is a member of 1 ada and 1 bea" in intake.unmatched[0]

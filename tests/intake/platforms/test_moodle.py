@@ -1,0 +1,41 @@
+"""Moodle's downloads, with folders and without."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.intake.uploads import COURSE, ID, RIGHT, WRONG, Take, by_name, source, zip_file
+
+
+@pytest.mark.parametrize("end", ["", "_"])
+def test_moodle(take: Take, end: str) -> None:
+    intake = take(
+        {
+            f"Ada Lovelace_7_assignsubmission_file{end}/{ID}/problem.py": RIGHT,
+            f"Bea M\u00fcller_8_assignsubmission_file{end}/hw.zip": zip_file(COURSE),
+            f"Bea M\u00fcller_8_assignsubmission_onlinetext{end}/onlinetext.html": b"",
+            f"Group_5_assignsubmission_file{end}/hw/problem_01.py": RIGHT,
+            f"Group_5_assignsubmission_file{end}/notes.txt": b"",
+            f"Participant_6_assignsubmission_file{end}/softmax.py": b"",
+            "grades.csv": b"",
+        }
+    )
+    found = by_name(intake)
+    assert list(found) == ["Ada Lovelace", "Bea Muller", "Group 5", "Participant 6"]
+    assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None]
+    assert [s.members for s in found.values()] == [(f"Participant {n}",) for n in (7, 8, 5, 6)]
+    assert "A text typed online was handed in; it is not graded." in found["Bea Muller"].notes
+    assert found["Group 5"].notes == [
+        "The work is one level down, in 'hw'.",
+        f"Read by their names: 'problem_01.py' as {ID}.",
+        "Not used: 'notes.txt'.",
+    ]
+    assert intake.recognised == ["Moodle download: 4 students, 4 files not used."]
+
+
+def test_moodle_without_folders(take: Take) -> None:
+    name = "Ada Lovelace_7_assignsubmission_file_"
+    (found,) = take({f"{name}01-doubling.py": RIGHT, f"{name}problem_01.py": WRONG}).submissions
+    assert source(found) is None
+    assert found.files[ID].bad
+    assert "01-doubling could be '01-doubling.py' and 'problem_01.py'" in found.files[ID].reason

@@ -1,0 +1,139 @@
+"""Too much of anything: bombs, endless lists, huge files. Each is given up in its own row."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.intake import limits
+from grader.intake.submissions import MAX_SOURCE_BYTES, find_submissions
+from tests.intake.uploads import (
+    BOTH,
+    FILE,
+    RIGHT,
+    Pack,
+    Read,
+    assert_bad,
+    submission,
+    tar_gz,
+    tarred,
+    zipped,
+)
+
+
+@BOTH
+def test_a_member_that_is_too_large(read: Read, ending: str, pack: Pack) -> None:
+    packed = pack((FILE, b"#" * (MAX_SOURCE_BYTES + 1)))
+    assert_bad(read(packed, ending), "has more than 1,000,000 bytes")
+    largest = b"#" * MAX_SOURCE_BYTES
+    assert read(pack((FILE, largest)), ending).files["01-doubling"].source == largest
+
+
+def test_a_size_that_is_not_true(read: Read) -> None:
+    honest = zipped((FILE, b"#" * 2_000_000))
+    size = (2_000_000).to_bytes(4, "little")
+    assert_bad(read(honest.replace(size, (20).to_bytes(4, "little"))), "is damaged")
+
+
+@BOTH
+def test_too_many_members(
+    read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 20)
+    packed = pack((FILE, RIGHT), *((f"data/{n}", b"") for n in range(20)))
+    assert_bad(read(packed, ending), "has more than 20 members")
+
+
+@pytest.mark.parametrize("name", ["data.bin", FILE])
+def test_a_bomb(read: Read, name: str) -> None:
+    """A terabyte would do the same: it is given up after the first bytes that are too many."""
+    packed = gzip.compress(tarred((name, bytes(30_000_000)), (FILE, RIGHT)), 9)
+    assert_bad(read(packed, ".tar.gz"), "unpacks to more than 20,000,000 bytes")
+
+
+def test_a_bomb_of_many_members(
+    tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 3_000_000)
+    path = tmp_path / "class.zip"
+    path.write_bytes(zipped(*((f"s{n}/{FILE}", b"#" * 900_000) for n in range(5))))
+    (found,) = find_submissions([path], small_course)
+    assert_bad(found, "unpacks to more than 3,000,000 bytes")
+
+
+def test_a_large_file_beside_it_is_not_read(tmp_path: Path, small_course: Course) -> None:
+    """In a tar that is not packed it is skipped."""
+    info = tarfile.TarInfo("data.bin")
+    info.size = 5 * 2**30
+    with (tmp_path / "ada.tar").open("wb") as file:
+        file.write(info.tobuf())
+        file.seek(info.size, io.SEEK_CUR)
+        file.write(tarred((FILE, RIGHT)))
+    (found,) = find_submissions([tmp_path / "ada.tar"], small_course)
+    assert found.files["01-doubling"].source == RIGHT
+
+
+def test_a_tar_header_that_asks_for_much_memory(read: Read) -> None:
+    info = tarfile.TarInfo("name")
+    info.type, info.size = tarfile.XHDTYPE, 2**30
+    packed = gzip.compress(info.tobuf() + bytes(2**20))
+    assert_bad(read(packed, ".tgz"), "a name or a list that is too long")
+
+
+def test_an_archive_that_takes_too_long(
+    tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_SECONDS", -1.0)
+    (tmp_path / "ada.tgz").write_bytes(tar_gz((FILE, RIGHT)))
+    (found,) = find_submissions([tmp_path / "ada.tgz"], small_course)
+    assert_bad(found, "seconds to read")
+
+
+# What tools leave behind
+
+
+@BOTH
+@pytest.mark.parametrize("place", [".venv/lib", "hw/node_modules/x", ".git/objects", "__MACOSX"])
+def test_noise_is_not_counted(
+    read: Read, ending: str, pack: Pack, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 20)
+    found = read(pack((FILE, RIGHT), *((f"{place}/{n}", b"") for n in range(50))), ending)
+    assert found.files["01-doubling"].source == RIGHT
+    assert found.notes == []
+
+
+@BOTH
+def test_noise_without_end(
+    read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 20)
+    monkeypatch.setattr(limits, "MAX_ENTRIES_WITH_NOISE", 60)
+    packed = pack((FILE, RIGHT), *((f".venv/{n}", b"") for n in range(60)))
+    assert_bad(read(packed, ending), "has more than 20 members; leave out environments")
+
+
+def test_a_repository_with_its_environment(read: Read) -> None:
+    """As it is packed by who packs everything: the list alone has more than eight million bytes."""
+    place = ".venv/lib/python3.11/site-packages/torch/include/ATen/ops/some_operator_native.h"
+    found = read(zipped((FILE, RIGHT), *((f"{place}{n}", b"") for n in range(65_000))))
+    assert found.files["01-doubling"].source == RIGHT
+
+
+def test_a_folder_of_noise(
+    class_folder: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
+    monkeypatch.setattr(limits, "MAX_ENTRIES_WITH_NOISE", 20)
+    for name, number in (("ada", 10), ("grace", 20)):
+        folder = submission(class_folder, name)
+        for n in range(number):
+            (folder / f"._extra{n}").touch()
+    ada, grace = find_submissions([class_folder], small_course)
+    assert ada.files["01-doubling"].source
+    assert "'grace' holds more than 5 files" in grace.files["01-doubling"].reason

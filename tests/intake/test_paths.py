@@ -1,0 +1,181 @@
+"""Paths that the instructor gives: one or several, and what is wrong with one of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.errors import SubmissionError
+from grader.intake import limits
+from grader.intake.submissions import find_submissions, take_in
+from tests.intake.uploads import (
+    COURSE,
+    FILE,
+    ID,
+    OTHER,
+    RIGHT,
+    as_ordinary_user,
+    assert_bad,
+    source,
+    submission,
+    write,
+    zip_file,
+)
+
+
+@pytest.mark.parametrize("what", ["missing", "file", "empty"])
+def test_a_path_that_holds_nothing_is_refused(
+    tmp_path: Path, small_course: Course, what: str
+) -> None:
+    path = tmp_path / what
+    if what == "file":
+        path.write_text("")
+    elif what == "empty":
+        path.mkdir()
+    with pytest.raises(SubmissionError, match=what):
+        find_submissions([path], small_course)
+
+
+def test_a_class_that_may_not_be_read_is_the_instructors_to_mend(
+    class_folder: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submission(class_folder, "ada")
+
+    def refuse(path: Path, scandir: Callable[[Path], object] = os.scandir) -> object:
+        if path == class_folder:
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(SubmissionError, match="can't be read .Permission denied.; give a"):
+        find_submissions([class_folder], small_course)
+
+
+@pytest.mark.parametrize("name", ["bad.zip", "bad.tar.gz", "bad.7z"])
+def test_a_bad_archive_by_itself_is_a_row(tmp_path: Path, small_course: Course, name: str) -> None:
+    (tmp_path / name).write_bytes(b"nothing of that kind")
+    (found,) = find_submissions([tmp_path / name], small_course)
+    assert found.name == "bad"
+    assert_bad(found, "not a zip or tar archive" if name != "bad.7z" else "not read; hand in one")
+
+
+def test_one_file_without_the_option(tmp_path: Path, small_course: Course) -> None:
+    with pytest.raises(SubmissionError, match=f"holds no submissions.*such as --problem {ID}"):
+        take_in([write(tmp_path / "ada", {"problem.py": RIGHT})], small_course)
+
+
+def test_a_path_that_is_another_problems_folder(tmp_path: Path, two_problems: Course) -> None:
+    path = write(tmp_path / "work" / OTHER, {"problem.py": RIGHT})
+    (found,) = take_in([path], two_problems, two_problems.select(["01"])[0]).submissions
+    assert source(found) is None
+    assert f"is for {OTHER}, which is not graded now" in found.files[ID].reason
+
+
+# Several paths
+
+
+def test_each_students_folder_as_a_path(tmp_path: Path, small_course: Course) -> None:
+    """As the shell makes of class/*; the class folder gives the same."""
+    folder = write(
+        tmp_path / "class",
+        {
+            f"ada/{ID}/problem.py": RIGHT,
+            f"bea/hw/{ID}/problem.py": RIGHT,
+            "cho/1-doubling/problem.py": RIGHT,
+            "dan/notes.txt": b"",
+        },
+    )
+    (folder / "eli").mkdir()
+    together = take_in([folder], small_course)
+    alone = take_in(sorted(folder.iterdir()), small_course)
+    assert alone.submissions == together.submissions
+    assert [s.name for s in alone.submissions] == ["ada", "bea", "cho", "dan", "eli"]
+    assert alone.unmatched == []
+
+
+def test_one_name_at_two_paths(tmp_path: Path, small_course: Course) -> None:
+    spring, fall = (
+        write(tmp_path / term, {f"{name}/{ID}/problem.py": RIGHT for name in ("ada", other)})
+        for term, other in (("spring", "bea"), ("fall", "cho"))
+    )
+    intake = take_in([spring, fall], small_course)
+    assert [s.name for s in intake.submissions] == ["ada", "bea", "ada-2", "cho"]
+    assert intake.unmatched == [f"ada is in '{spring}' and in '{fall}': graded as ada and ada-2."]
+
+
+def _dangling(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def _circular(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def _too_large(path: Path) -> None:
+    path.mkdir()
+    for number in range(6):
+        (path / f"extra{number}").touch()
+
+
+def _too_large_below(path: Path) -> None:
+    path.mkdir()
+    _too_large(path / "problems")
+
+
+def _closed(path: Path) -> None:
+    path.mkdir(mode=0)
+
+
+ODD = {
+    "dangling": (_dangling, "'bea' is a link; a link is not followed."),
+    "circular": (_circular, "'bea' is a link; a link is not followed."),
+    "too large": (_too_large, "'bea' holds more than 5 files and folders."),
+    "too large below": (_too_large_below, "'bea' holds more than 5 files and folders."),
+    "unreadable": (_closed, "'bea' can't be read (Permission denied)."),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and modes mean something else there")
+@pytest.mark.parametrize(("make", "reason"), ODD.values(), ids=ODD)
+def test_one_odd_path_of_several_is_a_row(
+    tmp_path: Path,
+    small_course: Course,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path], None],
+    reason: str,
+) -> None:
+    """By itself it is the instructor's to mend; beside others it never ends the run for all."""
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
+    folder = write(tmp_path / "class", {f"{name}/{FILE}": RIGHT for name in ("ada", "cho")})
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    make(folder / "bea")
+    paths = sorted(folder.iterdir())
+    ada, bea, cho = as_ordinary_user(lambda: find_submissions(paths, small_course))
+    assert (source(ada), source(bea), source(cho)) == (RIGHT, None, RIGHT)
+    assert (bea.files[ID].bad, bea.files[ID].reason) == (True, reason)
+    with pytest.raises(SubmissionError, match="bea"):
+        as_ordinary_user(lambda: find_submissions([folder / "bea"], small_course))
+
+
+def test_a_linked_archive_of_several_paths(tmp_path: Path, small_course: Course) -> None:
+    folder = write(tmp_path / "class", {"ada.zip": zip_file(COURSE)})
+    (folder / "bea.zip").symlink_to("nowhere")
+    ada, bea = find_submissions(sorted(folder.iterdir()), small_course)
+    assert source(ada) == RIGHT
+    assert_bad(bea, "'bea.zip' is a link")
+
+
+@pytest.mark.parametrize("name", ["nobody", "grades.csv"])
+def test_a_path_that_is_no_submission_is_refused_beside_others(
+    tmp_path: Path, small_course: Course, name: str
+) -> None:
+    """It is a slip of the instructor's: nothing was handed in there."""
+    folder = write(tmp_path / "class", {f"ada/{FILE}": RIGHT, "grades.csv": b""})
+    with pytest.raises(SubmissionError, match=name):
+        find_submissions([folder / "ada", folder / name], small_course)

@@ -1,0 +1,125 @@
+"""Uploads for tests: files as folders, as zip and as tar files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from grader.course import Course
+from grader.intake.submissions import Intake, Submission, find_submissions
+
+ID = "01-doubling"
+OTHER = "02-tripling"
+FILE = f"{ID}/problem.py"
+RIGHT = b"def double(x):\n    return x + x\n"
+WRONG = b"def double(x):\n    return x\n"
+COURSE = {FILE: RIGHT, "README.md": b"hello"}
+NOBODY = 65534
+
+Files = dict[str, bytes]
+Member = tuple[str, bytes]
+Pack = Callable[..., bytes]
+Read = Callable[..., Submission]
+Take = Callable[..., Intake]
+Result = TypeVar("Result")
+
+
+def submission(root: Path, name: str, *, below: str = "", file: str = "problem.py") -> Path:
+    folder = root / name / below / "01-doubling"
+    folder.mkdir(parents=True)
+    (folder / file).write_bytes(b"x = 1\n")
+    return root / name
+
+
+def write(folder: Path, files: Files) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+def zip_file(files: Files) -> bytes:
+    """Return a zip file of `files`, whose names are paths."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def zipped(*members: Member, mode: int = 0) -> bytes:
+    """Return a zip file; `mode` is the file type of all members."""
+    made = io.BytesIO()
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(made, "w") as archive:
+        for name, content in members:
+            info = zipfile.ZipInfo("x")
+            info.filename = name  # the constructor would change it
+            info.external_attr = mode << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, content)
+    return made.getvalue()
+
+
+def tarred(*members: Member, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
+    """Return a tar file; `kind` and `target` are those of all members."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, target
+            info.size = len(content) if kind == tarfile.REGTYPE else 0
+            archive.addfile(info, io.BytesIO(content))
+    return made.getvalue()
+
+
+def tar_gz(*members: Member) -> bytes:
+    return gzip.compress(tarred(*members))
+
+
+PACKERS = {".zip": zipped, ".tar": tarred, ".tar.gz": tar_gz, ".tgz": tar_gz}
+BOTH = pytest.mark.parametrize(("ending", "pack"), [(".zip", zipped), (".tar", tarred)])
+
+
+def by_name(intake: Intake) -> dict[str, Submission]:
+    return {submission.name: submission for submission in intake.submissions}
+
+
+def source(submission: Submission) -> bytes | None:
+    return submission.files[ID].source
+
+
+def assert_bad(submission: Submission, words: str) -> None:
+    file = submission.files["01-doubling"]
+    assert file.source is None
+    assert file.bad
+    assert file.reason.startswith("bad archive: ")
+    assert words in file.reason
+    assert file.reason.isprintable()
+
+
+def as_ordinary_user(action: Callable[[], Result]) -> Result:
+    """Do what root would always be allowed to do."""
+    if os.geteuid() != 0:
+        return action()
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        return action()
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+def class_of(folder: Path, course: Course) -> dict[str, Submission]:
+    """Return what is read of the class that holds this problem's folder, by name."""
+    return {s.name: s for s in find_submissions([folder.parents[1]], course)}

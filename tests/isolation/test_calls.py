@@ -1,0 +1,160 @@
+"""Calls across the boundary: the same answers and gradients as in process, and loud refusals."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from grader.errors import Mismatch
+from grader.isolation import WorkerFailure
+from grader.result import Status
+from grader.testing.compare import check
+from grader.testing.diagnosis.answers import attempt
+
+
+def test_functions_answer_as_in_process(opened):
+    problem = opened("def scale(x, by=2.0, *, plus=None): return x * by + (plus or 0)")
+    x = torch.randn(2, 3)
+    assert torch.equal(problem.scale(x), 2 * x)
+    assert torch.equal(problem.scale(x, 3, plus=1), 3 * x + 1)
+    assert torch.equal(problem.scale(x=x.double(), by=-1.0), -x.double())
+
+
+def test_nested_and_plain_answers(opened):
+    problem = opened(
+        """
+        import torch
+        def several(x):
+            return {"a": [x, (x + 1, None)], "n": 3, "f": float("nan"), "s": x.shape, "t": "é"}
+        LIMIT = 12
+        """
+    )
+    answer = problem.several(torch.ones(2))
+    assert torch.equal(answer["a"][1][0], torch.full((2,), 2.0))
+    assert math.isnan(answer["f"])
+    assert answer["s"] == torch.Size([2])
+    assert (answer["n"], answer["t"], problem.LIMIT) == (3, "é", 12)
+
+
+def test_numpy_numbers_are_floats_and_other_things_keep_their_name(opened):
+    problem = opened(
+        """
+        import numpy
+        def number(): return numpy.float64(0.25)
+        def array(): return numpy.zeros(3)
+        def function(): return number
+        """
+    )
+    assert type(problem.number()) is float
+    assert type(problem.array()).__name__ == "ndarray"
+    assert type(problem.function()).__name__ == "function"
+
+
+def test_missing_names(opened):
+    problem = opened("def softmaks(x): return x")
+    with pytest.raises(AttributeError) as caught:
+        problem.softmax  # noqa: B018
+    assert caught.value.name == "softmax"
+    assert "softmaks" in vars(caught.value.obj)
+    assert not hasattr(problem, "anything")
+
+
+def test_memory(opened):
+    problem = opened(
+        "import torch\ndef f(): return torch.zeros(10 ** 12)\ndef g(): return bytearray(1 << 40)"
+    )
+    for function in (problem.f, problem.g):
+        with pytest.raises(MemoryError):
+            function()
+
+
+def test_a_scripted_function_can_read_its_source(opened):
+    source = """
+        import torch
+
+        @torch.jit.script
+        def double(x: torch.Tensor) -> torch.Tensor:
+            return x + x
+    """
+    assert opened(source).double(torch.ones(1)).item() == 2
+
+
+def test_what_the_argument_is_in_memory_is_kept(opened):
+    problem = opened("def rows(x): return x.view(-1)")
+    assert problem.rows(torch.ones(2, 3)).shape == (6,)
+    with pytest.raises(RuntimeError, match="view size"):
+        problem.rows(torch.ones(2, 3).T)
+
+
+def test_a_result_without_data_has_a_form_and_no_numbers(opened):
+    problem = opened("import torch\ndef f(n): return torch.ones(n, n, device='meta')")
+    result = problem.f(2)
+    assert (result.device.type, result.shape, result.dtype) == ("meta", (2, 2), torch.float32)
+    assert "meta" in repr(result)
+    for use in (
+        lambda: check(result, torch.ones(2, 2), "f(2)"),
+        lambda: torch.equal(result, torch.ones(2, 2)),
+        lambda: result + 1,
+        result.tolist,
+    ):
+        with pytest.raises(Mismatch, match="no numbers"):
+            use()
+    with pytest.raises(Mismatch, match="shape"):
+        check(result, torch.ones(3, 3), "f(2)")
+    assert attempt(lambda: problem.f(2)).instead == "returned-a-form"
+
+
+def test_sparse_results_are_bad_output(opened):
+    problem = opened("import torch\ndef f(): return torch.eye(3).to_sparse()")
+    with pytest.raises(WorkerFailure, match="plain dense") as caught:
+        problem.f()
+    assert caught.value.status is Status.BAD_OUTPUT
+
+
+@pytest.mark.parametrize(
+    "value", [lambda: 0, nn.Linear(1, 1), object(), {1, 2}], ids=lambda v: type(v).__name__
+)
+def test_what_cannot_be_handed_over_is_refused(opened, value):
+    problem = opened("def f(x): return 1")
+    with pytest.raises(TypeError, match="can't be handed to a student's code"):
+        problem.f(value)
+
+
+# Gradients
+
+
+def test_gradients_are_the_same_as_in_process(opened):
+    problem = opened("def f(x, w): return (x.exp() @ w).tanh(), x.sum().detach(), w * 2")
+    x, w = torch.randn(3, 2).double().requires_grad_(), torch.randn(2, 4).double().requires_grad_()
+    upstream = torch.randn(3, 4).double()
+    remote, plain, other = problem.f(x, w)
+    assert (remote.requires_grad, plain.requires_grad, other.requires_grad) == (True, False, True)
+    for _ in range(2):  # the graph can be used again
+        found = torch.autograd.grad(remote, [x, w], upstream, retain_graph=True)
+        expected = torch.autograd.grad((x.exp() @ w).tanh(), [x, w], upstream)
+        for a, b in zip(found, expected, strict=True):
+            torch.testing.assert_close(a, b)
+    (gradient,) = torch.autograd.grad(other, [x], torch.ones(2, 4).double(), allow_unused=True)
+    assert gradient is None
+
+
+def test_gradcheck(opened):
+    problem = opened("def f(x): return x.softmax(-1) * 3")
+    assert torch.autograd.gradcheck(problem.f, torch.randn(2, 2).double().requires_grad_())
+
+
+def test_detached_results_and_no_grad(opened):
+    problem = opened("def f(x): return x.detach() * 2\ndef g(x): return x * 2")
+    x = torch.ones(2, requires_grad=True)
+    assert not problem.f(x).requires_grad
+    with torch.no_grad():
+        assert not problem.g(x).requires_grad
+
+
+def test_double_backward_is_refused(opened):
+    problem = opened("def f(x): return x ** 3")
+    x = torch.ones(2, requires_grad=True)
+    (first,) = torch.autograd.grad(problem.f(x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        first.sum().backward()

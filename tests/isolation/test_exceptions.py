@@ -1,0 +1,107 @@
+"""Exceptions of the student's code, and files that can't be used."""
+
+import pytest
+
+from grader.errors import CannotLoad
+from grader.result import Status
+
+
+@pytest.mark.parametrize("kind", ["ValueError", "IndexError", "KeyError", "ZeroDivisionError"])
+def test_exceptions_come_back_by_their_built_in_type(opened, kind):
+    problem = opened(f"def f(): raise {kind}('too bad')")
+    expected = eval(kind)
+    with pytest.raises(expected, match="too bad") as caught:
+        problem.f()
+    assert type(caught.value).__name__ == kind
+    assert str(caught.value) == str(expected("too bad"))
+    assert caught.value.student_place == (1, "f", f"def f(): raise {kind}('too bad')")
+
+
+def test_the_student_sees_where_it_happened(opened):
+    problem = opened(
+        "class A:\n    def f(self):\n        return 1 / 0\ndef g():\n    return A().f()"
+    )
+    with pytest.raises(ZeroDivisionError) as caught:
+        problem.g()
+    last = caught.traceback[-1]
+    assert (last.lineno + 1, last.frame.code.raw.co_qualname) == (3, "A.f")
+
+
+def test_own_exceptions_are_known_by_name_and_ancestor(opened):
+    problem = opened("class Mine(ValueError): pass\ndef f(): raise Mine('x' * 10000)")
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        problem.f()
+    assert type(caught.value).__name__ == "Mine"
+    assert len(str(caught.value)) == 4000
+
+
+@pytest.mark.parametrize(
+    "what", ["SystemExit(0)", "KeyboardInterrupt()", "GeneratorExit()", "BaseException('x')"]
+)
+def test_exceptions_that_would_end_something_are_ordinary_errors(opened, what):
+    problem = opened(f"def f(): raise {what}")
+    with pytest.raises(RuntimeError) as caught:
+        problem.f()
+    assert type(caught.value).__name__ == what.split("(")[0]
+
+
+def test_an_exception_that_cannot_be_printed(opened):
+    problem = opened(
+        """
+        class Bad(ValueError):
+            def __str__(self): raise SystemExit
+        def f(): raise Bad
+        def g(): raise ValueError(chr(27) + "[2J")
+        """
+    )
+    with pytest.raises(ValueError):  # noqa: PT011
+        problem.f()
+    with pytest.raises(ValueError, match="\ufffd"):
+        problem.g()
+
+
+# Files that can't be used
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "message"),
+    [
+        ("def f(:\n  pass", Status.ERROR, r"can't be read as Python: .*\n  line 1: def"),
+        ("x = 1\nraise ValueError('no')", Status.ERROR, r"ValueError: no\n  problem.py, line 2: "),
+        ("raise NotImplementedError", Status.NOT_IMPLEMENTED, "stops before it is read to its end"),
+        ("import nowhere_at_all", Status.ERROR, "ModuleNotFoundError: No module named"),
+        ("import os\nos._exit(0)", Status.CRASH, "can't be imported. Your code ended its process"),
+        ("raise SystemExit", Status.ERROR, "SystemExit"),
+        ("x = '\0'", Status.ERROR, "null bytes"),
+        ("x = bytearray(10 ** 13)", Status.MEMORY, "out of memory.*\n  problem.py, line 1: x"),
+        ("import json\nexec('x =')", Status.ERROR, "stops while it is being imported"),
+        ("(" * 100000, Status.ERROR, "too many nested|problem.py"),
+    ],
+)  # fmt: skip
+def test_files_that_cannot_be_loaded(opened, source, status, message):
+    with pytest.raises(CannotLoad, match=message) as caught:
+        opened(source)
+    assert caught.value.status is status
+
+
+@pytest.mark.parametrize("source", [b"x = '\xff'", "# coding: latin-1\nx = 'é'".encode("latin-1")])
+def test_encodings_are_pythons_own(sandbox, source):
+    if not source.startswith(b"#"):
+        with pytest.raises(CannotLoad, match="can't be read as Python"):
+            sandbox.open(source)
+    else:
+        assert sandbox.open(source).x == "é"
+
+
+@pytest.mark.parametrize(
+    "name", ["not an identifier", "a" * 200, "\ud800", 7, None, ""], ids=ascii
+)  # fmt: skip
+def test_names_that_are_none_are_left_out(opened, name):
+    problem = opened(f"globals()[{name!r}] = print\ndef f(): return 1")
+    assert problem.f() == 1
+    assert problem._caller.names() == ["f"]
+
+
+def test_many_names_do_not_hide_the_last(opened):
+    problem = opened("for n in range(3000): globals()[f'g{n}'] = print\ndef f(): return 1")
+    assert problem.f() == 1

@@ -1,0 +1,92 @@
+"""What a call may not change or plant: random states, arguments, the results of other calls."""
+
+import math
+
+import pytest
+import torch
+
+from grader.errors import Mismatch
+
+
+def test_random_numbers_follow_this_sides_seed(opened):
+    problem = opened(
+        """
+        import torch
+        def draw(generator=None): return torch.rand(3, generator=generator)
+        def count(): return 1
+        """
+    )
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    assert torch.equal(problem.draw(), expected)
+    assert not torch.equal(problem.draw(), expected)
+    state = torch.get_rng_state()
+    problem.count()
+    assert torch.equal(torch.get_rng_state(), state)
+    generator = torch.Generator().manual_seed(7)
+    assert torch.equal(problem.draw(generator), expected)
+    assert not torch.equal(problem.draw(generator=generator), expected)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_planted_random_state_does_not_arrive(opened):
+    problem = opened(
+        """
+        import torch
+        def plant():
+            state = torch.get_rng_state()
+            state[24 : 24 + 624 * 8] = 0  # from now on only zeros would be drawn
+            torch.set_rng_state(state)
+        """
+    )
+    state = torch.get_rng_state()
+    problem.plant()
+    assert not torch.equal(torch.get_rng_state(), state)  # it shows that something happened
+    assert (torch.randn(100) != 0).any()
+
+
+def test_the_default_dtype_is_this_sides(opened):
+    problem = opened("import torch\ndef f(): return torch.zeros(1)")
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert problem.f().dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_a_changed_argument_is_marked(opened, dtype):
+    """`torch.equal` sees it, as in process; but none of the student's numbers has come here."""
+    problem = opened("def f(x):\n    x.zero_()\n    return x")
+    x = torch.tensor([-math.inf, 0.0, -3.0, 1e4], dtype=dtype)
+    before = x.clone()
+    problem.f(x)
+    assert not torch.equal(x, before)
+    torch.testing.assert_close(x, before, rtol=3 * torch.finfo(dtype).eps, atol=0)
+
+
+@pytest.mark.parametrize("unchanged", [torch.tensor([True]), torch.ones(2, dtype=torch.int64)])
+def test_a_changed_argument_that_cannot_be_marked_is_an_error(opened, unchanged):
+    """A truth value or a whole number has no last place to move."""
+    problem = opened("def f(a, x):\n    x.zero_()\n    return x\ndef g(*all): all[1].zero_()")
+    x = unchanged.clone()
+    with pytest.raises(Mismatch, match="Your code changed its argument x"):
+        problem.f(None, x)
+    with pytest.raises(Mismatch, match="Your code changed its argument 2"):
+        problem.g(x.clone(), x)
+    assert torch.equal(x, unchanged)
+
+
+def test_a_result_that_a_later_call_changes_is_an_error(opened):
+    problem = opened(
+        """
+        import torch
+        kept = torch.zeros(2)
+        def f(x): return kept.copy_(x)
+        """
+    )
+    first = problem.f(torch.ones(2))
+    with pytest.raises(Mismatch, match="the result of an earlier call changed"):
+        problem.f(torch.zeros(2))
+    assert torch.equal(first, torch.ones(2))

@@ -1,0 +1,239 @@
+"""The naming of mistakes: part by part, tolerant of spelling, never of meaning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from grader.course import Course
+from grader.testing.diagnosis.answers import Answer, alike, answer_of, attempt, same
+from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text, deviations
+from grader.testing.diagnosis.naming import diagnose
+from grader.testing.diagnosis.probe import Answers, Part, ask, load_probe
+
+X = torch.arange(6.0).reshape(2, 3)
+
+
+def value(number: float) -> Answer:
+    return answer_of(torch.tensor([number, 2.0]))
+
+
+STOPS = Answer(instead="RuntimeError")
+LOST = answer_of(torch.tensor([math.nan, 2.0]))
+
+
+def known(**faults: Mapping[str, Answers]) -> Fingerprints:
+    """Fingerprints of a problem with the parts f and g, whose right answers are 1, and these."""
+    right = Answers({"a": value(1), "b": value(1)}, {"large": value(1), "small": value(1)})
+    reference = {"f": right, "g": right}
+    texts = {name: Text(f"it is {name}", "Look again.") for name in faults}
+    return Fingerprints(
+        reference, tuple(Fault((name,), answers) for name, answers in faults.items()), texts
+    )
+
+
+def given(
+    f: Mapping[str, Answer] = {}, g: Mapping[str, Answer] = {}, **edges: Answer
+) -> dict[str, Answers]:
+    """What a student's f and g answer where it isn't right."""
+    right = {"a": value(1), "b": value(1)}
+    at_edges = {"large": value(1), "small": value(1)}
+    return {
+        "f": Answers({**right, **f}, {**at_edges, **edges}),
+        "g": Answers({**right, **g}, at_edges),
+    }
+
+
+def names(found: Fingerprints, answers: Mapping[str, Answers]) -> list[tuple[str, ...]]:
+    return [diagnosis.mistakes for diagnosis in diagnose(found, answers)]
+
+
+DOUBLED = Answers({"a": value(2), "b": value(2)}, {})
+TRIPLED = Answers({"a": value(3), "b": value(3)}, {})
+
+
+def test_a_fault_in_one_part_alone_is_named() -> None:
+    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
+    (only,) = diagnose(found, given(g=DOUBLED.main))
+    assert (only.mistakes, only.parts) == (("doubled",), ("g",))
+    assert only.text == "The output of g is what one gets when it is doubled. Look again."
+
+
+def test_a_fault_in_both_parts_is_told_once() -> None:
+    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
+    (only,) = diagnose(found, given(DOUBLED.main, DOUBLED.main))
+    assert only.parts == ("f", "g")
+
+
+def test_two_faults_in_two_parts_are_both_named() -> None:
+    found = known(doubled={"f": DOUBLED, "g": DOUBLED}, tripled={"f": TRIPLED, "g": TRIPLED})
+    assert names(found, given(DOUBLED.main, TRIPLED.main)) == [("doubled",), ("tripled",)]
+
+
+def test_an_exception_in_place_of_a_number_is_another_spelling() -> None:
+    found = known(doubled={"f": DOUBLED})
+    assert names(found, given({"a": value(2), "b": STOPS})) == [("doubled",)]
+
+
+def test_a_number_that_is_not_the_faults_is_another_meaning() -> None:
+    found = known(doubled={"f": DOUBLED})
+    assert names(found, given({"a": value(2), "b": value(2.01)})) == []
+    assert names(found, given({"a": value(2)})) == []  # b is right, which the fault's isn't
+
+
+def test_right_answers_are_given_no_name() -> None:
+    found = known(doubled={"f": DOUBLED}, crashes={"f": Answers({"a": STOPS}, {})})
+    assert names(found, given()) == []
+
+
+def test_code_that_stops_everywhere_could_have_any_reason() -> None:
+    found = known(crashes={"f": Answers({"a": STOPS, "b": STOPS}, {"large": STOPS})})
+    assert names(found, given({"a": STOPS, "b": STOPS}, large=STOPS)) == []
+
+
+def test_where_code_stops_tells_a_fault_that_only_stops() -> None:
+    found = known(one_shape_only={"f": Answers({"b": STOPS}, {})})
+    assert names(found, given({"b": STOPS})) == [("one_shape_only",)]
+
+
+def test_at_the_edges_the_manner_counts() -> None:
+    overflows = Answers({}, {"large": LOST})
+    found = known(overflows={"f": overflows}, cut={"f": Answers({}, {"large": value(9)})})
+    other = answer_of(torch.tensor([math.inf, -math.inf]))
+    assert names(found, given(large=other)) == [("overflows",)]
+    assert names(found, given(large=value(8))) == []
+
+
+def test_a_fault_in_the_numbers_and_one_at_the_edges_are_both_named() -> None:
+    found = known(doubled={"f": DOUBLED}, overflows={"f": Answers({}, {"large": LOST})})
+    answers = given(DOUBLED.main, large=LOST)
+    assert names(found, answers) == [("doubled",), ("overflows",)]
+
+
+def test_of_faults_that_answer_alike_the_one_that_explains_more_is_told() -> None:
+    found = known(module_only={"g": DOUBLED}, everywhere={"f": DOUBLED, "g": DOUBLED})
+    (only,) = diagnose(found, given(DOUBLED.main, DOUBLED.main))
+    assert "everywhere" in only.text
+    assert "module_only" not in only.text
+    (only,) = diagnose(found, given(g=DOUBLED.main))
+    assert "module_only" in only.text
+
+
+def test_two_at_once_are_told_as_two_and_after_single_ones() -> None:
+    both = Fault(("doubled", "shifted"), {"f": TRIPLED})
+    single = known(doubled={"f": DOUBLED}, shifted={"f": Answers({"a": value(5)}, {})})
+    found = Fingerprints(single.reference, (*single.faults, both), single.texts)
+    (only,) = diagnose(found, given(TRIPLED.main))
+    assert "two things come together: it is doubled; and it is shifted" in only.text
+
+
+# What is kept of an answer
+
+
+@pytest.mark.parametrize(
+    "other",
+    [X + 1e-3, X.T, X.reshape(3, 2), X.flip(0), X[:, [1, 0, 2]], X.flatten(), -X, X[:1]],
+    ids=["a little more", "transposed", "reshaped", "rows swapped", "columns swapped", "flat",
+         "negative", "part"],
+)  # fmt: skip
+def test_other_numbers_are_another_answer(other: torch.Tensor) -> None:
+    assert not same(answer_of(X), answer_of(other))
+
+
+def test_rounding_is_not_another_answer_and_a_dtype_only_where_asked() -> None:
+    fine = X.double() / 7
+    assert same(answer_of(fine), answer_of(fine * (1 + 1e-7)))
+    assert not same(answer_of(fine), answer_of(fine.float()))
+    assert same(answer_of(fine), answer_of(fine.float()), dtype=False)
+
+
+def test_lost_entries_count() -> None:
+    lost = X.clone()
+    lost[0, 0] = math.nan
+    assert not same(answer_of(X), answer_of(lost))
+    assert alike(answer_of(lost), answer_of(lost * math.inf))
+    assert not alike(answer_of(X), answer_of(lost))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        answer_of(X / 3),
+        answer_of(torch.tensor(math.nan)),
+        answer_of(torch.empty(0, 3)),
+        answer_of(True),
+        answer_of([1]),
+        attempt(lambda: 1 / 0),
+        answer_of(torch.ones(3, dtype=torch.bool)),
+        answer_of(torch.ones(5000)),
+        answer_of(torch.ones(2, device="meta")),
+    ],
+    ids=lambda answer: answer.write().split(" ")[0] + answer.shape,
+)
+def test_an_answer_is_read_as_it_was_written(answer: Answer) -> None:
+    assert Answer.read(answer.write()) == answer
+
+
+def test_whatever_students_code_raises_is_an_answer() -> None:
+    def leave() -> None:
+        raise SystemExit(0)
+
+    assert attempt(leave).instead == "SystemExit"
+
+
+# Probes and files
+
+
+def test_fingerprints_are_read_as_they_were_written(tmp_path: Path) -> None:
+    found = known(doubled={"f": DOUBLED}, größer={"g": Answers({}, {"large": LOST})})
+    found.save(tmp_path / "fingerprints.json")
+    assert Fingerprints.load(tmp_path / "fingerprints.json") == found
+    lines = (tmp_path / "fingerprints.json").read_text(encoding="utf-8").splitlines()
+    assert sum('["doubled"]' in line for line in lines) == 1  # one fault a line
+
+
+def test_a_problem_without_a_probe_is_asked_nothing(small_course: Course) -> None:
+    problem = small_course.problems()[0]
+    assert load_probe(problem) is not None
+    problem.probe_file.unlink()
+    assert load_probe(problem) is None
+
+
+def test_a_probe_that_fails_itself_names_nothing() -> None:
+    def probe(problem: SimpleNamespace) -> dict[str, Part]:
+        raise KeyError("a slip of the author's")
+
+    assert ask(probe, SimpleNamespace()) == {}
+
+
+def test_questions_at_the_edges_can_be_left_out() -> None:
+    def probe(problem: SimpleNamespace) -> dict[str, Part]:
+        return {"f": Part(main={"a": lambda: 1.0}, edges={"large": lambda: 2.0})}
+
+    assert not ask(probe, SimpleNamespace(), edges=False)["f"].edges
+    assert deviations(ask(probe, SimpleNamespace()), {"f": Answers({"a": value(1)}, {})})
+
+
+def test_a_probe_imports_what_stands_in_its_own_course(
+    new_course: Callable[[Path], Course], tmp_path: Path
+) -> None:
+    problems = []
+    for number in (1, 2):
+        (problem,) = new_course(tmp_path / str(number)).problems()
+        (problem.folder.parent / "shared_numbers.py").write_text(f"NUMBER = {number}\n")
+        problem.probe_file.write_text(
+            "from shared_numbers import NUMBER\n"
+            "from grader.testing.diagnosis.probe import Part\n"
+            "def probe(problem): return {'f': Part({'number': lambda: NUMBER})}\n"
+        )
+        problems.append(problem)
+    for problem in [*problems, *problems]:
+        probe = load_probe(problem)
+        assert probe is not None
+        number = float(problem.folder.parents[1].name)
+        assert ask(probe, SimpleNamespace())["f"].main["number"] == answer_of(number)
