@@ -282,13 +282,17 @@ def audit(
     parity: Annotated[
         bool, typer.Option("--parity", help="also run all behind the boundary and compare")
     ] = False,
+    generalise: Annotated[
+        bool, typer.Option("--generalise", help="also name mistakes that are in no catalogue")
+    ] = False,
 ) -> None:
     """Prove the course: what is right passes, what is wrong is caught and named."""
     with _faults():
         from grader.author.audit import run_audit
         from grader.author.candidates import candidates
+        from grader.author.generalisation import generalise as name_unseen
         from grader.author.parity import parity_findings
-        from grader.author.tables import legend, matrix, write_tables
+        from grader.author.tables import legend, matrix, unseen_table, write_tables
         from grader.grading.settings import default_jobs
         from grader.reports.progress_bar import progress_bar
 
@@ -307,12 +311,15 @@ def audit(
             found.findings.extend(parity_findings(course, found, jobs or default_jobs()))
         if out is not None:
             write_tables(found, selected, out)
+        unseen = name_unseen(course, selected) if generalise else None
     for each in selected:
         console.print(matrix(found, each), legend(found, each), "", sep="\n")
     for finding in found.findings:
         console.print(f"finding: {finding}", markup=False)
     console.print(found.summary())
-    raise typer.Exit(1 if found.findings else 0)
+    if unseen is not None:
+        console.print(unseen_table(unseen), unseen.summary(), sep="\n")
+    raise typer.Exit(1 if found.findings or (unseen and unseen.named_though_right) else 0)
 
 
 @instructors()

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from grader.author.audit import Audit
 from grader.author.candidates import Kind
+from grader.author.generalisation import Generalisation
 from grader.author.running import Outcome
 from grader.course import Problem
 from grader.files import write_whole
@@ -48,6 +49,19 @@ def legend(audit: Audit, problem: Problem) -> str:
     """Return the numbers of the matrix's columns with the tests they stand for."""
     numbered = enumerate(test_names(audit, problem), 1)
     return "\n".join(f"{number:4} {name}" for number, name in numbered)
+
+
+def unseen_table(unseen: Generalisation) -> Table:
+    """Return how many mistakes that are in no catalogue are named, a row for each kind of fault."""
+    table = Table(title="mistakes in no catalogue", title_justify="left", pad_edge=False, box=None)
+    table.add_column("fault", no_wrap=True)
+    for heading in ("wrong", "named", "rightly"):
+        table.add_column(heading, justify="right")
+    for fault in dict.fromkeys(mutant.fault for mutant in unseen.mutants):
+        mutants = [mutant for mutant in unseen.mutants if mutant.fault == fault]
+        named, right = sum(bool(m.told) for m in mutants), sum(m.is_right for m in mutants)
+        table.add_row(escape(fault), str(len(mutants)), str(named), str(right))
+    return table
 
 
 def test_names(audit: Audit, problem: Problem) -> list[str]:

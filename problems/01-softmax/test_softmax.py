@@ -57,9 +57,11 @@ def test_similarity_in_numbers(problem):
     call = "dot_product_similarity(Q, K)"
     actual = problem.dot_product_similarity(Q.clone(), K.clone())
     check(actual, SCORES, call, atol=2e-7, sizes={"d": 8})
+    actual = problem.dot_product_similarity(1000 * Q, K.clone())
+    check(actual, 1000 * SCORES, "dot_product_similarity(1000 * Q, K)", atol=2e-4)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize(
     ("leading", "n", "m", "d"),
     [
@@ -93,13 +95,15 @@ def test_similarity_with_leading_dimensions(problem, rng, leading, n, m, d):
         ([2.1, -0.7, -1.4, 3.5, 2.1, 4.9], [0.0443, 0.0027, 0.0013, 0.1795, 0.0443, 0.7279]),
         ([4.0, 5.0], [0.2689, 0.7311]),
         ([1.0, 10.0], [0.0001, 0.9999]),
+        ([0.5] * 300, [1 / 300] * 300),
     ],
-    ids=["six numbers", "seven times as large", "4 and 5", "1 and 10"],
+    ids=["six numbers", "seven times as large", "4 and 5", "1 and 10", "300 equal numbers"],
 )
 def test_softmax_in_numbers(problem, numbers, weights):
     """Softmax gives the weights of the worked example, to four digits"""
     actual = problem.softmax(torch.tensor(numbers))
-    check(actual, torch.tensor(weights), f"softmax(tensor({numbers}))", atol=0.6e-4)
+    shown = numbers if len(numbers) < 10 else f"{numbers[:1]} * {len(numbers)}"
+    check(actual, torch.tensor(weights), f"softmax(tensor({shown}))", atol=0.6e-4)
 
 
 @pytest.mark.points(0.75)
@@ -120,10 +124,42 @@ def test_softmax_of_any_shape(problem, rng, shape):
     """Softmax takes any number of dimensions and keeps the shape; by default dim is the last"""
     x = rng.normal(*shape)
     expected = softmax_along(x, -1)
-    check(problem.softmax(x), expected, f"softmax(x) with x of shape {shape}")
+    check(problem.softmax(x.clone()), expected, f"softmax(x) with x of shape {shape}")
     for dim in range(-len(shape), len(shape)):
+        expected, call = softmax_along(x, dim), f"softmax(x, {dim}) with x of shape {shape}"
+        check(problem.softmax(x.clone(), dim), expected, call)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_arguments_are_left_alone(problem, rng, dtype):
+    """Neither function changes its arguments"""
+    q, k = rng.normal(3, 4, dtype=dtype), rng.normal(2, 4, dtype=dtype)
+    with left_alone("dot_product_similarity(q, k)", q=q, k=k):
+        problem.dot_product_similarity(q, k)
+    for dim in range(-2, 2):
+        x = rng.normal(3, 4, dtype=dtype)
+        x[1, 2] = -INF
+        with left_alone(f"softmax(x, {dim})", x=x):
+            problem.softmax(x, dim)
+
+
+@pytest.mark.points(0.25)
+def test_transposed_inputs(problem, rng):
+    """Both functions take transposed tensors, whose numbers lie in another order"""
+    q, k = rng.normal(2, 4, 3), rng.normal(2, 4, 5)
+    call = "dot_product_similarity(a.mT, b.mT) with a (2, 4, 3) and b (2, 4, 5)"
+    scores = [
+        similarity_by_hand(queries, keys)
+        for queries, keys in zip(q.mT.tolist(), k.mT.tolist(), strict=True)
+    ]
+    expected = torch.tensor(scores, dtype=q.dtype)
+    check(problem.dot_product_similarity(q.mT, k.mT), expected, call)
+    for dim in range(-3, 3):
+        x = rng.normal(4, 2, 3).transpose(0, 2)
         expected = softmax_along(x, dim)
-        check(problem.softmax(x, dim), expected, f"softmax(x, {dim}) with x of shape {shape}")
+        call = f"softmax(a.transpose(0, 2), {dim}) with a of shape (4, 2, 3)"
+        check(problem.softmax(x, dim), expected, call)
 
 
 @pytest.mark.points(0.75)
@@ -203,7 +239,9 @@ def test_gradients_flow(problem, rng):
         "k": torch.tensor(similarity_by_hand(g.T.tolist(), q.T.tolist()), dtype=k.dtype),
     }
     call = "dot_product_similarity(q, k)"
-    found = gradients(problem.dot_product_similarity(q, k), {"q": q, "k": k}, g, call)
+    # Copies, so that nothing here hangs on whether arguments are left alone.
+    actual = problem.dot_product_similarity(q.clone(), k.clone())
+    found = gradients(actual, {"q": q, "k": k}, g, call)
     check_gradients(found, expected, call)
 
     for what, shift in [("", 0.0), (" with rows near 0, 1000 and -1000", 1000.0)]:
@@ -211,22 +249,8 @@ def test_gradients_flow(problem, rng):
             x = (rng.normal(3, 4) + torch.tensor([[0.0], [shift], [-shift]])).requires_grad_()
             g, call = rng.normal(3, 4), f"softmax(x, {dim}){what}"
             expected = {"x": along(dim, softmax_gradient_by_hand, x, g)}
-            found = gradients(problem.softmax(x, dim), {"x": x}, g, call)
+            found = gradients(problem.softmax(x.clone(), dim), {"x": x}, g, call)
             check_gradients(found, expected, call)
-
-
-@pytest.mark.points(0.25)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_arguments_are_left_alone(problem, rng, dtype):
-    """Neither function changes its arguments"""
-    q, k = rng.normal(3, 4, dtype=dtype), rng.normal(2, 4, dtype=dtype)
-    with left_alone("dot_product_similarity(q, k)", q=q, k=k):
-        problem.dot_product_similarity(q, k)
-    for dim in range(-2, 2):
-        x = rng.normal(3, 4, dtype=dtype)
-        x[1, 2] = -INF
-        with left_alone(f"softmax(x, {dim})", x=x):
-            problem.softmax(x, dim)
 
 
 @pytest.mark.points(0.25)
@@ -236,7 +260,8 @@ def test_nothing_is_kept_between_calls(problem, rng):
     with nothing_drawn("dot_product_similarity(q, k) and softmax(x)"):
         for number, shift in [("first", 0.0), ("second", -1000.0), ("third", 2000.0)]:
             q, k, x = rng.normal(3, 4), rng.normal(2, 4), rng.normal(3, 4) + shift
-            actual, expected = problem.softmax(x), softmax_along(x, -1)
+            expected = softmax_along(x, -1)
+            actual = problem.softmax(x)
             check(actual, expected, f"the {number} softmax(x)")
             kept.append((actual, expected, f"the {number} softmax(x), looked at after other calls"))
             scores = torch.tensor(similarity_by_hand(q.tolist(), k.tolist()), dtype=torch.float64)
@@ -273,9 +298,13 @@ def test_hidden_similarity(problem, solution, rng, shape):
     upstream = rng.normal(*leading, n, n + 2)
     call = f"dot_product_similarity(q, k) with q {tuple(q.shape)} and k {tuple(k.shape)}"
     expected = solution.dot_product_similarity(q, k)
-    actual = problem.dot_product_similarity(k=k, q=q)
+    actual = problem.dot_product_similarity(k=k.clone(), q=q.clone())
     check(actual, expected, call, sizes={"d": d})
     check_same_gradients(actual, expected, {"q": q, "k": k}, upstream, call)
+    call = f"dot_product_similarity(100 * q, k), transposed, with q {tuple(q.shape)}"
+    q_view, k_view = (100 * q).mT.contiguous().mT, k.mT.contiguous().mT
+    expected = solution.dot_product_similarity(q_view, k_view)
+    check(problem.dot_product_similarity(q_view, k_view), expected, call)
     call = f"dot_product_similarity(q, q) with q {tuple(q.shape)}"
     expected = solution.dot_product_similarity(q, q)
     check(problem.dot_product_similarity(q, q), expected, call, sizes={"d": d})
@@ -286,12 +315,17 @@ def test_hidden_similarity(problem, solution, rng, shape):
 @pytest.mark.parametrize("shape", [(9,), (2, 7), (4, 1, 3), (3, 2, 1, 5), (2, 1, 3, 2, 4)], ids=str)
 def test_hidden_softmax(problem, solution, rng, shape, dtype):
     """Softmax is right for other shapes and every dim, and so are its gradients"""
+    turned = (rng.normal(*shape[::-1], dtype=dtype)).permute(*reversed(range(len(shape))))
+    many = rng.normal(2, 400, dtype=dtype) / 4
+    for x, dim in [(turned, 0), (turned, -1), (many, 1), (many.mT, 0)]:
+        call = f"softmax(x, {dim}) with x of shape {tuple(x.shape)}"
+        check(problem.softmax(x, dim), solution.softmax(x, dim), call)
     for dim in range(-len(shape), len(shape)):
         offset = rng.normal(*[1] * len(shape)) * (100 if dtype == torch.float64 else 10)
         x = (rng.normal(*shape) * 3 + offset).to(dtype).requires_grad_()
         upstream = rng.normal(*shape, dtype=dtype)
         call = f"softmax(x, {dim}) with x of shape {shape}"
-        expected, actual = solution.softmax(x, dim), problem.softmax(x, dim)
+        expected, actual = solution.softmax(x, dim), problem.softmax(x.clone(), dim)
         check(actual, expected, call)
         check_same_gradients(actual, expected, {"x": x}, upstream, call)
 

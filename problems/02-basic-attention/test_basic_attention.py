@@ -73,7 +73,8 @@ def gradients_of(module, x, weights, upstream, call):
     for name, tensor in inputs.items():
         frozen = f"`{name}` is frozen (requires_grad is False), so it could never learn."
         require(tensor.requires_grad, f"{call}\n{frozen}")
-    return gradients(module(inputs["x"]), inputs, upstream, call)
+    # A copy of x, so that nothing here hangs on whether x is left alone.
+    return gradients(module(inputs["x"].clone()), inputs, upstream, call)
 
 
 def check_attention(module, x, weights, call, **sizes):
@@ -121,7 +122,7 @@ def test_attention_in_numbers(problem):
     check(module(x), expected, "attention(x) of the README's example", atol=6e-5)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_worked_example(problem):
     """attention of the course's 4 x 8 example goes from Q, K and V by way of the scores Q Kᵀ"""
     # x holds Q, K and V side by side, and each layer picks its part of x into its first 8 numbers.
@@ -138,6 +139,17 @@ def test_worked_example(problem):
     check(make_attention(problem, weights)(x), expected, call, atol=2e-7, sizes={"d_k": 8})
 
 
+@pytest.mark.points(0.75)
+def test_bias_can_be_left_out(problem, rng):
+    """With bias=False no layer has a bias, and attention is right without"""
+    module = problem.SimpleAttention(5, bias=False)
+    for name in LAYERS:
+        check_layer(module, name, 5, 5, bias=False)
+    weights, x = small_weights(rng, 5, bias=False), rng.normal(2, 3, 5)
+    call = "attention(x) with attention = SimpleAttention(5, bias=False)"
+    check_attention(make_attention(problem, weights), x, weights, call, n_embd=5)
+
+
 @pytest.mark.points(0.25)
 def test_names_and_positions(problem, rng):
     """n_embd, bias and x can be given by name or by position, in this order"""
@@ -151,18 +163,24 @@ def test_names_and_positions(problem, rng):
         check(module(x=x.clone()), expected, f"attention(x=x) with attention = {call}")
 
 
-@pytest.mark.points(0.75)
-def test_bias_can_be_left_out(problem, rng):
-    """With bias=False no layer has a bias, and attention is right without"""
-    module = problem.SimpleAttention(5, bias=False)
-    for name in LAYERS:
-        check_layer(module, name, 5, 5, bias=False)
-    weights, x = small_weights(rng, 5, bias=False), rng.normal(2, 3, 5)
-    call = "attention(x) with attention = SimpleAttention(5, bias=False)"
-    check_attention(make_attention(problem, weights), x, weights, call, n_embd=5)
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_train_and_eval(problem, rng, mode):
+    """attention is the same in training and in evaluation; nothing in it is left to chance"""
+    weights, x = small_weights(rng, 4), rng.normal(2, 3, 4)
+    module = make_attention(problem, weights)
+    module.train(mode == "train")
+    check_attention(module, x, weights, f"attention(x) after attention.{mode}()")
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(0.25)
+def test_x_and_weights_are_left_alone(problem, rng):
+    """attention changes neither x nor its layers' weights"""
+    weights, x = small_weights(rng, 4), rng.normal(2, 3, 4)
+    check_left_alone(make_attention(problem, weights), x, weights, "attention(x)")
+
+
+@pytest.mark.points(1)
 @pytest.mark.parametrize(
     ("batch", "seq", "n_embd"),
     [(2, 3, 4), (3, 5, 2), (6, 2, 7), (1, 18, 3), (3, 1, 5), (1, 1, 2), (2, 3, 1)],
@@ -172,6 +190,28 @@ def test_attention_of_any_size(problem, rng, batch, seq, n_embd):
     weights, x = small_weights(rng, n_embd), rng.normal(batch, seq, n_embd)
     call = f"attention(x) with attention = SimpleAttention({n_embd}) and x {tuple(x.shape)}"
     check_attention(make_attention(problem, weights), x, weights, call, n_embd=n_embd)
+
+
+@pytest.mark.points(0.25)
+def test_transposed_x(problem, rng):
+    """attention takes an x that was transposed, so that its numbers lie in another order"""
+    weights = small_weights(rng, 4)
+    for x, how in [
+        (rng.normal(5, 2, 4).transpose(0, 1), "a.transpose(0, 1) with a (5, 2, 4)"),
+        (rng.normal(2, 4, 5).mT, "a.mT with a (2, 4, 5)"),
+    ]:
+        expected = simple_attention_by_hand(x, weights)
+        check(make_attention(problem, weights)(x), expected, f"attention(x) with x = {how}")
+
+
+@pytest.mark.points(0.25)
+def test_long_sequences_and_large_values(problem, rng):
+    """attention stays right for 150 positions that count alike, and for values near 1000"""
+    weights, x = small_weights(rng, 2), rng.normal(1, 150, 2) / 4
+    weights["value.bias"] += torch.tensor([1000.0, -1000.0], dtype=torch.float64)
+    call = "attention(x) of 150 positions with values near 1000 and -1000"
+    with torch.no_grad():
+        check_attention(make_attention(problem, weights), x, weights, call)
 
 
 @pytest.mark.points(0.5)
@@ -212,16 +252,6 @@ def test_gradients_flow(problem, rng):
         check(gradient, slopes[name], call, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.points(0.25)
-@pytest.mark.parametrize("mode", ["train", "eval"])
-def test_train_and_eval(problem, rng, mode):
-    """attention is the same in training and in evaluation; nothing in it is left to chance"""
-    weights, x = small_weights(rng, 4), rng.normal(2, 3, 4)
-    module = make_attention(problem, weights)
-    module.train(mode == "train")
-    check_attention(module, x, weights, f"attention(x) after attention.{mode}()")
-
-
 @pytest.mark.points(0.5)
 def test_nothing_is_remembered(problem, rng):
     """Each call is about its own x and the present weights; nothing is left of other calls"""
@@ -242,13 +272,6 @@ def test_nothing_is_remembered(problem, rng):
     check_attention(module, first, weights, "attention(x), after a call of another attention")
     set_weights(module, other_weights)
     check_attention(module, first, other_weights, "attention(x), after its weights were changed")
-
-
-@pytest.mark.points(0.25)
-def test_x_and_weights_are_left_alone(problem, rng):
-    """attention changes neither x nor its layers' weights"""
-    weights, x = small_weights(rng, 4), rng.normal(2, 3, 4)
-    check_left_alone(make_attention(problem, weights), x, weights, "attention(x)")
 
 
 @pytest.mark.points(0.25)
@@ -293,7 +316,9 @@ def test_hidden_sizes(problem, solution, rng, batch, seq, n_embd, bias):
     for name in LAYERS:
         check_layer(module, name, n_embd, n_embd, bias=bias)
     expected, slopes = right(x), gradients_of(right, x, weights, upstream, call)
-    check(module(x), expected, call, sizes={"n_embd": n_embd})
+    check(module(x.clone()), expected, call, sizes={"n_embd": n_embd})
+    turned = x.transpose(0, 1).contiguous().transpose(0, 1)
+    check(module(turned), expected, f"{call}, which was transposed")
     check_gradients(gradients_of(module, x, weights, upstream, call), slopes, call)
 
 
@@ -309,7 +334,7 @@ def test_hidden_large_scores(problem, solution, rng, far):
     call = f"attention(x) where scores are thousands apart {far}"
     module, right = make_attention(problem, weights), reference(solution, weights)
     expected, slopes = right(x), gradients_of(right, x, weights, upstream, call)
-    check(module(x), expected, call)
+    check(module(x.clone()), expected, call)
     found = gradients_of(module, x, weights, upstream, call)
     for name, slope in slopes.items():
         # Scores of 10000 and more are rounded at 1e-12, and a factor as large goes into the slope.

@@ -9,6 +9,7 @@ import torch
 
 from grader.testing.compare import (
     check,
+    check_form,
     check_gradients,
     check_layer,
     check_number,
@@ -75,7 +76,7 @@ def make_attention(problem, weights, dtype=torch.float64):
 
 def check_module(module, x, weights, call):
     """Check what the module with these weights makes of x by the definition."""
-    check(module(x), self_attention_by_hand(x, weights), call)
+    check(module(x.clone()), self_attention_by_hand(x, weights), call)
 
 
 def trained(module, weights):
@@ -175,12 +176,19 @@ def test_attention_keeps_sizes_of_one(problem, rng, sizes):
 
 
 @pytest.mark.points(0.25)
+def test_attention_leaves_its_arguments_alone(problem, rng):
+    """scaled_dot_product_attention changes neither its arguments nor the random state"""
+    q, k, v = rng.normal(3, 5), rng.normal(4, 5), rng.normal(4, 2)
+    call = "scaled_dot_product_attention(q, k, v)"
+    with nothing_drawn(call), left_alone(call, q=q, k=k, v=v):
+        problem.scaled_dot_product_attention(q, k, v)
+
+
+@pytest.mark.points(0.25)
 def test_attention_takes_transposed_tensors(problem, rng):
     """scaled_dot_product_attention takes tensors that were transposed, as they are"""
     q, k, v = (turned(rng.normal(2, 3, *sizes)) for sizes in [(4, 6), (5, 6), (5, 7)])
-    actual = problem.scaled_dot_product_attention(q, k, v)
-    call = "scaled_dot_product_attention(q, k, v) with transposed tensors"
-    check(actual, batches_by_hand(q, k, v), call)
+    check_attention(problem, q, k, v, "transposed tensors")
 
 
 @pytest.mark.points(0.25)
@@ -196,15 +204,6 @@ def test_attention_keeps_the_dtype(problem, rng, dtype):
     """scaled_dot_product_attention returns the dtype that came in, with its precision"""
     q, k, v = (rng.normal(n, d, dtype=dtype) for n, d in [(3, 7), (4, 7), (4, 2)])
     check_attention(problem, q, k, v, f"tensors in {str(dtype).removeprefix('torch.')}")
-
-
-@pytest.mark.points(0.25)
-def test_attention_leaves_its_arguments_alone(problem, rng):
-    """scaled_dot_product_attention changes neither its arguments nor the random state"""
-    q, k, v = rng.normal(3, 5), rng.normal(4, 5), rng.normal(4, 2)
-    call = "scaled_dot_product_attention(q, k, v)"
-    with nothing_drawn(call), left_alone(call, q=q, k=k, v=v):
-        problem.scaled_dot_product_attention(q, k, v)
 
 
 @pytest.mark.points(0.75)
@@ -274,7 +273,21 @@ def test_layers(problem):
     check_random_start(lambda: problem.ScaledAttention(4), LAYERS, "ScaledAttention(4)")
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(0.25)
+def test_module_weights(problem, rng):
+    """The weights of ScaledAttention are the softmax of its scaled scores"""
+    weights, x = random_weights(rng, 7), torch.eye(5, 7, dtype=torch.float64).repeat(2, 1, 1)
+    # Each token is its own value, so the average at the places of the tokens is the weights.
+    weights |= {"value.weight": torch.eye(7).double(), "value.bias": torch.zeros(7).double()}
+    call = "ScaledAttention(7)(x), where value i is 1 at place i and 0 elsewhere"
+    expected = self_attention_by_hand(x, weights)
+    actual = make_attention(problem, weights)(x.clone())
+    check_form(actual, expected, call)
+    check(actual[..., :5], expected[..., :5], call, sizes={"n_embd": 7, "T": 5})
+    check(actual, expected, call)
+
+
+@pytest.mark.points(1)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("shape", [(2, 5, 6), (3, 4, 7), (1, 3, 5), (4, 1, 3), (2, 3, 1)], ids=str)
 def test_module(problem, rng, shape, bias):
@@ -284,6 +297,16 @@ def test_module(problem, rng, shape, bias):
     call = f"ScaledAttention({shape[-1]}, bias={bias})(x) with x of shape {shape}"
     check_module(module, x, weights, call)
     check_module(module.eval(), x, weights, f"{call}, after eval()")
+
+
+@pytest.mark.points(0.25)
+def test_module_leaves_x_and_weights_alone(problem, rng):
+    """ScaledAttention changes neither x nor its weights nor the global random state"""
+    weights, x = random_weights(rng, 4), rng.normal(2, 3, 4)
+    module = make_attention(problem, weights)
+    with nothing_drawn("ScaledAttention(4)(x)"), left_alone("ScaledAttention(4)(x)", x=x):
+        module(x)
+    check_weights_are_kept(module, weights, "ScaledAttention(4)(x)")
 
 
 @pytest.mark.points(0.25)
@@ -303,16 +326,6 @@ def test_module_keeps_the_dtype(problem, rng, dtype):
     name = str(dtype).removeprefix("torch.")
     module = make_attention(problem, weights, dtype)
     check_module(module, x, weights, f"ScaledAttention(5)(x) in {name}")
-
-
-@pytest.mark.points(0.25)
-def test_module_leaves_x_and_weights_alone(problem, rng):
-    """ScaledAttention changes neither x nor its weights nor the global random state"""
-    weights, x = random_weights(rng, 4), rng.normal(2, 3, 4)
-    module = make_attention(problem, weights)
-    with nothing_drawn("ScaledAttention(4)(x)"), left_alone("ScaledAttention(4)(x)", x=x):
-        module(x)
-    check_weights_are_kept(module, weights, "ScaledAttention(4)(x)")
 
 
 @pytest.mark.points(0.25)
@@ -384,21 +397,56 @@ def test_variance(problem, rng, d_k, scaled):
     check_number(value, low, high, call, f"about {expected}: from {low:.2f} to {high:.2f}")
 
 
+@pytest.mark.points(0.75)
+def test_variance_uses_the_generator(problem, rng):
+    """dot_product_variance draws all its numbers from the generator that it is given"""
+    call = "dot_product_variance(6, 40, False, generator)"
+    seed, *others = random_seeds(rng, 6)
+
+    def value(generator, global_seed):
+        torch.default_generator.manual_seed(global_seed)
+        before = torch.get_rng_state()
+        answer = problem.dot_product_variance(6, 40, False, generator)
+        check_number(answer, -1e-3, math.inf, call, "a variance, so not negative")
+        unchanged = torch.equal(torch.get_rng_state(), before)
+        message = "The global random state changed; all numbers should come from the generator."
+        require(unchanged, f"{call}\n{message}")
+        return answer
+
+    first = value(seeded(seed), 1)
+    again = value(seeded(seed), 2)
+    same = math.isclose(first, again, rel_tol=1e-6)
+    require(same, f"{call}\nThe same seed gave {first:.6g}, then {again:.6g}.")
+    answers = [value(seeded(other), 1) for other in others]
+    differ = any(answer != first for answer in answers)
+    require(differ, f"{call}\nSix generators with other seeds all gave {first:.6g}.")
+    used = seeded(seed)
+    torch.rand(5, generator=used)
+    message = f"{call}\nA generator that had been drawn from before gave the value of a fresh one."
+    require(value(used, 1) != first, message)
+
+
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("d_k", [7, 64, 1024])
 def test_variance_is_scaled_exactly(problem, rng, d_k):
     """For the same seed dot_product_variance is exactly d_k times as large when it is unscaled"""
     (seed,) = random_seeds(rng, 1)
-    unscaled, scaled = (
-        problem.dot_product_variance(d_k, 50, scaled, generator=seeded(seed))
-        for scaled in (False, True)
+    call = f"dot_product_variance({d_k}, 50, scaled, generator), with one seed for all calls"
+    values = []
+    for scaled in (False, True, False):
+        torch.default_generator.manual_seed(len(values))  # no number should come from here
+        values.append(problem.dot_product_variance(d_k, 50, scaled, generator=seeded(seed)))
+        check_number(values[-1], 1e-9, math.inf, call, "a variance, so above 0")
+    unscaled, scaled, again = values
+    message = f"Unscaled it is {unscaled:.6g}, then {again:.6g}, so it can't be compared."
+    require(math.isclose(unscaled, again, rel_tol=1e-6), f"{call}\n{message}")
+    message = f"Unscaled it is {unscaled}; it should not be rounded."
+    require(unscaled != round(unscaled, 4), f"{call}\n{message}")
+    message = (
+        f"Unscaled it is {unscaled:.6g} and scaled {scaled:.6g}, which is {unscaled / scaled:.6g} "
+        f"to 1. It should be {d_k} to 1, as each dot product is divided by √{d_k}."
     )
-    call = f"dot_product_variance({d_k}, 50, scaled, generator), with one seed for both"
-    for value in (unscaled, scaled):
-        check_number(value, 1e-9, math.inf, call, "a variance, so above 0")
-    meaning = f"{d_k}, as each dot product is divided by √{d_k} = {math.sqrt(d_k):.4g}"
-    low, high = d_k * (1 - 1e-4), d_k * (1 + 1e-4)
-    check_number(unscaled / scaled, low, high, f"{call}: the first by the second", meaning)
+    require(math.isclose(unscaled / scaled, d_k, rel_tol=1e-4), f"{call}\n{message}")
 
 
 @pytest.mark.points(0.5)
@@ -436,35 +484,6 @@ def test_variance_of_the_population(problem, rng):
     check_number(small, 0.136, 0.37, f"the share of small values of {call}", meaning)
     rounded = all(value == round(value, 4) for value in values)
     require(not rounded, f"{call}\nIt returned {values[0]}; the variance should not be rounded.")
-
-
-@pytest.mark.points(0.75)
-def test_variance_uses_the_generator(problem, rng):
-    """dot_product_variance draws all its numbers from the generator that it is given"""
-    call = "dot_product_variance(6, 40, False, generator)"
-    seed, *others = random_seeds(rng, 6)
-
-    def value(generator, global_seed):
-        torch.default_generator.manual_seed(global_seed)
-        before = torch.get_rng_state()
-        answer = problem.dot_product_variance(6, 40, False, generator)
-        check_number(answer, -1e-3, math.inf, call, "a variance, so not negative")
-        unchanged = torch.equal(torch.get_rng_state(), before)
-        message = "The global random state changed; all numbers should come from the generator."
-        require(unchanged, f"{call}\n{message}")
-        return answer
-
-    first = value(seeded(seed), 1)
-    again = value(seeded(seed), 2)
-    same = math.isclose(first, again, rel_tol=1e-6)
-    require(same, f"{call}\nThe same seed gave {first:.6g}, then {again:.6g}.")
-    answers = [value(seeded(other), 1) for other in others]
-    differ = any(answer != first for answer in answers)
-    require(differ, f"{call}\nSix generators with other seeds all gave {first:.6g}.")
-    used = seeded(seed)
-    torch.rand(5, generator=used)
-    message = f"{call}\nA generator that had been drawn from before gave the value of a fresh one."
-    require(value(used, 1) != first, message)
 
 
 @pytest.mark.points(0.5)

@@ -74,6 +74,10 @@ def about_softmax(problem):
     def full(*shape):
         return weigh(2 * wave(*shape, start=0.3), pattern(*shape))
 
+    def plain_row_below():
+        mask = torch.cat([pattern(3, 5), torch.ones(1, 5).bool()])
+        return weigh(2 * wave(4, 5, start=0.3), mask)
+
     def row(scores, allowed):
         """Weights of one row, with two decimals: 1 stands for True in `allowed`."""
         weights = weigh(numbers([scores]), torch.tensor([[place == "1" for place in allowed]]))
@@ -131,10 +135,10 @@ def about_softmax(problem):
 
     return Part(
         main={
-            "all of size 4": lambda: full(4, 4),
-            "all of size 3, a batch": lambda: full(3, 3, 3),
-            "all of size 3, batches of batches": lambda: full(3, 3, 3, 3),
-            "2-D": lambda: full(3, 5),
+            "all 4": lambda: full(4, 4),
+            "all 3, 3-D": lambda: full(3, 3, 3),
+            "all 3, 4-D": lambda: full(3, 3, 3, 3),
+            "a plain row": plain_row_below,
             "3-D": lambda: full(3, 5, 4),
             "4-D": lambda: full(3, 4, 6, 5),
         },
@@ -152,6 +156,7 @@ def about_softmax(problem):
             "allowed far below": lambda: row([-1e12, 0.5, -2e12, 1.5], "1010"),
             "allowed farther below": lambda: row([-1e45, 0.5, -2e45, 1.5], "1010"),
             "allowed near the lowest": lambda: row([-HUGE, 0.5, -2 * HUGE, 1.5], "1010"),
+            "two alike far below": lambda: row([-1e20, -3e20, -1e20, -2e20], "1010"),
             "allowed at -1000": lambda: row([-1000.0, 0.5, -1001.0, 1.5], "1010"),
             "allowed at 1000": lambda: row([1000.0, 0.5, 1001.0, 1.5], "1010"),
             "hidden at 1000": lambda: row([0.0, 1000.0, 1.0, 1000.5], "1010"),
@@ -166,6 +171,7 @@ def about_softmax(problem):
             "rows fall short": rows_fall_short,
             "float32": lambda: kept(torch.float32),
             "float64": lambda: kept(torch.float64),
+            "half precision": lambda: kept(torch.bfloat16),
             "digits are lost": digits_lost,
             "gradient": lambda: gradient(wave(2, 4, 3), pattern(4, 3), wave(2, 4, 3, start=0.7)),
             "gradient, hidden at 1000": lambda: gradient_beside(1000.0),
@@ -315,14 +321,14 @@ def about_module(problem):
 
     return Part(
         main={
-            "all of size 4": lambda: between(4, 4, 4, n_positions=4),
-            "all of size 3": lambda: between(3, 3, 3, n_positions=3),
-            "2 sequences of 5": lambda: between(2, 5, 3, n_positions=6),
-            "the longest": lambda: between(3, 5, 4, n_positions=5),
-            "as long as wide": lambda: between(2, 5, 5, n_positions=8),
-            "as many as long": lambda: between(6, 6, 2, n_positions=8),
-            "wider than long": lambda: between(3, 4, 11, n_positions=12),
-            "without bias": lambda: between(2, 6, 3, n_positions=7, bias=False),
+            "all 4": lambda: between(4, 4, 4, n_positions=4),
+            "all 3": lambda: output(3, 3, 3, n_positions=3)[:, 1:],
+            "T = 5": lambda: between(2, 5, 3, n_positions=6),
+            "longest": lambda: between(3, 5, 4, n_positions=5),
+            "T = C": lambda: between(2, 5, 5, n_positions=8),
+            "B = T": lambda: between(6, 6, 2, n_positions=8),
+            "wide": lambda: between(3, 4, 11, n_positions=12),
+            "no bias": lambda: between(2, 6, 3, n_positions=7, bias=False),
         },
         edges={
             "parameters with bias": lambda: names(True),
@@ -358,6 +364,7 @@ def about_module(problem):
             "gradient before a huge future": lambda: gradient_before(-1e100),
             "float32": lambda: kept(torch.float32),
             "float64": lambda: kept(torch.float64),
+            "half precision": lambda: kept(torch.bfloat16),
             "digits are lost": digits_lost,
             "rows fall short": rows_fall_short,
             "second call": lambda: second_call((2, 5, 3), (2, 5, 3)),

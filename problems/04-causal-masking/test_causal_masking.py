@@ -1,5 +1,6 @@
 """Tests of problem 04. Run them with `uv run pytest` in this folder."""
 
+import inspect
 from functools import partial
 
 import pytest
@@ -29,7 +30,6 @@ from worked_example import (
     left_alone,
     linear_by_hand,
     nothing_drawn,
-    quick,
     random_weights,
     self_attention_by_hand,
     slopes_by_hand,
@@ -44,6 +44,7 @@ FORBIDDEN = ("scaled_dot_product_attention", "multi_head_attention_forward", "Mu
 # number hides nothing when it is added.
 HUGE = {torch.float32: 6e37, torch.float64: 4e307}
 BOTH_DTYPES = pytest.mark.parametrize("dtype", list(HUGE), ids=["float32", "float64"])
+DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 causal_attention_by_hand = partial(self_attention_by_hand, causal=True)
 
@@ -81,6 +82,16 @@ def make_attention(problem, weights, n_positions, dtype=torch.float64):
     return holding(problem.CausalAttention(n_embd, n_positions, bias), weights, dtype)
 
 
+def turned(tensor):
+    """The same numbers in the same places, but lying in memory in another order."""
+    return tensor.mT.contiguous().mT
+
+
+def name_of(dtype):
+    """The dtype's name as one writes it after `torch.`."""
+    return str(dtype).removeprefix("torch.")
+
+
 def check_weights(actual, expected, mask, call, **tolerance):
     """Compare weights, and see that the masked ones are exactly 0."""
     check(actual, expected, call, **tolerance)
@@ -96,6 +107,29 @@ def check_mask(layer, n_positions, call):
     require(not buffers["mask"].requires_grad, "`mask` asks for gradients; it isn't to be trained.")
     expected = mask_by_hand(n_positions).double()
     check(buffers["mask"].double(), expected, f"{call}, as numbers 0 and 1")
+
+
+def check_device_is_used(problem, seq_len):
+    """See that a device that there is none of is no place to make a mask."""
+    try:
+        problem.causal_mask(seq_len, device="nowhere")
+    except RuntimeError:
+        return  # PyTorch looked for it
+    call = f'causal_mask({seq_len}, device="nowhere")'
+    require(
+        False, f"{call}\nIt returned something, so it doesn't use its device: there is no such."
+    )
+
+
+def default_positions(problem):
+    """For how many positions a CausalAttention is made, unless told otherwise."""
+    parameters = inspect.signature(problem.CausalAttention).parameters
+    stated = parameters["n_positions"].default if "n_positions" in parameters else None
+    if isinstance(stated, int):
+        return stated  # to make so large a mask in Python loops can take many seconds
+    mask = dict(problem.CausalAttention(n_embd=2).named_buffers()).get("mask")
+    # That the buffer is there and what shape it has is judged by another test.
+    return 1024 if mask is None or mask.dim() == 0 else mask.shape[-1]
 
 
 def check_refused(layer, x, call):
@@ -127,7 +161,7 @@ def huge_scores(dtype):
         [100.0, -100.5, -101.0, 100.25],  # exp of the allowed ones is almost 0
         [1000.0, 1001.0, 999.5, -huge],  # exp of the allowed ones overflows
         [-huge, -1000.0, 2 * huge, huge],  # a single allowed one
-        [huge, -4 * huge, 0.5, 2 * huge],  # a single one, the lowest of all
+        [huge, -4 * huge, 0.5, -4 * huge],  # two alike, the lowest of all
     ]
     mask = [
         [True, False, True, False],
@@ -136,7 +170,7 @@ def huge_scores(dtype):
         [False, True, True, False],
         [True, True, True, False],
         [False, True, False, False],
-        [False, True, False, False],
+        [False, True, False, True],
     ]
     return torch.tensor(scores, dtype=dtype), torch.tensor(mask)
 
@@ -148,7 +182,7 @@ def test_causal_mask_in_numbers(problem):
     check(problem.causal_mask(4), torch.tensor(expected).bool(), "causal_mask(4)")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("seq_len", [1, 2, 3, 7, 10])
 def test_causal_mask_of_any_size(problem, seq_len):
     """causal_mask is a bool matrix in which position i may attend to position j when j <= i"""
@@ -163,19 +197,46 @@ def test_causal_mask_takes_a_device(problem):
     check(problem.causal_mask(3, "cpu"), expected, 'causal_mask(3, "cpu")')
     actual = problem.causal_mask(3, device=torch.device("cpu"))
     check(actual, expected, 'causal_mask(3, device=torch.device("cpu"))')
+    check_device_is_used(problem, 3)
 
 
 @pytest.mark.points(0.75)
 def test_masked_softmax_in_numbers(problem):
     """masked_softmax gives the weights of the worked example"""
-    # A copy, lest what your code might do to it reaches another test.
-    scores, mask = SCALED_SCORES.clone(), mask_by_hand(4)
-    actual = problem.masked_softmax(scores=scores, mask=mask)
+    # Copies, lest what your code might do to them reaches what follows.
+    actual = problem.masked_softmax(scores=SCALED_SCORES.clone(), mask=mask_by_hand(4))
     call = "masked_softmax(scaled scores of the worked example, causal mask)"
-    check_weights(actual, CAUSAL_WEIGHTS, mask, call, atol=2e-7)
+    check_weights(actual, CAUSAL_WEIGHTS, mask_by_hand(4), call, atol=2e-7)
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(0.25)
+def test_masked_softmax_leaves_its_arguments_alone(problem, rng):
+    """masked_softmax changes neither scores nor mask"""
+    scores, mask = rng.normal(2, 4, 4), mask_by_hand(4)
+    with left_alone("masked_softmax(scores, mask)", scores=scores, mask=mask):
+        problem.masked_softmax(scores, mask)
+
+
+@pytest.mark.points(0.25)
+def test_masked_softmax_of_equal_scores(problem):
+    """masked_softmax shares out the weight equally among allowed scores that are all 0"""
+    shares = [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]
+    scores, mask = torch.zeros(3, 3, dtype=torch.float64), mask_by_hand(3)
+    actual = problem.masked_softmax(scores, mask)
+    expected = torch.tensor(shares, dtype=torch.float64)
+    check_weights(actual, expected, mask, "masked_softmax(scores, mask) of scores 0")
+
+
+@pytest.mark.points(0.25)
+def test_masked_softmax_with_one_place_left(problem, rng):
+    """masked_softmax gives the weight 1 to the only allowed entry of a row"""
+    scores, mask = rng.normal(2, 3, 4), torch.eye(4)[[2, 0, 3]].bool()
+    call = "masked_softmax(scores, mask) where each row of the mask has a single True"
+    expected = mask.double().broadcast_to(2, 3, 4)
+    check_weights(problem.masked_softmax(scores, mask), expected, mask, call)
+
+
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize(
     ("shape", "mask_shape"),
     [
@@ -201,25 +262,26 @@ def test_masked_softmax_with_any_mask(problem, rng, shape, mask_shape):
 
 
 @pytest.mark.points(0.25)
-def test_masked_softmax_of_equal_scores(problem):
-    """masked_softmax shares out the weight equally among allowed scores that are all 0"""
-    shares = [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]
-    scores, mask = torch.zeros(3, 3, dtype=torch.float64), mask_by_hand(3)
-    actual = problem.masked_softmax(scores, mask)
-    expected = torch.tensor(shares, dtype=torch.float64)
-    check_weights(actual, expected, mask, "masked_softmax(scores, mask) of scores 0")
+def test_masked_softmax_takes_transposed_tensors(problem, rng):
+    """masked_softmax takes scores and masks that were transposed, as they are"""
+    scores, mask = turned(rng.normal(3, 4, 5)), turned(random_mask(rng, 4, 5))
+    call = "masked_softmax(scores, mask) with transposed tensors"
+    check_weights(
+        problem.masked_softmax(scores, mask), masked_softmax_by_hand(scores, mask), mask, call
+    )
 
 
 @pytest.mark.points(0.25)
-def test_masked_softmax_with_one_place_left(problem, rng):
-    """masked_softmax gives the weight 1 to the only allowed entry of a row"""
-    scores, mask = rng.normal(2, 3, 4), torch.eye(4)[[2, 0, 3]].bool()
-    call = "masked_softmax(scores, mask) where each row of the mask has a single True"
-    expected = mask.double().broadcast_to(2, 3, 4)
-    check_weights(problem.masked_softmax(scores, mask), expected, mask, call)
+def test_masked_softmax_of_long_rows(problem, rng):
+    """masked_softmax shares out the weight among hundreds of allowed scores"""
+    scores, mask = rng.normal(2, 500), torch.arange(500) < torch.tensor([[500], [300]])
+    call = "masked_softmax(scores, mask) with rows of 500 scores"
+    check_weights(
+        problem.masked_softmax(scores, mask), masked_softmax_by_hand(scores, mask), mask, call
+    )
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 @BOTH_DTYPES
 def test_masked_softmax_of_huge_scores(problem, dtype):
     """masked_softmax stays right when masked or allowed scores are huge or far below zero"""
@@ -240,12 +302,22 @@ def test_masked_softmax_gradients(problem, rng, size):
     upstream = rng.normal(*scores.shape)
     call = f"masked_softmax(scores, mask) of {size} scores"
     scores.requires_grad_()
-    with left_alone(call, mask=mask):
-        found = gradients(problem.masked_softmax(scores, mask), {"scores": scores}, upstream, call)
+    found = gradients(problem.masked_softmax(scores, mask), {"scores": scores}, upstream, call)
     # With weights w and upstream g, entry i of the gradient is w_i (g_i - sum_j w_j g_j).
     weights = masked_softmax_by_hand(scores.detach(), mask)
     expected = weights * (upstream - (weights * upstream).sum(-1, keepdim=True))
     check_gradients(found, {"scores": expected}, call)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_masked_softmax_keeps_the_dtype(problem, rng, dtype):
+    """masked_softmax returns the dtype that came in, half precision included"""
+    scores, mask = rng.normal(2, 4, 5, dtype=dtype), random_mask(rng, 4, 5)
+    call = f"masked_softmax(scores, mask) in {name_of(dtype)}"
+    check_weights(
+        problem.masked_softmax(scores, mask), masked_softmax_by_hand(scores, mask), mask, call
+    )
 
 
 @pytest.mark.points(0.5)
@@ -263,12 +335,8 @@ def test_defaults(problem):
     layer = problem.CausalAttention(n_positions=3)
     for name in LAYERS:
         check_layer(layer, name, 768, 768)
-    if quick(lambda n_positions: problem.CausalAttention(2, n_positions), 1024):
-        # That the buffer is there and what shape it has is judged below.
-        mask = dict(problem.CausalAttention(n_embd=2).named_buffers()).get("mask")
-        found = 1024 if mask is None or mask.dim() == 0 else mask.shape[-1]
-        call = "the buffer mask of CausalAttention(n_embd=2)"
-        require(found == 1024, f"{call}\nIt is for {found} positions, expected 1024.")
+    found = default_positions(problem)
+    require(found == 1024, f"CausalAttention(n_embd=2)\nIt has {found} positions, expected 1024.")
 
 
 @pytest.mark.points(0.25)
@@ -280,7 +348,7 @@ def test_weights_start_at_random(problem):
 
 
 @pytest.mark.points(0.75)
-@pytest.mark.parametrize("n_positions", [1, 5, 8])
+@pytest.mark.parametrize("n_positions", [5, 8, 1])
 def test_mask_is_a_buffer(problem, n_positions):
     """CausalAttention holds the causal mask of all its positions as a buffer that isn't trained"""
     layer = problem.CausalAttention(3, n_positions)
@@ -289,6 +357,46 @@ def test_mask_is_a_buffer(problem, n_positions):
         "`mask` is a parameter; it should be a buffer, never trained.",
     )
     check_mask(layer, n_positions, f"the buffer mask of CausalAttention(3, {n_positions})")
+
+
+@pytest.mark.points(0.5)
+def test_no_look_ahead(problem, rng):
+    """What comes later changes nothing: the first output is the first token's own value"""
+    x, weights = rng.normal(2, 5, 6), random_weights(rng, 6)
+    layer = make_attention(problem, weights, n_positions=7)
+    before = layer(x.clone())
+    values = [linear_by_hand(tokens[:1], weights, "value") for tokens in x.tolist()]
+    call = "CausalAttention(6, 7) on x: the first output, which is the first token's own value"
+    check(check_form(before, x, call)[:, :1], torch.tensor(values, dtype=x.dtype), call)
+    for seen in range(1, 5):
+        other = torch.cat([x[:, :seen], rng.normal(2, 5 - seen, 6)], dim=1)
+        after = check_form(layer(other), x, "CausalAttention(6, 7) on x")
+        call = f"CausalAttention(6, 7): the first {seen} outputs, once the tokens after are others"
+        check(after[:, :seen], before[:, :seen], call)
+
+
+@pytest.mark.points(0.25)
+def test_attention_of_equal_scores(problem, rng):
+    """CausalAttention gives the mean of the values so far where all scores are 0"""
+    x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
+    weights["query.weight"], weights["query.bias"] = torch.zeros(3, 3), torch.zeros(3)
+    actual = make_attention(problem, weights, n_positions=5)(x.clone())
+    call = "CausalAttention(3, 5) whose queries are all 0, so each output is the mean of its values"
+    check(actual, causal_attention_by_hand(x, weights), call)
+
+
+@pytest.mark.points(0.25)
+def test_weights_of_the_last_token(problem, rng):
+    """In CausalAttention the last token's weights are the softmax of its scaled scores"""
+    # No two of these sizes, their halves, their squares and their roots are alike. Each token is
+    # its own value and has a place of its own, so an output shows its weights.
+    x = torch.eye(7, 11, dtype=torch.float64).repeat(3, 1, 1)
+    weights = random_weights(rng, 11, bias=False)
+    weights["value.weight"] = torch.eye(11, dtype=torch.float64)
+    actual = make_attention(problem, weights, n_positions=13)(x.clone())
+    call = "CausalAttention(11, 13) on x of shape (3, 7, 11): the weights of the last token"
+    actual, expected = check_form(actual, x, call), causal_attention_by_hand(x, weights)
+    check(actual[0, -1, :7], expected[0, -1, :7], call, sizes={"d_k": 11})
 
 
 @pytest.mark.points(0.75)
@@ -302,7 +410,7 @@ def test_attention_in_numbers(problem):
     check(actual, CAUSAL_OUTPUT[None], "CausalAttention on the worked example", atol=2e-7)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     ("shape", "n_positions"),
@@ -312,45 +420,32 @@ def test_attention_in_numbers(problem):
 def test_attention(problem, rng, shape, n_positions, bias):
     """CausalAttention averages, for each position, the values up to it, by scaled scores"""
     x, weights = rng.normal(*shape), random_weights(rng, shape[-1], bias=bias)
-    actual = make_attention(problem, weights, n_positions)(x)
+    actual = make_attention(problem, weights, n_positions)(x.clone())
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
     check(actual, causal_attention_by_hand(x, weights), call, sizes={"n_embd": shape[-1]})
 
 
 @pytest.mark.points(0.25)
-def test_attention_of_equal_scores(problem, rng):
-    """CausalAttention gives the mean of the values so far where all scores are 0"""
+def test_arguments_are_left_alone(problem, rng):
+    """CausalAttention changes neither x nor its weights, and nothing changes the random state"""
     x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
-    weights["query.weight"], weights["query.bias"] = torch.zeros(3, 3), torch.zeros(3)
-    actual = make_attention(problem, weights, n_positions=5)(x)
-    call = "CausalAttention(3, 5) whose queries are all 0"
-    check(actual, causal_attention_by_hand(x, weights), call)
+    layer = make_attention(problem, weights, n_positions=5)
+    torch.rand(3)  # so that a seed set inside shows, even if it was set before
+    with left_alone("CausalAttention(3, 5) on x", x=x):
+        layer(x)
+    check_weights_are_kept(layer, weights, "CausalAttention(3, 5) on x")
+    with nothing_drawn("causal_mask(4), masked_softmax(scores, mask), CausalAttention(3, 5) on x"):
+        problem.causal_mask(4)
+        problem.masked_softmax(rng.normal(2, 4, 4), mask_by_hand(4))
+        layer(x)
 
 
-@pytest.mark.points(0.5)
-def test_attention_of_large_tokens(problem, rng):
-    """CausalAttention stays right for tokens of any size"""
-    x, weights = rng.normal(5, 4, 3) * 1e100, random_weights(rng, 3)
+@pytest.mark.points(0.25)
+def test_attention_takes_transposed_tensors(problem, rng):
+    """CausalAttention takes an x that was transposed, as it is"""
+    x, weights = turned(rng.normal(2, 4, 5)), random_weights(rng, 5)
     actual = make_attention(problem, weights, n_positions=6)(x)
-    call = "CausalAttention(3, 6) on tokens around 1e100"
-    check(actual, causal_attention_by_hand(x, weights), call, atol=1e91)
-
-
-@pytest.mark.points(1)
-@pytest.mark.parametrize("size", [1.0, 1e100], ids=["ordinary", "huge"])
-def test_no_look_ahead(problem, rng, size):
-    """What comes later changes nothing: the first output is the first token's own value"""
-    x, weights = rng.normal(2, 5, 6), random_weights(rng, 6)
-    layer = make_attention(problem, weights, n_positions=7)
-    before = layer(x)
-    values = [linear_by_hand(tokens[:1], weights, "value") for tokens in x.tolist()]
-    first = torch.tensor(values, dtype=x.dtype)
-    check(check_form(before, x, "CausalAttention(6, 7) on x")[:, :1], first, "the first output")
-    for seen in range(1, 5):
-        other = torch.cat([x[:, :seen], rng.normal(2, 5 - seen, 6) * size], dim=1)
-        after = check_form(layer(other), x, "CausalAttention(6, 7) on x")
-        call = f"the first {seen} outputs, once the tokens after them are others, of {size:g}"
-        check(after[:, :seen], before[:, :seen], call)
+    check(actual, causal_attention_by_hand(x, weights), "CausalAttention(5, 6) on a transposed x")
 
 
 @pytest.mark.points(0.75)
@@ -371,48 +466,6 @@ def test_longest_sequence(problem, rng, batch):
     check_refused(wide.eval(), rng.normal(batch, 3, 7), f"{call}, in eval")
 
 
-@pytest.mark.points(0.75)
-def test_attention_gradients(problem, rng):
-    """Gradients of CausalAttention reach x and every weight, and are right"""
-    weights, x, upstream = random_weights(rng, 3), rng.normal(2, 4, 3), rng.normal(2, 4, 3)
-    numbers = {"x": x, **weights}
-    slopes = slopes_by_hand(lambda: causal_attention_by_hand(x, weights), numbers, upstream)
-    layer = make_attention(problem, weights, n_positions=5)
-    inputs = {"x": x.requires_grad_()} | {name: parameters(layer)[name] for name in weights}
-    found = gradients(layer(x), inputs, upstream, "CausalAttention(3, 5)")
-    for name, gradient in found.items():
-        call = f"the gradient of CausalAttention(3, 5) with respect to {name}"
-        check(gradient, slopes[name], call, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.points(0.5)
-@BOTH_DTYPES
-def test_dtype_is_kept(problem, rng, dtype):
-    """masked_softmax and CausalAttention return the dtype that came in, with its precision"""
-    scores, mask = rng.normal(2, 4, 5, dtype=dtype), random_mask(rng, 4, 5)
-    name = str(dtype).removeprefix("torch.")
-    actual = problem.masked_softmax(scores, mask)
-    expected = masked_softmax_by_hand(scores, mask)
-    check(actual, expected, f"masked_softmax(scores, mask) in {name}")
-
-    x, weights = rng.normal(2, 4, 6, dtype=dtype), random_weights(rng, 6, dtype=dtype)
-    layer = make_attention(problem, weights, n_positions=5, dtype=dtype)
-    check(layer(x), causal_attention_by_hand(x, weights), f"CausalAttention(6, 5) in {name}")
-
-
-@pytest.mark.points(0.25)
-def test_arguments_are_left_alone(problem, rng):
-    """Nothing changes its arguments or the global random state"""
-    scores, mask, x = rng.normal(2, 4, 4), mask_by_hand(4), rng.normal(2, 4, 3)
-    layer = make_attention(problem, random_weights(rng, 3), n_positions=4)
-    torch.rand(3)  # so that a seed set inside shows, even if it was set before
-    call = "masked_softmax(scores, mask) and CausalAttention(3, 4)(x)"
-    with left_alone(call, scores=scores, mask=mask, x=x), nothing_drawn(call):
-        problem.causal_mask(4)
-        problem.masked_softmax(scores, mask)
-        layer(x)
-
-
 @pytest.mark.points(0.25)
 def test_second_call(problem, rng):
     """CausalAttention remembers nothing and does the same in training and in eval"""
@@ -426,6 +479,57 @@ def test_second_call(problem, rng):
         answers.append((layer.eval()(x), x, f"{call}, in eval"))
     for answer, x, call in answers:
         check(answer, causal_attention_by_hand(x, weights), call)
+
+
+@pytest.mark.points(0.5)
+def test_attention_of_large_tokens(problem, rng):
+    """CausalAttention stays right for tokens of any size"""
+    x, weights = rng.normal(5, 4, 3) * 1e100, random_weights(rng, 3)
+    actual = make_attention(problem, weights, n_positions=6)(x)
+    call = "CausalAttention(3, 6) on tokens around 1e100"
+    check(actual, causal_attention_by_hand(x, weights), call, atol=1e91)
+
+
+@pytest.mark.points(0.25)
+def test_huge_tokens_change_nothing_before(problem, rng):
+    """Tokens that come later change nothing, however large they are"""
+    x, weights = rng.normal(2, 5, 6), random_weights(rng, 6)
+    layer = make_attention(problem, weights, n_positions=7)
+    expected = causal_attention_by_hand(x, weights)
+    for seen in range(1, 5):
+        other = torch.cat([x[:, :seen], rng.normal(2, 5 - seen, 6) * 1e100], dim=1)
+        call = f"CausalAttention(6, 7): the first {seen} outputs, with tokens near 1e100 after them"
+        check(check_form(layer(other), x, call)[:, :seen], expected[:, :seen], call)
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("later", [1.0, 1e100], ids=["ordinary", "before huge tokens"])
+def test_attention_gradients(problem, rng, later):
+    """Gradients of CausalAttention reach x and every weight, and are right"""
+    weights, x, upstream = random_weights(rng, 3), rng.normal(2, 4, 3), rng.normal(2, 4, 3)
+    if later > 1:  # what is computed from the huge tokens themselves shall not count
+        x[:, 2:], upstream[:, 2:] = later * x[:, 2:], 0
+    numbers = {"x": x, **weights}
+    slopes = slopes_by_hand(lambda: causal_attention_by_hand(x, weights), numbers, upstream)
+    layer = make_attention(problem, weights, n_positions=5)
+    inputs = {"x": x.requires_grad_()} | {name: parameters(layer)[name] for name in weights}
+    what = "CausalAttention(3, 5)" + (", with tokens near 1e100 after the others" * (later > 1))
+    found = gradients(layer(x), inputs, upstream, what)
+    for name, gradient in found.items():
+        call = f"the gradient of {what} with respect to {name}"
+        check(gradient, slopes[name], call, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=name_of)
+def test_attention_keeps_the_dtype(problem, rng, dtype):
+    """CausalAttention returns the dtype that came in, with its precision"""
+    x, weights = rng.normal(2, 4, 6, dtype=dtype), random_weights(rng, 6, dtype=dtype)
+    actual = make_attention(problem, weights, n_positions=5, dtype=dtype)(x)
+    # Half of bfloat16's digits are lost on the way through five products.
+    near = {"rtol": 0.1, "atol": 0.1} if dtype == torch.bfloat16 else {}
+    expected = causal_attention_by_hand(x.double(), weights).to(dtype)
+    check(actual, expected, f"CausalAttention(6, 5) in {name_of(dtype)}", **near)
 
 
 @pytest.mark.points(0.25)
@@ -451,6 +555,7 @@ def cases(rng, dtype):
         ((5, 2, 3, 7), (5, 1, 3, 7)),
         ((2, 1, 3, 4, 6), (1, 3, 4, 6)),
         ((2, 3, 1, 1), (2, 3, 1, 1)),
+        ((2, 300), (300,)),
     ]
     for shape, mask_shape in shapes:
         scores = (rng.normal(*shape) * 2 + rng.normal(*shape[:-1], 1) * 60).to(dtype)
@@ -467,11 +572,9 @@ def both_layers(problem, solution, rng, n_embd, n_positions, *, bias=True, dtype
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("seq_len", [1, 4, 5, 6, 8, 13, 17, 1030])
+@pytest.mark.parametrize("seq_len", [1, 4, 5, 6, 8, 13, 17, 130])
 def test_hidden_causal_mask(problem, solution, seq_len):
     """causal_mask is right for other sizes"""
-    if seq_len > 1000 and not quick(problem.causal_mask, seq_len):
-        return
     for _ in range(2):
         actual = problem.causal_mask(seq_len=seq_len, device=None)
         check(actual, solution.causal_mask(seq_len), f"causal_mask({seq_len})")
@@ -482,14 +585,7 @@ def test_hidden_device(problem, solution):
     """causal_mask makes its mask on the device that it is given"""
     expected = solution.causal_mask(5)
     check(problem.causal_mask(5, device="cpu"), expected, 'causal_mask(5, device="cpu")')
-    # The meta device keeps shapes without numbers, so it is at hand on every machine. Not every
-    # right way of writing a mask can run there, and that is no fault.
-    try:
-        device = problem.causal_mask(5, device="meta").device.type
-    except Exception:
-        return
-    call = 'causal_mask(5, device="meta")'
-    require(device == "meta", f"{call}\nIt returned a tensor on the device {device}.")
+    check_device_is_used(problem, 5)
 
 
 def check_masked_softmax(problem, solution, rng, scores, mask, call):
@@ -543,6 +639,7 @@ def test_hidden_huge_scores(problem, solution, rng, dtype):
         ((2, 6, 1), 10, False),
         ((6, 2, 12), 13, True),
         ((2, 12, 8), 16, False),
+        ((1, 40, 3), 45, True),
     ],
     ids=str,
 )

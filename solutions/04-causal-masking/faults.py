@@ -17,6 +17,10 @@ _BEFORE = "Add up a row of your weights. What share do the hidden scores take, a
 _ZERO = "What is e to the power of 0? Which number gets no weight at all?"
 _FORMULA = "Compare the order of the steps with the formula in the README."
 
+STYLES = ("", ", filled", ", added", ", zeroed")
+"""How hidden scores are hidden, where a fault leaves rows in which all of them are: they become
+-inf, they become a large negative number, such a number is added, or NaN is replaced by 0 later."""
+
 SWITCHES = {
     "mask": {
         "next": ("the causal mask lets each position see the next one as well", _ROW),
@@ -26,18 +30,20 @@ SWITCHES = {
             "the causal mask is upside down: each position sees itself and later ones",
             _ROW,
         ),
-        "strict future": (
-            "the mask is used the other way round: each position sees only what comes after it",
-            "What does True mean in this problem, and which side of the diagonal is to be True?",
-        ),
-        "after next": (
-            "each position sees only later ones, from the next but one on",
-            "Which side of the diagonal is to be True, and what is hidden of the diagonal itself?",
-        ),
-        "after next, filled": (
-            "each position sees only later ones, from the next but one on",
-            "Which side of the diagonal is to be True, and what is hidden of the diagonal itself?",
-        ),
+        **{
+            f"strict future{style}": (
+                "the mask is used the other way round: each position sees only what comes after it",
+                "What does True mean here, and which side of the diagonal is to be True?",
+            )
+            for style in STYLES
+        },
+        **{
+            f"after next{style}": (
+                "each position sees only later ones, from the next but one on",
+                "Which side of the diagonal is to be True, and is the diagonal itself?",
+            )
+            for style in STYLES
+        },
         "none": ("nothing is hidden, as if the mask were True everywhere", _ROW),
         "own only": ("each position sees itself alone, and nothing that came before it", _ROW),
         "first only": ("each position sees the first one alone", _ROW),
@@ -83,10 +89,13 @@ SWITCHES = {
         ),
         "subtracted": ("the mask itself is subtracted from the scores", _ZERO),
         "not at all": ("masked_softmax doesn't use its mask", "Which line hides something?"),
-        "turned around": (
-            "what is allowed is hidden, and what is forbidden is kept",
-            "Which scores does your line change: those that are True in the mask, or the others?",
-        ),
+        **{
+            f"turned around{style}": (
+                "what is allowed is hidden, and what is forbidden is kept",
+                "Which scores does your line change: those where the mask is True, or others?",
+            )
+            for style in STYLES
+        },
         "transposed": (
             "masked_softmax transposes its mask",
             "A row of the mask belongs to a query, and so does a row of the scores.",
@@ -127,6 +136,8 @@ SWITCHES = {
         "twice": ("softmax is taken twice", _FORMULA),
         "twice, masked": ("softmax is taken twice", _FORMULA),
         "ones": ("softmax runs over a dimension of size 1, so that every weight is 1", _AXIS),
+        "powers of 2": ("powers of 2 stand in place of powers of e", _FORMULA),
+        "mean": ("the powers are divided by their mean rather than by their sum", _FORMULA),
         "largest": ("all weight goes to the largest score of a row", _FORMULA),
         "bias of one": ("1 is added to the sum that the powers are divided by", _FORMULA),
         **{
@@ -215,14 +226,18 @@ SWITCHES = {
         "tokens": ("the tokens are added to the output", _FORMULA),
         "queries": ("the queries are added to the output", _FORMULA),
         "values": ("the values are added to the output", _FORMULA),
+        "mean": (
+            "the weighted values are averaged rather than added up",
+            "The weights of a row sum to 1 already. What would dividing by T do?",
+        ),
     },
 }
 
 COMMON = {
     "mask": ("next", "own", "strict future", "none"),
-    "hide": ("after softmax", "times", "turned around", "added"),
+    "hide": ("after softmax", "times", "turned around"),
     "softmax": ("queries", "dimension 1", "everything"),
-    "scale": ("none", "d_k", "times the root", "root of T"),
+    "scale": ("none", "d_k", "times the root"),
     "roles": ("kqv", "qkx"),
 }
 
@@ -238,18 +253,27 @@ def visible(kind, size):
         "future": lambda: ones.triu(),
         "strict future": lambda: ones.triu(1),
         "after next": lambda: ones.triu(2),
-        "after next, filled": lambda: ones.triu(2),
         "none": lambda: ones,
         "own only": lambda: torch.eye(size).bool(),
         "first only": lambda: ones.tril()[:1].expand(size, size),
         "own and last": lambda: ones.tril().triu(-1),
         "from the last": lambda: ones.triu(-1),
         "mirrored": lambda: ones.tril().fliplr(),
-    }[kind]()
+    }[kind.split(",")[0]]()
 
 
-def hidden_scores(hide, scores, mask):
-    """The scores and the mask that are left to softmax."""
+def hidden(scores, shown, style):
+    """The scores, hidden where they are not shown."""
+    match style:
+        case "filled":
+            return scores.masked_fill(~shown, -1e9)
+        case "added":
+            return scores - 1e9 * ~shown
+    return scores.masked_fill(~shown, -math.inf)
+
+
+def hidden_scores(hide, scores, mask, style):
+    """The scores that are left to softmax."""
     shown = mask.to(scores.dtype)
     match hide:
         case "times" | "before and after":
@@ -267,11 +291,11 @@ def hidden_scores(hide, scores, mask):
         case "subtracted":
             return scores - shown
         case "turned around":
-            return scores.masked_fill(mask, -math.inf)
+            return hidden(scores, ~mask, style)
         case "transposed":
-            return scores.masked_fill(~mask.mT, -math.inf)
+            return hidden(scores, mask.mT, style)
         case "right":
-            return scores.masked_fill(~mask, -math.inf)
+            return hidden(scores, mask, style)
     return scores
 
 
@@ -317,6 +341,8 @@ def weigh(kind, scores, mask):
         "twice": lambda: scores.softmax(-1).softmax(-1),
         "twice, masked": lambda: scores.softmax(-1).masked_fill(~mask, -math.inf).softmax(-1),
         "ones": lambda: (powers > 0).to(scores.dtype),
+        "powers of 2": lambda: (scores * math.log(2)).softmax(-1),
+        "mean": lambda: scores.softmax(-1) * scores.shape[-1],
         "largest": lambda: (powers == 1).to(scores.dtype),
         "bias of one": lambda: scores.exp() / (1 + scores.exp().sum(-1, keepdim=True)),
         "no keepdim, sum": lambda: powers / powers.sum(-1),
@@ -388,9 +414,10 @@ def faulty(
         return visible(mask, seq_len).to(device)
 
     def masked_softmax(scores, shown):
-        left = hidden_scores(hide, scores, shown)
-        left = left.clamp(min=torch.finfo(left.dtype).min) if "filled" in mask else left
-        return hidden_weights(hide, weigh(softmax, left, shown), scores, shown)
+        style = next((kind.split(", ")[1] for kind in (mask, hide) if "," in kind), "")
+        left = hidden_scores(hide.split(",")[0], scores, shown, style)
+        weights = hidden_weights(hide, weigh(softmax, left, shown), scores, shown)
+        return weights.nan_to_num() if style == "zeroed" else weights
 
     class CausalAttention(nn.Module):
         def __init__(self, n_embd=768, n_positions=1024, bias=True):
@@ -411,6 +438,7 @@ def faulty(
             shares = shares.mT if weights == "transposed" else shares
             output = shares @ v
             output = output / math.sqrt(C) if scale == "of the weights" else output
+            output = output / T if extra == "mean" else output
             return output + {"tokens": x, "queries": q, "values": v}.get(extra, 0)
 
     return SimpleNamespace(
