@@ -311,7 +311,9 @@ def audit(
             found.findings.extend(parity_findings(course, found, jobs or default_jobs()))
         if out is not None:
             write_tables(found, selected, out)
-        unseen = name_unseen(course, selected) if generalise else None
+        unseen = None
+        if generalise:
+            unseen = name_unseen(course, selected, jobs or default_jobs())
     for each in selected:
         console.print(matrix(found, each), legend(found, each), "", sep="\n")
     for finding in found.findings:

@@ -10,14 +10,19 @@ never be named.
 from __future__ import annotations
 
 import ast
+import multiprocessing
+import os
 import re
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from grader.author.transformations import TRANSFORMATIONS, Transformation
+import torch
+
+from grader.author.transformations import KEEPING, TRANSFORMATIONS, Transformation
 from grader.course import Course, Problem
 from grader.testing.diagnosis.fingerprints import Fingerprints, deviations
 from grader.testing.diagnosis.naming import diagnose
@@ -51,10 +56,12 @@ class Generalisation:
 
     Attributes:
         mutants: those that answer a main question with a wrong value.
-        named_though_right: styles whose right answers were given a name.
+        right: how many right solutions were asked, each also after changes that keep it right.
+        named_though_right: those of them that were given a name.
     """
 
     mutants: list[Mutant]
+    right: int
     named_though_right: list[str]
 
     def summary(self) -> str:
@@ -64,7 +71,8 @@ class Generalisation:
         return (
             f"of {len(self.mutants)} wrong solutions that are in no catalogue, "
             f"{len(named)} are named ({_share(named, self.mutants)}), "
-            f"{len(right)} of these rightly ({_share(right, named)})"
+            f"{len(right)} of these rightly ({_share(right, named)}); "
+            f"of {self.right} right ones {len(self.named_though_right)} are given a name"
         )
 
 
@@ -72,25 +80,55 @@ def _share(part: list[Mutant], whole: list[Mutant]) -> str:
     return f"{100 * len(part) / len(whole):.0f} %" if whole else "none"
 
 
-def generalise(course: Course, problems: list[Problem]) -> Generalisation:
-    """Put every fault into every right solution of these problems, and see what is named."""
-    mutants: list[Mutant] = []
-    named: list[str] = []
-    for problem in problems:
-        probe = load_probe(problem)
-        if probe is not None:
-            known = Fingerprints.load(problem.fingerprints)
-            for path in _styles(course, problem):
-                source = path.read_text(encoding="utf-8")
-                mutants += _mutants(problem, path.stem, source, probe, known)
-                if diagnose(known, _answers(ast.unparse(ast.parse(source)), probe)):
-                    named.append(f"{problem.id}: {path.stem}")
-    return Generalisation(mutants, named)
+def generalise(course: Course, problems: list[Problem], jobs: int) -> Generalisation:
+    """Put every fault into every right solution of these problems, and see what is named.
+
+    Args:
+        course: where the solutions are.
+        problems: which of its problems.
+        jobs: how many right solutions to change at the same time.
+    """
+    styles = [(problem, path) for problem in problems for path in _styles(course, problem)]
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        found = list(pool.map(_of_style, styles))
+    return Generalisation(
+        [mutant for one in found for mutant in one.mutants],
+        sum(one.right for one in found),
+        [style for one in found for style in one.named_though_right],
+    )
 
 
 def _styles(course: Course, problem: Problem) -> list[Path]:
     solution = course.solution(problem)
     return [solution, *sorted((solution.parent / "variants").glob("*.py"))]
+
+
+def _of_style(style: tuple[Problem, Path]) -> Generalisation:
+    """Change one right solution in all ways there are; in a process of the pool."""
+    problem, path = style
+    probe = load_probe(problem)
+    if probe is None:
+        return Generalisation([], 0, [])
+    torch.set_num_threads(1)
+    known = Fingerprints.load(problem.fingerprints)
+    source = path.read_text(encoding="utf-8")
+    kept = dict.fromkeys(_still_right(source))
+    named = [
+        f"{problem.id}: {path.stem}, {change}"
+        for change, right in kept
+        if diagnose(known, _answers(right, probe))
+    ]
+    mutants = list(_mutants(problem, path.stem, source, probe, known))
+    return Generalisation(mutants, len(kept), named)
+
+
+def _still_right(source: str) -> Iterator[tuple[str, str]]:
+    """Yield the source without its comments, and after each change that keeps it right."""
+    yield "without comments", ast.unparse(ast.parse(source))
+    for change in KEEPING:
+        for changed in change.mutants(source):
+            yield change.name, changed
 
 
 def _mutants(

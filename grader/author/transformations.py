@@ -288,3 +288,63 @@ TRANSFORMATIONS = (
     Transformation("value layer left out", _skipping("value"), r"value|layer|x itself"),
 )  # fmt: skip
 """What is put into every right solution, wherever it fits."""
+
+
+# Changes that keep a right solution right
+
+
+def as_function(node: ast.AST) -> ast.AST | None:
+    """Write a matrix product as a call: `a @ b` becomes `torch.matmul(a, b)`."""
+    match node:
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+            return ast.Call(_torch("matmul"), [left, right], [])
+    return None
+
+
+def by_numbers(node: ast.AST) -> ast.AST | None:
+    """Write a transpose with its dimensions: `k.mT` becomes `k.transpose(-2, -1)`."""
+    match node:
+        case ast.Attribute(value=value, attr="mT"):
+            dimensions: list[ast.expr] = [ast.Constant(-2), ast.Constant(-1)]
+            return ast.Call(ast.Attribute(value, "transpose", ast.Load()), dimensions, [])
+    return None
+
+
+def as_power(node: ast.AST) -> ast.AST | None:
+    """Write a root as a power: `math.sqrt(d)` becomes `d ** 0.5`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name("math"), attr="sqrt"), args=[argument]):
+            return ast.BinOp(argument, ast.Pow(), ast.Constant(0.5))
+    return None
+
+
+def as_product(node: ast.AST) -> ast.AST | None:
+    """Multiply with one over a root in place of dividing by it."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Div(), right=right) if _is_root(right):
+            return ast.BinOp(left, ast.Mult(), ast.BinOp(ast.Constant(1.0), ast.Div(), right))
+    return None
+
+
+def copied(node: ast.AST) -> ast.AST | None:
+    """Return a copy of what is returned, laid out anew in memory."""
+    match node:
+        case ast.Return(value=ast.expr() as value) if _is_product(value):
+            copy_of = ast.Call(ast.Attribute(value, "clone", ast.Load()), [], [])
+            return ast.Return(ast.Call(ast.Attribute(copy_of, "contiguous", ast.Load()), [], []))
+    return None
+
+
+def _is_product(value: ast.expr) -> bool:
+    return isinstance(value, ast.BinOp) and isinstance(value.op, ast.MatMult)
+
+
+def _torch(name: str) -> ast.Attribute:
+    return ast.Attribute(ast.Name("torch", ast.Load()), name, ast.Load())
+
+
+KEEPING = tuple(
+    Transformation(change.__name__, change, "")
+    for change in (as_function, by_numbers, as_power, as_product, copied)
+)
+"""After these a right solution is still right, and must be given no name."""
