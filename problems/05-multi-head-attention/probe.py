@@ -11,6 +11,7 @@ from torch import nn
 from grader.testing.compare import parameters, set_weights
 from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.probe import Part
+from telltale import COPIES, plain_weights
 
 
 def numbers(*shape, start=0.0):
@@ -119,17 +120,6 @@ def ordinary_weights(n_embd, bias=True):
     }
     biases = {"c_attn.bias": numbers(3 * n_embd, start=0.2) / 2, "c_proj.bias": numbers(n_embd)}
     return weights | biases if bias else weights
-
-
-def plain_weights(n_embd):
-    """Weights to build on: no queries and no keys, each token its own value, nothing mixed."""
-    eye, zeros = torch.eye(n_embd, dtype=torch.float64), torch.zeros(n_embd, dtype=torch.float64)
-    return {
-        "c_attn.weight": torch.cat([0 * eye, 0 * eye, eye]),
-        "c_attn.bias": zeros.repeat(3),
-        "c_proj.weight": eye,
-        "c_proj.bias": zeros,
-    }
 
 
 def made(problem, weights, n_head, *, dropout=0.0, causal=False, dtype=torch.float64):
@@ -423,9 +413,6 @@ def about_number_of_heads(problem):
         },
     )
 
-
-COPIES = 8
-"""How many entries of `telltale`'s output show the same weight."""
 
 HEADS = LENGTH = 3
 WIDTH = COPIES * LENGTH

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from grader.testing.diagnosis.answers import Answer, alike, same
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, deviations
-from grader.testing.diagnosis.probe import Answers
+from grader.testing.diagnosis.probe import Answers, owner
 
 _NOTHING = Answers({}, {})
 
@@ -202,7 +202,9 @@ def _meant(group: list[Fault], shows: Counter[str]) -> list[Fault]:
 
 
 def _sentence(texts: tuple[str, ...], parts: list[str], known: Fingerprints) -> str:
-    whose = "Your output" if len(known.reference) == 1 else f"The output of {' and '.join(parts)}"
+    owners = list(dict.fromkeys(owner(part) for part in parts))
+    alone = len({owner(part) for part in known.reference}) == 1
+    whose = "Your output" if alone else f"The output of {' and '.join(owners)}"
     return f"{whose} is what one gets when " + "\nOr when ".join(texts)
 
 
