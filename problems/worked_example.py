@@ -278,22 +278,24 @@ def check_random_start(make, names, call):
         )
 
 
-@torch.no_grad()
-def quick(run, size):
-    """Whether `run(size)` would be done in about two seconds.
+def turned(tensor):
+    """The same numbers in the same places, but lying in memory in another order."""
+    order = list(reversed(range(tensor.dim())))
+    return tensor.permute(order).contiguous().permute(order)
 
-    Python loops over pairs of positions are right, but may take minutes for long sequences. What
-    they leave behind for gradients would take gigabytes, so gradients are off.
+
+@torch.no_grad()
+def loops_over_pairs(run):
+    """Whether `run(length)` takes Python some steps for every pair of positions.
+
+    That is right, too, but would take minutes for a long sequence. Ten times the length then takes
+    about a hundred times as long; a loop over positions takes ten times as long, and no loop less.
+    How fast or how busy a machine is makes no difference.
     """
 
-    def seconds(size):
+    def seconds(length):
         start = time.perf_counter()
-        run(size)
+        run(length)
         return time.perf_counter() - start
 
-    limit = 2 * (100 / size) ** 2
-    for _ in range(5):
-        longer = seconds(100) - seconds(10)
-        if longer < limit or longer > 10 * limit:
-            break
-    return longer < limit
+    return min(seconds(60) for _ in range(3)) > 40 * min(seconds(6) for _ in range(3))
