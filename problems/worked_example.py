@@ -288,14 +288,20 @@ def turned(tensor):
 def loops_over_pairs(run):
     """Whether `run(length)` takes Python some steps for every pair of positions.
 
-    That is right, too, but would take minutes for a long sequence. Ten times the length then takes
-    about a hundred times as long; a loop over positions takes ten times as long, and no loop less.
-    How fast or how busy a machine is makes no difference.
+    That is right, too, but would take minutes for a long sequence. Such a loop has thousands of
+    steps more for 96 positions than for 48, and four times as many more as from 24 to 48. A loop
+    over positions has 48 steps more, which is twice as many more; others have none. Between that is
+    so much room that the best of five times tells it on a busy machine, too; and where a machine is
+    so fast that it doesn't, a long sequence is done in time.
     """
 
-    def seconds(length):
-        start = time.perf_counter()
-        run(length)
-        return time.perf_counter() - start
+    def shortest(length):
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            run(length)
+            times.append(time.perf_counter() - start)
+        return min(times)
 
-    return min(seconds(60) for _ in range(3)) > 40 * min(seconds(6) for _ in range(3))
+    first, second, third = (shortest(length) for length in (24, 48, 96))
+    return third - second > max(0.02, 2.2 * (second - first))
