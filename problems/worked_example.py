@@ -278,22 +278,30 @@ def check_random_start(make, names, call):
         )
 
 
-@torch.no_grad()
-def quick(run, size):
-    """Whether `run(size)` would be done in about two seconds.
+def turned(tensor):
+    """The same numbers in the same places, but lying in memory in another order."""
+    order = list(reversed(range(tensor.dim())))
+    return tensor.permute(order).contiguous().permute(order)
 
-    Python loops over pairs of positions are right, but may take minutes for long sequences. What
-    they leave behind for gradients would take gigabytes, so gradients are off.
+
+@torch.no_grad()
+def loops_over_pairs(run):
+    """Whether `run(length)` takes Python some steps for every pair of positions.
+
+    That is right, too, but would take minutes for a long sequence. Such a loop has thousands of
+    steps more for 96 positions than for 48, and four times as many more as from 24 to 48. A loop
+    over positions has 48 steps more, which is twice as many more; others have none. Between that is
+    so much room that the best of five times tells it on a busy machine, too; and where a machine is
+    so fast that it doesn't, a long sequence is done in time.
     """
 
-    def seconds(size):
-        start = time.perf_counter()
-        run(size)
-        return time.perf_counter() - start
+    def shortest(length):
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            run(length)
+            times.append(time.perf_counter() - start)
+        return min(times)
 
-    limit = 2 * (100 / size) ** 2
-    for _ in range(5):
-        longer = seconds(100) - seconds(10)
-        if longer < limit or longer > 10 * limit:
-            break
-    return longer < limit
+    first, second, third = (shortest(length) for length in (24, 48, 96))
+    return third - second > max(0.02, 2.2 * (second - first))

@@ -18,7 +18,7 @@ from grader.course import Course, Problem
 from grader.loading import load_module
 from grader.testing.diagnosis.answers import same
 from grader.testing.diagnosis.fingerprints import Fault, Text, deviations
-from grader.testing.diagnosis.probe import Answers, Probe, ask
+from grader.testing.diagnosis.probe import Answers, Probe, ask, owner
 
 Faulty = Callable[..., Any]
 
@@ -63,7 +63,7 @@ def _fault(
     """Return what one fault, or two at once, answer to the main questions of the parts it has."""
     code = faulty(**dict(values))
     answers = ask(probe, code, edges=False)
-    answers = {part: given for part, given in answers.items() if hasattr(code, part)}
+    answers = {part: given for part, given in answers.items() if hasattr(code, owner(part))}
     names = tuple(_name(switch, value) for switch, value in values)
     return Fault(names, deviations(answers, reference))
 

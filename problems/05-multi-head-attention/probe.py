@@ -1,8 +1,8 @@
 """The questions by which a mistake in problem 05 is told. An instrument, not a lesson."""
 
 import functools
+import itertools
 import math
-import time
 
 import torch
 from torch import nn
@@ -10,6 +10,8 @@ from torch import nn
 from grader.testing.compare import parameters, set_weights
 from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.probe import Part
+from telltale import COPIES, plain_weights
+from worked_example import loops_over_pairs
 
 
 def numbers(*shape, start=0.0):
@@ -120,23 +122,15 @@ def ordinary_weights(n_embd, bias=True):
     return weights | biases if bias else weights
 
 
-def plain_weights(n_embd):
-    """Weights to build on: no queries and no keys, each token its own value, nothing mixed."""
-    eye, zeros = torch.eye(n_embd, dtype=torch.float64), torch.zeros(n_embd, dtype=torch.float64)
-    return {
-        "c_attn.weight": torch.cat([0 * eye, 0 * eye, eye]),
-        "c_attn.bias": zeros.repeat(3),
-        "c_proj.weight": eye,
-        "c_proj.bias": zeros,
-    }
-
-
 def made(problem, weights, n_head, *, dropout=0.0, causal=False, dtype=torch.float64):
     """A layer of the student's that holds `weights`."""
     n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
     options = {"dropout": dropout, "causal": causal, "bias": bias}
     module = problem.MultiHeadAttention(n_embd, n_head, **options).to(dtype)
-    set_weights(module, weights)
+    # A bias that should not be there is told by the layers; here it must not count.
+    biases = [name for name in ("c_attn.bias", "c_proj.bias") if name in parameters(module)]
+    zeros = {name: torch.zeros_like(parameters(module)[name]) for name in biases}
+    set_weights(module, zeros | weights)
     return module
 
 
@@ -147,23 +141,20 @@ EXACT = {2: -8.069136539385912, 6: 0.18217476121435006}
 LEAVES = ("x", "c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
 
 
-def quick(module):
-    """Whether a long sequence takes no longer than a diagnosis may; loops over pairs would."""
-    x, seconds = numbers(1, 64, 2), []
-    for _ in range(2):
-        start = time.perf_counter()
-        module(x)
-        seconds.append(time.perf_counter() - start)
-    return min(seconds) < 0.004
-
-
 def about_attention(problem):
     """Questions about what a layer computes without dropout."""
 
-    def output(*shape, n_head, causal=False, bias=True, dtype=torch.float64, train=False):
+    def output(*shape, n_head, causal=False, bias=True, dtype=torch.float64):
         weights = ordinary_weights(shape[-1], bias)
-        module = made(problem, weights, n_head, causal=causal, dtype=dtype).train(train)
+        module = made(problem, weights, n_head, causal=causal, dtype=dtype).eval()
         return module(numbers(*shape, start=0.5).to(dtype))
+
+    def in_training():
+        """A causal layer's output in training; what is drawn there at rate 0 is for dropout."""
+        module = made(problem, ordinary_weights(9), 3, causal=True).train()
+        x = numbers(3, 3, 9, start=0.5)
+        first, second = module(x.clone()), module(x.clone())
+        return first if torch.allclose(first, second, equal_nan=True) else module.eval()(x)
 
     def extreme(case, *, causal):
         weights, x = plain_weights(6), numbers(1, 4, 6)
@@ -177,7 +168,12 @@ def about_attention(problem):
         else:
             weights["c_attn.weight"][query, 0], weights["c_attn.bias"][key] = 1, 1
             x[0, :, 0] = torch.tensor([4000.0, -4000, 0, 2000])
-        return made(problem, weights, 2, causal=causal)(x)
+        return made(problem, weights, 2, causal=causal).eval()(x)
+
+    def large():
+        weights = ordinary_weights(6)
+        weights["c_attn.weight"][:6] *= 40
+        return made(problem, weights, 2).eval()(numbers(2, 4, 6, start=0.5))
 
     def digits_lost(n_head):
         found = output(2, 4, 6, n_head=n_head)
@@ -200,9 +196,11 @@ def about_attention(problem):
 
     @torch.no_grad()
     def long():
-        """Whether what comes later changes the first outputs; beyond 1024 positions, if quick."""
+        """Whether what comes later leaves the first outputs alone, beyond 1024 positions."""
         module, x = made(problem, ordinary_weights(2), 1, causal=True).eval(), numbers(1, 1030, 2)
-        return not quick(module) or torch.allclose(module(x.clone())[:, :4], module(x[:, :4]))
+        if loops_over_pairs(lambda length: module(x[:, :length].clone())):
+            return True
+        return torch.allclose(module(x.clone())[:, :4], module(x[:, :4]))
 
     def leaves():
         module = made(problem, ordinary_weights(6), 2, causal=True).eval()
@@ -247,17 +245,17 @@ def about_attention(problem):
         main={
             "twos": lambda: output(2, 2, 4, n_head=2),
             "threes": lambda: output(3, 3, 9, n_head=3),
-            "threes, causal": lambda: output(3, 3, 9, n_head=3, causal=True, train=True),
+            "threes, causal": in_training,
             "5 heads": lambda: output(2, 4, 15, n_head=5),
             "5 heads, causal": lambda: output(2, 4, 15, n_head=5, causal=True),
             "2 heads": lambda: output(3, 7, 10, n_head=2),
             "1 head, causal": lambda: output(2, 5, 7, n_head=1, causal=True),
             "no bias": lambda: output(2, 5, 10, n_head=2, bias=False),
+            "1 position": lambda: output(2, 1, 6, n_head=2),
             "kind": kind,
         },
         edges={
             "1 sequence": lambda: form(1, 4, 6, n_head=2, causal=True),
-            "1 position": lambda: form(2, 1, 6, n_head=2),
             "heads of width 1": lambda: form(2, 4, 6, n_head=6),
             "only heads of width 64": only_of_width_64,
             "not contiguous": not_contiguous,
@@ -265,6 +263,7 @@ def about_attention(problem):
             "float32, causal": lambda: form(2, 4, 6, n_head=2, causal=True, dtype=torch.float32),
             "digits lost": lambda: digits_lost(2),
             "digits lost, heads of width 1": lambda: digits_lost(6),
+            "large scores": large,
             "far below": lambda: extreme("far below", causal=True),
             "future far above": lambda: extreme("future far above", causal=True),
             "far apart": lambda: extreme("far apart", causal=False),
@@ -413,117 +412,151 @@ def about_number_of_heads(problem):
     )
 
 
-COPIES = 8
-"""How many entries of `telltale`'s output show the same weight."""
+HEADS = LENGTH = 3
+WIDTH = COPIES * LENGTH
+RATE = 0.25
+
+
+def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
+    """A layer, and a sequence for it. Token t is the t-th unit vector, so the t-th columns count.
+
+    Args:
+        problem: the student's code.
+        q: what makes the queries, one matrix per head.
+        k: what makes the keys.
+        v: what makes the values.
+        dropout: the rate.
+        q_and_k: is added to all queries and keys.
+        added: is added to the output by c_proj.
+    """
+    n_embd = HEADS * WIDTH
+    weights = plain_weights(n_embd)
+    weights["c_attn.weight"] = torch.cat([part.reshape(n_embd, n_embd) for part in (q, k, v)])
+    weights["c_attn.bias"][: 2 * n_embd] = q_and_k
+    weights["c_proj.bias"] += added
+    module = made(problem, weights, HEADS, dropout=dropout)
+    return module, torch.eye(LENGTH, n_embd, dtype=torch.float64)
 
 
 def telltale(problem, dropout):
     """A layer, and a sequence for it, whose output shows which weights and entries were dropped.
 
-    Token t is the t-th unit vector. All scores are alike, so all weights are 1/3, whatever the
-    scores are divided by. Value j is 1 at COPIES places of its own, so there the output of query i
-    shows the weight of (i, j). c_proj adds 1 to everything.
+    All scores are alike, so all weights are 1/3, whatever the scores are divided by. Value j is 1
+    at COPIES places of its own, so there the output of query i shows the weight of (i, j). c_proj
+    adds 1 to everything.
     """
-    n_head, seq_len = 3, 3
-    head_dim = COPIES * seq_len
-    n_embd = n_head * head_dim
-    v = torch.zeros(n_head, head_dim, n_embd, dtype=torch.float64)
-    for t in range(seq_len):
+    nothing = torch.zeros(HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
+    v = nothing.clone()
+    for t in range(LENGTH):
         v[:, COPIES * t : COPIES * (t + 1), t] = 1
-    weights = plain_weights(n_embd)
-    weights["c_attn.weight"][2 * n_embd :] = v.reshape(n_embd, n_embd)
-    weights["c_attn.bias"][: 2 * n_embd] = 0.6
-    weights["c_proj.bias"] += 1
-    module = made(problem, weights, n_head, dropout=dropout)
-    return module, torch.eye(seq_len, n_embd, dtype=torch.float64)
+    return showing(problem, nothing, nothing, v, dropout=dropout, q_and_k=0.6, added=1)
+
+
+def is_readable(problem):
+    """Whether a telltale's output shows what it should; heads or thirds cut wrongly hide it.
+
+    In head h query i finds the key of token i + h only, by a score so large that no scale matters.
+    """
+    q, k = torch.zeros(2, HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
+    v = numbers(HEADS, WIDTH, HEADS * WIDTH)
+    for h, t in itertools.product(range(HEADS), range(LENGTH)):
+        q[h, t, t], k[h, (t - h) % LENGTH, t] = 1e5, 1
+    rows = [torch.cat([v[h, :, (i + h) % LENGTH] for h in range(HEADS)]) for i in range(LENGTH)]
+    module, sequence = showing(problem, q, k, v, dropout=0.0)
+    one_found = torch.allclose(module.eval()(sequence[None])[0], torch.stack(rows))
+    module, sequence = telltale(problem, 0.0)
+    return one_found and torch.allclose(module.eval()(sequence[None]), sequence.new_tensor(4 / 3))
+
+
+def drawn(module, sequence, batch, seed=None):
+    """Outputs for copies of a sequence, by sequence, query, head, key and copy."""
+    if seed is not None:
+        torch.default_generator.manual_seed(seed)
+    output = module(sequence.repeat(batch, 1, 1)).detach()
+    return output.reshape(batch, LENGTH, HEADS, LENGTH, COPIES)
+
+
+def values(output):
+    """The values that occur; when they are very many, only that."""
+    finite = output[output.isfinite()]
+    found = (finite.mul(1e4).round() + 0.0).unique() / 1e4
+    lost = output[~output.isfinite()][:1] * math.inf
+    return torch.cat([found, lost]) if len(found) <= 40 else torch.full((50,), 1.0)
+
+
+def dropped(entries):
+    """Which weights and which entries were dropped."""
+    return entries.amax(-1) < (1 + 1 / 6) / (1 - RATE), entries == 0
+
+
+def how_often(entries):
+    """About how often; coarsely, as some faults drop many at once and so seldom."""
+    shares = [each.double().mean() for each in dropped(entries)]
+    bounds = torch.tensor([0.03, 0.17, 0.36, 0.47, 0.62, 0.9], dtype=torch.float64)
+    return torch.bucketize(torch.stack(shares), bounds)
+
+
+def share_alike(which, axis, among=None):
+    """Of all neighbours along an axis, the share that is alike; only where both are `among`."""
+    one, other = which.movedim(axis, 0)[:-1], which.movedim(axis, 0)[1:]
+    if among is None:
+        return (one == other).double().mean()
+    return (one == other)[among.movedim(axis, 0)[:-1] & among.movedim(axis, 0)[1:]].double().mean()
+
+
+def together(entries):
+    """Along which axes neighbours share their fate: weights, entries, and values not added."""
+    weights, zeros = dropped(entries)
+    shared = [
+        share_alike(which, axis) > 0.95 and which.double().mean() > 0.1
+        for which in (weights, zeros.flatten(2))
+        for axis in range(which.dim())
+    ]
+    low = entries < 1.2 / (1 - RATE)
+    return torch.tensor([*shared, *(share_alike(low, axis, ~zeros) > 0.95 for axis in (1, 4))])
+
+
+def same(a, b):
+    """Whether the same was dropped, and enough of it to tell."""
+    return torch.equal(a, b) and int(a.sum()) > 30
 
 
 def about_dropout(problem):
     """Questions about what is dropped when."""
-    rate, shape = 0.25, (3, 3, 3, COPIES)
-
-    def as_told():
-        """Whether the output shows the weights at all; where it doesn't, nothing can be asked."""
-        module, sequence = telltale(problem, 0.0)
-        output = module.eval()(sequence[None])
-        return torch.allclose(output, torch.full_like(output, 4 / 3))
-
-    shown = attempt(as_told)
-    if not shown.is_value or shown.numbers[0] != 1:
+    readable = attempt(lambda: is_readable(problem))
+    if not readable.is_value or readable.numbers[0] != 1:
         return Part(main={})
-
-    def drawn(module, sequence, batch, seed=None):
-        """Outputs for copies of a sequence, by sequence, query, head, key and copy."""
-        if seed is not None:
-            torch.default_generator.manual_seed(seed)
-        return module(sequence.repeat(batch, 1, 1)).detach().reshape(batch, *shape)
 
     @functools.cache
     def trained():
-        return drawn(*telltale(problem, rate), batch=300, seed=1)
-
-    def values(output):
-        """The values that occur; when they are very many, only that."""
-        finite = output[output.isfinite()]
-        found = (finite.mul(1e4).round() + 0.0).unique() / 1e4
-        lost = output[~output.isfinite()][:1] * math.inf
-        return torch.cat([found, lost]) if len(found) <= 40 else torch.full((50,), 1.0)
-
-    def dropped(entries):
-        """Which weights and which entries were dropped."""
-        return entries.amax(-1) < (1 + 1 / 6) / (1 - rate), entries == 0
-
-    def how_often():
-        shares = [each.double().mean() for each in dropped(trained())]
-        return torch.stack([(20 * share).round() for share in shares])
-
-    def together():
-        """Along which axes neighbours share their fate."""
-        weights, entries = dropped(trained())
-        return torch.cat([shared(weights), shared(entries.flatten(2))])
-
-    def shared(which):
-        agree = [(which.int().diff(dim=d) == 0).double().mean() for d in range(which.dim())]
-        return (torch.stack(agree) > 0.95) & (which.double().mean() > 0.02)
-
-    def values_together():
-        """Whether what a query doesn't get of a value is the same for all, or for all copies."""
-        entries = trained()
-        low, there = entries < 1.2 / (1 - rate), entries > 0
-        return torch.stack([alike(low, there, axis) > 0.95 for axis in (1, 4)])
-
-    def alike(which, there, axis):
-        first, second = slice(None, -1), slice(1, None)
-        one, other = (which.movedim(axis, 0)[each] for each in (first, second))
-        both = there.movedim(axis, 0)[first] & there.movedim(axis, 0)[second]
-        return (one == other)[both].double().mean()
+        module, sequence = telltale(problem, RATE)
+        return torch.cat([drawn(module, sequence, batch=30, seed=seed) for seed in range(12)])
 
     def repeated():
         """Which of the calls drop alike: after the same seed, after another, the next one."""
-        module, sequence = telltale(problem, rate)
-        first, again, other, following = (drawn(module, sequence, 8, s) for s in (3, 3, 4, None))
+        module, sequence = telltale(problem, RATE)
+        first, again, other, following = (drawn(module, sequence, 24, s) for s in (3, 3, 4, None))
         pairs = [(first, again), (first, other), (other, following)]
-        return torch.tensor([[*map(torch.equal, dropped(a), dropped(b))] for a, b in pairs])
+        return torch.tensor([[*map(same, dropped(a), dropped(b))] for a, b in pairs])
 
     def how_many():
         """Whether every call drops the same number."""
-        module, sequence = telltale(problem, rate)
-        counts = [
-            [int(each.sum()) for each in dropped(drawn(module, sequence, 4, s))] for s in range(9)
-        ]
-        return torch.tensor([len(set(numbers)) == 1 for numbers in zip(*counts, strict=True)])
+        module, sequence = telltale(problem, RATE)
+        calls = [dropped(drawn(module, sequence, 4, seed)) for seed in range(9)]
+        counts = [[int(each.sum()) for each in call] for call in calls]
+        return torch.tensor([len(set(c)) == 1 and c[0] > 5 for c in zip(*counts, strict=True)])
 
-    def evaluated(dropout, *, train=False):
-        module, sequence = telltale(problem, dropout)
-        return drawn(module.train(train), sequence, 2, seed=5)
+    def without(rate, *, train):
+        module, sequence = telltale(problem, rate)
+        return values(drawn(module.train(train), sequence, 2, seed=5))
 
     def gradient():
-        module = made(problem, ordinary_weights(6), 2, dropout=rate)
+        module = made(problem, ordinary_weights(6), 2, dropout=RATE)
         found = slope(module(numbers(2, 4, 6)), parameters(module)["c_attn.weight"])
         return found.isfinite().all()
 
     def draws_in_evaluation():
-        module, sequence = telltale(problem, rate)
+        module, sequence = telltale(problem, RATE)
         torch.default_generator.manual_seed(6)
         before = torch.get_rng_state()
         module.eval()(sequence[None])
@@ -532,15 +565,14 @@ def about_dropout(problem):
     return Part(
         main={
             "values": lambda: values(trained()),
-            "how often": how_often,
-            "together": together,
-            "values together": values_together,
+            "how often": lambda: how_often(trained()),
+            "together": lambda: together(trained()),
             "repeated": repeated,
             "how many": how_many,
-            "evaluation": lambda: values(evaluated(rate)),
+            "evaluation": lambda: without(RATE, train=False),
         },
         edges={
-            "rate 0": lambda: values(evaluated(0.0, train=True)),
+            "rate 0": lambda: without(0.0, train=True),
             "gradient": gradient,
             "draws in evaluation": draws_in_evaluation,
         },

@@ -17,381 +17,454 @@ _CUT = "The first third of c_attn's output should be the queries, those of head 
 _ROLES = "Who asks, who is asked, and what is mixed in the end?"
 _MASK = "Row i belongs to query i. Which columns may it see, and with which weight?"
 _PLACES = "There are two dropouts: of the weights, after softmax, and of the output, last of all."
-_GROWTH = "Which share is dropped, what happens to the rest, and when? Compare with nn.Dropout."
+_GROWTH = "What is kept grows by 1/(1 - dropout), in training only. Who sees to that in your code?"
 _PIECES = "Which dimensions does your dropout treat as one piece?"
 _CHECK = "Which numbers of heads can be made, and which error says that a value is wrong?"
 _MADE = "Compare the layers with the list in the README."
 _DEFAULTS = "What should MultiHeadAttention() be like when nobody asked for anything?"
 
+
+def _all(look, whens):
+    """The same nudge for all members of a family."""
+    return {value: (when, look) for value, when in whens.items()}
+
+
 SWITCHES = {
-    "split": {
-        "reshaped": ("the heads are split by a bare reshape to (B, n_head, T, head_dim)", _SPLIT),
-        "interleaved": (
-            "the heads take turns at the entries of a token, instead of a slice each",
-            _SPLIT,
-        ),
-        "positions first": (
-            "the positions still stand before the heads: (B, T, n_head, head_dim)",
-            _SPLIT,
-        ),
-        "n_head as width": ("n_head is taken for the width of a head", _SPLIT),
-        "width before positions": (
-            "the heads are split into the shape (B, n_head, head_dim, T)",
-            _SPLIT,
-        ),
-        "heads last": ("the heads are split into the shape (B, T, head_dim, n_head)", _SPLIT),
-        "width first": ("the heads are split into the shape (B, head_dim, n_head, T)", _SPLIT),
-        "heads first": ("the heads are split into the shape (n_head, B, T, head_dim)", _SPLIT),
-        "batch and positions": (
-            "the batch and the positions are swapped when the heads are split",
-            _SPLIT,
-        ),
-        "transposed first": (
-            "dimensions are swapped first and the heads are split by a reshape then",
-            _SPLIT,
-        ),
-        "batch of heads": ("the heads are joined to the batch", _SPLIT),
-        "first for all": ("every head works on the first slice of the embedding", _SPLIT),
-        "backwards": ("the heads get their slices in reversed order", _SPLIT),
-    },
+    "split": _all(
+        _SPLIT,
+        {
+            "reshaped": "the heads are split by a bare reshape to (B, n_head, T, head_dim)",
+            "interleaved": (
+                "the heads take turns at the entries of a token, instead of a slice each"
+            ),
+            "positions first": (
+                "the positions still stand before the heads: (B, T, n_head, head_dim)"
+            ),
+            "n_head as width": "n_head is taken for the width of a head",
+            "width before positions": "the heads are split into the shape (B, n_head, head_dim, T)",
+            "heads last": "the heads are split into the shape (B, T, head_dim, n_head)",
+            "width first": "the heads are split into the shape (B, head_dim, n_head, T)",
+            "heads first": "the heads are split into the shape (n_head, B, T, head_dim)",
+            "batch and positions": (
+                "the batch and the positions are swapped when the heads are split"
+            ),
+            "transposed first": (
+                "dimensions are swapped first and the heads are split by a reshape then"
+            ),
+            "batch of heads": "the heads are joined to the batch",
+            "first for all": "every head works on the first slice of the embedding",
+            "backwards": "the heads get their slices in reversed order",
+            **{
+                f"{how}, right scale": does
+                for how, does in {
+                    "n_head as width": "n_head is taken for the width of a head",
+                    "width before positions": (
+                        "the heads are split into the shape (B, n_head, head_dim, T)"
+                    ),
+                    "heads last": "the heads are split into the shape (B, T, head_dim, n_head)",
+                    "width first": "the heads are split into the shape (B, head_dim, n_head, T)",
+                }.items()
+            },
+        },
+    ),
     "merge": {
         "reshaped": (
-            "the heads are joined by a bare reshape while they still stand before the positions",
-            _MERGE,
+            ("the heads are joined by a bare reshape while they still stand before the positions"),
+            "Which two dimensions must stand side by side before they can become one?",
         ),
-        "interleaved": (
-            "the heads are joined by turns: entry 0 of all heads, then entry 1 of all heads, and "
-            "so on",
+        **_all(
             _MERGE,
-        ),
-        "positions and width": (
-            "heads and the width of a head are swapped before the heads are joined",
-            _MERGE,
-        ),
-        "width before positions": (
-            "positions and the width of a head are swapped before the heads are joined",
-            _MERGE,
-        ),
-        "width first": (
-            "the width of a head is brought to the front before the heads are joined",
-            _MERGE,
-        ),
-        "batch": ("the batch and the heads are swapped before the heads are joined", _MERGE),
-        "not joined": (
-            "heads and positions are swapped back, but the heads are not joined",
-            _MERGE,
-        ),
-        "summed": ("the heads are added up in place of joined", _MERGE),
-        "averaged": ("the heads are averaged in place of joined", _MERGE),
-        "along positions": ("the heads are set one after the other as positions", _MERGE),
-        "with positions": ("the heads are joined to the positions", _MERGE),
-        "positions joined": ("the positions are joined in place of the heads", _MERGE),
-        "backwards": ("the heads are joined in reversed order", _MERGE),
-        "transposed after": (
-            "the heads are joined by a reshape, and dimensions are swapped only then",
-            _MERGE,
+            {
+                "positions and width": (
+                    "heads and the width of a head are swapped before the heads are joined"
+                ),
+                "width before positions": (
+                    "positions and the width of a head are swapped before the heads are joined"
+                ),
+                "width first": (
+                    "the width of a head is brought to the front before the heads are joined"
+                ),
+                "batch": "the batch and the heads are swapped before the heads are joined",
+                "not joined": "heads and positions are swapped back, but the heads are not joined",
+                "summed": "the heads are added up in place of joined",
+                "averaged": "the heads are averaged in place of joined",
+                "along positions": "the heads are set one after the other as positions",
+                "with positions": "the heads are joined to the positions",
+                "backwards": "the heads are joined in reversed order",
+                "transposed after": (
+                    "the heads are joined by a reshape, and dimensions are swapped only then"
+                ),
+            },
         ),
     },
-    "heads": {
-        "one": ("there is a single head of the full width, whatever n_head is", _SPLIT),
-        "one, with its width": (
-            "there is a single head of the full width, and the scores are divided by √n_embd",
-            _SPLIT,
-        ),
-        "other heads' weights": ("all heads use the weights of head 0", _SPLIT),
-        "averaged weights": ("the weights are averaged over the heads", _SPLIT),
-        "batch": ("the tokens attend to other sequences at the same position", _FORMULA),
-    },
+    "heads": _all(
+        _SPLIT,
+        {
+            "one": "there is a single head of the full width, whatever n_head is",
+            "one, with its width": (
+                "there is a single head of the full width, and the scores are divided by √n_embd"
+            ),
+            "other heads' weights": "all heads use the weights of head 0",
+            "averaged weights": "the weights are averaged over the heads",
+            "batch": "the tokens attend to other sequences at the same position",
+        },
+    ),
     "scale": {
-        "none": ("the scores are not divided by √head_dim", _WIDTH),
-        "n_embd": ("the scores are divided by √n_embd", _WIDTH),
-        "full n_embd": ("the scores are divided by n_embd", _WIDTH),
+        "none": (
+            "the scores are not divided by √head_dim",
+            "How large do dot products get as the vectors get longer, and what does softmax make "
+            "of large scores? Problem 03 has the answer.",
+        ),
         "head_dim": (
-            "the scores are divided by head_dim in all: by it in place of its root, or by its "
-            "root twice",
-            _WIDTH,
+            (
+                "the scores are divided by head_dim in all: by it in place of its root, or by"
+                " its root twice"
+            ),
+            "Is the root forgotten, or is something scaled twice, such as the queries and then "
+            "the scores?",
         ),
-        "length": ("the scores are divided by √T, the root of the sequence length", _WIDTH),
-        "full length": ("the scores are divided by T, the sequence length", _WIDTH),
-        "heads": ("the scores are divided by √n_head", _WIDTH),
-        "full heads": ("the scores are divided by n_head", _WIDTH),
-        "three n_embd": ("the scores are divided by √(3 n_embd)", _WIDTH),
-        "batch": ("the scores are divided by the root of the number of sequences", _WIDTH),
-        "times the root": ("the scores are multiplied by √head_dim", _WIDTH),
-        "times head_dim": ("the scores are multiplied by head_dim", _WIDTH),
-        "head_dim and its root": ("the scores are divided by head_dim and by its root", _WIDTH),
-        "head_dim squared": ("the scores are divided by head_dim twice", _WIDTH),
-        "fourth root": ("the scores are divided by the fourth root of head_dim", _WIDTH),
-        "half": ("the scores are divided by head_dim / 2: ** binds more tightly than /", _WIDTH),
-        "one over double": (
-            "the scores are multiplied by head_dim ** -1 / 2, which is 1 / (2 head_dim)",
+        **_all(
             _WIDTH,
+            {
+                "n_embd": "the scores are divided by √n_embd",
+                "full n_embd": "the scores are divided by n_embd",
+                "full length": "the scores are divided by T, the sequence length",
+                "heads": "the scores are divided by √n_head",
+                "full heads": "the scores are divided by n_head",
+                "three n_embd": "the scores are divided by √(3 n_embd)",
+                "batch": "the scores are divided by the root of the number of sequences",
+                "times head_dim": "the scores are multiplied by head_dim",
+                "head_dim and its root": "the scores are divided by head_dim and by its root",
+                "head_dim squared": "the scores are divided by head_dim twice",
+                "fourth root": "the scores are divided by the fourth root of head_dim",
+                "half": "the scores are divided by head_dim / 2: ** binds more tightly than /",
+                "one over double": (
+                    "the scores are multiplied by head_dim ** -1 / 2, which is 1 / (2 head_dim)"
+                ),
+                "rounded down": "the root of head_dim is rounded down to a whole number",
+                "log": "the scores are divided by the logarithm of head_dim",
+                "2": "the scores are divided by 2 whatever the width of a head is",
+                "root of 8": "the scores are divided by √8 whatever the width of a head is",
+                "64": "the scores are divided by 64 whatever the width of a head is",
+            },
         ),
-        "rounded down": ("the root of head_dim is rounded down to a whole number", _WIDTH),
-        "log": ("the scores are divided by the logarithm of head_dim", _WIDTH),
-        "8": ("the scores are divided by 8 whatever the width of a head is", _WIDTH),
-        "2": ("the scores are divided by 2 whatever the width of a head is", _WIDTH),
-        "root of 8": ("the scores are divided by √8 whatever the width of a head is", _WIDTH),
-        "64": ("the scores are divided by 64 whatever the width of a head is", _WIDTH),
     },
-    "when": {
-        "output": ("it is the weights, or what they gather, that is divided", _FORMULA),
-        "both": ("both the scores and the values are divided", _FORMULA),
-    },
+    "when": _all(
+        _FORMULA,
+        {
+            "output": "it is the weights, or what they gather, that is divided",
+            "both": "both the scores and the values are divided",
+        },
+    ),
     "softmax": {
-        "queries": ("the softmax runs over the queries, so the columns sum to 1", _AXIS),
-        "heads": ("the softmax runs over the heads", _AXIS),
-        "batch": ("the softmax runs over the sequences of the batch", _AXIS),
-        "everything": ("the softmax runs over all scores at once", _AXIS),
-        "missing": ("there is no softmax: the scores themselves mix the values", _FORMULA),
-        "sigmoid": ("a sigmoid stands in place of softmax", _FORMULA),
-        "relu": ("a relu stands in place of softmax", _FORMULA),
-        "exp only": ("the powers are not divided by their sum", _FORMULA),
-        "divided by the sum": ("the scores are divided by their sum, without exp", _FORMULA),
-        "log": ("the logarithm of the weights mixes the values", _FORMULA),
-        "negative": ("softmax is taken of minus the scores", _FORMULA),
-        "twice": ("softmax is taken twice", _FORMULA),
-        "largest": ("each query takes the one value of the key that fits best", _FORMULA),
-        "bias of one": ("1 is added to the sum that the powers are divided by", _FORMULA),
+        "queries": (
+            "the softmax runs over the queries, so the columns sum to 1",
+            "For one query, the weights of all keys should sum to 1. Which dimension are the keys?",
+        ),
+        "heads": (
+            "the softmax runs over the heads",
+            "There are four dimensions now. Which of them are the keys?",
+        ),
+        **_all(
+            _AXIS,
+            {
+                "heads, finite": "the softmax runs over the heads",
+                "heads, seen": "the softmax runs over the heads",
+                "batch": "the softmax runs over the sequences of the batch",
+                "batch, finite": "the softmax runs over the sequences of the batch",
+                "batch, seen": "the softmax runs over the sequences of the batch",
+                "everything": "the softmax runs over all scores at once",
+            },
+        ),
+        **_all(
+            _FORMULA,
+            {
+                "missing": "there is no softmax: the scores themselves mix the values",
+                "missing, seen": "there is no softmax: the scores themselves mix the values",
+                "sigmoid": "a sigmoid stands in place of softmax",
+                "relu": "a relu stands in place of softmax",
+                "exp only": "the powers are not divided by their sum",
+                "divided by the sum": "the scores are divided by their sum, without exp",
+                "log": "the logarithm of the weights mixes the values",
+                "negative": "softmax is taken of minus the scores",
+                "twice": "softmax is taken twice",
+                "largest": "each query takes the one value of the key that fits best",
+                "bias of one": "1 is added to the sum that the powers are divided by",
+            },
+        ),
+        **_all(
+            "What shape has a maximum or a sum over the keys, and what has it with keepdim?",
+            {
+                "no keepdim": "keepdim is forgotten in the sum and the maximum of softmax",
+                "no keepdim in max": "keepdim is forgotten in the maximum of softmax",
+                "no keepdim in sum": "keepdim is forgotten in the sum of softmax",
+            },
+        ),
     },
     "roles": {
-        **{
-            order: (f"c_attn is cut into {a}, {b}, {c} instead of queries, keys, values", _ORDER)
-            for order, a, b, c in [
-                ("kqv", "keys", "queries", "values"),
-                ("qvk", "queries", "values", "keys"),
-                ("vqk", "keys", "values", "queries"),
-                ("vkq", "values", "keys", "queries"),
-                ("kvq", "values", "queries", "keys"),
-            ]
-        },
-        "qqv": ("the queries are compared with themselves instead of the keys", _ROLES),
-        "kkv": ("the keys are compared with themselves instead of the queries", _ROLES),
-        "qkk": ("the weights mix the keys in place of the values", _ROLES),
-        "qkq": ("the weights mix the queries in place of the values", _ROLES),
-        "qqq": ("queries, keys and values are all the same", _ROLES),
-        "qkx": ("the input itself is averaged instead of the values", _ROLES),
-        "xkv": ("the input itself takes the place of the queries", _ROLES),
-        "qxv": ("the input itself takes the place of the keys", _ROLES),
-        "xxx": ("the input itself is queries, keys and values", _ROLES),
+        "kqv": (
+            "c_attn is cut into keys, queries, values instead of queries, keys, values",
+            "GPT-2's weights hold the three in a fixed order. Which one comes first?",
+        ),
+        **_all(
+            _ORDER,
+            {
+                "qvk": "c_attn is cut into queries, values, keys instead of queries, keys, values",
+                "vqk": "c_attn is cut into keys, values, queries instead of queries, keys, values",
+                "vkq": "c_attn is cut into values, keys, queries instead of queries, keys, values",
+            },
+        ),
+        **_all(
+            _ROLES,
+            {
+                "kkv": "the keys are compared with themselves instead of the queries",
+                "qkk": "the weights mix the keys in place of the values",
+                "qkq": "the weights mix the queries in place of the values",
+                "qqq": "queries, keys and values are all the same",
+                "xkv": "the input itself takes the place of the queries",
+                "qxv": "the input itself takes the place of the keys",
+                "xxx": "the input itself is queries, keys and values",
+            },
+        ),
     },
     "cut": {
-        "by turns": ("queries, keys and values take turns in c_attn's output", _CUT),
         "within heads": (
             "each head's query, key and value stand together in c_attn's output",
+            "First come the queries of all heads, then all keys, then all values. Cut into three "
+            "first, then into heads.",
+        ),
+        **_all(
             _CUT,
+            {
+                "positions": "c_attn's output is reshaped to (B, 3, T, C)",
+                "batch": "c_attn's output is reshaped to (3, B, T, C)",
+                "heads": "c_attn's output is reshaped to (B, 3, n_head, T, head_dim)",
+                "everything": "c_attn's output is reshaped to (3, B, n_head, T, head_dim)",
+                "heads and positions": "c_attn's output is reshaped to (B, n_head, T, 3 head_dim)",
+            },
         ),
-        "positions": ("c_attn's output is reshaped to (B, 3, T, C)", _CUT),
-        "batch": ("c_attn's output is reshaped to (3, B, T, C)", _CUT),
-        "heads": ("c_attn's output is reshaped to (B, 3, n_head, T, head_dim)", _CUT),
-        "everything": ("c_attn's output is reshaped to (3, B, n_head, T, head_dim)", _CUT),
-        "heads and positions": ("c_attn's output is reshaped to (B, n_head, T, 3 head_dim)", _CUT),
     },
-    "keys": {
-        "reshaped": ("the keys are reshaped in place of transposed", _FORMULA),
-        "as they are": ("the keys are not transposed", _FORMULA),
-        "heads and positions": ("the heads and positions of the keys are swapped", _FORMULA),
-        "heads and width": ("the heads and widths of the keys are swapped", _FORMULA),
-        "all": ("all dimensions of the keys are swapped", _FORMULA),
-    },
-    "weights": {
-        "transposed": ("the weights are transposed before they mix the values", _ROLES),
-        "reshaped": ("the weights are reshaped as if that transposed them", _ROLES),
-    },
+    "keys": _all(
+        _FORMULA,
+        {
+            "reshaped": "the keys are reshaped in place of transposed",
+            "as they are": "the keys are not transposed",
+            "heads and positions": "the heads and positions of the keys are swapped",
+            "heads and width": "the heads and widths of the keys are swapped",
+            "all": "all dimensions of the keys are swapped",
+        },
+    ),
+    "weights": _all(
+        _ROLES,
+        {
+            "transposed": "the weights are transposed before they mix the values",
+            "reshaped": "the weights are reshaped as if that transposed them",
+        },
+    ),
     "mask": {
-        "never": ("causal=True changes nothing", _MASK),
-        "always": ("the future is hidden even with causal=False", _MASK),
-        "opposite": ("the future is hidden with causal=False, and seen with causal=True", _MASK),
-        "in training": ("the future is hidden in training only", _MASK),
-        "in evaluation": ("the future is hidden in evaluation only", _MASK),
-        "inverted": ("the allowed positions are hidden and the future is shown", _MASK),
-        "inverted, finite": ("the allowed positions are hidden and the future is shown", _MASK),
-        "upper": ("each token sees itself and the future instead of itself and the past", _MASK),
-        "next": ("each token also sees the next one", _MASK),
-        "not itself": ("a token may not see itself, so that the first one sees nothing", _MASK),
-        "not itself, finite": (
-            "a token may not see itself, so that the first one sees nothing",
-            _MASK,
+        "never": (
+            "causal=True changes nothing",
+            "Where does your forward look at causal? And is the masked result kept?",
         ),
-        "only itself": ("each token sees only itself", _MASK),
-        "only the one before": ("each token sees itself and the one before it only", _MASK),
-        "zero": ("hidden scores are set to 0 before the softmax, and exp(0) is 1", _MASK),
-        "added": ("the mask of 0 and 1 is added to the scores", _MASK),
+        "upper": (
+            "each token sees itself and the future instead of itself and the past",
+            "Row i belongs to query i. Which columns of row 0 may be seen?",
+        ),
+        "next": (
+            "each token also sees the next one",
+            "Look at row 0 of your mask: how many positions may the first token see?",
+        ),
+        "zero": (
+            "hidden scores are set to 0 before the softmax, and exp(0) is 1",
+            "What must a score be for its weight to become 0?",
+        ),
         "after": (
             "the future's weights are set to 0 after the softmax, so rows no longer sum to 1",
-            _MASK,
+            "When the softmax has run, the future has already taken its share. When must it be "
+            "hidden?",
         ),
-        "after, infinite": ("the future's weights are set to -inf after the softmax", _MASK),
-        "after, and softmax again": ("hidden weights are set to -inf, and softmax again", _MASK),
-        "times infinity": ("the mask is multiplied by inf, and 0 times inf is NaN", _MASK),
-        "large": ("hidden scores get a very large number in place of a very small one", _MASK),
+        **_all(
+            _MASK,
+            {
+                "opposite": "the future is hidden with causal=False, and seen with causal=True",
+                "in evaluation": "the future is hidden in evaluation only",
+                "inverted, finite": "the allowed positions are hidden and the future is shown",
+                "inverted, next": "the past and the next one are hidden, the rest is shown",
+                "not itself, finite": (
+                    "a token may not see itself, so that the first one sees nothing"
+                ),
+                "only itself": "each token sees only itself",
+                "only the one before": "each token sees itself and the one before it only",
+                "added": "the mask of 0 and 1 is added to the scores",
+                "after, infinite": "the future's weights are set to -inf after the softmax",
+                "after, and softmax again": "hidden weights are set to -inf, and softmax again",
+                "times infinity": "the mask is multiplied by inf, and 0 times inf is NaN",
+                "large": "hidden scores get a very large number in place of a very small one",
+            },
+        ),
     },
     "output": {
-        "no c_proj": ("the merged heads are returned without c_proj", _FORMULA),
-        "twice": ("c_proj is applied twice", _FORMULA),
-        "transposed": ("the weight of c_proj is transposed", _FORMULA),
-        "no bias": ("c_proj is applied without its bias", _FORMULA),
-        "added": ("the merged heads are added to what c_proj makes of them", _FORMULA),
-        "input added": ("the input is added to the output", _FORMULA),
-        "relu": ("a relu follows c_proj", _FORMULA),
-        "gelu": ("a gelu follows c_proj", _FORMULA),
-        "normalised": ("the output is normalised", _FORMULA),
-        "mean": ("the output is averaged over the tokens", _FORMULA),
-        "softmax": ("a softmax follows c_proj", _FORMULA),
+        "no c_proj": (
+            "the merged heads are returned without c_proj",
+            "After merging, each head's result still stands in its own slice. Which layer mixes "
+            "them?",
+        ),
+        **_all(
+            _FORMULA,
+            {
+                "twice": "c_proj is applied twice",
+                "transposed": "the weight of c_proj is transposed",
+                "added": "the merged heads are added to what c_proj makes of them",
+                "relu": "a relu follows c_proj",
+                "gelu": "a gelu follows c_proj",
+                "normalised": "the output is normalised",
+                "mean": "the output is averaged over the tokens",
+                "softmax": "a softmax follows c_proj",
+            },
+        ),
     },
-    "input": {
-        "no bias": ("c_attn is applied without its bias", _FORMULA),
-        "relu": ("a relu follows c_attn", _FORMULA),
-        "gelu": ("a gelu follows c_attn", _FORMULA),
-        "normalised": ("the input is normalised", _FORMULA),
-        "normalised queries": ("queries and keys are made to have the length 1", _FORMULA),
-        "centred": ("the mean of each token is taken away", _FORMULA),
-    },
-    "dropout": {
-        "no weights": ("the attention weights are never dropped", _PLACES),
-        "no output": ("the output is never dropped", _PLACES),
-        "none": ("nothing is ever dropped", _PLACES),
-        "scores": ("dropout is applied to the scores before the softmax", _PLACES),
-        "values": ("the values are dropped instead of the weights", _PLACES),
-        "gathered": ("what the heads gathered is dropped, instead of the weights", _PLACES),
-        "gathered too": ("what goes into c_proj is dropped, too", _PLACES),
-        "before c_proj": (
-            "the last dropout is applied before c_proj instead of after it",
-            _PLACES,
-        ),
-        "input": ("the input is dropped, too", _PLACES),
-        "projected": ("what c_attn gives is dropped, too", _PLACES),
-        "weights twice": ("the weights are dropped twice", _PLACES),
-        "output twice": ("the output is dropped twice", _PLACES),
-        "weights in evaluation": ("the weights are dropped after eval(), too", _GROWTH),
-        "output in evaluation": ("the output is dropped after eval(), too", _GROWTH),
-        "in evaluation": ("both dropouts stay on after eval()", _GROWTH),
-        "in evaluation only": ("dropout acts in evaluation and not in training", _GROWTH),
-        "weights not rescaled": (
-            "the weights that are kept are not divided by 1 - dropout",
-            _GROWTH,
-        ),
-        "output not rescaled": (
-            "the outputs that are kept are not divided by 1 - dropout",
-            _GROWTH,
-        ),
-        "not rescaled": ("what is kept is not divided by 1 - dropout", _GROWTH),
-        "shrunk": ("what is kept is multiplied by 1 - dropout in place of divided", _GROWTH),
-        "divided by the rate": ("what is kept is divided by dropout, not by 1 - dropout", _GROWTH),
-        "scaled in evaluation": (
-            "what is kept is not divided in training; eval() multiplies by 1 - dropout in place "
-            "of that",
-            _GROWTH,
-        ),
-        "all scaled in evaluation": (
-            "what is kept is not divided in training; eval() multiplies by 1 - dropout in place "
-            "of that",
-            _GROWTH,
-        ),
-        **{
-            f"{what}inverted{when}": (
-                f"a share of 1 - dropout{of} is dropped in place of a share of dropout",
-                _GROWTH,
-            )
-            for what, of in [
-                ("weights ", ""),
-                ("output ", " of the output"),
-                ("", " of weights and output"),
-            ]
-            for when in ("", ", but for 0")
+    "input": _all(
+        _FORMULA,
+        {
+            "relu": "a relu follows c_attn",
+            "gelu": "a gelu follows c_attn",
+            "normalised": "the input is normalised",
+            "normalised queries": "queries and keys are made to have the length 1",
+            "centred": "the mean of each token is taken away",
         },
-        "weights 0.5": ("half of the weights are dropped, whatever dropout is", _GROWTH),
-        "output 0.5": ("half of the output is dropped, whatever dropout is", _GROWTH),
-        "0.5": ("half of all is dropped, whatever dropout is", _GROWTH),
-        "0.1": ("a tenth is dropped, whatever dropout is", _GROWTH),
-        "renormalised": (
-            "after dropout the weights of each row are made to sum to 1 again",
+    ),
+    "dropout": {
+        **_all(
+            _PLACES,
+            {
+                "none": "nothing is ever dropped",
+                "scores too": "the scores are dropped before the softmax, too",
+                "values": "the values are dropped instead of the weights",
+                "gathered": "what the heads gathered is dropped, instead of the weights",
+                "gathered too": "what goes into c_proj is dropped, too",
+                "input": "the input is dropped, too",
+                "projected": "what c_attn gives is dropped, too",
+                "weights twice": "the weights are dropped twice",
+                "output twice": "the output is dropped twice",
+            },
+        ),
+        **_all(
             _GROWTH,
+            {
+                "output in evaluation": "the output is dropped after eval(), too",
+                "in evaluation": "both dropouts stay on after eval()",
+                "in evaluation only": "dropout acts in evaluation and not in training",
+                "output not rescaled": "the outputs that are kept are not divided by 1 - dropout",
+                "not rescaled": "what is kept is not divided by 1 - dropout",
+                "shrunk": "what is kept is multiplied by 1 - dropout in place of divided",
+                "divided by the rate": "what is kept is divided by dropout, not by 1 - dropout",
+                "all scaled in evaluation": (
+                    "what is kept is not divided in training; eval() multiplies by 1 - "
+                    "dropout in place of that"
+                ),
+                "weights inverted, but for 0": (
+                    "a share of 1 - dropout is dropped in place of a share of dropout"
+                ),
+                "output inverted": (
+                    "a share of 1 - dropout of the output is dropped in place of a share of dropout"
+                ),
+                "output inverted, but for 0": (
+                    "a share of 1 - dropout of the output is dropped in place of a share of dropout"
+                ),
+                "inverted": (
+                    "a share of 1 - dropout of weights and output is dropped in place of a "
+                    "share of dropout"
+                ),
+                "inverted, but for 0": (
+                    "a share of 1 - dropout of weights and output is dropped in place of a "
+                    "share of dropout"
+                ),
+                "weights 0.5": "half of the weights are dropped, whatever dropout is",
+                "output 0.5": "half of the output is dropped, whatever dropout is",
+                "0.5": "half of all is dropped, whatever dropout is",
+                "0.1": "a tenth is dropped, whatever dropout is",
+            },
         ),
-        "by batch": ("all sequences of a batch drop the same weights", _PIECES),
-        "by heads": ("all heads drop the same weights", _PIECES),
-        "by queries": ("a key is dropped for all queries at once", _PIECES),
-        "by keys": ("a query loses all its weights at once", _PIECES),
-        "whole heads": ("dropout takes whole heads away instead of single weights", _PIECES),
-        "whole tokens": (
-            "dropout takes whole tokens of the output away instead of single entries",
+        **_all(
             _PIECES,
+            {
+                "by keys": "a query loses all its weights at once",
+                "whole channels": "all tokens of a sequence drop the same of the output",
+                "output by batch": "all sequences of a batch drop the same of the output",
+            },
         ),
-        "whole channels": ("all tokens of a sequence drop the same of the output", _PIECES),
-        "output by batch": ("all sequences of a batch drop the same of the output", _PIECES),
     },
-    "bias": {
-        "both": ("both linear layers have a bias even with bias=False", _MADE),
-        "c_attn": ("c_attn has a bias even with bias=False", _MADE),
-        "c_proj": ("c_proj has a bias even with bias=False", _MADE),
-        "no c_attn": ("c_attn never has a bias", _MADE),
-        "no c_proj": ("c_proj never has a bias", _MADE),
-        "none": ("neither linear layer ever has a bias", _MADE),
-        "opposite": ("the linear layers have a bias with bias=False only", _MADE),
-    },
-    "rates": {
-        "attn 0.5": ("attn_dropout has nn.Dropout's own rate of 0.5", _MADE),
-        "resid 0.5": ("resid_dropout has nn.Dropout's own rate of 0.5", _MADE),
-        "0.5": ("both dropouts have nn.Dropout's own rate of 0.5", _MADE),
-        "0.1": ("the dropout rate is 0.1 whatever was asked for", _MADE),
-        "attn 0.1": ("attn_dropout has the rate 0.1 whatever was asked for", _MADE),
-        "resid 0.1": ("resid_dropout has the rate 0.1 whatever was asked for", _MADE),
-        "0": ("the dropouts have the rate 0 whatever was asked for", _MADE),
-        "attn 0": ("attn_dropout has the rate 0 whatever was asked for", _MADE),
-        "resid 0": ("resid_dropout has the rate 0 whatever was asked for", _MADE),
-        "opposite": ("the dropouts have the rate 1 - dropout", _MADE),
-        "no attn": ("there is no nn.Dropout called attn_dropout", _MADE),
-        "no resid": ("there is no nn.Dropout called resid_dropout", _MADE),
-        "missing": ("there are no nn.Dropout called attn_dropout and resid_dropout", _MADE),
-        "identity": ("with dropout=0.0 the dropouts are nn.Identity", _MADE),
-    },
-    "sizes": {
-        "no head_dim": ("the attribute head_dim is missing", _MADE),
-        "no n_head": ("the attribute n_head is missing", _MADE),
-        "no n_embd": ("the attribute n_embd is missing", _MADE),
-        "float": ("head_dim is a float: / divides, and // gives a whole number", _MADE),
-        "head_dim is n_embd": ("head_dim is n_embd, the width of all heads together", _MADE),
-        "head_dim is n_head": ("head_dim is the number of heads", _MADE),
-        "head_dim is 64": ("head_dim is 64, whatever n_embd and n_head are", _MADE),
-    },
-    "defaults": {
-        "512, 8": ("the defaults of n_embd and n_head are 512 and 8", _DEFAULTS),
-        "512": ("n_embd is 512 by default", _DEFAULTS),
-        "1024": ("n_embd is 1024 by default", _DEFAULTS),
-        "8": ("n_head is 8 by default", _DEFAULTS),
-        "1": ("n_head is 1 by default", _DEFAULTS),
-        "16": ("n_head is 16 by default", _DEFAULTS),
-        "dropout 0.1": ("dropout is 0.1 by default", _DEFAULTS),
-        "dropout 0.5": ("dropout is 0.5 by default", _DEFAULTS),
-        "causal": ("causal is True by default", _DEFAULTS),
-        "no bias": ("bias is False by default", _DEFAULTS),
-    },
-    "arguments": {
-        "causal first": ("causal comes before dropout among the arguments", _DEFAULTS),
-        "bias before causal": ("bias comes before causal among the arguments", _DEFAULTS),
-        "bias first": ("bias comes before dropout among the arguments", _DEFAULTS),
-    },
-    "check": {
-        "none": ("the number of heads is not checked at all", _CHECK),
-        "divides": ("a number of heads below 1 is not refused with a ValueError", _CHECK),
-        "zero": ("0 heads are not refused with a ValueError", _CHECK),
-        "negative": ("a negative number of heads that divides n_embd is accepted", _CHECK),
-        "any negative": ("a negative number of heads is accepted", _CHECK),
-        "above 0": ("a number of heads that does not divide n_embd is accepted", _CHECK),
-        "asserted": ("an impossible number of heads raises AssertionError", _CHECK),
-        "asserted to divide": (
-            "a number of heads that does not divide n_embd raises AssertionError",
-            _CHECK,
-        ),
-        "asserted above 0": ("a number of heads below 1 raises AssertionError", _CHECK),
-        "other error": (
-            "an impossible number of heads raises another error than ValueError",
-            _CHECK,
-        ),
-        "one": ("a single head is refused", _CHECK),
-        "width": ("as many heads as n_embd are refused", _CHECK),
-        "not above the width": ("only more heads than n_embd are refused", _CHECK),
-    },
+    "bias": _all(
+        _MADE,
+        {
+            "both": "both linear layers have a bias even with bias=False",
+            "c_attn": "c_attn has a bias even with bias=False",
+            "c_proj": "c_proj has a bias even with bias=False",
+            "no c_attn": "c_attn never has a bias",
+            "no c_proj": "c_proj never has a bias",
+            "none": "neither linear layer ever has a bias",
+            "opposite": "the linear layers have a bias with bias=False only",
+        },
+    ),
+    "rates": _all(
+        _MADE,
+        {
+            "resid 0.5": "resid_dropout has nn.Dropout's own rate of 0.5",
+            "0.5": "both dropouts have nn.Dropout's own rate of 0.5",
+            "attn 0.1": "attn_dropout has the rate 0.1 whatever was asked for",
+            "resid 0.1": "resid_dropout has the rate 0.1 whatever was asked for",
+            "0": "the dropouts have the rate 0 whatever was asked for",
+            "attn 0": "attn_dropout has the rate 0 whatever was asked for",
+            "resid 0": "resid_dropout has the rate 0 whatever was asked for",
+            "opposite": "the dropouts have the rate 1 - dropout",
+            "no attn": "there is no nn.Dropout called attn_dropout",
+            "no resid": "there is no nn.Dropout called resid_dropout",
+            "missing": "there are no nn.Dropout called attn_dropout and resid_dropout",
+        },
+    ),
+    "sizes": _all(
+        _MADE,
+        {
+            "no n_head": "the attribute n_head is missing",
+            "no n_embd": "the attribute n_embd is missing",
+            "float": "head_dim is a float: / divides, and // gives a whole number",
+            "head_dim is n_embd": "head_dim is n_embd, the width of all heads together",
+            "head_dim is n_head": "head_dim is the number of heads",
+            "head_dim is 64": "head_dim is 64, whatever n_embd and n_head are",
+        },
+    ),
+    "defaults": _all(
+        _DEFAULTS,
+        {
+            "no fit": "the defaults of n_embd and n_head do not fit each other",
+            "8": "n_head is 8 by default",
+            "1": "n_head is 1 by default",
+            "16": "n_head is 16 by default",
+            "dropout 0.5": "dropout is 0.5 by default",
+        },
+    ),
+    "arguments": _all(
+        _DEFAULTS,
+        {
+            "causal first": "causal comes before dropout among the arguments",
+            "bias before causal": "bias comes before causal among the arguments",
+            "bias first": "bias comes before dropout among the arguments",
+        },
+    ),
+    "check": _all(
+        _CHECK,
+        {
+            "zero": "0 heads are not refused with a ValueError",
+            "any negative": "a negative number of heads is accepted",
+            "asserted to divide": (
+                "a number of heads that does not divide n_embd raises AssertionError"
+            ),
+            "asserted above 0": "a number of heads below 1 raises AssertionError",
+            "other error": "an impossible number of heads raises another error than ValueError",
+            "width": "as many heads as n_embd are refused",
+            "not above the width": "only more heads than n_embd are refused",
+        },
+    ),
 }
 
 COMMON = {
@@ -432,7 +505,7 @@ def split(how, x, n_head):
         "batch of heads": lambda: right.flatten(0, 1),
         "first for all": lambda: right[:, :1].expand_as(right),
         "backwards": lambda: right.flip(1),
-    }[how]()
+    }[how.removesuffix(", right scale")]()
 
 
 def merge(how, x):
@@ -443,7 +516,6 @@ def merge(how, x):
     return {
         "right": lambda: right.reshape(shape),
         "reshaped": lambda: x.reshape(shape),
-        "interleaved": lambda: x.permute(0, 2, 3, 1).reshape(shape),
         "positions and width": lambda: x.transpose(1, 3).reshape(shape),
         "width before positions": lambda: x.mT.reshape(shape),
         "width first": lambda: x.permute(0, 3, 1, 2).reshape(shape),
@@ -453,7 +525,6 @@ def merge(how, x):
         "averaged": lambda: x.mean(1),
         "along positions": lambda: x.flatten(1, 2),
         "with positions": lambda: right.flatten(1, 2),
-        "positions joined": lambda: x.flatten(2),
         "backwards": lambda: right.flip(2).reshape(shape),
         "transposed after": lambda: x.reshape(batch, n_head * width, seq_len).mT,
     }[how]()
@@ -468,13 +539,11 @@ def divisor(scale, q, x, n_head):
         "n_embd": math.sqrt(n_embd),
         "full n_embd": n_embd,
         "head_dim": d,
-        "length": math.sqrt(seq_len),
         "full length": seq_len,
         "heads": math.sqrt(n_head),
         "full heads": n_head,
         "three n_embd": math.sqrt(3 * n_embd),
         "batch": math.sqrt(batch),
-        "times the root": 1 / math.sqrt(d),
         "times head_dim": 1 / d,
         "head_dim and its root": d**1.5,
         "head_dim squared": d**2,
@@ -483,7 +552,6 @@ def divisor(scale, q, x, n_head):
         "one over double": 2 * d,
         "rounded down": math.isqrt(d),
         "log": math.log(d) if d > 1 else 1,
-        "8": 8,
         "2": 2,
         "root of 8": math.sqrt(8),
         "64": 64,
@@ -491,7 +559,7 @@ def divisor(scale, q, x, n_head):
 
 
 def thirds(how, qkv, n_head):
-    """Queries, keys and values, each (B, n_head, T, head_dim); None for the right way to cut."""
+    """Queries, keys and values, each (B, n_head, T, head_dim)."""
     batch, seq_len, n_embd = qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3
     width = n_embd // n_head
 
@@ -499,7 +567,6 @@ def thirds(how, qkv, n_head):
         return [divided(part, n_head).transpose(1, 2) for part in parts]
 
     return {
-        "by turns": lambda: heads(qkv[..., i::3] for i in range(3)),
         "within heads": lambda: divided(qkv, n_head).transpose(1, 2).chunk(3, -1),
         "positions": lambda: heads(qkv.reshape(batch, 3, seq_len, n_embd).unbind(1)),
         "batch": lambda: heads(qkv.reshape(3, batch, seq_len, n_embd).unbind(0)),
@@ -521,6 +588,16 @@ def transposed(keys, k):
     }[keys]()
 
 
+FILLS = {
+    "heads, finite": "finite",
+    "batch, finite": "finite",
+    "heads, seen": "after",
+    "batch, seen": "after",
+    "missing, seen": "after",
+}
+"""How the future is hidden where it makes a difference: by a finite number, or by not looking."""
+
+
 def masked(how, scores):
     """Scores after a mask."""
     ones = torch.ones(scores.shape[-2:], dtype=torch.bool)
@@ -537,13 +614,14 @@ def masked(how, scores):
         case "after" | "after, infinite" | "after, and softmax again":
             return scores
     allowed = {
-        "inverted": ~past,
         "upper": ones.triu(),
         "next": ones.tril(1),
-        "not itself": ones.tril(-1),
+        "inverted, finite": ~past,
+        "inverted, next": ones.triu(2),
+        "not itself, finite": ones.tril(-1),
         "only itself": past.triu(),
         "only the one before": past.triu(-1),
-    }.get(how.removesuffix(", finite"), past)
+    }.get(how, past)
     return scores.masked_fill(~allowed, -1e9 if how.endswith("finite") else -math.inf)
 
 
@@ -558,6 +636,12 @@ def masked_again(how, weights):
         case "after, and softmax again":
             return weights.masked_fill(~past, -math.inf).softmax(-1)
     return weights
+
+
+def by_hand(scores, keep_maximum, keep_sum):
+    """Softmax in which one may forget keepdim."""
+    powers = (scores - scores.amax(-1, keepdim=keep_maximum)).exp()
+    return powers / powers.sum(-1, keepdim=keep_sum)
 
 
 def weigh(softmax, scores):
@@ -577,8 +661,11 @@ def weigh(softmax, scores):
         "negative": lambda: (-scores).softmax(-1),
         "twice": lambda: scores.softmax(-1).softmax(-1),
         "largest": lambda: (scores == scores.amax(-1, keepdim=True)).to(scores.dtype),
+        "no keepdim": lambda: by_hand(scores, False, False),
+        "no keepdim in max": lambda: by_hand(scores, False, True),
+        "no keepdim in sum": lambda: by_hand(scores, True, False),
         "bias of one": lambda: scores.exp() / (1 + scores.exp().sum(-1, keepdim=True)),
-    }[softmax]()
+    }[softmax.partition(",")[0]]()
 
 
 def drop(how, x, rate, training):
@@ -602,47 +689,47 @@ def drop(how, x, rate, training):
 
 def drop_weights(how, weights, rate, training):
     """The attention weights after dropout."""
-    missing = ("no weights", "scores", "values", "gathered")
-    shared = {"by batch": 0, "by heads": 1, "by queries": 2, "by keys": 3}
-    if how in missing or how.startswith("output"):
-        return drop("none" if how in missing else "", weights, rate, training)
-    if how in shared:
-        ones = torch.ones_like(weights.narrow(shared[how], 0, 1))
-        return weights * F.dropout(ones, rate, training)
-    if how == "whole heads":
-        return F.dropout2d(weights, rate, training)
-    how = how.removeprefix("weights ").removeprefix("all ")
-    weights = drop(how, weights, rate, training)
-    return weights / (weights.sum(-1, keepdim=True) + 1e-12) if how == "renormalised" else weights
+    if how.startswith(("output", "whole")):
+        return F.dropout(weights, rate, training)
+    if how == "by keys":
+        return weights * F.dropout(torch.ones_like(weights[..., :1]), rate, training)
+    return drop(how.removeprefix("weights ").removeprefix("all "), weights, rate, training)
 
 
 def drop_output(how, y, rate, training):
     """The output after dropout."""
-    shared = {"output by batch": 0, "whole channels": 1, "whole tokens": 2}
-    missing = ("no output", "before c_proj")
-    if how in missing or how.startswith("weights") or how == "scaled in evaluation":
-        return drop("none" if how in missing else "", y, rate, training)
+    shared = {"output by batch": 0, "whole channels": 1}
+    if how.startswith("weights"):
+        return F.dropout(y, rate, training)
     if how in shared:
         return y * F.dropout(torch.ones_like(y.narrow(shared[how], 0, 1)), rate, training)
     return drop(how.removeprefix("output ").removeprefix("all "), y, rate, training)
 
 
-def projected(how, c_proj, y, x):
+def projected(how, c_proj, y):
     """The output before dropout."""
     return {
         "right": lambda: c_proj(y),
         "no c_proj": lambda: y,
         "twice": lambda: c_proj(c_proj(y)),
         "transposed": lambda: F.linear(y, c_proj.weight.T, c_proj.bias),
-        "no bias": lambda: F.linear(y, c_proj.weight),
         "added": lambda: y + c_proj(y),
-        "input added": lambda: x + c_proj(y),
         "relu": lambda: c_proj(y).relu(),
         "gelu": lambda: F.gelu(c_proj(y)),
         "normalised": lambda: F.layer_norm(c_proj(y), y.shape[-1:]),
         "mean": lambda: c_proj(y).mean(1, keepdim=True).expand_as(y),
         "softmax": lambda: c_proj(y).softmax(-1),
     }[how]()
+
+
+def adapted(how, x):
+    """What goes into c_attn."""
+    match how:
+        case "normalised":
+            return F.layer_norm(x, x.shape[-1:])
+        case "centred":
+            return x - x.mean(-1, keepdim=True)
+    return x
 
 
 RIGHT = dict.fromkeys(SWITCHES, "right") | {"roles": "qkv"}
@@ -657,16 +744,11 @@ ORDERS = {
 DEFAULTS = {"n_embd": 768, "n_head": 12, "dropout": 0.0, "causal": False, "bias": True}
 
 OTHER_DEFAULTS = {
-    "512, 8": {"n_embd": 512, "n_head": 8},
-    "512": {"n_embd": 512, "n_head": 16},
-    "1024": {"n_embd": 1024},
+    "no fit": {"n_embd": 512},
     "8": {"n_head": 8},
     "1": {"n_head": 1},
     "16": {"n_head": 16},
-    "dropout 0.1": {"dropout": 0.1},
     "dropout 0.5": {"dropout": 0.5},
-    "causal": {"causal": True},
-    "no bias": {"bias": False},
 }
 
 
@@ -674,18 +756,12 @@ def refuse(how, n_embd, n_head):
     """Raise what a number of heads raises."""
     positive, divides = n_head > 0, n_head != 0 and n_embd % n_head == 0
     accepted = {
-        "none": True,
-        "divides": divides or n_head == 0,
         "zero": positive and divides or n_head == 0,
-        "negative": divides,
         "any negative": n_head < 0 or divides,
-        "above 0": positive,
-        "one": positive and divides and n_head > 1,
         "width": positive and divides and n_head < n_embd,
         "not above the width": 0 < n_head <= n_embd,
     }.get(how, positive and divides)
     error = {
-        "asserted": AssertionError,
         "asserted to divide": AssertionError if positive else ValueError,
         "asserted above 0": ValueError if positive else AssertionError,
         "other error": TypeError,
@@ -711,9 +787,7 @@ def linear_layers(how, n_embd, bias):
 
 def dropouts(how, rate):
     """attn_dropout and resid_dropout."""
-    name, _, fixed = how.partition(" ")
-    if how == "identity" and not rate:
-        return nn.Identity(), nn.Identity()
+    name, _, fixed = how.partition()
     if how in ("missing", "no attn", "no resid"):
         rates = (rate if how == "no resid" else None, rate if how == "no attn" else None)
     elif how in ("0", "0.1", "0.5", "opposite"):
@@ -766,8 +840,7 @@ def faulty(**faults):
         def parts(self, x):
             n_head = 1 if on.heads.startswith("one") else self.given.n_head
             x = self.drops(x) if on.dropout == "input" else x
-            bias = None if on.input == "no bias" else self.c_attn.bias
-            qkv = F.linear(adapted(on.input, x), self.c_attn.weight, bias)
+            qkv = self.c_attn(adapted(on.input, x))
             qkv = {"relu": F.relu, "gelu": F.gelu}.get(on.input, lambda same: same)(qkv)
             qkv = self.drops(qkv) if on.dropout == "projected" else qkv
             if on.cut == "right":
@@ -785,16 +858,15 @@ def faulty(**faults):
         def weights(self, q, k, by):
             scores = q @ transposed(on.keys, k)
             scores = scores if on.when == "output" else scores / by
-            scores = self.drops(scores) if on.dropout == "scores" else scores
             causal = {
                 "never": False,
-                "always": True,
                 "opposite": not self.given.causal,
-                "in training": self.given.causal and self.training,
                 "in evaluation": self.given.causal and not self.training,
             }.get(on.mask, self.given.causal)
-            weights = weigh(on.softmax, masked(on.mask, scores) if causal else scores)
-            weights = masked_again(on.mask, weights) if causal else weights
+            scores = self.drops(scores) if on.dropout == "scores too" else scores
+            hidden = on.mask if on.mask != "right" else FILLS.get(on.softmax, "right")
+            weights = weigh(on.softmax, masked(hidden, scores) if causal else scores)
+            weights = masked_again(hidden, weights) if causal else weights
             if on.heads == "other heads' weights":
                 weights = weights[:, :1].expand_as(weights)
             if on.heads == "averaged weights":
@@ -813,39 +885,23 @@ def faulty(**faults):
             q, k, v = self.parts(x)
             wide = on.heads != "one" or self.given.n_head == 1
             d = q if wide else q[..., : self.given.n_embd // self.given.n_head]
+            d = (
+                q.new_empty(self.given.n_embd // self.given.n_head)
+                if on.split.endswith("scale")
+                else d
+            )
             by = divisor(on.scale, d, x, self.given.n_head)
-            v = self.drops(v) if on.dropout == "values" else v
             v = v / by if on.when == "both" else v
             y = self.weights(q, k, by) @ v
             y = y / by if on.when == "output" else y
             y = y.transpose(0, 2) if on.heads == "batch" else y
-            y = self.drops(y) if on.dropout.startswith("gathered") else y
+            y = self.drops(y) if on.dropout == "gathered too" else y
             y = merge_heads(y)
-            y = self.drops(y) if on.dropout == "before c_proj" else y
-            y = projected(on.output, self.c_proj, y, x)
+            y = projected(on.output, self.c_proj, y)
             return self.dropped(drop_output, self.resid_dropout, y)
 
-    return SimpleNamespace(
-        split_heads=split_heads,
-        merge_heads=merge_heads,
-        **dict.fromkeys(PARTS, MultiHeadAttention),
-    )
-
-
-PARTS = (
-    "MultiHeadAttention",
-    "MultiHeadAttention: layers",
-    "MultiHeadAttention: defaults",
-    "MultiHeadAttention: number of heads",
-    "MultiHeadAttention: dropout",
-)
-
-
-def adapted(how, x):
-    """What goes into c_attn."""
-    match how:
-        case "normalised":
-            return F.layer_norm(x, x.shape[-1:])
-        case "centred":
-            return x - x.mean(-1, keepdim=True)
-    return x
+    found = SimpleNamespace(split_heads=split_heads, merge_heads=merge_heads)
+    if on.merge not in ("summed", "averaged", "along positions", "with positions"):
+        # With these a layer only raises something, which says nothing about its mistake.
+        found.MultiHeadAttention = MultiHeadAttention
+    return found

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from grader.testing.diagnosis.answers import Answer, alike, same
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, deviations
-from grader.testing.diagnosis.probe import Answers
+from grader.testing.diagnosis.probe import Answers, owner
 
 _NOTHING = Answers({}, {})
 
@@ -209,7 +209,7 @@ def _sentence(texts: tuple[str, ...], parts: list[str], known: Fingerprints) -> 
 
 def _shown(parts: Iterable[str]) -> list[str]:
     """Return the functions and classes that parts belong to, such as f for "f: defaults"."""
-    return list(dict.fromkeys(part.partition(":")[0] for part in parts))
+    return list(dict.fromkeys(owner(part) for part in parts))
 
 
 def _different(faults: list[Fault], known: Fingerprints) -> list[str]:

@@ -45,6 +45,15 @@ class Answers:
 Probe = Callable[[Any], Mapping[str, Part]]
 
 
+def owner(part: str) -> str:
+    """Return which function or class a part is about.
+
+    A class with several sides may have a part for each, so that a mistake on one side doesn't hide
+    another: `"MultiHeadAttention: dropout"` is a part of `MultiHeadAttention`.
+    """
+    return part.partition(":")[0]
+
+
 def load_probe(problem: Problem) -> Probe | None:
     """Return the questions of a problem; None when it has no `probe.py`."""
     if not problem.probe_file.is_file():

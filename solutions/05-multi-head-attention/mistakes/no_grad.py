@@ -1,6 +1,7 @@
-"""the attention runs under no_grad, so c_attn and the input get no gradient
+"""what the heads do is cut off from the graph, so c_attn and the input get no gradient
 
-no_grad is for when nothing should be learned.
+Is something detached, made anew from numbers, or under no_grad, which is for when nothing should be
+learned?
 """
 
 import math
