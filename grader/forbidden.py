@@ -8,22 +8,17 @@ Two of torch's own hooks watch everything that runs inside `with Guard(names):`
 
 So a mention in a comment, or an import that is never used, isn't a call, and an alias doesn't help.
 
-A hook can be taken away by the code that it watches, and it makes every call slower. `removal` is
-for processes that run nothing but such code: it takes the forbidden functions themselves away.
+A hook can be taken away by the code that it watches, and it makes every call slower. A process that
+runs nothing but such code has the functions themselves taken away (`isolation/worker/removal.py`).
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import sys
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack
-from types import CodeType, FunctionType
 from typing import Any
 
-import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -34,9 +29,20 @@ _TRACES = {
     "softmin": ("softmin",),
     "log_softmax": ("log_softmax",),
     "logsumexp": ("logsumexp",),
-    "scaled_dot_product_attention": ("scaled_dot_product", "safe_softmax"),
+    "scaled_dot_product_attention": (
+        "scaled_dot_product",
+        "safe_softmax",
+        "flex_attention",
+        "math_attention",
+        "onnx::Attention",
+        "attention_23",
+    ),
     "multi_head_attention_forward": ("multi_head_attention",),
-    "MultiheadAttention": ("multi_head_attention", "transformer_encoder_layer"),
+    "MultiheadAttention": (
+        "multi_head_attention",
+        "transformer_encoder_layer",
+        "MultiheadAttention",
+    ),
 }
 
 
@@ -44,11 +50,20 @@ class ForbiddenCall(Exception):  # noqa: N818  (it is a finding, not an error of
     """Student code called a function that the problem asks it to do without."""
 
 
-def _traces(names: Iterable[str]) -> dict[str, str]:
+def traces(names: Iterable[str] = tuple(_TRACES)) -> dict[str, str]:
+    """Return the parts of names that betray forbidden functions, each with the function it is of.
+
+    Args:
+        names: the forbidden functions; all that are known when left out.
+
+    Raises:
+        KeyError: a name isn't known here.
+    """
     return {trace: name for name in names for trace in _TRACES[name]}
 
 
-def _find(traces: dict[str, str], name: str) -> str | None:
+def betrayed(traces: dict[str, str], name: str) -> str | None:
+    """Return the forbidden function that the name of a function or operator betrays, or None."""
     return next((forbidden for trace, forbidden in traces.items() if trace in name), None)
 
 
@@ -57,10 +72,10 @@ class _Findings(dict[str, str | None]):
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__()
-        self.traces = _traces(names)
+        self.traces = traces(names)
 
     def __missing__(self, name: str) -> str | None:
-        found = self[name] = _find(self.traces, name)
+        found = self[name] = betrayed(self.traces, name)
         return found
 
 
@@ -130,115 +145,3 @@ class _Operators(TorchDispatchMode):
     ) -> Any:
         self._guard.look_at(func._schema.name)
         return func(*args, **(kwargs or {}))
-
-
-# Where only a student's code runs: nothing to call
-
-_BACKENDS = ("CPU", "MkldnnCPU", "SparseCPU", "NestedTensorCPU")
-
-
-@functools.cache
-def operators() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the operators that `removal` may take away, and for which backends each has a kernel.
-
-    It takes some milliseconds, so a process that forks others had better ask beforehand.
-    """
-    every = _traces(_TRACES)
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-    found = {
-        name: tuple(backend for backend in _BACKENDS if has_kernel(name, backend))
-        for name in torch._C._dispatch_get_all_op_names()
-        if name.startswith("aten::") and _find(every, name)
-    }
-    return tuple((name, backends or _BACKENDS[:1]) for name, backends in found.items())
-
-
-@functools.cache
-def functions() -> tuple[FunctionType, ...]:
-    """Return the functions written in Python that `removal` may take away.
-
-    They are those of the modules of torch that are loaded by now. It takes some time, too.
-    """
-    every = _traces(_TRACES)
-    modules = [module for name, module in sys.modules.items() if name.startswith("torch.")]
-    values = (value for module in modules for value in list(vars(module).values()))
-    found: dict[int, FunctionType] = {}
-    for value in values:
-        while type(value) is FunctionType and _find(every, value.__name__):
-            found[id(value)] = value
-            value = getattr(value, "__wrapped__", None)  # what a decorator of the same name calls
-    return tuple(found.values())
-
-
-def removal(names: Iterable[str]) -> Callable[[], Callable[[], str | None]]:
-    """Prepare to take the forbidden functions away from this process, for good.
-
-    Each of their operators gets a kernel that raises ForbiddenCall, in all threads and below all
-    of torch's modes. Nothing in Python refers to what holds these kernels in place, so the former
-    ones can't be had back. What torch has written in Python, such as multi_head_attention_forward,
-    gets code that raises ForbiddenCall, whatever name it goes by. All is prepared here, before any
-    code runs that could patch it.
-
-    Args:
-        names: the forbidden functions, as for Guard.
-
-    Returns:
-        A function to call once. It returns another, which tells the forbidden function that was
-        called since it was last asked, or None.
-    """
-    traces = _traces(names)
-    called: list[str] = []
-    found = [(name, backends, _find(traces, name)) for name, backends in operators()]
-    kernels = [
-        (name, backend, _refusal(forbidden, called))
-        for name, backends, forbidden in found
-        if forbidden is not None
-        for backend in backends
-    ]
-    refusals = [
-        (function, _refusing(function.__code__), {"refusal": _refusal(forbidden, called)})
-        for function in functions()
-        if (forbidden := _find(traces, function.__name__)) is not None
-    ]
-    # torch warns of the first kernel that is replaced, and a student may turn warnings into errors.
-    # So all are replaced for a moment here; the first alone may have had no kernel before.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        _replace_kernels(_library(), kernels)
-    library = _library()
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # when it goes, so do its kernels
-
-    def remove(replace_kernels: Any = _replace_kernels) -> Callable[[], str | None]:
-        replace_kernels(library, kernels)
-        for function, code, keywords in refusals:
-            function.__code__, function.__kwdefaults__ = code, keywords
-        return lambda: called.pop() if called else None
-
-    return remove
-
-
-def _library() -> Any:
-    return torch._C._dispatch_library("IMPL", "aten", "", __file__, 0)
-
-
-def _replace_kernels(library: Any, kernels: list[tuple[str, str, Callable[..., Any]]]) -> None:
-    for name, backend, kernel in kernels:
-        library.impl(name.removeprefix("aten::"), backend, kernel, False)
-
-
-def _refusing(code: CodeType) -> CodeType:
-    """Return code to take the place of a function's, which raises what its `refusal` raises."""
-    # Python wants to find as many variables of outer functions as before.
-    return _refused.__code__.replace(co_freevars=code.co_freevars)
-
-
-def _refused(*args: Any, refusal: Callable[[], Any], **kwargs: Any) -> Any:
-    return refusal()
-
-
-def _refusal(forbidden: str, called: list[str]) -> Callable[..., Any]:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        called[:] = called or [forbidden]
-        raise ForbiddenCall(forbidden)
-
-    return refuse

@@ -25,13 +25,13 @@ from typing import Any
 
 import torch
 
-from grader.forbidden import functions, operators
 from grader.isolation.protocol.frames import send
 from grader.isolation.sandbox import user
 from grader.isolation.sandbox.confine import Limits, confine
 from grader.isolation.sandbox.landlock import readable_paths
 from grader.isolation.sandbox.libc import hide_from_debuggers
 from grader.isolation.worker import serving
+from grader.isolation.worker.removal import close_roads, functions, operators
 
 _MESSAGE = 4096
 
@@ -71,6 +71,7 @@ def warm() -> None:
     # A worker can't make threads, and torch would wait for them.
     torch.set_num_threads = torch._C.set_num_threads = _ignore
     _use_torch()
+    close_roads()
     operators()
     functions()
 

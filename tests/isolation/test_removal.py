@@ -1,10 +1,14 @@
 """Forbidden functions are taken away from a worker, whatever its code does."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
 
+from grader.errors import CannotLoad
 from grader.forbidden import ForbiddenCall
+from grader.isolation.connection import WorkerFailure
 
 
 def test_forbidden_calls_are_reported_even_when_swallowed(opened):
@@ -29,7 +33,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import _disable_current_modes
 from grader import forbidden
-from grader.isolation.worker import serving
+from grader.isolation.worker import audit_hook, removal, serving
 
 warnings.simplefilter("error")
 ANSWER = serving.Worker.answer
@@ -39,7 +43,10 @@ def lie(self, header, tensors):
     return told | {"called": None}, tensors
 
 serving.Worker.answer = lie
-forbidden._replace_kernels = forbidden._refused = forbidden._find = lambda *_: None
+for module in (forbidden, removal, audit_hook):
+    for name in list(vars(module)):
+        if not name.startswith("__"):
+            setattr(module, name, lambda *_: None)
 
 WAYS = {
     "torch": lambda x: torch.softmax(x, -1),
@@ -101,3 +108,78 @@ def test_at_import_a_file_may_compare_itself_with_torch(opened):
         ("softmax",),
     )
     assert torch.equal(problem.f(torch.zeros(2)), torch.full((2,), 0.5))
+
+
+OTHER_ROADS = (Path(__file__).parent / "other_roads.py").read_text(encoding="utf-8")
+
+SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp")
+ATTENTION = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
+
+KEYS = (
+    *("CompositeImplicitAutograd", "CompositeExplicitAutograd", "FuncTorchBatched", "AutocastCPU"),
+    *("CompositeExplicitAutogradNonFunctional", "Meta", "Lazy", "XLA", "XPU", "PrivateUse1"),
+    *("SparseCPU", "QuantizedCPU", "NestedTensorCPU", "AutogradOther", "AutogradCPU", "Autograd"),
+    *("ADInplaceOrView", "Functionalize", "Conjugate"),
+)
+
+
+def is_open(opened, forbidden, way, key="CPU"):
+    """Return whether a way to a forbidden function gives an answer, in a worker of its own."""
+    try:
+        return opened(OTHER_ROADS, forbidden).goes(way, key)
+    except WorkerFailure:
+        return False  # it ended its own process
+
+
+@pytest.mark.parametrize("forbidden", [SOFTMAX, ATTENTION], ids=["softmax", "attention"])
+def test_other_roads_to_what_is_forbidden_are_closed(opened, forbidden):
+    kind = {SOFTMAX: "softmax", ATTENTION: "attention"}[forbidden]
+    ways = [way for way in opened(OTHER_ROADS).names() if way.startswith(kind)]
+    assert len(ways) >= 8
+    assert [way for way in ways if is_open(opened, forbidden, way)] == []
+
+
+def test_they_are_roads_where_nothing_is_forbidden(opened):
+    problem = opened(OTHER_ROADS)
+    key = "CompositeImplicitAutograd"
+    found = {way for way in problem.names() if problem.goes(way, key)}
+    assert found >= {
+        *("softmax: redispatched", "softmax: library", "softmax: scripted", "softmax: quantised"),
+        *("attention: redispatched", "attention: redispatched math", "attention: library"),
+        *("attention: quantizable", "attention: reloaded", "attention: executed"),
+        *("attention: function of code", "attention: code of a function", "attention: ctypes"),
+    }
+
+
+@pytest.mark.parametrize("forbidden", [SOFTMAX, ATTENTION], ids=["softmax", "attention"])
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.slow
+def test_who_chooses_the_dispatch_key_finds_nothing(opened, forbidden, key):
+    kind = {SOFTMAX: "softmax", ATTENTION: "attention"}[forbidden]
+    ways = [w for w in opened(OTHER_ROADS).names() if w.startswith(f"{kind}: redispatched")]
+    assert len(ways) >= 2
+    assert [way for way in ways if is_open(opened, forbidden, way, key)] == []
+
+
+def test_what_a_loading_file_can_not_compare_is_left_out(opened):
+    problem = opened(
+        """
+        from __future__ import annotations
+        import torch
+        def f(x: NoSuchName): return x.exp() / x.exp().sum()
+        expected = torch.softmax(torch.ones(3), 0)
+        if not torch.allclose(f(torch.ones(3)), expected):
+            print("wrong")
+        difference = expected - 1
+        print(difference)
+        g = f
+        """,
+        ("softmax",),
+    )
+    assert torch.equal(problem.g(torch.zeros(2)), torch.full((2,), 0.5))
+    assert problem.called is None
+
+
+def test_another_missing_name_is_still_an_error(opened):
+    with pytest.raises(CannotLoad, match="typo"):
+        opened("import torch\nx = torch.softmax(torch.ones(1), 0)\ntypo + 1", ("softmax",)).f()

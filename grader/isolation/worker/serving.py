@@ -12,14 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.forbidden import removal
 from grader.isolation.protocol import MODULE, Closed, Header, Packed, Unsendable
 from grader.isolation.protocol.frames import receive, send
 from grader.isolation.protocol.tensors import DTYPES, same
+from grader.isolation.worker import audit_hook
 from grader.isolation.worker.exceptions import attempt
 from grader.isolation.worker.loading import public_names, run_file
 from grader.isolation.worker.objects import StudentModule, describe_module
 from grader.isolation.worker.output import Printed
+from grader.isolation.worker.removal import remove
 from grader.isolation.worker.values import AnswerPacker, Request
 
 _RESULTS_WATCHED = 64
@@ -51,7 +52,7 @@ class Worker:
         self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
         self._count = 0
-        self._refused: Callable[[], str | None] = lambda: None
+        self._called: list[str] = []
         self._printed: Printed | None = None
         self._random = torch.get_rng_state()
         self._do = {
@@ -70,7 +71,8 @@ class Worker:
             for kept in (self._objects, self._graphs, self._results):
                 kept.pop(number, None)
         answer, packer = self._do[header["do"]](header, Request(tensors))
-        answer["called"] = self._refused()  # also while an answer was written down
+        # Also while an answer was written down.
+        answer["called"] = self._called.pop() if self._called else None
         if self._printed is not None:
             answer["printed"] = self._printed.take()
         answer["id"] = header["id"]
@@ -81,10 +83,10 @@ class Worker:
     def _load(self, header: Header, request: Request) -> Answer:
         if header.get("capture"):
             self._printed = sys.stdout = sys.stderr = Printed()
-        remove = removal(header["forbidden"])
+        remove(header["forbidden"], self._called)
+        audit_hook.install(header["forbidden"], self._called)
         answer = run_file(request.tensors[0].numpy().tobytes(), self._module)
-        # While it is imported a file may compare its own functions with torch's.
-        self._refused = remove()
+        self._called.clear()  # what was called while the file was loaded is no offence
         return answer | {"names": public_names(self._module)}, AnswerPacker()
 
     def _call(self, header: Header, request: Request) -> Answer:

@@ -1,0 +1,161 @@
+"""Takes forbidden functions away from a process that runs nothing but a student's code.
+
+It happens before the first line of that code runs, and for good:
+
+- each operator of torch's gets a kernel that raises ForbiddenCall, under every dispatch key for
+  which it had one, so that it holds in all threads, on all devices, below all of torch's modes, and
+  for who chooses the key by hand. What holds these kernels in place is kept alive without a
+  reference in Python, so nothing can be found that would put the former ones back;
+- what torch has written in Python gets code that raises it, whatever name leads there;
+- other roads to the kernels (`ROADS`) are closed for all that a student may run.
+
+`audit_hook.py` refuses the rest: what is loaded later, and what is called by its address.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+import os
+import warnings
+from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType
+from typing import Any
+
+import torch
+
+from grader.forbidden import ForbiddenCall, betrayed, traces
+
+TORCH = os.path.dirname(torch.__file__) + os.sep
+"""Where torch's own Python code is."""
+
+ROADS = (
+    ("_C", "_dispatch_get_computed_kernel_for_dispatch_key"),  # hands a kernel out, to be kept
+    ("_C", "_jit_to_static_module"),  # calls kernels without asking the dispatcher
+    ("_C", "_fuse_to_static_module"),
+    ("_C._te", "lower"),  # has formulas of its own
+    ("_C._te", "TensorExprKernel"),
+    ("_C._lazy_ts_backend", "_init"),  # a device whose operators are run elsewhere
+)
+"""What torch has that leads to kernels past the dispatcher; not every version has all of it."""
+
+
+def close_roads() -> None:
+    """Take from this process, and from those it forks, what leads to kernels by another road."""
+    for path, name in ROADS:
+        owner: Any = torch
+        for part in path.split("."):
+            owner = getattr(owner, part, None)
+        if hasattr(owner, name):
+            delattr(owner, name)
+
+
+@functools.cache
+def operators() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the operators that may be taken away, each with the dispatch keys that it serves.
+
+    It takes some milliseconds, so a process that forks others had better ask beforehand.
+    """
+    every = traces()
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    found = {
+        name: tuple(key for key in _dispatch_keys() if has_kernel(name, key))
+        for name in torch._C._dispatch_get_all_op_names()
+        if betrayed(every, name)
+    }
+    return tuple((name, ("CPU", *keys)) for name, keys in found.items())
+
+
+def _dispatch_keys() -> list[str]:
+    names = [str(name) for name in torch._C.DispatchKey.__members__]
+    return [name for name in names if name != "CPU" and _is_key(name)]
+
+
+def _is_key(name: str) -> bool:
+    """Return whether kernels can be had for a key; some only mark where others begin and end."""
+    try:
+        torch._C._dispatch_has_kernel_for_dispatch_key("aten::add.Tensor", name)
+    except RuntimeError:
+        return False
+    return name not in ("Undefined", "CatchAll")
+
+
+@functools.cache
+def functions() -> tuple[FunctionType, ...]:
+    """Return the functions written in Python that may be taken away.
+
+    They are those of torch that are there by now, wherever they are kept. It takes some time, too.
+    """
+    every = traces()
+    return tuple(
+        thing
+        for thing in gc.get_objects()
+        if type(thing) is FunctionType and forbidden_code(every, thing.__code__)
+    )
+
+
+def forbidden_code(traces: dict[str, str], code: CodeType) -> str | None:
+    """Return the forbidden function whose code this is; None for all but torch's own.
+
+    Of a class, such as MultiheadAttention, it is what runs when an object of it is called.
+    """
+    if not code.co_filename.startswith(TORCH):
+        return None
+    owner, _, name = code.co_qualname.rpartition(".")
+    runs = owner if "forward" in name else ""
+    return betrayed(traces, name) or betrayed(traces, runs)
+
+
+def remove(names: Iterable[str], called: list[str]) -> None:
+    """Take the forbidden functions away from this process.
+
+    Args:
+        names: the forbidden functions, as for `grader.forbidden.Guard`.
+        called: where to note the first one that is called. That is a claim of this process; what is
+            gone is gone whatever stands there.
+    """
+    betraying = traces(names)
+    _replace_kernels(betraying, called)
+    for function in functions():
+        forbidden = forbidden_code(betraying, function.__code__)
+        if forbidden is not None:
+            function.__code__ = _refusing(function.__code__)
+            function.__kwdefaults__ = {"refusal": _refusal(forbidden, called)}
+
+
+def _replace_kernels(betraying: dict[str, str], called: list[str]) -> None:
+    found = [(name, keys, betrayed(betraying, name)) for name, keys in operators()]
+    refused = [(name, keys, forbidden) for name, keys, forbidden in found if forbidden is not None]
+    spaces = {name.partition("::")[0] for name, _, _ in refused}
+    libraries = {space: _library(space) for space in spaces}
+    with warnings.catch_warnings():  # torch warns of a kernel that is replaced
+        warnings.simplefilter("ignore")
+        for name, keys, forbidden in refused:
+            space, _, rest = name.partition("::")
+            for key in keys:
+                libraries[space].impl(rest, key, _refusal(forbidden, called), False)
+
+
+def _library(space: str) -> Any:
+    library = torch._C._dispatch_library("IMPL", space, "", __file__, 0)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # when it goes, so do its kernels
+    return library
+
+
+def _refusing(code: CodeType) -> CodeType:
+    """Return code to take the place of a function's, which raises what its `refusal` raises."""
+    # Python wants to find as many variables of outer functions as before.
+    return _refused.__code__.replace(co_freevars=code.co_freevars)
+
+
+def _refused(*args: Any, refusal: Callable[[], Any], **kwargs: Any) -> Any:
+    return refusal()
+
+
+def _refusal(forbidden: str, called: list[str]) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        called[:] = called or [forbidden]
+        raise ForbiddenCall(forbidden)
+
+    return refuse
