@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from grader.intake.submissions import Submission
-from grader.result import ProblemResult, Status, SubmissionResult
+from grader.result import Status, SubmissionResult
 
 GRADED_AGAIN = (
     "This failed twice, through no fault of the student's. No mark was given; the next run grades "
