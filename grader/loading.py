@@ -12,6 +12,7 @@ from types import FrameType, ModuleType, TracebackType
 from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad
 from grader.result import Status
+from grader.unwritten import says_unwritten
 
 STUDENT_MODULE = "problem_"
 """How the names of modules that hold a student's code begin."""
@@ -38,7 +39,7 @@ def load_module(path: Path, name: str) -> ModuleType:
 
 def judge_load(exception: BaseException, path: Path) -> CannotLoad:
     """Return what to tell of an exception that loading the student's file raised."""
-    if isinstance(exception, NotImplementedError):
+    if says_unwritten(exception):
         return CannotLoad(Status.NOT_IMPLEMENTED, "problem.py stops before it is read to its end.")
     where = place(exception.__traceback__)
     if out_of_memory(exception):

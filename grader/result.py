@@ -152,8 +152,8 @@ class ProblemResult:
         notes: sentences about the file itself, for example a name that was nearly right.
         diagnoses: what to tell the student about the known mistakes that the answers show.
         mistakes: for each diagnosis the names of its mistakes in the catalogue.
-        repeated: whether a test took too long while others were graded at the same time, so that
-            this is the result of a second run, alone.
+        repeated: whether a test took too long while others were graded at the same time, or its
+            process was killed by something else, so that this is the result of a second run, alone.
         provenance: what the marks rest on.
         reason: why the problem was graded when it was: what its provenance had changed in.
         late: whether the platform says that this problem's file came late.

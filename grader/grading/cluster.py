@@ -23,8 +23,8 @@ from grader.errors import CourseError, InternalError, UsageError
 from grader.grading.outcome import as_result
 from grader.grading.provenance import grader_sha256, torch_version
 from grader.grading.reference import reference_submission, require_full_marks
+from grader.grading.retries import alone, to_retry
 from grader.grading.settings import Settings
-from grader.grading.timeouts import alone, timed_out
 from grader.intake.submissions import Submission
 from grader.result import SubmissionResult
 
@@ -55,7 +55,7 @@ def grade_on_cluster(
         UsageError: dask or the scheduler or workers are missing, or a worker has another course.
         InternalError: a worker can't grade, or the connection was lost.
     """
-    slow: list[tuple[Submission, SubmissionResult]] = []
+    doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
     order = _Order.of(course, settings)
     with _connected(address) as client:
         from distributed import as_completed
@@ -67,12 +67,13 @@ def grade_on_cluster(
         for future in as_completed(list(asked)):
             submission = asked.pop(future)
             result = _received(future, submission)
-            if timed_out(result):
-                slow.append((submission, result))
+            ids = to_retry(submission, result, shared=True)
+            if ids:
+                doubtful.append((submission, result, ids))
             else:
                 on_result(result)
-        for submission, result in slow:
-            on_result(alone(grade, submission, result))
+        for submission, result, ids in doubtful:
+            on_result(alone(grade, submission, result, ids))
 
 
 # Here: asking

@@ -21,8 +21,8 @@ from multiprocessing.process import BaseProcess
 from grader.course import Course
 from grader.grading.outcome import as_result
 from grader.grading.reference import reference_submission, require_full_marks
+from grader.grading.retries import alone, to_retry
 from grader.grading.settings import Settings
-from grader.grading.timeouts import alone, timed_out
 from grader.intake.submissions import Submission
 from grader.result import SubmissionResult
 
@@ -45,8 +45,8 @@ def grade_all(
     """Grade `submissions`, `jobs` at a time; results come as they are ready.
 
     The reference solutions go first: unless they reach full marks behind the same boundary, no
-    student is graded. Problems in which a test took too long while others were graded at the same
-    time are graded once more at the end, alone, and that result counts.
+    student is graded. What may not have been the code's own fault, as a test that took too long
+    beside others, is graded once more at the end, alone, and that result counts.
 
     Args:
         submissions: in any order; of each, the problems that it has an entry for are graded.
@@ -59,7 +59,7 @@ def grade_all(
         InternalError: the course's own tests or solutions are broken, or no process can be started.
     """
     waiting = list(reversed(submissions))
-    slow: list[tuple[Submission, SubmissionResult]] = []
+    doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
     with _pool(course, settings, min(jobs, len(waiting))) as pool:
         needed = {id for submission in submissions for id in submission.files}
         require_full_marks(_ask(pool[0], reference_submission(course).only(needed)))
@@ -68,14 +68,15 @@ def grade_all(
         while any(job.submission for job in pool):
             for job in _ready(pool):
                 submission, result = _finish(job)
-                if len(pool) > 1 and timed_out(result):
-                    slow.append((submission, result))
+                ids = to_retry(submission, result, shared=len(pool) > 1)
+                if ids:
+                    doubtful.append((submission, result, ids))
                 else:
                     on_result(result)
                 _give(_alive(job, pool, course, settings), waiting)
-        for submission, result in slow:
+        for submission, result, ids in doubtful:
             job = _alive(pool[0], pool, course, settings)
-            on_result(alone(partial(_ask, job), submission, result))
+            on_result(alone(partial(_ask, job), submission, result, ids))
 
 
 @contextmanager

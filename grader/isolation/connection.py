@@ -15,25 +15,37 @@ from torch import Tensor
 from grader.errors import CannotLoad
 from grader.isolation.protocol import Closed, Header, ProtocolError
 from grader.isolation.protocol.checks import clean_text
-from grader.isolation.protocol.frames import receive, send
+from grader.isolation.protocol.frames import Left, receive, send
 from grader.isolation.protocol.tensors import same
-from grader.isolation.spawn import BoundaryError, Process
+from grader.isolation.spawn import BoundaryError, Ending, Process
 from grader.result import Status
+from grader.stopwatch import Limit, Stopwatch
 
 BAD_OUTPUT = "What came back from your code can't be read as tensors and plain values"
+
+KILLED = (
+    "Something on this machine killed the process of the student's code (SIGKILL), as Linux does "
+    "where memory runs out. That is no fault of the code's."
+)
+
+_READ_AFTER = 0.1
+_GRACE_SECONDS = 2.0
 
 
 class WorkerFailure(CannotLoad):
     """The student's process didn't answer, ended, or answered nonsense.
 
     Args:
-        status: `timeout`, `crash`, `memory` or `bad_output`.
+        status: `timeout`, `crash`, `memory` or `bad_output`; `internal` where it was killed by
+            something else.
         message: what the student reads.
     """
 
 
 class Budget:
-    """How long a submission's calls may keep the tests waiting.
+    """How long a submission's calls may take, and the reading of what they answer.
+
+    Time for which the worker only waited for a processor doesn't count; see `grader.stopwatch`.
 
     Args:
         call_seconds: seconds that one call may take.
@@ -45,7 +57,7 @@ class Budget:
         self.left = seconds
 
     def spend(self, seconds: float) -> None:
-        """Take note of waiting that happened."""
+        """Take note of time that was used."""
         self.left = max(0.0, self.left - seconds)
 
 
@@ -67,6 +79,8 @@ class Connection:
         self._printed = printed
         self._budget = budget
         self._count = 0
+        self._stopwatch = Stopwatch(process.pid)
+        self._unread = 0.0  # seconds on the wall since the stopwatch was read
         self.dead = False
         self.free: list[int] = []
         self._random: Tensor | None = None
@@ -84,9 +98,10 @@ class Connection:
         if self._budget.left <= 0:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, "Not run: the time for this submission is used up.")
-        started = time.monotonic()
+        seconds = min(self._budget.call_seconds, self._budget.left)
+        limit = Limit(seconds, self._stopwatch, self._unread)
         try:
-            answer, found = self._exchange(header, tensors, started + self._seconds())
+            answer, found = self._charged(header, tensors, limit)
             text = answer.get("printed")
             if self._printed is not None and isinstance(text, str) and text:
                 self._printed.append(clean_text(text))
@@ -95,15 +110,13 @@ class Connection:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, "Your code did not come to an end.") from None
         except (Closed, ConnectionError):
-            raise _ended(self.close()) from None
+            raise _failure(self._end(_GRACE_SECONDS)) from None
         except ProtocolError:
             self.close()
             raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
         except BaseException:
             self.close()  # interrupted half-way: what comes next couldn't be told apart
             raise
-        finally:
-            self._budget.spend(time.monotonic() - started)
 
     def random(self, tensors: list[Tensor]) -> int | None:
         """Add the global random state to a request's tensors and return its place there.
@@ -123,49 +136,69 @@ class Connection:
             thing, functools.partial(_forget, self._kept, self.free, number)
         )
 
-    def _seconds(self) -> float:
-        return min(self._budget.call_seconds, self._budget.left)
+    def _charged(
+        self, header: Header, tensors: list[Tensor], limit: Limit
+    ) -> tuple[Header, list[Tensor]]:
+        """Exchange, and have the budget pay while the worker is there to be measured."""
+        try:
+            return self._exchange(header, tensors, limit.left)
+        finally:
+            self._charge(limit.wall)
+
+    def _charge(self, wall: float) -> None:
+        self._unread += wall  # a little at a time isn't looked at: that takes longer than a call
+        if self._unread >= _READ_AFTER:
+            self._budget.spend(self._stopwatch.seconds(self._unread))
+            self._unread = 0.0
+            self._stopwatch.restart()
 
     def _exchange(
-        self, header: Header, tensors: list[Tensor], deadline: float
+        self, header: Header, tensors: list[Tensor], left: Left
     ) -> tuple[Header, list[Tensor]]:
         self._count += 1
         free = self.free[:]
         del self.free[: len(free)]
         header["id"], header["free"] = self._count, free
         channel = self._process.channel
-        channel.settimeout(self._seconds())
-        send(channel, header, tensors)
-        answer, found = receive(channel, deadline)
+        send(channel, header, tensors, left)
+        answer, found = receive(channel, left)
         if answer.get("id") != self._count:
             raise ProtocolError("an answer to another request")
         return answer, found
 
     def checked(self) -> _Checked:
         """Take any error while an answer is read as the worker's: it sent something unreadable."""
-        return _Checked(self)
+        return _Checked(self, self._budget)
 
-    def close(self) -> int:
-        """End the worker and return its exit code; 0 if that was done before."""
-        if self.dead:
-            return 0
+    def close(self) -> None:
+        """End the worker, unless that was done before."""
+        if not self.dead:
+            self._end()
+
+    def _end(self, grace: float = 0.0) -> Ending:
         self.dead = True
         self._finalizer.detach()
-        return self._process.end()
+        return self._process.end(grace)
 
 
 class _Checked:
-    """What `Connection.checked` gives; contextlib takes longer, and each answer needs it twice."""
+    """What `Connection.checked` gives; contextlib takes longer, and each answer needs it twice.
 
-    def __init__(self, connection: Connection) -> None:
+    An answer's size is the worker's choice, so the time for reading it is charged.
+    """
+
+    def __init__(self, connection: Connection, budget: Budget) -> None:
         self._connection = connection
+        self._budget = budget
+        self._started = 0.0
 
     def __enter__(self) -> None:
-        pass
+        self._started = time.thread_time()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: object
     ) -> None:
+        self._budget.spend(time.thread_time() - self._started)
         if isinstance(error, Exception):
             self._connection.close()
             raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
@@ -181,9 +214,15 @@ def _end_quietly(process: Process) -> None:
         process.end()
 
 
-def _ended(code: int) -> WorkerFailure:
-    if code == -getattr(signal, "SIGXCPU", 24):
+def _failure(ending: Ending) -> WorkerFailure:
+    """Return what to say of a worker that closed its connection."""
+    code = ending.code
+    if ending.killed:
+        return WorkerFailure(Status.CRASH, "Your code closed its process's connection.")
+    if code == -getattr(signal, "SIGXCPU", 24) or ending.out_of_time:
         return WorkerFailure(Status.TIMEOUT, "Your code used more CPU time than it may.")
+    if code == -getattr(signal, "SIGKILL", 9):
+        return WorkerFailure(Status.INTERNAL, KILLED)
     if code >= 0:
         return WorkerFailure(Status.CRASH, f"Your code ended its process (exit status {code}).")
     names = {s.value: s.name for s in signal.Signals}

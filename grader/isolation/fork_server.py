@@ -21,6 +21,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from typing import Any
 
 import torch
@@ -133,7 +134,7 @@ class ForkServer:
     def end_workers(self) -> None:
         """Kill all workers."""
         while self._workers:
-            _end(self._workers.pop())
+            _end(self._workers.pop(), 0.0)
 
     def _carry_out(self, request: dict[str, Any], sockets: list[socket.socket]) -> dict[str, Any]:
         if request["do"] == "fork":
@@ -142,9 +143,10 @@ class ForkServer:
             return {"worker": process}
         process = request["worker"]
         if process not in self._workers:
-            return {"code": 0}
+            return {"code": 0, "killed": True, "out_of_time": False}
         self._workers.remove(process)
-        return {"code": _end(process)}
+        code, killed, seconds = _end(process, request["grace"])
+        return {"code": code, "killed": killed, "out_of_time": seconds >= self._cpu_seconds}
 
     def _fork(self, channel: socket.socket) -> int:
         parent = os.getpid()
@@ -166,9 +168,9 @@ class ForkServer:
             uid = user.pick_uid(os.getpid()) if self._own_uid else None
             confine(Limits(self._memory, self._cpu_seconds, uid, self._paths), parent)
         except Exception as error:
-            send(channel, {"confined": False, "reason": repr(error)}, [])
+            send(channel, {"ready": False, "reason": repr(error)}, [])
             raise
-        send(channel, {"confined": True}, [])
+        send(channel, {"ready": True}, [])
 
 
 def _only_descriptor(kept: int) -> int:
@@ -187,8 +189,32 @@ def _receive(channel: socket.socket) -> tuple[bytes, list[socket.socket]]:
     return message, [socket.socket(fileno=number) for number in descriptors]
 
 
-def _end(process: int) -> int:
-    """Kill a worker, unless it ended already, and return its exit code; -N after signal N."""
+def _end(process: int, grace: float) -> tuple[int, bool, float]:
+    """End a worker, and say how it ended.
+
+    Args:
+        process: the worker.
+        grace: seconds that it has to end by itself.
+
+    Returns:
+        Its exit code, -N after signal N; whether it had to be killed; its seconds of CPU time.
+    """
+    ended = _ended(process, os.WNOHANG)
+    deadline = time.monotonic() + grace
+    while ended is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+        ended = _ended(process, os.WNOHANG)
+    if ended is not None:
+        return ended[0], False, ended[1]
     with contextlib.suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    code, seconds = _ended(process, 0) or (0, 0.0)
+    return code, True, seconds
+
+
+def _ended(process: int, options: int) -> tuple[int, float] | None:
+    """Return a worker's exit code and seconds of CPU time; None if it is still alive."""
+    found, status, usage = os.wait4(process, options)
+    if not found:
+        return None
+    return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ import torch
 
 from grader.errors import InternalError
 from grader.isolation.protocol import Closed, ProtocolError
-from grader.isolation.protocol.frames import receive
+from grader.isolation.protocol.frames import receive, within
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,6 +56,8 @@ if sys.platform == "linux":
     from grader.isolation.sandbox.libc import die_with
     die_with(config["parent"])
 del config
+from grader.isolation.protocol.frames import send
+send(channel, {"ready": True}, [])
 main(channel)
 """
 )
@@ -71,18 +75,39 @@ class BoundaryError(InternalError):
     """The boundary itself can't do its work: the grader's own fault, never a student's."""
 
 
+@dataclass(frozen=True)
+class Ending:
+    """How a worker ended.
+
+    Attributes:
+        code: its exit code; -N after signal N.
+        killed: whether it was still alive, and was killed from here.
+        out_of_time: whether it had used all the processor time that the kernel grants it.
+    """
+
+    code: int
+    killed: bool = False
+    out_of_time: bool = False
+
+
 class Process(ABC):
     """A worker process.
 
     Attributes:
         channel: a stream socket to it.
+        pid: its id.
     """
 
     channel: socket.socket
+    pid: int
 
     @abstractmethod
-    def end(self) -> int:
-        """Kill it, unless it ended already, and return its exit code; -N after signal N."""
+    def end(self, grace: float = 0.0) -> Ending:
+        """Kill it, unless it ended already.
+
+        Args:
+            grace: seconds that it has to end by itself; it closes its files a little before.
+        """
 
 
 class Workers(ABC):
@@ -138,12 +163,13 @@ class ForkedWorkers(Workers):
         with theirs:
             answer = self._ask({"do": "fork"}, [theirs])
         process = _ForkedProcess(self, answer["worker"], ours)
-        _wait_until_confined(process)
+        _wait_until_ready(process, _ASK_SECONDS)
         return process
 
-    def end(self, worker: int) -> int:
-        """Ask for the end of a worker, and return its exit code."""
-        return int(self._ask({"do": "end", "worker": worker})["code"])
+    def end(self, worker: int, grace: float) -> Ending:
+        """Ask for the end of a worker, and return how it ended."""
+        answer = self._ask({"do": "end", "worker": worker, "grace": grace})
+        return Ending(answer["code"], answer["killed"], answer["out_of_time"])
 
     def close(self) -> None:
         """End the fork server and with it all workers."""
@@ -167,34 +193,36 @@ class ForkedWorkers(Workers):
 
 
 class _ForkedProcess(Process):
-    def __init__(self, workers: ForkedWorkers, number: int, channel: socket.socket) -> None:
+    def __init__(self, workers: ForkedWorkers, pid: int, channel: socket.socket) -> None:
         self._workers = workers
-        self._number = number
+        self.pid = pid
         self.channel = channel
 
-    def end(self) -> int:
+    def end(self, grace: float = 0.0) -> Ending:
         self.channel.close()
-        return self._workers.end(self._number)
+        return self._workers.end(self.pid, grace)
 
 
-def _wait_until_confined(process: Process) -> None:
+def _wait_until_ready(process: Process, seconds: float) -> None:
     """Read the worker's first message. It hasn't seen any student code yet."""
     try:
-        ready, _ = receive(process.channel, time.monotonic() + _ASK_SECONDS)
+        told, _ = receive(process.channel, within(seconds))
     except (OSError, Closed, ProtocolError) as error:
-        ready = {"reason": f"{type(error).__name__} {error}"}
-    if ready.get("confined") is not True:
+        told = {"reason": f"{type(error).__name__} {error}"}
+    if told.get("ready") is not True:
         process.end()
-        raise BoundaryError(f"a worker could not be confined: {ready.get('reason')}")
+        raise BoundaryError(f"a worker could not be made ready: {told.get('reason')}")
 
 
 class SpawnedWorkers(Workers):
     """Workers that are fresh interpreters, apart from this process but not confined."""
 
     def spawn(self) -> Process:
-        """Start an interpreter; it loads torch while the first request waits."""
+        """Start an interpreter and wait until it has loaded torch."""
         ours, theirs = socket.socketpair()
-        return _SpawnedProcess(_boot(_BOOT_WORKER, theirs, {"parent": os.getpid()}), ours)
+        process = _SpawnedProcess(_boot(_BOOT_WORKER, theirs, {"parent": os.getpid()}), ours)
+        _wait_until_ready(process, _START_SECONDS)
+        return process
 
     def close(self) -> None:
         """Do nothing: there is only the workers."""
@@ -203,12 +231,15 @@ class SpawnedWorkers(Workers):
 class _SpawnedProcess(Process):
     def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket) -> None:
         self._process = process
+        self.pid = process.pid
         self.channel = channel
 
-    def end(self) -> int:
+    def end(self, grace: float = 0.0) -> Ending:
         self.channel.close()
+        with suppress(subprocess.TimeoutExpired):
+            return Ending(self._process.wait(grace))
         self._process.kill()
-        return self._process.wait()
+        return Ending(self._process.wait(), killed=True)
 
 
 def _boot(program: str, channel: socket.socket, config: dict[str, Any]) -> subprocess.Popen[bytes]:

@@ -121,7 +121,7 @@ def remark(result: SubmissionResult) -> str:
     for problem in result.problems:
         told += problem.notes or _standing_out(problem)
         if problem.repeated:
-            told.append(f"{problem.id[:2]}: tried again alone after a timeout.")
+            told.append(f"{problem.id[:2]}: tried again alone.")
     return " ".join(dict.fromkeys(told))
 
 

@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 from pytest_timeout import is_debugging  # type: ignore[import-untyped]
 
+from grader.stopwatch import Limit, Stopwatch
+
 TIMEOUT_SECONDS = 10.0
 """How long one test may run. The slowest one takes less than a second."""
 
@@ -29,26 +31,33 @@ class DoesNotEnd(BaseException):  # not an Exception: student code may catch tho
 def time_limit(seconds: float) -> AbstractContextManager[None]:
     """Return a context in which DoesNotEnd is raised once it has run for so many seconds.
 
+    Time in which the code only waited for a processor doesn't count (`grader.stopwatch`), where the
+    system tells it.
+
     In the main thread an alarm of the operating system does that. Where there is none, as on
     Windows and in other threads, a second thread does, and it reaches only what runs Python: code
     that waits in C ends the wait first. Nobody is hurried who looks at their code in a debugger.
     """
+    limit = Limit(seconds, Stopwatch())
     if sys.platform != "win32" and threading.current_thread() is threading.main_thread():
-        return _alarm(seconds)
-    return _second_thread(seconds)
+        return _alarm(limit)
+    return _second_thread(limit)
 
 
 if sys.platform != "win32":
 
     @contextmanager
-    def _alarm(seconds: float) -> Iterator[None]:
+    def _alarm(limit: Limit) -> Iterator[None]:
         def ring(*_: object) -> None:
             __tracebackhide__ = True
-            if not is_debugging():
-                raise DoesNotEnd
+            try:
+                signal.setitimer(signal.ITIMER_REAL, limit.left())
+            except TimeoutError:
+                if not is_debugging():
+                    raise DoesNotEnd from None
 
         handler_before = signal.signal(signal.SIGALRM, ring)
-        left_before, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+        left_before, interval = signal.setitimer(signal.ITIMER_REAL, limit.left())
         start = time.monotonic()
         try:
             yield
@@ -61,21 +70,24 @@ if sys.platform != "win32":
 
 
 @contextmanager
-def _second_thread(seconds: float) -> Iterator[None]:
-    thread, trace = threading.get_ident(), sys.gettrace()
+def _second_thread(limit: Limit) -> Iterator[None]:
+    thread, trace, ended = threading.get_ident(), sys.gettrace(), threading.Event()
 
-    def ring() -> None:
-        if not is_debugging(trace):
-            _raise_in(thread, DoesNotEnd)
+    def watch() -> None:
+        try:
+            while not ended.wait(limit.left()):
+                pass
+        except TimeoutError:
+            if not is_debugging(trace):
+                _raise_in(thread, DoesNotEnd)
 
-    timer = threading.Timer(seconds, ring)
-    timer.daemon = True
-    timer.start()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()  # what it may still have raised comes up here at the latest
+        ended.set()
+        watcher.join()  # what it may still have raised comes up here at the latest
 
 
 def _raise_in(thread: int, exception: type[BaseException]) -> None:

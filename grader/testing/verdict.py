@@ -18,6 +18,7 @@ from grader.operands import Operands, operands_of
 from grader.result import Status
 from grader.testing.slips import slip
 from grader.testing.time_limit import NO_END, DoesNotEnd
+from grader.unwritten import says_unwritten
 
 _CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
 
@@ -58,7 +59,7 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             return Verdict(Status.FAILED, str(exception))
         case ForbiddenCall():
             return Verdict(Status.FORBIDDEN, _forbidden(str(exception)))
-        case NotImplementedError():
+        case NotImplementedError() if says_unwritten(exception):
             return Verdict(Status.NOT_IMPLEMENTED, _not_written(tb))
         case _ if out_of_memory(exception):
             return Verdict(Status.MEMORY, "Your code ran out of memory." + place(tb))

@@ -1,4 +1,4 @@
-"""The pool tries a test that took too long again, alone, before it counts."""
+"""The pool tries again, alone, what may not have been the code's own fault."""
 
 from __future__ import annotations
 
@@ -39,32 +39,42 @@ class FakeConnection:
     def close(self) -> None: ...
 
 
+LOST = "the grader's process ended with -9"
+
+
 @pytest.mark.parametrize(
-    ("jobs", "alone", "points", "repeated"),
+    ("jobs", "first", "alone", "points", "repeated"),
     [
-        (2, Status.PASSED, 4, True),
-        (2, Status.TIMEOUT, 0, True),
-        (1, Status.PASSED, 0, False),
+        (2, Status.TIMEOUT, Status.PASSED, 4, True),
+        (2, Status.TIMEOUT, Status.TIMEOUT, 0, True),
+        (1, Status.TIMEOUT, Status.PASSED, 0, False),
+        (2, Status.INTERNAL, Status.PASSED, 4, True),
+        (1, Status.INTERNAL, Status.PASSED, 4, True),
+        (1, Status.INTERNAL, Status.INTERNAL, 0, True),
+        (1, LOST, Status.PASSED, 4, True),
+        (1, LOST, LOST, 0, False),
     ],
 )
-def test_a_timeout_under_load_is_tried_again_alone(
+def test_what_may_be_nobodys_fault_is_tried_again_alone(
     small_course: Course,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     jobs: int,
-    alone: Status,
+    first: str,
+    alone: str,
     points: float,
     repeated: bool,
 ) -> None:
     asked: list[tuple[str, list[str]]] = []
 
-    def answer(submission: Submission) -> SubmissionResult:
+    def answer(submission: Submission) -> SubmissionResult | str:
         name = submission.name
         again = name in {asked_name for asked_name, _ in asked}
         asked.append((name, list(submission.files)))
-        slow = alone if again else Status.TIMEOUT
-        status = slow if name == "bob" else Status.PASSED
-        test = TestResult("test_doubles", "it doubles", False, 4, status)
+        status = (alone if again else first) if name == "bob" else Status.PASSED
+        if status == LOST:
+            return LOST
+        test = TestResult("test_doubles", "it doubles", False, 4, Status(status))
         return SubmissionResult(
             name, 0, "sandbox", "", [ProblemResult("01-doubling", tests=[test])]
         )
@@ -84,5 +94,9 @@ def test_a_timeout_under_load_is_tried_again_alone(
     assert set(results) == {"ada", "bob", "eve"}
     assert results["bob"].points == points
     assert results["bob"].problems[0].repeated is repeated
-    assert asked[-1] == ("bob" if jobs > 1 else "eve", ["01-doubling"])
-    assert len(asked) == 4 + (jobs > 1)
+    tried_again = jobs > 1 or first != Status.TIMEOUT
+    assert asked[-1] == ("bob" if tried_again else "eve", ["01-doubling"])
+    assert len(asked) == 4 + tried_again
+    failed = alone in (Status.INTERNAL, LOST)
+    assert (results["bob"].status == Status.INTERNAL) is failed
+    assert any("the next run grades it again" in note for note in results["bob"].notes) is failed

@@ -1,9 +1,13 @@
 """Exceptions of the student's code, and files that can't be used."""
 
 import pytest
+import torch
 
 from grader.errors import CannotLoad
+from grader.forbidden import Guard
+from grader.loading import judge_load, load_module
 from grader.result import Status
+from grader.testing.verdict import judge
 
 
 @pytest.mark.parametrize("kind", ["ValueError", "IndexError", "KeyError", "ZeroDivisionError"])
@@ -105,3 +109,50 @@ def test_names_that_are_none_are_left_out(opened, name):
 def test_many_names_do_not_hide_the_last(opened):
     problem = opened("for n in range(3000): globals()[f'g{n}'] = print\ndef f(): return 1")
     assert problem.f() == 1
+
+
+NOT_WRITTEN = {
+    "as the stub": ("def f(x):\n    raise NotImplementedError\n", "not_implemented"),
+    "with a text": ("def f(x):\n    raise NotImplementedError('later')\n", "not_implemented"),
+    "while it loads": ("def f(x):\n    raise NotImplementedError\nf(1)\n", "not_implemented"),
+    "no forward": (
+        "from torch import nn\nclass M(nn.Module): pass\ndef f(x): return M()(x)\n",
+        "not_implemented",
+    ),
+    "torch": ("import torch\ndef f(x): return torch.ones(2).to('lazy')\n", "error"),
+    "torch, while it loads": (
+        "import torch\ntorch.ones(2).to('lazy')\ndef f(x): return x\n",
+        "error",
+    ),
+    "refused": (
+        "def f(x):\n    try: open('/etc/nothing')\n    except OSError: raise NotImplementedError\n",
+        "error",
+    ),
+    "refused, while it loads": (
+        "try: open('/etc/nothing')\nexcept OSError: raise NotImplementedError\ndef f(x): 0\n",
+        "error",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_WRITTEN)
+def test_only_what_a_stub_raises_means_not_written(opened, tmp_path, name):
+    """A file that was stopped attempted something, and its message says what; in process too."""
+    source, status = NOT_WRITTEN[name]
+    path = tmp_path / "problem.py"
+    path.write_text(source)
+    for load in (lambda: local(path), lambda: opened(source)):
+        try:
+            load().f(torch.ones(2))
+        except Exception as exception:
+            verdict = judge(exception, Guard(()))
+        assert verdict.status == status
+        assert ("NotImplementedError" in verdict.message) == (status == "error")
+    assert ("/etc/nothing" in verdict.message) == ("refused" in name)
+
+
+def local(path):
+    try:
+        return load_module(path, "problem_of_a_test")
+    except Exception as exception:
+        raise judge_load(exception, path) from None

@@ -7,7 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -25,7 +27,7 @@ DEADLY = {
     "os._exit": ("import os\ndef f(): os._exit(0)", Status.CRASH, "exit status 0"),
     "abort": ("import os\ndef f(): os.abort()", Status.CRASH, r"SIGABRT\). Does it need .* memory"),
     "segfault": ("import ctypes\ndef f(): ctypes.string_at(0)", Status.CRASH, "SIGSEGV"),
-    "kill": ("import os, signal\ndef f(): signal.raise_signal(9)", Status.CRASH, "SIGKILL"),
+    "interrupt": ("import signal\ndef f(): signal.raise_signal(15)", Status.CRASH, "SIGTERM"),
     "closed": ("import os\ndef f(): os.close(3)", Status.CRASH, "Your code"),
     "garbage": ("import os\ndef f(): os.write(3, b'x' * 999)", Status.BAD_OUTPUT, "can't be read"),
     "forged": (
@@ -280,3 +282,74 @@ def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch):
     monkeypatch.setattr("grader.isolation.boundary.attack", lambda workers: ["open a socket"])
     with pytest.raises(BoundaryError, match="open a socket"), Boundary("sandbox"):
         pass
+
+
+def killed_from_outside(opened, problem):
+    """Have the machine kill a worker in a call, as it does where memory runs out."""
+    pid = problem.pid()
+    killer = threading.Timer(0.3, os.kill, (pid, signal.SIGKILL))
+    killer.start()
+    try:
+        with pytest.raises(WorkerFailure) as caught:
+            problem.sleep()
+    finally:
+        killer.join()
+    return caught.value
+
+
+def test_a_worker_that_something_else_killed_is_nobodys_fault(opened):
+    problem = opened("import os, time\ndef pid(): return os.getpid()\ndef sleep(): time.sleep(60)")
+    failure = killed_from_outside(opened, problem)
+    assert failure.status is Status.INTERNAL
+    assert "killed" in str(failure)
+    assert problem.pid() > 0
+
+
+KILLS = {
+    "signal.raise_signal": "signal.raise_signal(signal.SIGKILL)",
+    "os.kill": "os.kill(os.getpid(), signal.SIGKILL)",
+    "pthread_kill": "signal.pthread_kill(threading.get_ident(), signal.SIGKILL)",
+    "tgkill": "libc.syscall(234, os.getpid(), os.getpid(), 9)",
+    "high bits": "libc.syscall(234, os.getpid(), os.getpid(), ctypes.c_long((1 << 32) + 9))",
+    "limit": "resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\n    while True: pass",
+}
+
+
+@pytest.mark.parametrize("name", KILLS)
+def test_no_code_can_look_as_if_something_else_had_killed_it(opened, name):
+    """SIGKILL would be the machine's fault, and its test would be tried again and again."""
+    problem = opened(
+        "import ctypes, os, resource, signal, threading\nlibc = ctypes.CDLL(None)\n"
+        f"def f():\n    {KILLS[name]}\n    return 1"
+    )
+    with suppress(OSError, ValueError):
+        assert outcome(problem.f) in (1, Status.TIMEOUT, Status.CRASH)
+
+
+def test_code_that_uses_up_its_processor_time_is_not_killed_by_something_else():
+    """It ignores the kernel's first warning; the second one is SIGKILL."""
+    source = b"import signal\nsignal.signal(24, signal.SIG_IGN)\ndef f():\n    while True: pass"
+    workers = ForkedWorkers(1 << 28, 1)
+    try:
+        problem = RemoteProblem(workers, source, (), Budget(60, 60))
+        with pytest.raises(WorkerFailure, match="CPU time") as caught:
+            problem.f()
+        assert caught.value.status is Status.TIMEOUT
+    finally:
+        workers.close()
+
+
+def test_a_gradient_without_numbers_is_bad_output(opened):
+    """Not an exception in which this side's autograd complains."""
+    problem = opened(
+        """
+        import torch
+        def f(x): return x * 2
+        torch.autograd.grad = lambda *a, **k: [torch.empty(3, device='meta')]
+        """
+    )
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(WorkerFailure) as caught:
+        problem.f(x).sum().backward()
+    assert caught.value.status is Status.BAD_OUTPUT
+    assert x.grad is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bdb
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ from contextlib import suppress
 import pytest
 
 from grader.testing.time_limit import DoesNotEnd, time_limit
+from tests.busy import busy_core
 
 
 def loop() -> None:
@@ -79,3 +81,41 @@ def test_nobody_is_hurried_in_a_debugger() -> None:
             time.sleep(0.3)
         finally:
             sys.settrace(before)
+
+
+SLOW_BUT_RIGHT = """
+import os, sys, threading, time
+from grader.testing.time_limit import time_limit
+
+os.sched_setaffinity(0, {int(sys.argv[1])})
+
+def slow():
+    start = time.thread_time()
+    with time_limit(0.5):
+        while time.thread_time() < start + 0.2:
+            pass
+    print("in time", flush=True)
+
+if sys.argv[2] == "main":
+    slow()
+else:
+    thread = threading.Thread(target=slow)
+    thread.start()
+    thread.join()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("thread", ["main", "other"])
+def test_other_programs_make_nobodys_code_endless(thread: str) -> None:
+    """What takes two seconds here would have taken 0.2, and half a second is allowed."""
+    with busy_core(9) as core:
+        command = [sys.executable, "-c", SLOW_BUT_RIGHT, str(core), thread]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "in time\n", done.stderr
+
+
+@pytest.mark.parametrize("seconds", [0.1])
+def test_sleep_is_ended(seconds: float) -> None:
+    with pytest.raises(DoesNotEnd), time_limit(seconds):
+        time.sleep(600)

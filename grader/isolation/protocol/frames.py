@@ -8,6 +8,8 @@ import re
 import socket
 import struct
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -42,17 +44,38 @@ _NOT_BRACKETS = bytes({*range(256)} - {*b"[]{}"})
 _BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
-def send(channel: socket.socket, header: Header, tensors: list[Tensor]) -> None:
+Left = Callable[[], float]
+"""Tells for how many seconds one may wait before asking again; raises TimeoutError at the end."""
+
+
+def within(seconds: float) -> Left:
+    """Return what tells how much is left of so many seconds from now."""
+    deadline = time.monotonic() + seconds
+
+    def left() -> float:
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        return seconds
+
+    return left
+
+
+def send(
+    channel: socket.socket, header: Header, tensors: list[Tensor], left: Left | None = None
+) -> None:
     """Send one frame.
 
     Args:
         channel: a stream socket.
         header: plain data for JSON. The key "tensors" is set here.
         tensors: contiguous tensors of the dtypes of SENT_DTYPES, in no graph.
+        left: how long the other side may take to receive it; None for ever.
 
     Raises:
         Unsendable: the frame would be larger than a frame may be.
-        OSError: the connection is broken, or its time-out passed.
+        TimeoutError: the time is over.
+        OSError: the connection is broken.
     """
     header["tensors"] = [[NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
     text = _encode(header).encode()
@@ -67,31 +90,44 @@ def send(channel: socket.socket, header: Header, tensors: list[Tensor]) -> None:
         size += data.nbytes + len(filling)
     if len(text) > MAX_HEADER or size > MAX_PAYLOAD or len(tensors) > MAX_TENSORS:
         raise Unsendable("it is too large")
-    channel.sendall(b"".join((_LENGTHS.pack(len(text), size), *pieces)))
+    frame = b"".join((_LENGTHS.pack(len(text), size), *pieces))
+    if left is None:
+        channel.sendall(frame)
+    else:
+        _write(channel, frame, left)
 
 
-def receive(channel: socket.socket, deadline: float | None = None) -> tuple[Header, list[Tensor]]:
+def _write(channel: socket.socket, frame: bytes, left: Left) -> None:
+    """Send all of a frame, as long as there is time left."""
+    rest = memoryview(frame)
+    while rest:
+        channel.settimeout(left())
+        with suppress(TimeoutError):  # there may be more time left than it seemed
+            rest = rest[channel.send(rest) :]
+
+
+def receive(channel: socket.socket, left: Left | None = None) -> tuple[Header, list[Tensor]]:
     """Receive one frame.
 
     Args:
         channel: a stream socket.
-        deadline: the `time.monotonic()` by which the whole frame must be here.
+        left: how long it may take until the whole frame is here; None for ever.
 
     Raises:
         ProtocolError: what arrived isn't a frame, or is larger than a frame may be.
         Closed: the other side closed the connection.
-        TimeoutError: the deadline passed.
+        TimeoutError: the time is over.
         OSError: the connection is broken.
     """
     data = bytearray()
-    _read(channel, data, _LENGTHS.size, deadline)
+    _read(channel, data, _LENGTHS.size, left)
     header_size, payload_size = _LENGTHS.unpack_from(data)
     if header_size > MAX_HEADER or payload_size > MAX_PAYLOAD:
         raise ProtocolError("the frame is too large")
     payload_at = _LENGTHS.size + header_size
     if payload_at % _ALIGNED:
         raise ProtocolError("the tensors' bytes aren't aligned")
-    _read(channel, data, payload_at + payload_size, deadline)
+    _read(channel, data, payload_at + payload_size, left)
     if len(data) != payload_at + payload_size:
         raise ProtocolError("more than one frame")  # each side waits for the other's answer
     return parse(data[_LENGTHS.size : payload_at], memoryview(data)[payload_at:])
@@ -119,16 +155,16 @@ def parse(text: bytes | bytearray, payload: bytearray | memoryview) -> tuple[Hea
         raise ProtocolError(f"unreadable frame ({type(error).__name__})") from None
 
 
-def _read(channel: socket.socket, data: bytearray, size: int, deadline: float | None) -> None:
+def _read(channel: socket.socket, data: bytearray, size: int, left: Left | None) -> None:
     """Receive until `data` has at least `size` bytes."""
     # The buffer grows with what arrives: a length alone costs the receiver nothing.
     while len(data) < size:
-        if deadline is not None:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
-            channel.settimeout(left)
-        part = channel.recv(_CHUNK if data else _FIRST_CHUNK)
+        if left is not None:
+            channel.settimeout(left())
+        try:
+            part = channel.recv(_CHUNK if data else _FIRST_CHUNK)
+        except TimeoutError:
+            continue  # there may be more time left than it seemed
         if not part:
             raise Closed
         data += part

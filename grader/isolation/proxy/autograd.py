@@ -54,11 +54,19 @@ class Backward:
         with self._connection.checked():
             unpacker = Unpacker(tensors)
             for place, packed in zip(places, items(answer["value"]), strict=True):
-                gradient = unpacker.unpack(packed)
-                if gradient is not None and (gradient.shape, gradient.dtype) != shapes[place]:
-                    raise ProtocolError("a gradient has another form than its tensor")
-                result[place] = gradient
+                result[place] = _checked(unpacker.unpack(packed), shapes[place])
         return result
+
+
+def _checked(gradient: Any, form: Packed) -> Tensor | None:
+    """Return what a worker calls a gradient, if it can be one of a tensor of this form."""
+    if gradient is None:
+        return None
+    if not isinstance(gradient, Tensor) or gradient.is_meta:
+        raise ProtocolError("a gradient has no numbers")
+    if (gradient.shape, gradient.dtype) != form:
+        raise ProtocolError("a gradient has another form than its tensor")
+    return gradient
 
 
 class _Call(torch.autograd.Function):
@@ -87,7 +95,7 @@ def connect(
     Raises:
         ProtocolError: an output can't have a gradient.
     """
-    if any(not isinstance(t, Tensor) or not t.is_floating_point() for t in outputs):
+    if any(not isinstance(t, Tensor) or not t.is_floating_point() or t.is_meta for t in outputs):
         raise ProtocolError("an output has no gradient by nature")
     if not inputs or not torch.is_grad_enabled():
         return tuple(tensor.requires_grad_(torch.is_grad_enabled()) for tensor in outputs)

@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import platform
+import signal
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 
 _Instruction = tuple[int, int, int, int]
+_ALLOWED: _Instruction = (_RETURN, 0, 0, _ALLOW)
+_REFUSED: _Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,12 @@ def _program(machine: _Machine) -> list[_Instruction]:
         "fcntl": _argument_in(1, _FCNTL),
         "ioctl": _argument_in(1, _IOCTL),
         "prctl": _argument_in(0, _PRCTL),
-        "prlimit64": _argument_in(0, (0,)),
-        "tgkill": _argument_in(0, (os.getpid(),)),
+        # Its own limits, to read them: by a lower one it could have itself killed.
+        "prlimit64": [*_argument_is(0, 0), *_argument_is(2, 0), _ALLOWED],
+        # Signals to itself; but SIGKILL is how the rest of the machine would end it.
+        "tgkill": [*_argument_is(0, os.getpid()), *_argument_is_not(2, signal.SIGKILL), _ALLOWED],
+        # To who is connected, and without flags: none that another process would notice.
+        "sendto": [*_argument_is(3, 0), *_argument_is(4, 0), _ALLOWED],
     }
     program: list[_Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
@@ -121,20 +128,34 @@ def _program(machine: _Machine) -> list[_Instruction]:
         program.append((_EQUAL, 0, len(condition), calls.pop(name)))
         program += condition
     for number in calls.values():
-        program += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ALLOW)]
+        program += [(_EQUAL, 0, 1, number), _ALLOWED]
     # This also refuses the 32-bit calls of x86-64, whose numbers have a high bit set.
-    return [*program, (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+    return [*program, _REFUSED]
 
 
 def _argument_in(position: int, values: Iterable[int]) -> list[_Instruction]:
-    # Both halves of the 64 bits of an argument; the high one must be 0.
-    low, high = _ARGUMENTS_AT + 8 * position, _ARGUMENTS_AT + 8 * position + 4
-    checks: list[_Instruction] = [
-        (_LOAD, 0, 0, high),
-        (_EQUAL, 1, 0, 0),
-        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
-        (_LOAD, 0, 0, low),
-    ]
+    """Allow the call if an argument is one of these values, and refuse it otherwise."""
+    checks = [(_LOAD, 0, 0, _high(position)), (_EQUAL, 1, 0, 0), _REFUSED]
+    checks += [(_LOAD, 0, 0, _low(position))]
     for value in values:
-        checks += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
-    return [*checks, (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+        checks += [(_EQUAL, 0, 1, value), _ALLOWED]
+    return [*checks, _REFUSED]
+
+
+def _argument_is(position: int, value: int) -> list[_Instruction]:
+    """Refuse the call unless an argument has this value; go on otherwise."""
+    high = [(_LOAD, 0, 0, _high(position)), (_EQUAL, 1, 0, 0), _REFUSED]
+    return [*high, (_LOAD, 0, 0, _low(position)), (_EQUAL, 1, 0, value), _REFUSED]
+
+
+def _argument_is_not(position: int, value: int) -> list[_Instruction]:
+    """Refuse the call if an argument, a number of 32 bits, has this value; go on otherwise."""
+    return [(_LOAD, 0, 0, _low(position)), (_EQUAL, 0, 1, value), _REFUSED]
+
+
+def _low(position: int) -> int:
+    return _ARGUMENTS_AT + 8 * position
+
+
+def _high(position: int) -> int:
+    return _ARGUMENTS_AT + 8 * position + 4

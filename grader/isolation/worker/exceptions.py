@@ -10,6 +10,7 @@ from typing import Any
 
 from grader.isolation.protocol import FILE, MAX_NAME, MAX_TEXT, MODULE, Header
 from grader.operands import Operands, operands_of
+from grader.unwritten import came_after, says_unwritten
 
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 
@@ -24,11 +25,12 @@ def attempt(function: Callable[[], Any]) -> tuple[Header, Any]:
 
 def describe_exception(exception: BaseException) -> Header:
     """Return an exception as plain data: its type, its text and its place in the student's file."""
-    try:
-        text = str(exception)
-    except BaseException:
-        text = ""
+    text = _text(exception)
     kind = _builtin(type(exception))
+    if kind == "NotImplementedError" and not says_unwritten(exception):
+        kind = "RuntimeError"
+        reasons = (f" (after {type(e).__name__}: {_text(e)})" for e in came_after(exception))
+        text = (text + "".join(reasons)).lstrip()
     if kind == "RuntimeError" and any(sign in text for sign in _OUT_OF_MEMORY):
         kind = "MemoryError"
     line, where, operands = _place(exception)
@@ -36,6 +38,13 @@ def describe_exception(exception: BaseException) -> Header:
     return {"kind": kind, "name": name, "text": text[:MAX_TEXT], "line": line, "in": where} | {
         "operands": [[name, form] for name, form in operands.items()]
     }
+
+
+def _text(exception: BaseException) -> str:
+    try:
+        return str(exception)
+    except BaseException:
+        return ""
 
 
 def describe_loading(exception: BaseException, source: bytes) -> Header:

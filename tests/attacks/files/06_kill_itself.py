@@ -1,4 +1,4 @@
-"""Ends its own process by the signal that can't be caught. A crash."""
+"""Ends its own process by the signal that can't be caught. It may not: only the machine does."""
 
 import os
 import signal

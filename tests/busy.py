@@ -1,0 +1,38 @@
+"""Programs that keep a processor busy, as on a machine with too much to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+_BUSY = "print(flush=True)\nwhile True: pass"
+
+
+@contextmanager
+def busy_core(programs: int) -> Iterator[int]:
+    """Give the number of a core on which so many programs compute without an end."""
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("programs can't be kept on one core here")
+    core = max(os.sched_getaffinity(0))
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(programs):
+            # Each in a session of its own: the kernel may share its time out among sessions.
+            command = [sys.executable, "-Sc", _BUSY]
+            one = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+            started.append(one)
+            assert one.stdout is not None
+            one.stdout.readline()
+            os.sched_setaffinity(one.pid, {core})
+        yield core
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+            assert one.stdout is not None
+            one.stdout.close()
