@@ -44,9 +44,10 @@ def grade_all(
 ) -> None:
     """Grade `submissions`, `jobs` at a time; results come as they are ready.
 
-    The reference solutions go first: unless they reach full marks behind the same boundary, no
-    student is graded. What may not have been the code's own fault, as a test that took too long
-    beside others, is graded once more at the end, alone, and that result counts.
+    The reference solutions are graded beside the first submissions, behind the same boundary, and
+    no result counts before they have full marks. What may not have been the code's own fault, as a
+    test that took too long beside others, is graded once more at the end, alone, and that result
+    counts.
 
     Args:
         submissions: in any order; of each, the problems that it has an entry for are graded.
@@ -58,25 +59,51 @@ def grade_all(
     Raises:
         InternalError: the course's own tests or solutions are broken, or no process can be started.
     """
-    waiting = list(reversed(submissions))
+    needed = {id for submission in submissions for id in submission.files}
+    reference = reference_submission(course).only(needed)
+    waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # the last one is next
     doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
-    with _pool(course, settings, min(jobs, len(waiting))) as pool:
-        needed = {id for submission in submissions for id in submission.files}
-        require_full_marks(_ask(pool[0], reference_submission(course).only(needed)))
+    gate = _Gate(on_result)
+    with _pool(course, settings, min(jobs, len(submissions))) as pool:
         for job in pool:
             _give(job, waiting)
         while any(job.submission for job in pool):
             for job in _ready(pool):
                 submission, result = _finish(job)
                 ids = to_retry(submission, result, shared=len(pool) > 1)
-                if ids:
+                job = _alive(job, pool, course, settings)
+                if submission is reference:
+                    require_full_marks(_ask(job, reference) if ids else result)
+                    gate.open()
+                elif ids:
                     doubtful.append((submission, result, ids))
                 else:
-                    on_result(result)
-                _give(_alive(job, pool, course, settings), waiting)
+                    gate.let(result)
+                _give(job, waiting)
         for submission, result, ids in doubtful:
             job = _alive(pool[0], pool, course, settings)
             on_result(alone(partial(_ask, job), submission, result, ids))
+
+
+class _Gate:
+    """Holds results back until it is known that they can be trusted."""
+
+    def __init__(self, on_result: Callable[[SubmissionResult], None]) -> None:
+        self._on_result = on_result
+        self._held: list[SubmissionResult] | None = []
+
+    def let(self, result: SubmissionResult) -> None:
+        """Hand a result on, now or when the gate is opened."""
+        if self._held is None:
+            self._on_result(result)
+        else:
+            self._held.append(result)
+
+    def open(self) -> None:
+        """Hand on what was held back, and from now on everything at once."""
+        held, self._held = self._held or [], None
+        for result in held:
+            self._on_result(result)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The reference solutions go first: unless they have full marks, nobody is graded."""
+"""The reference solutions are graded, too: unless they have full marks, no result counts."""
 
 from __future__ import annotations
 
