@@ -15,6 +15,7 @@ from grader.grading.previous import (
     RESULTS,
     Plan,
     load_previous,
+    named_as_before,
     outdated,
     plan,
     save_result,
@@ -88,10 +89,11 @@ def grade_class(
         UsageError: there is no such scheduler, or its workers can't grade this course.
         OSError: the reports can't be written.
     """
-    names = {submission.name for submission in submissions}
     with locked(out):
         sweep(out)
         previous = load_previous(out / RESULTS)
+        submissions, told = named_as_before(submissions, previous)
+        names = {submission.name for submission in submissions}
         common = common_provenance(course, settings)
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
         set_damaged_aside(previous, names, out / RESULTS)
@@ -122,6 +124,7 @@ def grade_class(
         damaged=previous.damaged,
         older=previous.older,
         lost=sorted({*previous.damaged, *previous.older} - names),
+        told=told,
     )
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from grader.course import Course, Problem
 from grader.intake import remarks
+from grader.intake.collisions import Collisions
 from grader.intake.handed_in import Intake, StudentFile, Submission
 from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.paths import opened_path
 from grader.intake.problem_names import Problems
 from grader.intake.reading import read_source, read_submission
-from grader.intake.result_names import ResultNames
 
 __all__ = [
     "MAX_SOURCE_BYTES",
@@ -62,18 +62,17 @@ def take_in(paths: Iterable[Path], course: Course, only: Problem | None = None) 
     problems = Problems(tuple(p.id for p in course.problems()), only.id if only else "")
     paths = list(paths)
     intake = Intake()
-    names = ResultNames()
+    collisions = Collisions()
     for path in paths:
         with opened_path(path, problems, several=len(paths) > 1) as layout:
-            rows = [
-                read_submission(work, names.take(work.name, path), problems)
-                for work in layout.works
-            ]
+            rows = [read_submission(work, problems) for work in layout.works]
         if layout.title:
             line = remarks.summary(layout, rows)
             intake.recognised.append(f"{path.name}: {line}" if len(paths) > 1 else line)
         intake.submissions += rows
-        intake.unmatched += [*names.told(), *layout.notes, *layout.unmatched]
+        collisions.add(rows, path)
+        intake.unmatched += [*layout.notes, *layout.unmatched]
+    intake.unmatched += collisions.told_apart()
     intake.unmatched += remarks.in_several(intake.submissions)
     intake.unmatched += remarks.bare_files(intake.submissions, problems)
     return intake

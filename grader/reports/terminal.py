@@ -70,6 +70,7 @@ class RunSummary:
         damaged: names whose files in the folder of results are no results, and why.
         older: names whose previous results are of an older version.
         lost: names of both kinds that were not graded again.
+        told: sentences about whose files are whose.
     """
 
     graded: int
@@ -80,11 +81,12 @@ class RunSummary:
     damaged: Mapping[str, str] = field(default_factory=dict)
     older: Sequence[str] = ()
     lost: Sequence[str] = ()
+    told: Sequence[str] = ()
 
 
 def about_run(run: RunSummary) -> list[str]:
     """Return what is to be said of a run beside its results, line by line."""
-    told = [f"changed: {change}" for change in run.changes]
+    told = [*run.told, *(f"changed: {change}" for change in run.changes)]
     told += [
         f"results/{name}.json is damaged and counts as no result: {why}."
         for name, why in run.damaged.items()

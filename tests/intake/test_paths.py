@@ -95,7 +95,7 @@ def test_each_students_folder_as_a_path(tmp_path: Path, small_course: Course) ->
     together = take_in([folder], small_course)
     alone = take_in(sorted(folder.iterdir()), small_course)
     assert alone.submissions == together.submissions
-    assert [s.name for s in alone.submissions] == ["ada", "bea", "cho", "dan", "eli"]
+    assert [s.full_name for s in alone.submissions] == ["ada", "bea", "cho", "dan", "eli"]
     assert alone.unmatched == []
 
 
@@ -105,8 +105,10 @@ def test_one_name_at_two_paths(tmp_path: Path, small_course: Course) -> None:
         for term, other in (("spring", "bea"), ("fall", "cho"))
     )
     intake = take_in([spring, fall], small_course)
-    assert [s.name for s in intake.submissions] == ["ada", "bea", "ada-2", "cho"]
-    assert intake.unmatched == [f"ada is in '{spring}' and in '{fall}': graded as ada and ada-2."]
+    identities = [s.identity for s in intake.submissions]
+    assert identities == ["ada", "bea", "ada (fall/ada)", "cho"]
+    second = intake.submissions[2].name
+    assert intake.unmatched == [f"'ada' is there twice: graded as ada and {second} ('fall/ada')."]
 
 
 def _dangling(path: Path) -> None:

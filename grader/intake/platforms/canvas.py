@@ -10,6 +10,7 @@ from grader.intake.layout import Layout, Work, handed_in, typed_online
 from grader.intake.platforms.download import Download, Platform
 from grader.intake.problem_names import Problems, before_reupload
 from grader.intake.tree import Entry, Kind
+from grader.text import quoted
 
 _END = r"_(?:(?P<attachment>[1-9]\d*)_(?P<file>.+)|(?P<typed>text|link)\.html)"
 _NAMES = (
@@ -64,13 +65,13 @@ def _work(files: Sequence[Upload], problems: Problems) -> Work:
     notes = [note for called, found in versions.items() if (note := _reuploads(called, found))]
     typed = [match["typed"] for _, match in files if match["typed"]]
     return Work(
+        f"canvas:{first['id']}",
         f"anon {first['id']}" if first["name"] == "anon" else first["name"],
         handed_in(first["name"], entries),
         members=(first["id"],),
         late=any(match["late"] for _, match in files),
         notes=(*notes, *map(typed_online, typed)),
         unused=(*(f"{kind}.html" for kind in typed), *_older(versions.values())),
-        id=first["id"],
     )
 
 
@@ -91,9 +92,15 @@ def _reuploads(called: str, found: Versions) -> str:
     """Return a sentence about which of several uploads counts; empty when there was only one."""
     names = [name for _, name in found]
     if len(names) > 1:
-        older = " and ".join(ascii(name) for name in names[:-1])
-        return f"{names[-1]!a} was read, the newest upload of {called!a}, but not {older}."
-    return f"{names[0]!a} was read as {called!a}, uploaded again." if names[0] != called else ""
+        older = " and ".join(quoted(name) for name in names[:-1])
+        return (
+            f"{quoted(names[-1])} was read, the newest upload of {quoted(called)}, but not {older}."
+        )
+    return (
+        f"{quoted(names[0])} was read as {quoted(called)}, uploaded again."
+        if names[0] != called
+        else ""
+    )
 
 
 def _older(versions: Iterable[Versions]) -> list[str]:

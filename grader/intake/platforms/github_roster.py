@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.intake.tree import Entry, Refused
+from grader.text import quoted
 
 ROSTER = "grades.csv"
 """What `gh classroom assignment-grades` writes."""
@@ -61,7 +62,7 @@ def _lines(content: bytes) -> list[Line]:
         )
         other = known.setdefault(line.user.lower(), line.who) if line.user else line.who
         if other != line.who:
-            both = f"{line.user!a} as {other!a} and as {line.who!a}"
+            both = f"{quoted(line.user)} as {quoted(other)} and as {quoted(line.who)}"
             raise Refused(f"gives {both}; which one counts can't be known")
         if any((line.user, line.who, line.repository)):
             lines[line] = None

@@ -48,13 +48,13 @@ def _work(name: str, id: str, found: Sequence[Upload]) -> Work:
         else:
             entries += children_or_itself(child)
     return Work(
+        f"moodle:{id}",
         f"{name} {id}" if name in ("Participant", "Group") else name,
         handed_in(name, entries),
         # Moodle's grading worksheet calls everybody so, whether or not names are shown.
         members=(f"Participant {id}",),
         notes=tuple(map(typed_online, typed)),
         unused=tuple(typed),
-        id=id,
     )
 
 

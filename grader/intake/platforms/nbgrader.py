@@ -19,9 +19,14 @@ def _look(download: Download, problems: Problems) -> Layout | None:
     students = [child for child in children if child.kind is Kind.FOLDER]
     if not students or not (name == _SUBMITTED or _are_stamped(students, children)):
         return None
-    works = [Work(s.name, _assignment(s, problems), members=(s.name,)) for s in students]
+    works = [_work(student, problems) for student in students]
     others = [child for child in children if child.kind is not Kind.FOLDER]
     return Layout("nbgrader course", works).with_others(others)
+
+
+def _work(student: Entry, problems: Problems) -> Work:
+    name = student.name
+    return Work(f"nbgrader:{name}", name, _assignment(student, problems), members=(name,))
 
 
 def _are_stamped(students: list[Entry], children: list[Entry]) -> bool:

@@ -32,7 +32,7 @@ def recognise(found: Entry, problems: Problems) -> Layout | None:
     for download in _places(found):
         for platform in PLATFORMS:
             if layout := platform.look(download, problems):
-                return layout.told_apart()
+                return layout
     return None
 
 

@@ -36,7 +36,7 @@ def test_canvas(take: Take) -> None:
     assert list(found) == ["anon aB3dE", "hopperada", "lovelace", "novak", "ortega"]
     assert found["hopperada"].late
     assert found["hopperada"].notes == ["It was handed in late."]
-    assert [s.name for s in intake.submissions if source(s)] == [
+    assert [s.full_name for s in intake.submissions if source(s)] == [
         *("anon aB3dE", "hopperada", "lovelace")
     ]
     assert {name: s.members for name, s in found.items()}["lovelace"] == ("13",)
@@ -85,8 +85,8 @@ def test_canvas_uploads_again(take: Take) -> None:
 
 def test_canvas_students_of_one_name(take: Take) -> None:
     found = take({"ada_12_98_problem_01.py": RIGHT, "ada_13_99_problem_01.py": WRONG})
-    assert [(s.name, source(s)) for s in found.submissions] == [
-        *(("ada 12", RIGHT), ("ada 13", WRONG))
+    assert [(s.identity, source(s)) for s in found.submissions] == [
+        *(("canvas:12", RIGHT), ("canvas:13", WRONG))
     ]
 
 
@@ -97,7 +97,7 @@ def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) ->
         [write(tmp_path / "class", {n: zip_file(COURSE) for n in names})], small_course
     )
     assert intake.recognised == []
-    assert [s.name for s in intake.submissions] == ["ada_2024_12_hw", "bea_2024_12_hw"]
+    assert [s.full_name for s in intake.submissions] == ["ada_2024_12_hw", "bea_2024_12_hw"]
     assert all(source(s) == RIGHT for s in intake.submissions)
 
 

@@ -17,7 +17,7 @@ def test_github_classroom(take: Take) -> None:
             f"{name}/other/notes.txt": b"",
         }
     )
-    assert [s.name for s in intake.submissions] == ["ada", "bea-b", "other"]
+    assert [s.full_name for s in intake.submissions] == ["ada", "bea-b", "other"]
     assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT, None]
     assert intake.submissions[2].notes[0] == "Its name fits no student."
     assert intake.recognised == ["GitHub Classroom clones: 3 students, 1 file not used."]
@@ -56,19 +56,19 @@ def test_github_classroom_with_its_roster(take: Take, place: str) -> None:
     intake = take(files | {f"{place}grades.csv": b"\xef\xbb\xbf" + roster(*lines, end="\r\n")})
     found = by_name(intake)
     group = "dan@example.edu + eli@example.edu"
-    assert [(s.name, s.members, bool(source(s))) for s in intake.submissions] == [
-        ("Hopper_ Bea", ("Hopper, Bea",), True),
+    assert [(s.full_name, s.members, bool(source(s))) for s in intake.submissions] == [
+        ("Hopper, Bea", ("Hopper, Bea",), True),
         ("ada@example.edu", ("ada@example.edu",), True),
         (group, ("dan@example.edu", "eli@example.edu"), True),
         ("fay", ("fay",), True),
         ("gus@example.edu", ("gus@example.edu",), True),
         ("gusto", ("gusto",), True),
-        ("_1+1", ("=1+1",), False),
+        ("=1+1", ("=1+1",), False),
     ]
     assert found[group].notes == ["A group of 2: 'dan@example.edu', 'eli@example.edu'."]
     assert found["fay"].notes == ["'attention-fay' has no roster identifier in grades.csv."]
     assert found["gusto"].notes == ["'attention-gusto' is not in grades.csv."]
-    assert "'attention-cho' is in grades.csv, but there is no such folder." in found["_1+1"].notes
+    assert "'attention-cho' is in grades.csv, but there is no such folder." in found["=1+1"].notes
     assert intake.recognised == ["GitHub Classroom clones: 8 students in 7 submissions."]
     assert intake.unmatched == []
 
@@ -90,7 +90,7 @@ def test_a_broken_roster(take: Take, content: bytes, why: str) -> None:
     name = "a-submissions"
     files = {f"{name}/a-ada/{ID}/problem.py": RIGHT, f"{name}/grades.csv": content}
     intake = take(files)
-    assert [(s.name, s.members, source(s)) for s in intake.submissions] == [
+    assert [(s.full_name, s.members, source(s)) for s in intake.submissions] == [
         ("ada", ("ada",), RIGHT)
     ]
     assert f"grades.csv {why}" in intake.unmatched[0]
@@ -101,7 +101,7 @@ def test_two_rosters_are_not_chosen_between(take: Take) -> None:
     name = "a-submissions"
     files = {f"{name}/grades.csv": roster(("ada", "1", "a-ada")), "grades.csv": roster()}
     intake = take(files | {f"{name}/a-ada/{ID}/problem.py": RIGHT})
-    assert [s.name for s in intake.submissions] == ["ada"]
+    assert [s.full_name for s in intake.submissions] == ["ada"]
     assert "which one counts can't be known" in intake.unmatched[0]
 
 
@@ -116,5 +116,7 @@ def test_students_of_one_roster_identifier_are_told(take: Take) -> None:
     files = {f"a-submissions/a-{user}/{ID}/problem.py": RIGHT for user in ("ada", "bea")}
     lines = roster(("ada", "1", "a-ada"), ("bea", "1", "a-bea"))
     intake = take(files | {"a-submissions/grades.csv": lines})
-    assert [s.name for s in intake.submissions] == ["1 ada", "1 bea"]
-    assert "'1' is a member of 1 ada and 1 bea" in intake.unmatched[0]
+    assert [s.identity for s in intake.submissions] == ["github:ada", "github:bea"]
+    called, member = intake.unmatched
+    assert called.startswith("2 are called '1': ")
+    assert member.startswith("'1' is a member of '1' and '1';")

@@ -21,10 +21,10 @@ def test_moodle(take: Take, end: str) -> None:
         }
     )
     found = by_name(intake)
-    assert list(found) == ["Ada Lovelace", "Bea Muller", "Group 5", "Participant 6"]
+    assert list(found) == ["Ada Lovelace", "Bea M\u00fcller", "Group 5", "Participant 6"]
     assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None]
     assert [s.members for s in found.values()] == [(f"Participant {n}",) for n in (7, 8, 5, 6)]
-    assert "A text typed online was handed in; it is not graded." in found["Bea Muller"].notes
+    assert "A text typed online was handed in; it is not graded." in found["Bea M\u00fcller"].notes
     assert found["Group 5"].notes == [
         "The work is one level down, in 'hw'.",
         f"Read by their names: 'problem_01.py' as {ID}.",

@@ -19,7 +19,7 @@ def test_nbgrader(take: Take, place: str) -> None:
             f"{place}/cho/intro/notes.txt": b"",
         }
     )
-    assert [(s.name, s.members, source(s)) for s in intake.submissions][:2] == [
+    assert [(s.full_name, s.members, source(s)) for s in intake.submissions][:2] == [
         *(("ada", ("ada",), RIGHT), ("bea", ("bea",), RIGHT))
     ]
     assert intake.submissions[0].notes == []

@@ -27,7 +27,7 @@ METADATA = b"submission_1:\n  :submitters:\n  - :name: Ada Lovelace\n"
 def test_whoever_fits_nothing_is_graded_all_the_same(take: Take) -> None:
     files = {"hopperada_12_98_hw.zip": zip_file(COURSE), "lovelace_13_99_problem_01.py": RIGHT}
     intake = take(files | {"late-hopper.zip": zip_file(COURSE)})
-    assert [(s.name, source(s)) for s in intake.submissions] == [
+    assert [(s.full_name, source(s)) for s in intake.submissions] == [
         *(("hopperada", RIGHT), ("lovelace", RIGHT), ("late-hopper", RIGHT))
     ]
     assert intake.submissions[2].notes[0] == "Its name fits no student."
@@ -37,7 +37,7 @@ def test_one_student_cannot_make_a_class_a_platforms(take: Take) -> None:
     files = {f"ada/hw/{name}": content for name, content in COURSE.items()}
     files |= {"ada/hw/timestamp.txt": b"", "ada/submission_metadata.yml": METADATA}
     intake = take(files | {"bea.zip": zip_file(COURSE), "cho.zip": zip_file(COURSE)})
-    assert [(s.name, source(s)) for s in intake.submissions] == [
+    assert [(s.full_name, source(s)) for s in intake.submissions] == [
         *(("ada", RIGHT), ("bea", RIGHT), ("cho", RIGHT))
     ]
     assert intake.recognised == []
@@ -47,7 +47,7 @@ def test_what_a_student_packs_is_no_platform(take: Take) -> None:
     """Otherwise a student could hand in for others."""
     evil = {"submission_metadata.yml": METADATA, f"submission_1/{ID}/problem.py": WRONG}
     files = {"ada_12_98_hw.zip": zip_file(evil), "bea_13_99_hw.zip": zip_file(COURSE)}
-    assert [s.name for s in take(files).submissions] == ["ada", "bea"]
+    assert [s.full_name for s in take(files).submissions] == ["ada", "bea"]
 
 
 def test_one_students_archive_harms_nobody_else(
