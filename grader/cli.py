@@ -198,6 +198,7 @@ def grade(
                 jobs=jobs or default_jobs(),
                 policy=feedback,
                 fresh=fresh,
+                is_whole=intake.is_whole,
                 scheduler=scheduler,
                 on_start=lambda count: progress.update(task, total=count),
                 on_result=lambda result: progress.advance(task),
@@ -212,7 +213,8 @@ def grade(
 
 
 def _require_outside(out: Path, paths: list[Path]) -> None:
-    for path in paths:
+    given = paths if len(paths) == 1 else [path for path in paths if not path.is_symlink()]
+    for path in given:
         if out.resolve().is_relative_to(path.resolve()):
             stop(
                 f"The folder for the reports, {plain(str(out))}, lies in {plain(str(path))}, where "

@@ -59,6 +59,7 @@ def grade_class(
     jobs: int,
     policy: Policy,
     fresh: bool = False,
+    is_whole: bool | None = None,
     scheduler: str = "",
     on_start: Callable[[int], None] = lambda count: None,
     on_result: Callable[[SubmissionResult], None] = lambda result: None,
@@ -68,17 +69,19 @@ def grade_class(
     Each result is written when it is ready, so that a run that is stopped goes on where it was.
     The gradebook is written last: what it says is what the last run that ended said.
 
-    Submissions that are for one problem say nothing about the others, nor about who is in the
-    class: what the folder holds of both is kept as it is.
+    The reports show the whole class that the folder knows. What is not given now is kept as it is:
+    whoever is not among the submissions, and of these the problems that they are not for.
 
     Args:
-        submissions: the whole class, or all who handed in one problem.
+        submissions: the whole class, or a part of it.
         course: whose tests to run.
         settings: seed, limits and level of isolation.
         out: the folder of results and reports.
         jobs: how many to grade at a time.
         policy: what students read of hidden tests.
         fresh: whether to ignore previous results.
+        is_whole: whether these say that they are the whole class, so that it is told who is
+            missing. If it is not given, two submissions or more do.
         scheduler: address of a dask scheduler, whose workers grade in the place of this machine.
         on_start: called with the number of submissions to grade.
         on_result: called after each of them.
@@ -89,6 +92,7 @@ def grade_class(
         UsageError: there is no such scheduler, or its workers can't grade this course.
         OSError: the reports can't be written.
     """
+    says_whole = len(submissions) > 1 if is_whole is None else is_whole
     with locked(out):
         sweep(out)
         previous = load_previous(out / RESULTS)
@@ -99,10 +103,8 @@ def grade_class(
         set_damaged_aside(previous, names, out / RESULTS)
         keeper = _Keeper(out, course, settings, policy)
         keeper.take_over([each for each in plans if not each.reasons], previous.results)
-        absent = sorted(previous.results.keys() - names)
-        is_whole = all(submission.files.keys() == common.keys() for submission in submissions)
-        if not is_whole:
-            keeper.leave([previous.results[name] for name in absent])
+        absent = [result for name, result in previous.results.items() if name not in names]
+        keeper.leave(absent)
         todo = {each.submission.name: each for each in plans if each.reasons}
         on_start(len(todo))
 
@@ -118,14 +120,18 @@ def grade_class(
         problems=keeper.problems(),
         graded=len(todo),
         changes=changed,
-        left_out=absent if is_whole else [],
-        unchanged=[] if is_whole else absent,
+        missing=_names(absent) if says_whole else [],
+        of_one_problem=any(each.files.keys() != common.keys() for each in submissions),
         outdated=outdated(keeper.results, common),
         damaged=previous.damaged,
         older=previous.older,
         lost=sorted({*previous.damaged, *previous.older} - names),
         told=told,
     )
+
+
+def _names(results: Iterable[SubmissionResult]) -> list[str]:
+    return sorted(result.shown_name for result in results)
 
 
 def _grade(
@@ -166,7 +172,7 @@ class _Keeper:
             self.results.append(result)
 
     def leave(self, results: list[SubmissionResult]) -> None:
-        """Keep results as they are, of those who are not among who handed in now."""
+        """Keep results as they are, of those who are not among the submissions."""
         for result in results:
             if not self._views_hold:
                 self._save(result)

@@ -84,8 +84,10 @@ class Intake:
         submissions: in the order in which they were found.
         recognised: a line about each download of a learning platform.
         unmatched: sentences about what belongs to no student, or to more than one.
+        is_whole: whether a class was given, of two submissions or more, and not a part of it.
     """
 
     submissions: list[Submission] = field(default_factory=list)
     recognised: list[str] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
+    is_whole: bool = False

@@ -19,7 +19,7 @@ from grader.intake import remarks
 from grader.intake.collisions import Collisions
 from grader.intake.handed_in import Intake, StudentFile, Submission
 from grader.intake.limits import MAX_SOURCE_BYTES
-from grader.intake.paths import opened_path
+from grader.intake.paths import are_all_classes, opened_path
 from grader.intake.problem_names import Problems
 from grader.intake.reading import read_source, read_submission
 
@@ -48,7 +48,8 @@ def take_in(paths: Iterable[Path], course: Course, only: Problem | None = None) 
     class holds submissions; a single folder around a class, or around what an archive holds, is
     looked through. What holds a problem's folder is one submission, unless two or more submissions
     stand beside that folder: then it is a class, and the problem's folder is listed with a reason.
-    Of several paths, one that doesn't hold two submissions or more is one submission.
+    Of several paths each is one submission, unless all of them hold two or more; a file among them
+    that is no archive is told.
 
     Args:
         paths: what the instructor gave.
@@ -63,13 +64,16 @@ def take_in(paths: Iterable[Path], course: Course, only: Problem | None = None) 
     paths = list(paths)
     intake = Intake()
     collisions = Collisions()
+    several = len(paths) > 1
+    as_one = several and not are_all_classes(paths, problems)
     for path in paths:
-        with opened_path(path, problems, several=len(paths) > 1) as layout:
+        with opened_path(path, problems, several=several, as_one=as_one) as layout:
             rows = [read_submission(work, problems) for work in layout.works]
         if layout.title:
             line = remarks.summary(layout, rows)
-            intake.recognised.append(f"{path.name}: {line}" if len(paths) > 1 else line)
+            intake.recognised.append(f"{path.name}: {line}" if several else line)
         intake.submissions += rows
+        intake.is_whole |= len(rows) > 1
         collisions.add(rows, path)
         intake.unmatched += [*layout.notes, *layout.unmatched]
     intake.unmatched += collisions.told_apart()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from grader.intake.layout import Layout
 from grader.intake.platforms import canvas, github, gradescope, moodle, nbgrader
 from grader.intake.platforms.download import Download
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Kind
+from grader.intake.tree import Entry, Kind, Refused
 
 PLATFORMS = (
     gradescope.PLATFORM,
@@ -36,6 +37,28 @@ def recognise(found: Entry, problems: Problems) -> Layout | None:
     return None
 
 
+def recognise_part(
+    part: Entry, around: Entry, beside: Sequence[Entry], problems: Problems
+) -> Layout | None:
+    """Return what one student handed in if the folder around it is a platform's download.
+
+    Args:
+        part: the student's folder or archive.
+        around: the folder that it stands in.
+        beside: what stands beside that folder.
+        problems: those of the course.
+    """
+    children = around.children()
+    lists = [child for child in children if child.name in LISTS]
+    for platform in PLATFORMS:
+        if platform.look(Download(around.name, children), problems):
+            layout = platform.look(Download(around.name, [part, *lists], list(beside)), problems)
+            works = layout.works if layout else []
+            own = [work for work in works if work.folder.name == part.name] or works
+            return Layout("", own) if len(own) == 1 else None
+    return None
+
+
 def uploaded_as(name: str) -> list[str]:
     """Return what a file may have been called when it was uploaded, by the name it has now."""
     return [name, *(known for platform in PLATFORMS for known in platform.uploaded_as(name))]
@@ -46,4 +69,5 @@ def _places(found: Entry) -> Iterator[Download]:
     yield Download(found.name, children)
     inside = [child for child in children if not child.is_plain_file]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
-        yield Download(inside[0].name, inside[0].children(), children)
+        with suppress(Refused):  # one student's folder may be what can't be read
+            yield Download(inside[0].name, inside[0].children(), children)
