@@ -35,12 +35,14 @@ class Platform:
             names, reads nothing but the platform's list of students, and guesses nothing: what fits
             nobody is told in a sentence.
         lists: by the names of its lists of students, the most bytes that are read of one.
+        stamps: the same for files in a student's folder that say when it was handed in.
         uploaded_as: says what the name of a file in a download may have been before the platform
             put something around it.
     """
 
     look: Callable[[Download, Problems], Layout | None]
     lists: Mapping[str, int] = field(default_factory=dict)
+    stamps: Mapping[str, int] = field(default_factory=dict)
     uploaded_as: Callable[[str], Sequence[str]] = lambda name: ()
 
 

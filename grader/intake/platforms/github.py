@@ -84,7 +84,8 @@ def _work(clone: Entry, user: str, lines: Sequence[Line], note: str) -> Work:
     members = tuple(line.member for line in lines if line.member) or (user,)
     notes = (note,) if note else ()
     identity = f"github:{user.lower()}"
-    return Work(identity, " + ".join(members), clone, members, notes=notes)
+    time = max((line.time for line in lines), default="")
+    return Work(identity, " + ".join(members), clone, members, handed_in=time, notes=notes)
 
 
 PLATFORM = Platform(_look, lists={ROSTER: MAX_BYTES})

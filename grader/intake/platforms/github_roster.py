@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from grader.intake.platforms.times import iso_time
 from grader.intake.tree import Entry, Refused
 from grader.text import quoted
 
@@ -27,11 +28,13 @@ class Line:
         user: the user name at GitHub.
         who: the roster identifier.
         repository: its name.
+        time: when the last push came, in ISO 8601; empty where it isn't said.
     """
 
     user: str
     who: str
     repository: str
+    time: str = ""
 
     @property
     def member(self) -> str:
@@ -59,6 +62,7 @@ def _lines(content: bytes) -> list[Line]:
             row.get("github_username", ""),
             row["roster_identifier"],
             row.get("student_repository_name", "").rpartition("/")[2],
+            iso_time(row.get("submission_timestamp", "")),
         )
         other = known.setdefault(line.user.lower(), line.who) if line.user else line.who
         if other != line.who:

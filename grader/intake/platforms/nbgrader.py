@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from grader.intake.layout import Layout, Work, handed_in
 from grader.intake.platforms.download import Download, Platform, children_or_itself, folders_in
+from grader.intake.platforms.times import iso_time
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Kind
+from grader.intake.tree import Entry, Kind, Refused
 
 _SUBMITTED = "submitted"
-_STAMP = "timestamp.txt"
+STAMP = "timestamp.txt"
+"""In which nbgrader keeps when an assignment was handed in."""
+
+STAMP_BYTES = 200
+"""The most bytes that are read of it."""
 
 
 def _look(download: Download, problems: Problems) -> Layout | None:
@@ -26,7 +33,23 @@ def _look(download: Download, problems: Problems) -> Layout | None:
 
 def _work(student: Entry, problems: Problems) -> Work:
     name = student.name
-    return Work(f"nbgrader:{name}", name, _assignment(student, problems), members=(name,))
+    stamps = {folder.name: _stamp(folder) for folder in folders_in(student)}
+    return Work(
+        f"nbgrader:{name}",
+        name,
+        _assignment(student, problems),
+        members=(name,),
+        handed_in=next(iter(stamps.values())) if len(stamps) == 1 else "",
+        handed_in_for={id: stamps[id] for id in problems.known if id in stamps},
+    )
+
+
+def _stamp(assignment: Entry) -> str:
+    """Return when an assignment was handed in; empty if it doesn't say so."""
+    stamps = [child for child in children_or_itself(assignment) if child.name == STAMP]
+    with suppress(Refused, ValueError):
+        return iso_time(stamps[0].read(STAMP_BYTES).decode()) if stamps else ""
+    return ""
 
 
 def _are_stamped(students: list[Entry], children: list[Entry]) -> bool:
@@ -36,7 +59,7 @@ def _are_stamped(students: list[Entry], children: list[Entry]) -> bool:
 
 def _is_stamped(student: Entry) -> bool:
     return any(
-        child.name == _STAMP
+        child.name == STAMP
         for assignment in folders_in(student)
         for child in children_or_itself(assignment)
     )
@@ -47,8 +70,8 @@ def _assignment(student: Entry, problems: Problems) -> Entry:
     assignments = folders_in(student)
     if len(assignments) != 1 or assignments[0].name in problems.known:
         return student
-    files = [c for c in children_or_itself(assignments[0]) if c.name != _STAMP]
+    files = [c for c in children_or_itself(assignments[0]) if c.name != STAMP]
     return handed_in(student.name, files)
 
 
-PLATFORM = Platform(_look)
+PLATFORM = Platform(_look, stamps={STAMP: STAMP_BYTES})

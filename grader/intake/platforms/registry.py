@@ -22,6 +22,9 @@ PLATFORMS = (
 LISTS = {name: most for platform in PLATFORMS for name, most in platform.lists.items()}
 """By the names of lists of students, the most bytes that are read of one."""
 
+STAMPS = {name: most for platform in PLATFORMS for name, most in platform.stamps.items()}
+"""By the names of files that say when something was handed in, the same."""
+
 
 def recognise(found: Entry, problems: Problems) -> Layout | None:
     """Return what a folder holds if it, or the only folder in it, is what a platform packs.

@@ -51,6 +51,43 @@ def test_canvas(take: Take) -> None:
     ]
 
 
+def test_canvas_without_names(take: Take) -> None:
+    """As Canvas's own code writes it, late ones have the word before `anon`."""
+    intake = take(
+        {
+            "LATE_anon_aB3dE_103_problem_01.py": RIGHT,
+            "LATE_anon_77_104_problem_01.py": RIGHT,
+            "anon_LATE_x1_105_problem_01.py": RIGHT,
+            "anon_Zz9_107_problem_01.py": RIGHT,
+            "anon_q_text.html": b"",
+        }
+    )
+    assert intake.recognised == ["Canvas download: 5 students, 3 late, 1 file not used."]
+    assert {s.identity: s.files[ID].late for s in intake.submissions if source(s)} == {
+        "canvas:aB3dE": True,
+        "canvas:77": True,
+        "canvas:x1": True,
+        "canvas:Zz9": False,
+    }
+    assert {s.full_name for s in intake.submissions} >= {"anon aB3dE", "anon 77"}
+
+
+def test_one_student_who_is_two_is_told(take: Take) -> None:
+    """A number that has two names is nobody's; the others are graded."""
+    intake = take(
+        {
+            "ada_12_98_problem_01.py": RIGHT,
+            "bea_13_99_problem_01.py": RIGHT,
+            "cho_14_97_problem_01.py": RIGHT,
+            "mallory_14_96_problem_01.py": WRONG,
+        }
+    )
+    whose = {s.identity: source(s) for s in intake.submissions}
+    assert (whose["canvas:12"], whose["canvas:13"]) == (RIGHT, RIGHT)
+    assert "canvas:14" not in whose
+    assert sum("User 14 is called 'cho' and 'mallory'" in line for line in intake.unmatched) == 1
+
+
 def test_canvas_uploads_again(take: Take) -> None:
     """The newest counts, by the attachment's number; what tells no problem is never chosen."""
     found = by_name(

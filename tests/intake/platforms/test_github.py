@@ -30,10 +30,11 @@ COLUMNS = (
 )
 
 
-def roster(*lines: tuple[str, str, str], end: str = "\n") -> bytes:
+def roster(*lines: tuple[str, str, str], end: str = "\n", time: str = "") -> bytes:
     """Return grades.csv, of user names, roster identifiers and repositories."""
     rows = (
-        f"Attention,https://x,,{user},{who},{repo},https://x,,0,100" for user, who, repo in lines
+        f"Attention,https://x,,{user},{who},{repo},https://x,{time},0,100"
+        for user, who, repo in lines
     )
     return end.join([COLUMNS, *rows, ""]).encode()
 
@@ -95,6 +96,29 @@ def test_a_broken_roster(take: Take, content: bytes, why: str) -> None:
     ]
     assert f"grades.csv {why}" in intake.unmatched[0]
     assert intake.unmatched[0].endswith("Submissions go by their user names.")
+
+
+@pytest.mark.parametrize(
+    ("time", "is_read"),
+    [
+        ("2023-09-05 10:22:33 UTC", "2023-09-05T10:22:33+00:00"),
+        ("2018-11-12 01:02", "2018-11-12T01:02:00+00:00"),
+        ("2023-09-05T10:22:33Z", "2023-09-05T10:22:33+00:00"),
+        ("2023-09-05 10:22:33.5 -0700", "2023-09-05T10:22:33.500000-07:00"),
+        ("2023-09-05 10:22:33 Middle/Earth", ""),
+        ("2023-13-05 10:22", ""),
+        ("yesterday", ""),
+        ("", ""),
+    ],
+)
+def test_when_it_was_pushed(take: Take, time: str, is_read: str) -> None:
+    name = "a-submissions"
+    files = {f"{name}/a-ada/{ID}/problem.py": RIGHT, f"{name}/a-Bea/notes.txt": b""}
+    lists = {f"{name}/grades.csv": roster(("ada", "1", "a-ada"), ("Bea", "2", "a-Bea"), time=time)}
+    ada, bea = sorted(take(files | lists).submissions, key=lambda s: s.identity)
+    assert [s.identity for s in (ada, bea)] == ["github:ada", "github:bea"]
+    assert ada.files[ID].handed_in == is_read
+    assert bea.files[ID].handed_in == ""  # nothing came
 
 
 def test_two_rosters_are_not_chosen_between(take: Take) -> None:

@@ -30,7 +30,10 @@ submission_2:
   - :name: "Hugo Mart\\u00edn"
     :sid: '14'
     :email:
-  :created_at: 2024-01-31 12:00:00.000000000 Z
+  :created_at: 2024-01-31 04:00:00.500000000 -08:00
+  :history:
+  - :id: 7
+    :created_at: 2023-01-31 12:00:00.000000000 Z
 submission_30:
   :submitters:
   - :name: Imani
@@ -56,6 +59,14 @@ def test_gradescope(take: Take, place: str) -> None:
         "Imani",
     ]
     assert found["Ada Lovelace"].members == ("ada@example.edu",)
+    assert [s.identity for s in intake.submissions] == [
+        "gradescope:ada@example.edu",
+        "gradescope:14+grace@example.edu",
+        "gradescope:submission_3",
+        "gradescope:imani@example.edu",
+    ]
+    times = [s.files[ID].handed_in for s in intake.submissions]
+    assert times == ["2024-01-31T12:00:00+00:00", "2024-01-31T04:00:00.500000-08:00", "", ""]
     group = found["Grace Hopper + Hugo Mart\u00edn"]
     assert group.members == ("grace@example.edu", "14")
     assert "A group of 2: 'grace@example.edu', '14'." in group.notes
