@@ -28,6 +28,7 @@ class Work:
         handed_in_for: the same for single problems, by their ids.
         notes: sentences about how the files were found.
         unused: the names of what was handed in and can't be graded, such as a text typed online.
+        parts: what stands in the download for it, where that is more than its folder.
     """
 
     identity: str
@@ -39,6 +40,7 @@ class Work:
     handed_in_for: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 @dataclass

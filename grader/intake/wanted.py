@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from grader.course import SUBMISSION_FILE
 from grader.intake.limits import MAX_SOURCE_BYTES
-from grader.intake.platforms.registry import LISTS, STAMPS, uploaded_as
+from grader.intake.platforms.registry import LISTS, bytes_read, uploaded_as
 from grader.intake.problem_names import Problems
 from grader.intake.tree import Wanted
 
@@ -20,10 +20,8 @@ def wanted(problems: Problems) -> Wanted:
         name = parts[-1]
         if name in LISTS:
             return LISTS[name] if len(parts) <= _LIST_DEPTH else 0
-        if name in STAMPS:
-            return STAMPS[name]
         in_folder = name == SUBMISSION_FILE and len(parts) > 1 and parts[-2] in problems.sought
         is_read = in_folder or any(map(problems.of_file, uploaded_as(name)))
-        return MAX_SOURCE_BYTES if is_read else 0
+        return MAX_SOURCE_BYTES if is_read else bytes_read(name)
 
     return most_bytes

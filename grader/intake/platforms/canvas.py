@@ -90,6 +90,7 @@ def _work(files: Sequence[Upload], problems: Problems) -> Work:
         late=any(match["late"] for _, match in files),
         notes=(*notes, *map(typed_online, typed)),
         unused=(*(f"{kind}.html" for kind in typed), *_older(versions.values())),
+        parts=tuple(child.name for child, _ in files),
     )
 
 

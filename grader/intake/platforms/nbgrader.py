@@ -11,11 +11,8 @@ from grader.intake.problem_names import Problems
 from grader.intake.tree import Entry, Kind, Refused
 
 _SUBMITTED = "submitted"
-STAMP = "timestamp.txt"
-"""In which nbgrader keeps when an assignment was handed in."""
-
-STAMP_BYTES = 200
-"""The most bytes that are read of it."""
+_STAMP = "timestamp.txt"
+_STAMP_BYTES = 200
 
 
 def _look(download: Download, problems: Problems) -> Layout | None:
@@ -46,9 +43,9 @@ def _work(student: Entry, problems: Problems) -> Work:
 
 def _stamp(assignment: Entry) -> str:
     """Return when an assignment was handed in; empty if it doesn't say so."""
-    stamps = [child for child in children_or_itself(assignment) if child.name == STAMP]
+    stamps = [child for child in children_or_itself(assignment) if child.name == _STAMP]
     with suppress(Refused, ValueError):
-        return iso_time(stamps[0].read(STAMP_BYTES).decode()) if stamps else ""
+        return iso_time(stamps[0].read(_STAMP_BYTES).decode()) if stamps else ""
     return ""
 
 
@@ -59,7 +56,7 @@ def _are_stamped(students: list[Entry], children: list[Entry]) -> bool:
 
 def _is_stamped(student: Entry) -> bool:
     return any(
-        child.name == STAMP
+        child.name == _STAMP
         for assignment in folders_in(student)
         for child in children_or_itself(assignment)
     )
@@ -70,8 +67,8 @@ def _assignment(student: Entry, problems: Problems) -> Entry:
     assignments = folders_in(student)
     if len(assignments) != 1 or assignments[0].name in problems.known:
         return student
-    files = [c for c in children_or_itself(assignments[0]) if c.name != STAMP]
+    files = [c for c in children_or_itself(assignments[0]) if c.name != _STAMP]
     return handed_in(student.name, files)
 
 
-PLATFORM = Platform(_look, stamps={STAMP: STAMP_BYTES})
+PLATFORM = Platform(_look, read=lambda name: _STAMP_BYTES if name == _STAMP else 0)

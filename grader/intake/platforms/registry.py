@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from grader.intake.layout import Layout
-from grader.intake.platforms import canvas, github, gradescope, moodle, nbgrader
+from grader.intake.platforms import (
+    blackboard,
+    brightspace,
+    canvas,
+    github,
+    google,
+    gradescope,
+    moodle,
+    nbgrader,
+    prairielearn,
+)
 from grader.intake.platforms.download import Download
 from grader.intake.problem_names import Problems
 from grader.intake.tree import Entry, Kind, Refused
@@ -14,16 +24,22 @@ from grader.intake.tree import Entry, Kind, Refused
 PLATFORMS = (
     gradescope.PLATFORM,
     moodle.PLATFORM,
+    blackboard.PLATFORM,
+    prairielearn.PLATFORM,
+    brightspace.PLATFORM,
     canvas.PLATFORM,
     nbgrader.PLATFORM,
     github.PLATFORM,
+    google.PLATFORM,
 )
 
 LISTS = {name: most for platform in PLATFORMS for name, most in platform.lists.items()}
 """By the names of lists of students, the most bytes that are read of one."""
 
-STAMPS = {name: most for platform in PLATFORMS for name, most in platform.stamps.items()}
-"""By the names of files that say when something was handed in, the same."""
+
+def bytes_read(name: str) -> int:
+    """Return how many bytes of a file a platform reads at most, to know whose or when it is."""
+    return max(platform.read(name) for platform in PLATFORMS)
 
 
 def recognise(found: Entry, problems: Problems) -> Layout | None:
@@ -51,13 +67,11 @@ def recognise_part(
         beside: what stands beside that folder.
         problems: those of the course.
     """
-    children = around.children()
-    lists = [child for child in children if child.name in LISTS]
     for platform in PLATFORMS:
-        if platform.look(Download(around.name, children), problems):
-            layout = platform.look(Download(around.name, [part, *lists], list(beside)), problems)
-            works = layout.works if layout else []
-            own = [work for work in works if work.folder.name == part.name] or works
+        if layout := platform.look(
+            Download(around.name, around.children(), list(beside)), problems
+        ):
+            own = [work for work in layout.works if part.name in (*work.parts, work.folder.name)]
             return Layout("", own) if len(own) == 1 else None
     return None
 
@@ -73,4 +87,4 @@ def _places(found: Entry) -> Iterator[Download]:
     inside = [child for child in children if not child.is_plain_file]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
         with suppress(Refused):  # one student's folder may be what can't be read
-            yield Download(inside[0].name, inside[0].children(), children)
+            yield Download(inside[0].name, inside[0].children(), children, found.name)
