@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +10,12 @@ from grader.course import Course
 from grader.files import locked, sha256_of, write_whole
 from grader.grading.cluster import grade_on_cluster
 from grader.grading.outcome import assemble
+from grader.grading.people import as_said, merge, suggest
 from grader.grading.pool import grade_all
 from grader.grading.previous import (
     RESULTS,
     Plan,
+    Previous,
     load_previous,
     named_as_before,
     outdated,
@@ -60,6 +62,7 @@ def grade_class(
     policy: Policy,
     fresh: bool = False,
     is_whole: bool | None = None,
+    people: Mapping[str, str] | None = None,
     scheduler: str = "",
     on_start: Callable[[int], None] = lambda count: None,
     on_result: Callable[[SubmissionResult], None] = lambda result: None,
@@ -82,6 +85,7 @@ def grade_class(
         fresh: whether to ignore previous results.
         is_whole: whether these say that they are the whole class, so that it is told who is
             missing. If it is not given, two submissions or more do.
+        people: for what a submission is called, or its identity, whose it is.
         scheduler: address of a dask scheduler, whose workers grade in the place of this machine.
         on_start: called with the number of submissions to grade.
         on_result: called after each of them.
@@ -96,7 +100,7 @@ def grade_class(
     with locked(out):
         sweep(out)
         previous = load_previous(out / RESULTS)
-        submissions, told = named_as_before(submissions, previous)
+        submissions, told = _who_is_who(submissions, previous, people or {}, out)
         names = {submission.name for submission in submissions}
         common = common_provenance(course, settings)
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
@@ -128,6 +132,16 @@ def grade_class(
         lost=sorted({*previous.damaged, *previous.older} - names),
         told=told,
     )
+
+
+def _who_is_who(
+    submissions: Sequence[Submission], previous: Previous, people: Mapping[str, str], out: Path
+) -> tuple[list[Submission], list[str]]:
+    """Return submissions as whose they are, with the names of their files, and what to say."""
+    merge(previous, people, out)
+    submissions, unclear = as_said(submissions, previous, people)
+    submissions, taken = named_as_before(submissions, previous)
+    return submissions, [*unclear, *taken, *suggest(submissions, previous, people, out)]
 
 
 def _names(results: Iterable[SubmissionResult]) -> list[str]:

@@ -15,6 +15,7 @@ from grader.intake.did_you_mean import is_nearly_problem_file
 from grader.intake.handed_in import StudentFile, Submission
 from grader.intake.layout import Work
 from grader.intake.limits import MAX_SOURCE_BYTES
+from grader.intake.names_file import Renaming
 from grader.intake.problem_names import Problems
 from grader.intake.result_names import result_name
 from grader.intake.sentences import for_another, listed, misspelt
@@ -39,8 +40,9 @@ def read_submission(work: Work, problems: Problems) -> Submission:
     """
     row = _row(work)
     inside = _inside(work, problems)
+    renaming = Renaming(problems.meant)
     try:
-        place = find_work(work.folder.opened(wanted(inside)), inside)
+        place = find_work(renaming.shown(work.folder).opened(wanted(inside)), inside)
     except Refused as refused:
         if isinstance(refused, Unclear):
             row.unused += tuple(file.name for file in refused.files)
@@ -50,6 +52,7 @@ def read_submission(work: Work, problems: Problems) -> Submission:
         row.unused += tuple(place.unused)
         row.notes += [*place.notes, *misspelt(place.work, inside)]
         _read_problems(row, place, inside)
+    row.notes += renaming.notes()
     row.files = {id: _with_times(id, file, work) for id, file in row.files.items()}
     return row
 

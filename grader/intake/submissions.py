@@ -11,7 +11,7 @@ each entry; `reading` reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from grader.course import Course, Problem
@@ -41,7 +41,12 @@ def find_submissions(
     return take_in(paths, course, only).submissions
 
 
-def take_in(paths: Iterable[Path], course: Course, only: Problem | None = None) -> Intake:
+def take_in(
+    paths: Iterable[Path],
+    course: Course,
+    only: Problem | None = None,
+    meant: Mapping[str, str] | None = None,
+) -> Intake:
     """Read all submissions at `paths`, each one submission or a class of them.
 
     Folders and archives are alike. What a learning platform packs is recognised as such. Any other
@@ -56,11 +61,13 @@ def take_in(paths: Iterable[Path], course: Course, only: Problem | None = None) 
         course: whose problems to look for.
         only: the one problem that was handed in, if there is one. Then nothing else is looked for,
             and a `problem.py` whose path tells no problem is taken as if it stood in that folder.
+        meant: for what files and folders in submissions are called, the ids of their problems.
 
     Raises:
         SubmissionError: a path is neither a folder nor an archive, or there is nothing in it.
     """
-    problems = Problems(tuple(p.id for p in course.problems()), only.id if only else "")
+    known = tuple(problem.id for problem in course.problems())
+    problems = Problems(known, only.id if only else "", meant=meant or {})
     paths = list(paths)
     intake = Intake()
     collisions = Collisions()

@@ -20,8 +20,8 @@ def wanted(problems: Problems) -> Wanted:
         name = parts[-1]
         if name in LISTS:
             return LISTS[name] if len(parts) <= _LIST_DEPTH else 0
-        in_folder = name == SUBMISSION_FILE and len(parts) > 1 and parts[-2] in problems.sought
-        is_read = in_folder or any(map(problems.of_file, uploaded_as(name)))
+        in_folder = name == SUBMISSION_FILE and len(parts) > 1 and problems.of_folder(parts[-2])
+        is_read = bool(in_folder) or any(map(problems.of_file, uploaded_as(name)))
         return MAX_SOURCE_BYTES if is_read else bytes_read(name)
 
     return most_bytes

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from grader.cli import app
 from grader.intake.submissions import take_in
 from tests.intake.test_who_is_who import NAMES, random_names
 
@@ -122,3 +124,82 @@ def test_a_term_of_any_names(term: Any, tmp_path: Path) -> None:
     assert found.keys() == earned.keys()
     for id, marks in earned.items():
         assert {column: found[id][column] for column in marks} == marks
+
+
+# What the instructor says about names
+
+
+def test_two_names_of_one_student(term: Any, tmp_path: Path) -> None:
+    term.grade(write(tmp_path / "week1", {"ada/problem.py": term.right}), only="01")
+    week2 = write(tmp_path / "week2", {"Ada hw2/problem.py": term.right})
+    run = term.grade(week2, only="02", people={"Ada hw2": "ada"})
+    assert [(r.identity, r.points) for r in run.results] == [("ada", 8)]
+    assert run.told == []
+
+
+def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> None:
+    """Moodle numbers people anew in each assignment; the lines to say so are made ready."""
+    moodle = "Ada Lovelace_{}_assignsubmission_file_/problem.py"
+    week1 = {moodle.format(7): term.right, moodle.format(8): term.right}
+    week1 |= {"Bea_9_assignsubmission_file_/problem.py": term.wrong}
+    term.grade(write(tmp_path / "week1", week1), only="01")
+    week2 = write(tmp_path / "week2", {"Bea_93_assignsubmission_file_/problem.py": term.right})
+    for _ in range(2):
+        run = term.grade(week2, only="02")
+        assert len(run.results) == 4
+        (line,) = run.told
+        assert "'Bea' is 'moodle:93' now, not 'moodle:9'" in line
+    suggested = list(csv.reader((term.out / "names-suggested.csv").open(encoding="utf-8")))
+    assert suggested == [["found", "means", "name"], ["moodle:93", "moodle:9", "Bea"]]
+    run = term.grade(week2, only="02", people={"moodle:93": "moodle:9"})
+    assert (run.told, len(run.results)) == ([], 3)
+    assert not (term.out / "names-suggested.csv").exists()
+    bea = next(result for result in run.results if result.identity == "moodle:9")
+    assert [problem.points for problem in bea.problems] == [0, 4]
+    assert len(list((term.out / "results").glob("*.json"))) == 3
+    assert len(list((term.out / "feedback").glob("*.md"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("people", "why"),
+    [
+        ({"bob": "ada"}, "'bob' and 'ada' both handed in, so they stay two"),
+        ({"bob": "eve"}, "nobody, or more than one, is called 'eve'"),
+    ],
+)
+def test_what_cannot_be_is_told(school: Any, people: dict[str, str], why: str) -> None:
+    run = school.grade(people=people)
+    assert school.gradebook() == {"ada": "4", "bob": "0"}
+    assert any(why in line for line in run.told)
+
+
+def test_the_command_grades_one_alone(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    school.hand_in("王芳", school.wrong)
+    school.grade()
+    school.graded.clear()
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    for name in ("ada", "bob", "王芳"):
+        school.hand_in(name, "def double(x): return 5 * x")
+    command = ["grade", str(school.folder), "--out", str(school.out), "--only", "王芳"]
+    done = CliRunner().invoke(app, [*command, "--only", "ada"])
+    assert done.exit_code == 0, done.output
+    assert "2 submissions graded. 1 other as before." in " ".join(done.output.split())
+    assert sorted(school.names())[0] == "ada"
+    assert len(school.names()) == 2
+    assert "Missing" not in done.output
+    done = CliRunner().invoke(app, [*command, "--only", "bib"])
+    assert done.exit_code == 2
+    assert "Did you mean 'bob'?" in done.output
+
+
+def test_the_command_reads_what_names_mean(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    write(school.folder, {"eve/dubbel.py": school.right})
+    write(school.out, {"names.csv": "found,means\ndubbel.py,01\nbob,ada\n"})
+    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
+    assert done.exit_code == 0, done.output
+    assert school.gradebook() == {"ada": "4", "bob": "0", "eve": "4"}
+    assert "names.csv: 'bob' and 'ada' both handed in" in " ".join(done.output.split())
+    write(school.out, {"names.csv": "x"})
+    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
+    assert done.exit_code == 2

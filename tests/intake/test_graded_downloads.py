@@ -85,7 +85,13 @@ def test_the_command_grades_one_problem_after_the_other(
     assert first.exit_code == 0, first.output
     assert "Canvas download: 2 students." in first.output
     second = grade(
-        {"ada_12_101_problem.py": WRONG, "ada_12_102_problem-1.py": RIGHT}, "--problem", "tripling"
+        {
+            "ada_12_101_problem.py": WRONG,
+            "ada_12_102_problem-1.py": RIGHT,
+            "cho_14_103_problem.py": WRONG,
+        },
+        "--problem",
+        "tripling",
     )
     assert second.exit_code == 0, second.output
     assert re.search(r"ada\S*: 'problem-1.py' was read, the newest upload", second.output)
@@ -94,6 +100,7 @@ def test_the_command_grades_one_problem_after_the_other(
     assert [tuple(row.values())[1:] for row in rows] == [
         ("graded", "4", "4", "8", "8", "ada", "12", ""),
         ("graded", "0", "", "0", "4", "bea", "13", ""),
+        ("graded", "", "0", "0", "4", "cho", "14", ""),
     ]
 
 

@@ -30,7 +30,7 @@ def _look(download: Download, problems: Problems) -> Layout | None:
             students.setdefault((match["name"], match["id"]), []).append((child, match))
         else:
             others.append(child)
-    if not students:
+    if len(others) * 2 >= len(download.children):
         return None
     works = [_work(name, id, found) for (name, id), found in students.items()]
     return Layout("Moodle download", works).with_others(others)

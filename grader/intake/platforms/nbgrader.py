@@ -11,15 +11,18 @@ from grader.intake.problem_names import Problems
 from grader.intake.tree import Entry, Kind, Refused
 
 _SUBMITTED = "submitted"
+_COURSE = {_SUBMITTED, "source", "release", "autograded", "feedback", "header", "formgrader"}
 _STAMP = "timestamp.txt"
 _STAMP_BYTES = 200
 
 
 def _look(download: Download, problems: Problems) -> Layout | None:
     name, children = download.name, download.children
-    for child in children:
-        if child.name == _SUBMITTED and child.kind is Kind.FOLDER:
-            name, children = child.name, child.children()
+    folders = [child for child in children if child.kind is Kind.FOLDER]
+    for child in folders:
+        # Beside others' folders it would be that of somebody who is called so.
+        if child.name == _SUBMITTED and {folder.name for folder in folders} <= _COURSE:
+            name, children = child.name, children_or_itself(child)
     students = [child for child in children if child.kind is Kind.FOLDER]
     if not students or not (name == _SUBMITTED or _are_stamped(students, children)):
         return None
