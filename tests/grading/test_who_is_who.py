@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import os
 import random
 import shutil
+import sys
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -203,3 +206,28 @@ def test_the_command_reads_what_names_mean(school: Any, monkeypatch: pytest.Monk
     write(school.out, {"names.csv": "x"})
     done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
     assert done.exit_code == 2
+
+
+# Names that could harm
+
+
+ODD = ["=cmd|' C calc'!A0", "＝1+1", "a\u202eb", "line\nend", "نیک\u200cآیین", "\x1b[2J", "<b>&"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't allow such names")
+def test_names_are_data_in_every_report(school: Any) -> None:
+    odd = [*ODD, os.fsdecode(b"\xff\xfe")]
+    for name in odd:
+        school.hand_in(name, school.right)
+    school.grade()
+    assert school.grade().graded == 0
+    text = (school.out / "gradebook.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert len(rows) == len(odd) + 2
+    names = [row["name"] for row in rows]
+    assert {"'=cmd|' C calc'!A0", "'＝1+1", "a\ufffdb", "line end", "نیک\u200cآیین"} <= set(names)
+    for path in school.out.rglob("*"):
+        if path.is_file():
+            shown = path.read_text(encoding="utf-8")
+            assert not set(shown) & {"\u202e", "\x1b"}, path
+            assert "<b>&" not in shown or path.suffix in {".csv", ".json"}, path

@@ -118,6 +118,24 @@ def test_no_file_is_anothers() -> None:
     assert result_name("chen wei", "chen wei") == "chen wei"
 
 
+@pytest.mark.parametrize("name", ["王芳", "نیک", "Zoë"])
+def test_a_zip_that_does_not_say_utf_8(tmp_path: Path, small_course: Course, name: str) -> None:
+    """As macOS packs it: the same student as in a folder."""
+    packed = zip_file({f"{name}/{ID}/problem.py": RIGHT, f"ada/{ID}/problem.py": RIGHT})
+    path = tmp_path / "class.zip"
+    # The flag stands in each member's head, and again in the list of them.
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        parts = packed.split(mark)
+        packed = mark.join([parts[0], *(_without_flag(part, place - 4) for part in parts[1:])])
+    path.write_bytes(packed)
+    found = find_submissions([path], small_course)
+    assert {s.identity for s in found} == {name, "ada"}
+
+
+def _without_flag(part: bytes, place: int) -> bytes:
+    return part[:place] + bytes([part[place], part[place + 1] & ~0x08]) + part[place + 2 :]
+
+
 # Names by chance
 
 
