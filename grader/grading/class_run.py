@@ -198,6 +198,7 @@ class _Keeper:
             # The next run grades again what is handed in now, but has no more of the others.
             others = [p for id, p in plan.kept.items() if id not in plan.submission.files]
             result.problems = [*others, *result.problems]
+            result.identity, result.full_name = plan.submission.identity, plan.submission.full_name
         else:
             new = {problem.id: problem for problem in result.problems}
             for id, problem in new.items():
