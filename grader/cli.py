@@ -168,6 +168,10 @@ def grade(
         str | None,
         typer.Option(help="the one that was handed in, such as 03; a bare problem.py is for it"),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="grade this submission alone: an identity or a name; may be repeated"),
+    ] = None,
     scheduler: Annotated[
         str,
         typer.Option(help="address of a dask scheduler whose workers grade; --jobs is not used"),
@@ -178,26 +182,32 @@ def grade(
     with _faults():
         from grader.grading.class_run import grade_class
         from grader.grading.settings import Settings, default_jobs
+        from grader.intake.names_file import NAMES_FILE, read_names
+        from grader.intake.only import only_these
         from grader.intake.submissions import take_in
         from grader.reports.progress_bar import progress_bar
         from grader.reports.terminal import about_run, class_table, remarks
 
         course = own_course()
         settings = Settings(seed, timeout, memory, isolation)
-        only = None if problem is None else course.select([problem])[0]
+        chosen = None if problem is None else course.select([problem])[0]
+        names = read_names(out / NAMES_FILE, (each.id for each in course.problems()))
         with progress_bar() as progress:
-            intake = take_in(paths, course, only)
+            intake = take_in(paths, course, chosen, names.problems)
+            submissions = only_these(intake.submissions, only) if only else intake.submissions
             for line in intake.recognised:
                 console.print(plain(line), markup=False)
             task = progress.add_task("grading", total=None)
             run = grade_class(
-                intake.submissions,
+                submissions,
                 course,
                 settings,
                 out,
                 jobs=jobs or default_jobs(),
                 policy=feedback,
                 fresh=fresh,
+                is_whole=intake.is_whole and not only,
+                people=names.people,
                 scheduler=scheduler,
                 on_start=lambda count: progress.update(task, total=count),
                 on_result=lambda result: progress.advance(task),
@@ -205,14 +215,17 @@ def grade(
     console.print(class_table(run.results, run.problems))
     for line in [*remarks(run.results), *intake.unmatched, *about_run(run)]:
         console.print(plain(line), markup=False)
-    graded = counted(len(run.results), "submission")
-    console.print(f"{graded} graded. Reports are in {out}.", markup=False)
+    graded = counted(len(submissions), "submission")
+    others = len(run.results) - len(submissions)
+    kept = f" {counted(others, 'other')} as before." if others else ""
+    console.print(f"{graded} graded.{kept} Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in run.results):
         sys.exit(GRADERS_FAULT)
 
 
 def _require_outside(out: Path, paths: list[Path]) -> None:
-    for path in paths:
+    given = paths if len(paths) == 1 else [path for path in paths if not path.is_symlink()]
+    for path in given:
         if out.resolve().is_relative_to(path.resolve()):
             stop(
                 f"The folder for the reports, {plain(str(out))}, lies in {plain(str(path))}, where "

@@ -56,3 +56,8 @@ def line(text: str) -> str:
 def counted(number: int, what: str) -> str:
     """Return a number with what it counts: "1 file", "2 files"."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def quoted(name: str) -> str:
+    """Return a name as it stands in a sentence, in any script, with nothing in it that controls."""
+    return f"'{plain(name)}'".replace("\n", "\N{REPLACEMENT CHARACTER}")

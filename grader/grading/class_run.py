@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +10,14 @@ from grader.course import Course
 from grader.files import locked, sha256_of, write_whole
 from grader.grading.cluster import grade_on_cluster
 from grader.grading.outcome import assemble
+from grader.grading.people import as_said, merge, suggest
 from grader.grading.pool import grade_all
 from grader.grading.previous import (
     RESULTS,
     Plan,
+    Previous,
     load_previous,
+    named_as_before,
     outdated,
     plan,
     save_result,
@@ -58,6 +61,8 @@ def grade_class(
     jobs: int,
     policy: Policy,
     fresh: bool = False,
+    is_whole: bool | None = None,
+    people: Mapping[str, str] | None = None,
     scheduler: str = "",
     on_start: Callable[[int], None] = lambda count: None,
     on_result: Callable[[SubmissionResult], None] = lambda result: None,
@@ -67,17 +72,20 @@ def grade_class(
     Each result is written when it is ready, so that a run that is stopped goes on where it was.
     The gradebook is written last: what it says is what the last run that ended said.
 
-    Submissions that are for one problem say nothing about the others, nor about who is in the
-    class: what the folder holds of both is kept as it is.
+    The reports show the whole class that the folder knows. What is not given now is kept as it is:
+    whoever is not among the submissions, and of these the problems that they are not for.
 
     Args:
-        submissions: the whole class, or all who handed in one problem.
+        submissions: the whole class, or a part of it.
         course: whose tests to run.
         settings: seed, limits and level of isolation.
         out: the folder of results and reports.
         jobs: how many to grade at a time.
         policy: what students read of hidden tests.
         fresh: whether to ignore previous results.
+        is_whole: whether these say that they are the whole class, so that it is told who is
+            missing. If it is not given, two submissions or more do.
+        people: for what a submission is called, or its identity, whose it is.
         scheduler: address of a dask scheduler, whose workers grade in the place of this machine.
         on_start: called with the number of submissions to grade.
         on_result: called after each of them.
@@ -88,19 +96,19 @@ def grade_class(
         UsageError: there is no such scheduler, or its workers can't grade this course.
         OSError: the reports can't be written.
     """
-    names = {submission.name for submission in submissions}
+    says_whole = len(submissions) > 1 if is_whole is None else is_whole
     with locked(out):
         sweep(out)
         previous = load_previous(out / RESULTS)
+        submissions, told = _who_is_who(submissions, previous, people or {}, out)
+        names = {submission.name for submission in submissions}
         common = common_provenance(course, settings)
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
         set_damaged_aside(previous, names, out / RESULTS)
         keeper = _Keeper(out, course, settings, policy)
         keeper.take_over([each for each in plans if not each.reasons], previous.results)
-        absent = sorted(previous.results.keys() - names)
-        is_whole = all(submission.files.keys() == common.keys() for submission in submissions)
-        if not is_whole:
-            keeper.leave([previous.results[name] for name in absent])
+        absent = [result for name, result in previous.results.items() if name not in names]
+        keeper.leave(absent)
         todo = {each.submission.name: each for each in plans if each.reasons}
         on_start(len(todo))
 
@@ -116,13 +124,28 @@ def grade_class(
         problems=keeper.problems(),
         graded=len(todo),
         changes=changed,
-        left_out=absent if is_whole else [],
-        unchanged=[] if is_whole else absent,
+        missing=_names(absent) if says_whole else [],
+        of_one_problem=any(each.files.keys() != common.keys() for each in submissions),
         outdated=outdated(keeper.results, common),
         damaged=previous.damaged,
         older=previous.older,
         lost=sorted({*previous.damaged, *previous.older} - names),
+        told=told,
     )
+
+
+def _who_is_who(
+    submissions: Sequence[Submission], previous: Previous, people: Mapping[str, str], out: Path
+) -> tuple[list[Submission], list[str]]:
+    """Return submissions as whose they are, with the names of their files, and what to say."""
+    merge(previous, people, out)
+    submissions, unclear = as_said(submissions, previous, people)
+    submissions, taken = named_as_before(submissions, previous)
+    return submissions, [*unclear, *taken, *suggest(submissions, previous, people, out)]
+
+
+def _names(results: Iterable[SubmissionResult]) -> list[str]:
+    return sorted(result.shown_name for result in results)
 
 
 def _grade(
@@ -163,7 +186,7 @@ class _Keeper:
             self.results.append(result)
 
     def leave(self, results: list[SubmissionResult]) -> None:
-        """Keep results as they are, of those who are not among who handed in now."""
+        """Keep results as they are, of those who are not among the submissions."""
         for result in results:
             if not self._views_hold:
                 self._save(result)
@@ -175,6 +198,7 @@ class _Keeper:
             # The next run grades again what is handed in now, but has no more of the others.
             others = [p for id, p in plan.kept.items() if id not in plan.submission.files]
             result.problems = [*others, *result.problems]
+            result.identity, result.full_name = plan.submission.identity, plan.submission.full_name
         else:
             new = {problem.id: problem for problem in result.problems}
             for id, problem in new.items():

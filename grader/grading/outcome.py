@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from grader.grading.settings import Settings
 from grader.intake.submissions import Submission
 from grader.result import Isolation, ProblemResult, Status, SubmissionResult, TestResult
@@ -15,8 +17,10 @@ def assemble(
 ) -> SubmissionResult:
     """Return the result of a submission whose problems were graded, in this run or a previous one.
 
-    Its level of isolation is the weakest that any of them was graded at.
+    Its level of isolation is the weakest that any of them was graded at. When a problem came is
+    what was said with the file that was handed in for it last.
     """
+    problems = [_with_times(problem, submission) for problem in problems]
     levels = {settings.isolation, *(p.provenance.get("isolation") for p in problems)}
     return SubmissionResult(
         submission.name,
@@ -26,8 +30,15 @@ def assemble(
         problems,
         notes=submission.notes,
         members=submission.members,
-        late=submission.late,
+        late=submission.late or any(problem.late for problem in problems),
+        identity=submission.identity,
+        full_name=submission.full_name,
     )
+
+
+def _with_times(problem: ProblemResult, submission: Submission) -> ProblemResult:
+    file = submission.files.get(problem.id)
+    return replace(problem, late=file.late, handed_in=file.handed_in) if file else problem
 
 
 def as_result(submission: Submission, found: SubmissionResult | str) -> SubmissionResult:
@@ -36,6 +47,7 @@ def as_result(submission: Submission, found: SubmissionResult | str) -> Submissi
         return found
     failed = internal_result(submission.name, found)
     failed.members, failed.late = submission.members, submission.late
+    failed.identity, failed.full_name = submission.identity, submission.full_name
     return failed
 
 

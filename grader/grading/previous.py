@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
 from grader.files import set_aside, write_whole
 from grader.grading.provenance import provenance
+from grader.intake.result_names import longer_result_name
 from grader.intake.submissions import Submission
 from grader.result import OlderVersion, ProblemResult, Provenance, Status, SubmissionResult
+from grader.text import quoted
 
 RESULTS = "results"
 
@@ -79,7 +81,7 @@ class Previous:
     """What previous runs left, by the names of submissions.
 
     Attributes:
-        results: what can be read.
+        results: what can be read; nobody's twice.
         damaged: what can't, and why.
         older: whose results are of an older version.
     """
@@ -88,6 +90,11 @@ class Previous:
     damaged: dict[str, str] = field(default_factory=dict)
     older: list[str] = field(default_factory=list)
 
+    def of(self, submission: Submission) -> SubmissionResult | None:
+        """Return the result of who handed in, and of nobody else."""
+        result = self.results.get(submission.name)
+        return result if result and identity(result) == submission.identity else None
+
     def why_none(self, name: str) -> str:
         """Return why there is no result of a submission's problem, as a reason to grade it."""
         if name in self.damaged:
@@ -95,12 +102,21 @@ class Previous:
         return _OLDER if name in self.older else _NEW
 
 
+def identity(result: SubmissionResult) -> str:
+    """Return who a result is of."""
+    return result.identity or result.submission
+
+
 def load_previous(folder: Path) -> Previous:
     """Read all results in a folder."""
     previous = Previous()
+    known: dict[str, str] = {}
     for path in sorted(folder.glob("[!.]*.json")):
         try:
-            previous.results[path.stem] = read_result(path)
+            result = read_result(path)
+            if known.setdefault(identity(result), path.stem) != path.stem:
+                raise ValueError(f"it is of the same student as {known[identity(result)]}.json")
+            previous.results[path.stem] = result
         except OlderVersion:
             previous.older.append(path.stem)
         except ValueError as error:
@@ -118,6 +134,28 @@ def set_damaged_aside(previous: Previous, names: Iterable[str], folder: Path) ->
     """
     for name in previous.damaged.keys() & set(names):
         set_aside(result_path(folder, name), "damaged")
+
+
+def named_as_before(
+    submissions: Iterable[Submission], previous: Previous
+) -> tuple[list[Submission], list[str]]:
+    """Return submissions under the names that their results have already, and what to say of it.
+
+    Whoever is new gets no file that is another's, even if that was renamed or two hashes are the
+    same.
+    """
+    names = {identity(result): name for name, result in previous.results.items()}
+    taken = {name.lower() for name in names.values()}
+    found, told = [], []
+    for each in submissions:
+        name = names.get(each.identity, each.name)
+        if each.identity not in names and name.lower() in taken:
+            name = longer_result_name(each.identity, each.full_name)
+            told.append(
+                f"The files of {quoted(each.identity)} are {name}, as {each.name} is taken."
+            )
+        found.append(replace(each, name=name))
+    return found, told
 
 
 # What holds
@@ -157,7 +195,7 @@ def plan(
         fresh: whether to grade everything again.
     """
     found = Plan(submission)
-    result = previous.results.get(submission.name)
+    result = previous.of(submission)
     known = {problem.id: problem for problem in result.problems} if result else {}
     for id, rest in common.items():
         old = known.get(id)

@@ -39,9 +39,15 @@ def has_work(here: Survey, *, bare: bool) -> bool:
         bare: whether a `problem.py` counts that stands in no problem's folder.
 
     Raises:
-        Refused: its `problems` can't be read.
+        Refused: its `problems` can't be read, and there is nothing else.
     """
-    return bool(here.with_problems(here.known) or here.single_files(_ANY if bare else ""))
+    single = here.single_files(_ANY if bare else "")
+    try:
+        return bool(here.with_problems(here.known) or single)
+    except Refused:
+        if len(_listed(here)) < 2:
+            raise
+        return bool(single)  # of a class it is one student's, who is called so
 
 
 def _listed(here: Survey) -> list[Entry]:

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from grader.course import SUBMISSION_FILE
+from grader.text import quoted
 
 
 def nearest_folder(name: str, ids: Iterable[str]) -> str:
@@ -32,7 +33,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     lowered = name.lower()
     inside = sorted((k for k in known if len(k) > 2 and k.lower() in lowered), key=len)[-1:]
     near = inside or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    return f" Did you mean {near[0]!a}?" if near else ""
+    return f" Did you mean {quoted(near[0])}?" if near else ""
 
 
 def is_nearly_problem_file(name: str) -> bool:

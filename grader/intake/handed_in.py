@@ -15,11 +15,20 @@ class StudentFile:
         source: the file's bytes; None when it couldn't be read.
         reason: why there is no source; for the student and the instructor.
         bad: whether the file is there but can't be used, rather than missing.
+        late: whether the platform says that it came late.
+        handed_in: when it came, in ISO 8601; empty where no platform said it.
     """
 
     source: bytes | None
     reason: str = ""
     bad: bool = False
+    late: bool = False
+    handed_in: str = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anything was handed in, be it of use or not."""
+        return self.source is not None or self.bad
 
     @property
     def sha256(self) -> str:
@@ -32,12 +41,15 @@ class Submission:
     """One student's work.
 
     Attributes:
-        name: a name that is safe for a file and unique in its class.
+        name: the name of its files among the results; safe, and nobody else's.
         files: by problem id.
         notes: sentences about what was found, for example a folder whose name was nearly right.
         members: whose work it is, as a learning platform knows them; empty outside of one.
         late: whether the platform says that it came late.
         unused: the names of files that were handed in and could not be mapped to a problem.
+        identity: who it is, the same in every run; the name where nothing else is given.
+        full_name: the student's name, as the platform or the folder says it.
+        handed_in_as: what the folder or the archive is called.
     """
 
     name: str
@@ -46,6 +58,18 @@ class Submission:
     members: tuple[str, ...] = ()
     late: bool = False
     unused: tuple[str, ...] = ()
+    identity: str = ""
+    full_name: str = ""
+    handed_in_as: str = ""
+
+    def __post_init__(self) -> None:
+        """Let the name be the identity where that is not given."""
+        self.identity = self.identity or self.name
+
+    @property
+    def shown_name(self) -> str:
+        """What people read."""
+        return self.full_name or self.name
 
     def only(self, ids: Iterable[str]) -> Submission:
         """Return the same submission with some of its problems."""
@@ -60,8 +84,10 @@ class Intake:
         submissions: in the order in which they were found.
         recognised: a line about each download of a learning platform.
         unmatched: sentences about what belongs to no student, or to more than one.
+        is_whole: whether a class was given, of two submissions or more, and not a part of it.
     """
 
     submissions: list[Submission] = field(default_factory=list)
     recognised: list[str] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
+    is_whole: bool = False

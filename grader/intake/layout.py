@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from grader.intake.archives.kinds import without_suffix
 from grader.intake.did_you_mean import did_you_mean
+from grader.intake.result_names import folder_identity
 from grader.intake.tree import Entry, gathered
+from grader.text import quoted
 
 
 @dataclass(frozen=True)
@@ -16,22 +18,29 @@ class Work:
     """What one student, or one group, handed in.
 
     Attributes:
-        name: the student's name, as the platform writes it.
+        identity: who it is, the same in every download: a platform's own id, with the platform
+            before it, else the full name of the folder or archive.
+        name: the student's name, as the platform or the folder says it.
         folder: what was handed in: a folder or an archive.
         members: one for each person, as the platform's gradebook knows them.
         late: whether the platform says that it came late.
+        handed_in: when it came, in ISO 8601; empty where the platform doesn't say it.
+        handed_in_for: the same for single problems, by their ids.
         notes: sentences about how the files were found.
         unused: the names of what was handed in and can't be graded, such as a text typed online.
-        id: the platform's number, to tell students of one name apart.
+        parts: what stands in the download for it, where that is more than its folder.
     """
 
+    identity: str
     name: str
     folder: Entry
     members: tuple[str, ...] = ()
     late: bool = False
+    handed_in: str = ""
+    handed_in_for: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
-    id: str = ""
+    parts: tuple[str, ...] = ()
 
 
 @dataclass
@@ -61,21 +70,11 @@ class Layout:
                 self.works.append(plain_work(entry, f"Its name fits no student.{near}"))
         return self
 
-    def told_apart(self) -> Layout:
-        """Add the platform's number to names that several students have."""
-        count = Counter(work.name.lower() for work in self.works)
-        self.works = [
-            replace(work, name=f"{work.name} {work.id}")
-            if count[work.name.lower()] > 1 and work.id
-            else work
-            for work in self.works
-        ]
-        return self
-
 
 def plain_work(entry: Entry, *notes: str) -> Work:
     """Return what goes by its own name, because no platform says whose it is."""
-    return Work(without_suffix(entry.name) or entry.name, entry, notes=notes)
+    name = without_suffix(entry.name) or entry.name
+    return Work(folder_identity(name), name, entry, notes=notes)
 
 
 def handed_in(name: str, entries: Sequence[Entry]) -> Entry:
@@ -84,7 +83,9 @@ def handed_in(name: str, entries: Sequence[Entry]) -> Entry:
         return entries[0]
     count = Counter(entry.name for entry in entries)
     twice = [name for name, n in count.items() if n > 1]
-    fault = f"holds {twice[0]!a} more than once; which one counts can't be known" if twice else ""
+    fault = (
+        f"holds {quoted(twice[0])} more than once; which one counts can't be known" if twice else ""
+    )
     return gathered(name, entries, fault)
 
 
@@ -96,4 +97,4 @@ def typed_online(kind: str) -> str:
 
 def unmatched_file(name: str, known: Iterable[str]) -> str:
     """Return a sentence about a file that is no student's."""
-    return f"{name!a} was not used; it fits no student.{did_you_mean(name, known)}"
+    return f"{quoted(name)} was not used; it fits no student.{did_you_mean(name, known)}"

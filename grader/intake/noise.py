@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 _NOISE = {
     *{"__MACOSX", "__pycache__", ".DS_Store", ".git", ".hg", ".svn", ".venv", "node_modules"},
+    *{"venv", "site-packages", ".tox", ".nox", ".eggs"},
     *{".idea", ".vscode", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache"},
     *{"Thumbs.db", "desktop.ini"},
 }

@@ -1,15 +1,16 @@
-"""What stands at a path that the instructor gave: a download, a class or one submission.
+"""What stands at the paths that the instructor gave: downloads, classes or single submissions.
 
-A path that can't be graded is the instructor's to mend. Only where several are given, as the
-shell makes of `class/*`, one that is there and can't be read is a row with its reason.
+A path that can't be graded is the instructor's to mend. Where several are given, as the shell makes
+of `class/*`, students may have named them and filled them: one that is there and can't be read is
+a row with its reason, and one counts for many only if all of them do.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from grader.course import SUBMISSION_FILE
@@ -18,26 +19,62 @@ from grader.intake import disk, remarks
 from grader.intake.archives.kinds import ARCHIVE_SUFFIXES, archive_suffix
 from grader.intake.class_folder import has_work, submissions_in
 from grader.intake.layout import Layout, plain_work, unmatched_file
-from grader.intake.platforms.registry import recognise
+from grader.intake.platforms.registry import recognise, recognise_part
 from grader.intake.problem_names import Problems
 from grader.intake.survey import Survey, survey
 from grader.intake.tree import IS_LINK, BadArchive, Entry, Kind, Refused
 from grader.intake.wanted import wanted
+from grader.text import quoted
+
+_AS_ONE = (
+    "It seems to be {what}, but counts as one submission, as it was given beside single ones; "
+    "give it by itself."
+)
 
 
 @contextmanager
-def opened_path(path: Path, problems: Problems, *, several: bool) -> Iterator[Layout]:
+def opened_path(
+    path: Path, problems: Problems, *, several: bool, as_one: bool = False
+) -> Iterator[Layout]:
     """Give who handed in what at a path; an archive stays open meanwhile.
 
     Args:
         path: what the instructor gave.
         problems: those of the course.
         several: whether more paths were given.
+        as_one: whether it is one submission, whatever it holds.
 
     Raises:
         SubmissionError: it is neither a folder nor an archive, or there is nothing in it.
     """
     found = _given(path, problems, several=several)
+    if found.kind is Kind.FILE and not archive_suffix(found.name):
+        yield Layout("", [], [f"{quoted(str(path))} was not used; {_no_submission()}."])
+        return
+    with _opened(path, found, problems) as folder:
+        if as_one:
+            yield _one_submission(folder, problems)
+        else:
+            yield _layout_at(path, found, folder, problems, several=several)
+
+
+def are_all_classes(paths: Sequence[Path], problems: Problems) -> bool:
+    """Tell whether each path that can be read holds a class or a platform's download.
+
+    A class has two submissions or more.
+    """
+    for path in paths:
+        found = _given(path, problems, several=True)
+        if found.kind is Kind.FOLDER or archive_suffix(found.name):
+            with _opened(path, found, problems) as folder:
+                if folder.kind is Kind.FOLDER and not _seems(folder, problems):
+                    return False
+    return True
+
+
+@contextmanager
+def _opened(path: Path, found: Entry, problems: Problems) -> Iterator[Entry]:
+    """Give the folder at a path; if it is an archive, as long as that is open."""
     with ExitStack() as stack:
         if found.kind is Kind.FILE:
             try:
@@ -45,36 +82,56 @@ def opened_path(path: Path, problems: Problems, *, several: bool) -> Iterator[La
                 found = stack.enter_context(opening)
             except BadArchive as bad:
                 found = Entry(found.name, Kind.OTHER, fault=str(bad), is_packed=True)
-        yield _layout_at(path, found, problems, several=several)
+        yield found
 
 
 def _given(path: Path, problems: Problems, *, several: bool) -> Entry:
+    if several and os.path.islink(path):
+        return Entry(path.name, Kind.LINK, fault=IS_LINK)
     try:
         is_folder = stat.S_ISDIR(path.stat().st_mode)
     except OSError as error:
-        if several and (unread := _unread(path, error)):
-            return unread
-        missing = isinstance(error, FileNotFoundError)
+        missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+        if several and not missing:
+            return Entry(path.name, Kind.OTHER, fault=f"can't be read ({error.strerror})")
         what = "does not exist" if missing else f"can't be read ({error.strerror})"
         raise SubmissionError(f"{path} {what}; {_what_to_give(problems)}") from None
-    if not is_folder and not archive_suffix(path.name):
+    if not is_folder and not archive_suffix(path.name) and not several:
         what = "is not a folder or an archive"
         raise SubmissionError(f"{path} {what}; {_what_to_give(problems)}")
     return disk.entry_at(path.resolve(), Kind.FOLDER if is_folder else Kind.FILE)
 
 
-def _unread(path: Path, error: OSError) -> Entry | None:
-    """Return what is there though it can't be read; None if nothing is."""
-    if os.path.islink(path):
-        return Entry(path.name, Kind.LINK, fault=IS_LINK)
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return None
-    return Entry(path.name, Kind.OTHER, fault=f"can't be read ({error.strerror})")
+def _one_submission(found: Entry, problems: Problems) -> Layout:
+    what = _seems(found, problems) if found.kind is Kind.FOLDER else ""
+    notes = [_AS_ONE.format(what=what)] if what else []
+    return Layout("", [plain_work(found, *notes)])
 
 
-def _layout_at(path: Path, found: Entry, problems: Problems, *, several: bool) -> Layout:
+def _seems(found: Entry, problems: Problems) -> str:
+    """Return what a folder seems to be if it holds more than one submission."""
+    with suppress(Refused):
+        layout = _recognised(found, problems, several=True)
+        if layout.title:
+            return f"a {layout.title}"
+        return "a class" if len(layout.works) > 1 else ""
+    return ""
+
+
+def _layout_at(
+    path: Path, given: Entry, found: Entry, problems: Problems, *, several: bool
+) -> Layout:
+    """Return who handed in what.
+
+    Args:
+        path: what the instructor gave.
+        given: what stands there.
+        found: the folder that it is; the same unless it is an archive.
+        problems: those of the course.
+        several: whether more paths were given.
+    """
     if found.kind is not Kind.FOLDER:
-        return Layout("", [plain_work(found)])
+        return _alone(path, given, Layout("", [plain_work(found)]), problems, several=several)
     try:
         layout = _recognised(found, problems, several=several)
     except Refused as refused:
@@ -86,6 +143,20 @@ def _layout_at(path: Path, found: Entry, problems: Problems, *, several: bool) -
         if has_work(survey(found, problems.known), bare=True):
             hint = f". It has a {SUBMISSION_FILE}. {remarks.name_it(problems)}"
         raise SubmissionError(f"{path} holds no submissions; {_what_to_give(problems)}{hint}")
+    return _alone(path, given, layout, problems, several=several)
+
+
+def _alone(
+    path: Path, given: Entry, layout: Layout, problems: Problems, *, several: bool
+) -> Layout:
+    """Return what one student's folder or archive is in the unpacked download around it, if any."""
+    if several or layout.title or len(layout.works) > 1:
+        return layout
+    around = path.resolve().parent
+    with suppress(Refused):
+        beside = disk.entry_at(around.parent, Kind.FOLDER).children()
+        part = recognise_part(given, disk.entry_at(around, Kind.FOLDER), beside, problems)
+        return part or layout
     return layout
 
 
@@ -108,6 +179,10 @@ def _hidden_class(here: Survey, problems: Problems, *, several: bool) -> list[st
     """Return a hint if what seems to be one submission is a class once its problem is given."""
     given = submissions_in(here, bare=True, several=several)
     return [remarks.have_bare_files(len(given), problems)] if len(given) > 1 else []
+
+
+def _no_submission() -> str:
+    return f"a submission is a folder or an archive ({', '.join(ARCHIVE_SUFFIXES)})"
 
 
 def _what_to_give(problems: Problems) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from grader.course import SUBMISSION_FILE
@@ -22,11 +23,13 @@ class Problems:
         known: the ids of all.
         given: the only one that was handed in; empty when that isn't known.
         around: another problem that the folder or archive around is called after, if one is given.
+        meant: what files and folders mean by `names.csv`, for their names the problems' ids.
     """
 
     known: tuple[str, ...]
     given: str = ""
     around: str = ""
+    meant: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def sought(self) -> tuple[str, ...]:
@@ -58,7 +61,14 @@ class Problems:
 
     def of_file(self, name: str) -> str:
         """Return the problem that the name of a single file tells here; empty if it tells none."""
+        if meant := self.meant.get(unicodedata.normalize("NFC", name)):
+            return meant
         return self.bare if is_bare(name) else problem_told(name, self.known)
+
+    def of_folder(self, name: str) -> str:
+        """Return the problem whose folder is called so, if it is one that is looked for."""
+        id = self.meant.get(unicodedata.normalize("NFC", name), name)
+        return id if id in self.sought else ""
 
 
 def problem_told(name: str, known: Iterable[str]) -> str:

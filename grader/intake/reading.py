@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from grader.course import SUBMISSION_FILE
@@ -13,12 +15,15 @@ from grader.intake.did_you_mean import is_nearly_problem_file
 from grader.intake.handed_in import StudentFile, Submission
 from grader.intake.layout import Work
 from grader.intake.limits import MAX_SOURCE_BYTES
+from grader.intake.names_file import Renaming
 from grader.intake.problem_names import Problems
+from grader.intake.result_names import result_name
 from grader.intake.sentences import for_another, listed, misspelt
 from grader.intake.survey import Survey
 from grader.intake.tree import Entry, Kind, Refused
 from grader.intake.wanted import wanted
 from grader.intake.work_place import Place, Unclear, find_work
+from grader.text import line, quoted
 
 
 def read_source(path: Path) -> StudentFile:
@@ -26,33 +31,58 @@ def read_source(path: Path) -> StudentFile:
     return _read_file(disk.entry_at(path, Kind.FILE), path.parent.name)
 
 
-def read_submission(work: Work, name: str, problems: Problems) -> Submission:
+def read_submission(work: Work, problems: Problems) -> Submission:
     """Read what one student or group handed in.
 
     Args:
         work: what that is.
-        name: what to call it in results.
         problems: which to look for.
     """
-    row = Submission(name, {}, _about(work, name), work.members, work.late, work.unused)
+    row = _row(work)
     inside = _inside(work, problems)
+    renaming = Renaming(problems.meant)
     try:
-        place = find_work(work.folder.opened(wanted(inside)), inside)
+        place = find_work(renaming.shown(work.folder).opened(wanted(inside)), inside)
     except Refused as refused:
         if isinstance(refused, Unclear):
             row.unused += tuple(file.name for file in refused.files)
-        unread = StudentFile(None, refused.sentence(ascii(work.folder.name)), bad=True)
+        unread = StudentFile(None, refused.sentence(quoted(work.folder.name)), bad=True)
         row.files = dict.fromkeys(inside.sought, unread)
-        return row
-    row.unused += tuple(place.unused)
-    row.notes += [*place.notes, *misspelt(place.work, inside)]
-    _read_problems(row, place, inside)
+    else:
+        row.unused += tuple(place.unused)
+        row.notes += [*place.notes, *misspelt(place.work, inside)]
+        _read_problems(row, place, inside)
+    row.notes += renaming.notes()
+    row.files = {id: _with_times(id, file, work) for id, file in row.files.items()}
     return row
 
 
-def _about(work: Work, name: str) -> list[str]:
+def _row(work: Work) -> Submission:
+    """Return the row of a work that was not looked into yet."""
+    full_name = line(unicodedata.normalize("NFC", work.name))
+    return Submission(
+        result_name(work.identity, full_name),
+        {},
+        _about(work),
+        work.members,
+        work.late,
+        work.unused,
+        work.identity,
+        full_name,
+        work.folder.name,
+    )
+
+
+def _with_times(id: str, file: StudentFile, work: Work) -> StudentFile:
+    """Return a problem's file with what the platform says of when it came, if anything came."""
+    if not file.is_there:
+        return file
+    return replace(file, late=work.late, handed_in=work.handed_in_for.get(id, work.handed_in))
+
+
+def _about(work: Work) -> list[str]:
     """Return what to say of a submission before it is looked into."""
-    notes = [] if work.name == name else [f"It was handed in as {work.name!a}."]
+    notes = []
     if len(work.members) > 1:
         notes.append(f"A group of {len(work.members)}: {', '.join(map(ascii, work.members))}.")
     if work.late:

@@ -8,7 +8,7 @@ from grader.course import SUBMISSION_FILE
 from grader.intake.handed_in import Submission
 from grader.intake.layout import Layout
 from grader.intake.problem_names import Problems, before_reupload, is_bare
-from grader.text import counted
+from grader.text import counted, quoted
 
 
 def summary(layout: Layout, submissions: Sequence[Submission]) -> str:
@@ -50,9 +50,9 @@ def in_several(submissions: Iterable[Submission]) -> list[str]:
     works: dict[str, list[str]] = {}
     for submission in submissions:
         for member in submission.members:
-            works.setdefault(member, []).append(submission.name)
+            works.setdefault(member, []).append(quoted(submission.shown_name))
     return [
-        f"{member!a} is a member of {' and '.join(names)}; the gradebook has a row for each."
+        f"{quoted(member)} is a member of {' and '.join(names)}; the gradebook has a row for each."
         for member, names in works.items()
         if len(names) > 1
     ]

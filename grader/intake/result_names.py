@@ -1,55 +1,60 @@
-"""What a submission is called in results: a name that is safe for a file and nobody else's."""
+"""Who a submission is, and what its files among the results are called.
+
+A file's name is made of the identity and the real name alone, never of who else is there. Two
+identities never have one file, on a file system that does not tell capitals apart either.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
-from collections.abc import Container
-from itertools import chain, count
-from pathlib import Path
 
 _UNSAFE = re.compile(r"[^\w.@+ -]", re.ASCII)
-_LONGEST = 100
+_HASHED = re.compile(r"-[0-9a-f]{8}\Z")
+_PLATFORMS = re.compile(r"[a-z]+:")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # as Windows knows them
+_LONGEST = 80
 
 
-def result_name(handed_in_as: str, taken: Container[str]) -> str:
+def folder_identity(name: str) -> str:
+    """Return who a folder or an archive of that name is, where no platform says whose it is."""
+    whole = unicodedata.normalize("NFC", name)
+    return f"folder:{whole}" if _PLATFORMS.match(whole) else whole
+
+
+def result_name(identity: str, full_name: str) -> str:
     """Return the name of a submission's result files. It is chosen here and nowhere else.
 
+    It is the identity where that is safe as it stands, in small letters. Otherwise it is what can
+    be read of the real name, with a short hash of the identity.
+
     Args:
-        handed_in_as: the student's name, or that of a folder or an archive; any text.
-        taken: the names that others have, in small letters, as some file systems see them.
+        identity: who it is; any text.
+        full_name: the real name; any text.
     """
-    safe = readable_name(handed_in_as)
-    candidates = chain([safe], (f"{safe}-{n}" for n in count(2)))
-    return next(name for name in candidates if name.lower() not in taken)
+    readable = _readable(identity)
+    if readable == identity.lower() == identity and _is_nobody_elses(identity):
+        return identity
+    return f"{_readable(full_name) or readable or 'submission'}-{_sha256(identity)[:8]}"
 
 
-def readable_name(handed_in_as: str) -> str:
-    """Return a name without what a file's name may not hold, nor accents. Others may have it."""
-    letters = unicodedata.normalize("NFKD", handed_in_as)
+def longer_result_name(identity: str, full_name: str) -> str:
+    """Return a name with so much of the hash that nobody else can have it, not even by intent."""
+    return f"{_readable(full_name) or 'submission'}-{_sha256(identity)}"
+
+
+def _readable(name: str) -> str:
+    """Return a name without what a file's name may not hold, nor accents; empty if none is left."""
+    letters = unicodedata.normalize("NFKD", name)
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    return _UNSAFE.sub("_", bare)[:_LONGEST].strip(" .") or "submission"
+    safe = _UNSAFE.sub("_", bare)[:_LONGEST].strip(" .")
+    return safe if re.search("[A-Za-z0-9]", safe) else ""
 
 
-class ResultNames:
-    """The names that were given so far, each with the path that holds the submission."""
+def _is_nobody_elses(name: str) -> bool:
+    return not _HASHED.search(name) and not _DEVICES.fullmatch(name)
 
-    def __init__(self) -> None:
-        self._taken: dict[str, tuple[str, Path]] = {}
-        self._told: list[str] = []
 
-    def take(self, handed_in_as: str, path: Path) -> str:
-        """Return a name for a submission at `path` that no other one has."""
-        name = result_name(handed_in_as, self._taken)
-        wanted = readable_name(handed_in_as)
-        first, where = self._taken.get(wanted.lower(), (name, path))
-        if where != path:
-            both = f"in {str(where)!a} and in {str(path)!a}"
-            self._told.append(f"{wanted} is {both}: graded as {first} and {name}.")
-        self._taken[name.lower()] = (name, path)
-        return name
-
-    def told(self) -> list[str]:
-        """Return sentences, each once, about names that were wanted at more than one path."""
-        told, self._told = self._told, []
-        return told
+def _sha256(identity: str) -> str:
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()

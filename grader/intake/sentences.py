@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from grader.intake.did_you_mean import nearest_folder, nearest_problem
 from grader.intake.problem_names import Problems, words_of
 from grader.intake.survey import Role, Survey
+from grader.text import quoted
 
 NAMES_SHOWN = 3
 """How many names a sentence lists."""
@@ -20,12 +21,12 @@ def listed(names: Iterable[str], most: int = NAMES_SHOWN) -> str:
     shown = sorted(names)
     more = len(shown) - most
     rest = [f"{more} more"] if more > 0 else []
-    return " and ".join([*(ascii(name) for name in shown[:most]), *rest])
+    return " and ".join([*(quoted(name) for name in shown[:most]), *rest])
 
 
 def for_another(name: str, problem: str) -> str:
     """Return a sentence about a name that tells a problem that is not looked for."""
-    return f" {name!a} is for {problem}, which is not graded now."
+    return f" {quoted(name)} is for {problem}, which is not graded now."
 
 
 def meant(names: Iterable[str], problems: Problems) -> str:
@@ -34,12 +35,14 @@ def meant(names: Iterable[str], problems: Problems) -> str:
         if (other := problems.of_file(name)) and other not in problems.sought:
             return for_another(name, other)
         if near := nearest_problem(words_of(name), problems.sought):
-            return f" By {name!a}, did you mean {near}? Then call it {near}.py."
+            return f" By {quoted(name)}, did you mean {near}? Then call it {near}.py."
     return ""
 
 
 def misspelt(here: Survey, problems: Problems) -> list[str]:
     """Return a sentence about each folder whose name is nearly that of a problem looked for."""
     near = {f.name: nearest_folder(f.name, problems.sought) for f in here.of(Role.FOLDER)}
-    notes = [f"There is a folder {name!a}; did you mean {id}?" for name, id in near.items() if id]
+    notes = [
+        f"There is a folder {quoted(name)}; did you mean {id}?" for name, id in near.items() if id
+    ]
     return notes[:NAMES_SHOWN]

@@ -11,17 +11,17 @@ each entry; `reading` reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from grader.course import Course, Problem
 from grader.intake import remarks
+from grader.intake.collisions import Collisions
 from grader.intake.handed_in import Intake, StudentFile, Submission
 from grader.intake.limits import MAX_SOURCE_BYTES
-from grader.intake.paths import opened_path
+from grader.intake.paths import are_all_classes, opened_path
 from grader.intake.problem_names import Problems
 from grader.intake.reading import read_source, read_submission
-from grader.intake.result_names import ResultNames
 
 __all__ = [
     "MAX_SOURCE_BYTES",
@@ -41,39 +41,49 @@ def find_submissions(
     return take_in(paths, course, only).submissions
 
 
-def take_in(paths: Iterable[Path], course: Course, only: Problem | None = None) -> Intake:
+def take_in(
+    paths: Iterable[Path],
+    course: Course,
+    only: Problem | None = None,
+    meant: Mapping[str, str] | None = None,
+) -> Intake:
     """Read all submissions at `paths`, each one submission or a class of them.
 
     Folders and archives are alike. What a learning platform packs is recognised as such. Any other
     class holds submissions; a single folder around a class, or around what an archive holds, is
     looked through. What holds a problem's folder is one submission, unless two or more submissions
     stand beside that folder: then it is a class, and the problem's folder is listed with a reason.
-    Of several paths, one that doesn't hold two submissions or more is one submission.
+    Of several paths each is one submission, unless all of them hold two or more; a file among them
+    that is no archive is told.
 
     Args:
         paths: what the instructor gave.
         course: whose problems to look for.
         only: the one problem that was handed in, if there is one. Then nothing else is looked for,
             and a `problem.py` whose path tells no problem is taken as if it stood in that folder.
+        meant: for what files and folders in submissions are called, the ids of their problems.
 
     Raises:
         SubmissionError: a path is neither a folder nor an archive, or there is nothing in it.
     """
-    problems = Problems(tuple(p.id for p in course.problems()), only.id if only else "")
+    known = tuple(problem.id for problem in course.problems())
+    problems = Problems(known, only.id if only else "", meant=meant or {})
     paths = list(paths)
     intake = Intake()
-    names = ResultNames()
+    collisions = Collisions()
+    several = len(paths) > 1
+    as_one = several and not are_all_classes(paths, problems)
     for path in paths:
-        with opened_path(path, problems, several=len(paths) > 1) as layout:
-            rows = [
-                read_submission(work, names.take(work.name, path), problems)
-                for work in layout.works
-            ]
+        with opened_path(path, problems, several=several, as_one=as_one) as layout:
+            rows = [read_submission(work, problems) for work in layout.works]
         if layout.title:
             line = remarks.summary(layout, rows)
-            intake.recognised.append(f"{path.name}: {line}" if len(paths) > 1 else line)
+            intake.recognised.append(f"{path.name}: {line}" if several else line)
         intake.submissions += rows
-        intake.unmatched += [*names.told(), *layout.notes, *layout.unmatched]
+        intake.is_whole |= len(rows) > 1
+        collisions.add(rows, path)
+        intake.unmatched += [*layout.notes, *layout.unmatched]
+    intake.unmatched += collisions.told_apart()
     intake.unmatched += remarks.in_several(intake.submissions)
     intake.unmatched += remarks.bare_files(intake.submissions, problems)
     return intake

@@ -1,4 +1,4 @@
-"""Which members of an archive are read: problems' files and lists of students, nothing else."""
+"""Which members of an archive are read: problems' files, lists of students, when it came."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from grader.course import SUBMISSION_FILE
 from grader.intake.limits import MAX_SOURCE_BYTES
-from grader.intake.platforms.registry import LISTS, uploaded_as
+from grader.intake.platforms.registry import LISTS, bytes_read, uploaded_as
 from grader.intake.problem_names import Problems
 from grader.intake.tree import Wanted
 
@@ -20,8 +20,8 @@ def wanted(problems: Problems) -> Wanted:
         name = parts[-1]
         if name in LISTS:
             return LISTS[name] if len(parts) <= _LIST_DEPTH else 0
-        in_folder = name == SUBMISSION_FILE and len(parts) > 1 and parts[-2] in problems.sought
-        is_read = in_folder or any(map(problems.of_file, uploaded_as(name)))
-        return MAX_SOURCE_BYTES if is_read else 0
+        in_folder = name == SUBMISSION_FILE and len(parts) > 1 and problems.of_folder(parts[-2])
+        is_read = bool(in_folder) or any(map(problems.of_file, uploaded_as(name)))
+        return MAX_SOURCE_BYTES if is_read else bytes_read(name)
 
     return most_bytes

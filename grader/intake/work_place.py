@@ -17,6 +17,7 @@ from grader.intake.sentences import CANDIDATES_SHOWN, listed, meant, misspelt
 from grader.intake.survey import ALL_PROBLEMS, Role, Survey, survey
 from grader.intake.tree import BadArchive, Entry, Refused, gathered
 from grader.intake.wanted import wanted
+from grader.text import quoted
 
 _KEEP_ONE = "which one counts can't be known, so keep one"
 
@@ -82,7 +83,9 @@ def _in_problems_folders(here: Survey, problems: Problems) -> Place | None:
     if len(below) > 1:
         raise Refused(f"has work in {listed(below)}; {_KEEP_ONE}")
     for name, work in below.items():
-        notes = [] if _is_packed_folder(here) else [f"The work is one level down, in {name!a}."]
+        notes = (
+            [] if _is_packed_folder(here) else [f"The work is one level down, in {quoted(name)}."]
+        )
         return Place(work, [*notes, *_not_read(told)], told)
     return None
 
@@ -166,7 +169,7 @@ def _in_named_files(here: Survey, named: dict[str, list[Entry]], problems: Probl
     folders = [_as_folder(id, files, beside) for id, files in named.items()]
     single = {id: files[0].name for id, files in named.items() if len(files) == 1}
     # That problem.py is the given problem's was said by the instructor.
-    read = [f"{name!a} as {id}" for id, name in single.items() if name != SUBMISSION_FILE]
+    read = [f"{quoted(name)} as {id}" for id, name in single.items() if name != SUBMISSION_FILE]
     notes = [f"Read by their names: {', '.join(read)}."] if read else []
     unclear = [file.name for files in named.values() if len(files) > 1 for file in files]
     used = {file for files in named.values() for file in files}
@@ -196,11 +199,11 @@ def _in_archive(archive: Entry, problems: Problems) -> Place:
     try:
         place = find_work(archive.opened(wanted(inside)), inside)
     except Unclear as unclear:
-        reason = f"has the archive {archive.name!a}, which {unclear}"
+        reason = f"has the archive {quoted(archive.name)}, which {unclear}"
         raise Unclear(reason, unclear.files) from None
     except Refused as refused:
-        raise BadArchive(f"has the archive {archive.name!a}, which {refused}") from None
-    place.notes.insert(0, f"The work is in the archive {archive.name!a}.")
+        raise BadArchive(f"has the archive {quoted(archive.name)}, which {refused}") from None
+    place.notes.insert(0, f"The work is in the archive {quoted(archive.name)}.")
     return place
 
 
@@ -227,7 +230,7 @@ def _one_folder_down(here: Survey, problems: Problems) -> Place:
     if not _is_asked_back(there, problems):
         place = _in_files(there, problems.inside(inner.name))
     if place:
-        place.notes.insert(0, f"The work is one level down, in {inner.name!a}.")
+        place.notes.insert(0, f"The work is one level down, in {quoted(inner.name)}.")
     return (place or Place(there)).beside(here.files, problems)
 
 

@@ -13,12 +13,16 @@ from grader.result import Status, SubmissionResult, shown
 
 Row = dict[str, str]
 
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the wide forms too, which some take for them
+_JOINERS = "\u200c\u200d"  # not seen, but part of names in Persian and in Indian scripts
+
 
 def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], path: Path) -> None:
     """Write `submission,status,<one column per problem>,total,max`, sorted by submission.
 
-    The cell of a problem that was not graded is empty. For a learning platform's download the
-    columns `member` and `late` follow, and a group has a row for each member.
+    The cell of a problem that was not graded is empty. The columns `name`, `member` and `late`
+    follow for a learning platform's download, and where a name is more than its file can say. A
+    group has a row for each member.
 
     Args:
         results: of the whole class.
@@ -26,8 +30,8 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
         path: the file to write, whole or not at all.
     """
     results = list(results)
-    of_platform = any(result.members for result in results)
-    more = ["member", "late"] if of_platform else []
+    with_names = any(r.members or r.shown_name != r.submission for r in results)
+    more = ["name", "member", "late"] if with_names else []
     text = io.StringIO()
     columns = ["submission", "status", *problems, "total", "max", *more]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -35,9 +39,13 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
     for result in sorted(results, key=lambda r: r.submission):
         row = _row(result, problems)
         for member in result.members or [""]:
-            whose = {"member": cell(member), "late": "late" if result.late else ""}
-            writer.writerow(row | whose if of_platform else row)
+            writer.writerow(row | _whose(result, member) if with_names else row)
     write_whole(path, text.getvalue())
+
+
+def _whose(result: SubmissionResult, member: str) -> Row:
+    late = "late" if result.late else ""
+    return {"name": cell(result.full_name), "member": cell(member), "late": late}
 
 
 def _row(result: SubmissionResult, problems: list[str]) -> Row:
@@ -52,8 +60,10 @@ def _row(result: SubmissionResult, problems: list[str]) -> Row:
 def cell(text: str) -> str:
     """Return text that a spreadsheet shows and doesn't run; a formula starts with =, +, - or @."""
     # Control characters could end the line in the eyes of some readers, or hide a formula's sign.
-    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return f"'{plain}" if text.lstrip().startswith(tuple("=+-@")) else plain
+    plain = "".join(
+        c if c.isprintable() or c in _JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+    return f"'{plain}" if text.lstrip().startswith(_FORMULA) else plain
 
 
 def read_gradebook(path: Path) -> dict[str, Row]:

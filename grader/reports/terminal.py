@@ -62,29 +62,31 @@ class RunSummary:
     Attributes:
         graded: how many submissions were graded, wholly or in part.
         changes: the marks that are not those of the gradebook before.
-        left_out: names with previous results in the folder that are not in the class.
-        unchanged: names that are not among those who handed in one problem: their rows are as they
-            were.
+        missing: who is known, and not in what says that it is the whole class: their rows are as
+            they were.
+        of_one_problem: whether only one problem was handed in.
         outdated: the problems whose kept marks rest on something that has changed since, and on
             what.
         damaged: names whose files in the folder of results are no results, and why.
         older: names whose previous results are of an older version.
         lost: names of both kinds that were not graded again.
+        told: sentences about whose files are whose.
     """
 
     graded: int
     changes: Sequence[Change] = ()
-    left_out: Sequence[str] = ()
-    unchanged: Sequence[str] = ()
+    missing: Sequence[str] = ()
+    of_one_problem: bool = False
     outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)
     older: Sequence[str] = ()
     lost: Sequence[str] = ()
+    told: Sequence[str] = ()
 
 
 def about_run(run: RunSummary) -> list[str]:
     """Return what is to be said of a run beside its results, line by line."""
-    told = [f"changed: {change}" for change in run.changes]
+    told = [*run.told, *(f"changed: {change}" for change in run.changes)]
     told += [
         f"results/{name}.json is damaged and counts as no result: {why}."
         for name, why in run.damaged.items()
@@ -95,19 +97,13 @@ def about_run(run: RunSummary) -> list[str]:
         told.append(
             f"In no report, as they were not handed in to be graded again: {', '.join(run.lost)}."
         )
-    if run.unchanged:
-        told.append(
-            f"Handed in nothing for this problem, so as they were: {', '.join(run.unchanged)}."
-        )
+    if run.missing:
+        what = "Handed in nothing for this problem" if run.of_one_problem else "Missing now"
+        told.append(f"{what}, so as they were: {', '.join(run.missing)}.")
     for id, names in run.outdated.items():
         told.append(
             f"{id}: some marks are of a previous run and no longer hold "
             f"({', '.join(names)} changed); grade what was handed in for it again."
-        )
-    if run.left_out:
-        told.append(
-            f"Not in this class, so not in the reports: {', '.join(run.left_out)} "
-            "(previous results are still in the folder)."
         )
     if not run.graded:
         told.append("Nothing had to be graded: all previous results still hold.")

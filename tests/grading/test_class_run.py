@@ -14,6 +14,7 @@ from grader.cli import app
 from grader.grading.previous import load_previous, plan
 from grader.grading.provenance import common_provenance
 from grader.grading.settings import Settings
+from grader.reports.terminal import about_run
 from grader.result import Policy
 
 
@@ -106,13 +107,32 @@ def test_the_graders_own_fault_is_not_kept(school: Any) -> None:
     assert school.names() == ["bob"]
 
 
-def test_who_left_the_class_is_left_out_and_named(school: Any) -> None:
+def test_who_is_missing_is_named_and_stays(school: Any) -> None:
+    school.hand_in("eve", school.right)
     school.grade()
     shutil.rmtree(school.folder / "bob")
     run = school.grade()
-    assert run.left_out == ["bob"]
-    assert school.gradebook() == {"ada": "4"}
-    assert (school.out / "results/bob.json").is_file()
+    assert run.missing == ["bob"]
+    assert "Missing now, so as they were: bob." in about_run(run)
+    assert school.gradebook() == {"ada": "4", "bob": "0", "eve": "4"}
+    (school.out / "results/bob.json").unlink()
+    school.grade()
+    assert school.gradebook() == {"ada": "4", "eve": "4"}
+
+
+def test_one_student_graded_again_leaves_the_others(school: Any) -> None:
+    """The reports are of the whole class; what was not given is left as it was."""
+    school.hand_in("eve", school.wrong)
+    school.grade()
+    before = {p: p.read_bytes() for p in school.out.rglob("*") if p.is_file()}
+    school.hand_in("eve", school.right)
+    run = school.grade(school.folder / "eve")
+    assert (school.names(), run.missing) == (["eve"], [])
+    assert school.gradebook() == {"ada": "4", "bob": "0", "eve": "4"}
+    after = {p: p.read_bytes() for p in school.out.rglob("*") if p.is_file()}
+    changed = {p.relative_to(school.out).as_posix() for p in after if before[p] != after[p]}
+    own = {"results/eve.json", "feedback/eve.md", "feedback/eve.html", "gradescope/eve.json"}
+    assert changed == {"gradebook.csv", "index.html", "junit.xml", *own}
 
 
 def test_another_policy_renews_what_students_see(school: Any) -> None:

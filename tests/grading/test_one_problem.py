@@ -63,7 +63,7 @@ def test_the_other_problems_marks_are_kept(term: Any) -> None:
     run = grade_second(term)
     assert term.graded == [("ada", [OTHER]), ("bob", [OTHER])]
     assert rows(term) == both
-    assert (run.changes, run.left_out, run.unchanged) == ([], [], [])
+    assert (run.changes, run.missing) == ([], [])
     term.hand_in("bob", term.right)
     assert [str(change) for change in term.grade(only="01").changes] == [
         "bob: 01-doubling 0 -> 4 (submission changed)"
@@ -77,10 +77,14 @@ def test_the_other_problems_marks_are_kept(term: Any) -> None:
 
 def test_who_did_not_hand_in_this_problem_keeps_the_row(term: Any) -> None:
     term.grade(only="01")
+    term.hand_in("eve", term.right)
+    term.grade(only="01")
     shutil.rmtree(term.folder.with_name("second") / "bob")
+    write(term.folder.with_name("second") / "eve" / "problem.py", term.wrong)
     run = grade_second(term)
-    assert (run.left_out, run.unchanged) == ([], ["bob"])
-    assert rows(term) == {"ada": ("4", "0", "4", "8"), "bob": ("0", "", "0", "4")}
+    assert (run.missing, run.of_one_problem) == (["bob"], True)
+    eve = {"eve": ("4", "0", "4", "8")}
+    assert rows(term) == eve | {"ada": ("4", "0", "4", "8"), "bob": ("0", "", "0", "4")}
     path = term.out / "feedback/bob.md"
     path.write_text("old")
     grade_second(term, policy=Policy.FULL)
@@ -112,12 +116,12 @@ def test_marks_that_rest_on_something_else_are_told(term: Any) -> None:
 
 
 def test_a_whole_class_after_one_problem(term: Any) -> None:
-    """What holds of the one problem is kept; who is not in the class is left out again."""
+    """What holds of the one problem is kept; who is not given is named and stays."""
     for name, source in {"ada": term.wrong, "bob": term.right, "eve": term.right}.items():
         write(term.folder / name / OTHER / "problem.py", source)
     grade_second(term)
     shutil.rmtree(term.folder / "bob")
     run = term.grade()
     assert term.graded == [("ada", ["01-doubling"]), ("eve", ["01-doubling", OTHER])]
-    assert (run.left_out, run.unchanged) == (["bob"], [])
-    assert list(rows(term)) == ["ada", "eve"]
+    assert (run.missing, run.of_one_problem) == (["bob"], False)
+    assert list(rows(term)) == ["ada", "bob", "eve"]

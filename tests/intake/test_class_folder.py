@@ -25,7 +25,7 @@ def test_a_folder_of_submissions(class_folder: Path, small_course: Course) -> No
     submission(class_folder, "ada")
     submission(class_folder, "grace", below="problems")
     found = find_submissions([class_folder], small_course)
-    assert [s.name for s in found] == ["ada", "grace"]
+    assert [s.full_name for s in found] == ["ada", "grace"]
     assert all(s.files["01-doubling"].source == b"x = 1\n" for s in found)
     assert all(len(s.files["01-doubling"].sha256) == 64 for s in found)
 
@@ -40,7 +40,7 @@ def test_a_folder_around_the_class_is_looked_through(
 ) -> None:
     for name in ("ada", "grace"):
         submission(class_folder / "spring", name)
-    assert [s.name for s in find_submissions([class_folder], small_course)] == ["ada", "grace"]
+    assert [s.full_name for s in find_submissions([class_folder], small_course)] == ["ada", "grace"]
 
 
 def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) -> None:
@@ -51,10 +51,9 @@ def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) ->
     (class_folder / "hugo.zip").write_bytes(b"no archive")
     (class_folder / "imani.rar").write_bytes(b"Rar!")
     (class_folder / "grades.csv").write_text("not a submission\n")
-    found = {s.name: s for s in find_submissions([class_folder], small_course)}
-    assert list(found) == ["ada", "ada-2", "grace", "hugo", "imani"]
-    assert all(found[n].files["01-doubling"].source for n in ("ada", "ada-2", "grace"))
-    assert found["ada-2"].notes == ["It was handed in as 'ada'."]
+    found = {s.identity: s for s in find_submissions([class_folder], small_course)}
+    assert list(found) == ["ada", "ada (ada.zip)", "grace", "hugo", "imani"]
+    assert all(found[n].files["01-doubling"].source for n in ("ada", "ada (ada.zip)", "grace"))
     assert found["grace"].notes == []
     for name in ("hugo", "imani"):
         assert found[name].files["01-doubling"].bad
@@ -71,7 +70,7 @@ def test_a_whole_class_in_one_archive(
     members = [(f"{place}{name}/{FILE}", name.encode()) for name in names]
     path.write_bytes(PACKERS[ending](*members, (f"{place}imani.zip", zipped((FILE, RIGHT)))))
     found = find_submissions([path], small_course)
-    assert [s.name for s in found] == [*names, "imani"]
+    assert [s.full_name for s in found] == [*names, "imani"]
     assert [s.files["01-doubling"].source for s in found[:3]] == [b"ada", b"grace", b"hugo"]
     if ending == ".zip":  # as learning platforms pack what students packed
         assert found[3].files["01-doubling"].source == RIGHT
@@ -115,4 +114,4 @@ def test_a_hidden_file_is_no_work(class_folder: Path, small_course: Course) -> N
     submission(class_folder / "spring", "ada")
     submission(class_folder / "spring", "grace")
     (class_folder / "spring" / ".01-doubling.py").touch()
-    assert [s.name for s in find_submissions([class_folder], small_course)] == ["ada", "grace"]
+    assert [s.full_name for s in find_submissions([class_folder], small_course)] == ["ada", "grace"]

@@ -153,5 +153,5 @@ def test_a_bare_file_beside_a_class_is_told(take_one: Take) -> None:
 
 def test_a_stray_bare_file_does_not_hide_a_download(take_one: Take) -> None:
     intake = take_one({"ada_12_98_problem.py": RIGHT, "problem.py": WRONG, "bea_3_4_x.zip": b""})
-    assert [(s.name, source(s)) for s in intake.submissions] == [("ada", RIGHT), ("bea", None)]
+    assert [(s.full_name, source(s)) for s in intake.submissions] == [("ada", RIGHT), ("bea", None)]
     assert "'problem.py' was not used; it fits no student." in intake.unmatched

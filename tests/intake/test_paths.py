@@ -19,6 +19,8 @@ from tests.intake.uploads import (
     ID,
     OTHER,
     RIGHT,
+    WRONG,
+    Files,
     as_ordinary_user,
     assert_bad,
     open_to_all,
@@ -95,7 +97,7 @@ def test_each_students_folder_as_a_path(tmp_path: Path, small_course: Course) ->
     together = take_in([folder], small_course)
     alone = take_in(sorted(folder.iterdir()), small_course)
     assert alone.submissions == together.submissions
-    assert [s.name for s in alone.submissions] == ["ada", "bea", "cho", "dan", "eli"]
+    assert [s.full_name for s in alone.submissions] == ["ada", "bea", "cho", "dan", "eli"]
     assert alone.unmatched == []
 
 
@@ -105,8 +107,10 @@ def test_one_name_at_two_paths(tmp_path: Path, small_course: Course) -> None:
         for term, other in (("spring", "bea"), ("fall", "cho"))
     )
     intake = take_in([spring, fall], small_course)
-    assert [s.name for s in intake.submissions] == ["ada", "bea", "ada-2", "cho"]
-    assert intake.unmatched == [f"ada is in '{spring}' and in '{fall}': graded as ada and ada-2."]
+    identities = [s.identity for s in intake.submissions]
+    assert identities == ["ada", "bea", "ada (fall/ada)", "cho"]
+    second = intake.submissions[2].name
+    assert intake.unmatched == [f"'ada' is there twice: graded as ada and {second} ('fall/ada')."]
 
 
 def _dangling(path: Path) -> None:
@@ -171,11 +175,105 @@ def test_a_linked_archive_of_several_paths(tmp_path: Path, small_course: Course)
     assert_bad(bea, "'bea.zip' is a link")
 
 
-@pytest.mark.parametrize("name", ["nobody", "grades.csv"])
-def test_a_path_that_is_no_submission_is_refused_beside_others(
-    tmp_path: Path, small_course: Course, name: str
+def test_a_path_that_does_not_exist_is_refused_beside_others(
+    tmp_path: Path, small_course: Course
 ) -> None:
     """It is a slip of the instructor's: nothing was handed in there."""
+    folder = write(tmp_path / "class", {f"ada/{FILE}": RIGHT})
+    with pytest.raises(SubmissionError, match="nobody does not exist"):
+        find_submissions([folder / "ada", folder / "nobody"], small_course)
+
+
+def test_a_file_beside_others_is_told(tmp_path: Path, small_course: Course) -> None:
     folder = write(tmp_path / "class", {f"ada/{FILE}": RIGHT, "grades.csv": b""})
-    with pytest.raises(SubmissionError, match=name):
-        find_submissions([folder / "ada", folder / name], small_course)
+    intake = take_in(sorted(folder.iterdir()), small_course)
+    assert [s.name for s in intake.submissions] == ["ada"]
+    assert len(intake.unmatched) == 1
+    assert "grades.csv' was not used; a submission is a folder or an arch" in intake.unmatched[0]
+
+
+METADATA = b"submission_1:\n  :submitters:\n  - :name: Bea\n    :email: bea@x.edu\n"
+HOSTILE = {
+    "gradescope": {"submission_metadata.yml": METADATA, f"submission_1/{FILE}": WRONG},
+    "moodle": {
+        f"Bea_8_assignsubmission_file/{FILE}": WRONG,
+        f"C_9_assignsubmission_file/{FILE}": b"",
+    },
+    "canvas": {"bea_8_1_problem_01.py": WRONG, "cho_9_2_problem_01.py": WRONG},
+    "class": {f"bea/{FILE}": WRONG, f"cho/{FILE}": WRONG},
+}
+
+
+@pytest.mark.parametrize("files", HOSTILE.values(), ids=HOSTILE)
+def test_one_path_of_several_makes_no_rows_for_others(
+    tmp_path: Path, small_course: Course, files: Files
+) -> None:
+    folder = write(tmp_path / "class", {f"{name}/{FILE}": RIGHT for name in ("ada", "bea", "cho")})
+    write(folder / "mallory", files)
+    found = find_submissions(sorted(folder.iterdir()), small_course)
+    assert [s.identity for s in found] == ["ada", "bea", "cho", "mallory"]
+    assert [source(s) for s in found[:3]] == [RIGHT, RIGHT, RIGHT]
+    assert [s.members for s in found] == [()] * 4
+    assert "give it by itself" in found[3].notes[0]
+
+
+def test_several_downloads_are_classes(tmp_path: Path, small_course: Course) -> None:
+    sections = [
+        write(tmp_path / name, {f"ada_{n}_{n}_problem_01.py": RIGHT, f"b_{n}9_{n}9_x.py": b""})
+        for n, name in enumerate(["north", "south"], 1)
+    ]
+    intake = take_in(sections, small_course)
+    assert [s.identity for s in intake.submissions] == [f"canvas:{n}" for n in (1, 19, 2, 29)]
+    assert intake.is_whole
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links mean something else there")
+def test_a_link_among_several_paths_leads_nowhere(tmp_path: Path, small_course: Course) -> None:
+    folder = write(tmp_path / "class", {f"ada/{FILE}": RIGHT})
+    write(tmp_path / "secret", {FILE: RIGHT})
+    (folder / "bea").symlink_to(tmp_path / "secret")
+    (folder / "cho").symlink_to("/")
+    ada, bea, cho = find_submissions(sorted(folder.iterdir()), small_course)
+    assert (source(ada), source(bea), source(cho)) == (RIGHT, None, None)
+    assert bea.files[ID].reason == "'bea' is a link; a link is not followed."
+
+
+# One student's folder out of a download
+
+
+PARTS = {
+    "moodle": (f"Bea_8_assignsubmission_file/{FILE}", {f"C_9_assignsubmission_file/{FILE}": RIGHT}),
+    "canvas": ("bea_8_1_hw.zip", {"cho_9_2_hw.zip": zip_file(COURSE)}),
+    "nbgrader": (f"bea/ps1/{FILE}", {f"cho/ps1/{FILE}": RIGHT}),
+    "github": (f"hw-bea/{FILE}", {f"hw-cho/{FILE}": RIGHT}),
+    "gradescope": (
+        f"submission_1/{FILE}",
+        {"submission_metadata.yml": METADATA, f"submission_2/{FILE}": RIGHT},
+    ),
+}
+AROUND = {"nbgrader": "submitted", "github": "hw-submissions"}
+
+
+@pytest.mark.parametrize("platform", PARTS)
+def test_one_folder_of_a_download_is_the_same_student(
+    tmp_path: Path, small_course: Course, platform: str
+) -> None:
+    own, others = PARTS[platform]
+    content = zip_file(COURSE) if own.endswith(".zip") else RIGHT
+    folder = write(tmp_path / AROUND.get(platform, "week1"), {own: content, **others})
+    every = take_in([folder], small_course)
+    alone = take_in([folder / own.partition("/")[0]], small_course)
+    (found,) = alone.submissions
+    assert found == next(s for s in every.submissions if s.identity == found.identity)
+    assert found.identity.startswith(f"{platform}:")
+    assert source(found) == RIGHT
+    assert (every.is_whole, alone.is_whole) == (True, False)
+
+
+def test_one_archive_of_a_class_of_archives_with_dates(
+    tmp_path: Path, small_course: Course
+) -> None:
+    names = ["ada_2024_12_hw.zip", "bea_2024_12_hw.zip"]
+    folder = write(tmp_path / "class", {name: zip_file(COURSE) for name in names})
+    (found,) = find_submissions([folder / names[0]], small_course)
+    assert found.identity == "ada_2024_12_hw"

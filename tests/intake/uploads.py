@@ -92,7 +92,7 @@ BOTH = pytest.mark.parametrize(("ending", "pack"), [(".zip", zipped), (".tar", t
 
 
 def by_name(intake: Intake) -> dict[str, Submission]:
-    return {submission.name: submission for submission in intake.submissions}
+    return {submission.full_name: submission for submission in intake.submissions}
 
 
 def source(submission: Submission) -> bytes | None:
@@ -131,4 +131,4 @@ def as_ordinary_user(action: Callable[[], Result]) -> Result:
 
 def class_of(folder: Path, course: Course) -> dict[str, Submission]:
     """Return what is read of the class that holds this problem's folder, by name."""
-    return {s.name: s for s in find_submissions([folder.parents[1]], course)}
+    return {s.full_name: s for s in find_submissions([folder.parents[1]], course)}

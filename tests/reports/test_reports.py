@@ -106,7 +106,7 @@ def test_nothing_reaches_a_terminal_raw(text: str) -> None:
     result.problems[0].tests = result.problems[0].tests[1:2]  # so that its message is a remark
     lines = [
         *remarks([result]),
-        *about_run(RunSummary(graded=0, left_out=[text], damaged={text: text})),
+        *about_run(RunSummary(graded=0, missing=[text], damaged={text: text})),
         problem_report(result.problems[0], 0),
     ]
     assert lines

@@ -10,6 +10,7 @@ from grader.intake import limits
 from grader.intake.archives.names import split_name
 from grader.intake.noise import is_in_noise
 from grader.intake.tree import IS_LINK, BadArchive, Entry, Kind, Wanted
+from grader.text import quoted
 
 _TWICE = "is in the archive more than once; which one counts can't be known"
 _ROOT = ""
@@ -124,7 +125,7 @@ class GrowingTree:
         It is never read, and the folders around it are marked: none of them is read as one
         student's work.
         """
-        fault = f"holds the name {name[:100]!a}, which {wrong}; pack the folder itself again"
+        fault = f"holds the name {quoted(name[:100])}, which {wrong}; pack the folder itself again"
         below = self._below(path)
         if below is None:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import zipfile
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from typing import IO, cast
 
@@ -16,6 +17,7 @@ ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 """The first bytes of a zip file, and of an empty one."""
 
 _LISTED = b"PK\x01\x02"  # before each member in the list of them
+_UTF_8 = 0x800  # says that a name is in UTF-8; else it is read as cp437
 _LARGEST_LIST = 32_000_000  # it is read, and kept, as a whole
 
 
@@ -29,8 +31,17 @@ def zip_members(file: IO[bytes], budget: limits.Budget) -> Iterable[Member]:
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     # The name as it stands there: `filename` ends at a zero byte. What is made on Windows may have
     # backslashes between its folders.
-    name = info.orig_filename
+    name = _as_written(info)
     return Member(name, name.replace("\\", "/"), _kind(info), partial(_open, archive, info))
+
+
+def _as_written(info: zipfile.ZipInfo) -> str:
+    """Return a member's name; some programs write UTF-8 and don't say so, as those of macOS."""
+    name = info.orig_filename
+    if not info.flag_bits & _UTF_8:
+        with suppress(UnicodeError):
+            return name.encode("cp437").decode("utf-8")
+    return name
 
 
 def _kind(info: zipfile.ZipInfo) -> Kind:

@@ -1,8 +1,13 @@
-"""Canvas: `lovelaceada_LATE_<user>_<attachment>_problem.py`, all files in one folder."""
+"""Canvas: `lovelaceada_LATE_<user>_<attachment>_problem.py`, all files in one folder.
+
+Without names it is `anon_<id>_...`, and `LATE_anon_<id>_...`; some versions had the words the other
+way around.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from grader.intake.archives.kinds import archive_suffix
@@ -10,10 +15,12 @@ from grader.intake.layout import Layout, Work, handed_in, typed_online
 from grader.intake.platforms.download import Download, Platform
 from grader.intake.problem_names import Problems, before_reupload
 from grader.intake.tree import Entry, Kind
+from grader.text import quoted
 
 _END = r"_(?:(?P<attachment>[1-9]\d*)_(?P<file>.+)|(?P<typed>text|link)\.html)"
 _NAMES = (
-    re.compile(r"(?P<name>anon)(?P<late>_LATE)?_(?P<id>[A-Za-z0-9]+)" + _END, re.DOTALL),
+    re.compile(r"(?P<late>LATE_)?(?P<name>anon)_(?P<id>(?!LATE_)[A-Za-z0-9]+)" + _END, re.DOTALL),
+    re.compile(r"(?P<name>anon)(?P<late>_LATE)_(?P<id>[A-Za-z0-9]+)" + _END, re.DOTALL),
     re.compile(r"(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[1-9]\d*)" + _END, re.DOTALL),
 )
 
@@ -33,10 +40,19 @@ def _look(download: Download, problems: Problems) -> Layout | None:
     students: dict[str, list[Upload]] = {}
     for child, match in fits:
         students.setdefault(match["id"], []).append((child, match))
-    works = [_work(files, problems) for files in students.values()]
-    used = {child.name for child, _ in fits}
-    others = [child for child in children if child.name not in used]
-    return Layout("Canvas download", works).with_others(others)
+    unclear = {id: names for id, files in students.items() if len(names := _names(files)) > 1}
+    uploads = [files for id, files in students.items() if id not in unclear]
+    used = {child.name for files in uploads for child, _ in files}
+    layout = Layout("Canvas download", [_work(files, problems) for files in uploads])
+    layout.notes = [
+        f"User {id} is called {' and '.join(map(quoted, names))}; whose that is can't be known."
+        for id, names in unclear.items()
+    ]
+    return layout.with_others(child for child in children if child.name not in used)
+
+
+def _names(files: Sequence[Upload]) -> list[str]:
+    return sorted({match["name"] for _, match in files})
 
 
 def _match(name: str) -> re.Match[str] | None:
@@ -49,11 +65,14 @@ def _uploaded_as(name: str) -> Sequence[str]:
 
 
 def _is_canvas(matches: Sequence[re.Match[str]]) -> bool:
-    """Tell whether the numbers are: one user for a name, and no attachment twice."""
-    users: dict[str, str] = {}
-    attachments = [match["attachment"] for match in matches if match["attachment"]]
-    one_name = all(users.setdefault(m["id"], m["name"]) == m["name"] for m in matches)
-    return one_name and len(set(attachments)) == len(attachments)
+    """Tell whether most numbers are: a user has one name, and no attachment is there twice."""
+    users: dict[str, set[str]] = {}
+    for match in matches:
+        users.setdefault(match["id"], set()).add(match["name"])
+    attachments = Counter(match["attachment"] for match in matches if match["attachment"])
+    unclear = sum(len(names) > 1 for names in users.values())
+    twice = sum(number > 1 for number in attachments.values())
+    return unclear * 2 < len(users) and (not twice or twice * 2 < len(attachments))
 
 
 def _work(files: Sequence[Upload], problems: Problems) -> Work:
@@ -64,13 +83,14 @@ def _work(files: Sequence[Upload], problems: Problems) -> Work:
     notes = [note for called, found in versions.items() if (note := _reuploads(called, found))]
     typed = [match["typed"] for _, match in files if match["typed"]]
     return Work(
+        f"canvas:{first['id']}",
         f"anon {first['id']}" if first["name"] == "anon" else first["name"],
         handed_in(first["name"], entries),
         members=(first["id"],),
         late=any(match["late"] for _, match in files),
         notes=(*notes, *map(typed_online, typed)),
         unused=(*(f"{kind}.html" for kind in typed), *_older(versions.values())),
-        id=first["id"],
+        parts=tuple(child.name for child, _ in files),
     )
 
 
@@ -91,9 +111,15 @@ def _reuploads(called: str, found: Versions) -> str:
     """Return a sentence about which of several uploads counts; empty when there was only one."""
     names = [name for _, name in found]
     if len(names) > 1:
-        older = " and ".join(ascii(name) for name in names[:-1])
-        return f"{names[-1]!a} was read, the newest upload of {called!a}, but not {older}."
-    return f"{names[0]!a} was read as {called!a}, uploaded again." if names[0] != called else ""
+        older = " and ".join(quoted(name) for name in names[:-1])
+        return (
+            f"{quoted(names[-1])} was read, the newest upload of {quoted(called)}, but not {older}."
+        )
+    return (
+        f"{quoted(names[0])} was read as {quoted(called)}, uploaded again."
+        if names[0] != called
+        else ""
+    )
 
 
 def _older(versions: Iterable[Versions]) -> list[str]:

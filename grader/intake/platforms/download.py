@@ -19,11 +19,18 @@ class Download:
         name: what it is called.
         children: what stands in it.
         beside: what stands beside it, if it is the only folder in what the instructor gave.
+        around: what that is called.
     """
 
     name: str
     children: list[Entry]
     beside: list[Entry] = field(default_factory=list)
+    around: str = ""
+
+    @property
+    def outer(self) -> str:
+        """What the instructor gave is called."""
+        return self.around or self.name
 
 
 @dataclass(frozen=True)
@@ -35,12 +42,14 @@ class Platform:
             names, reads nothing but the platform's list of students, and guesses nothing: what fits
             nobody is told in a sentence.
         lists: by the names of its lists of students, the most bytes that are read of one.
+        read: says of the name of any other file how many bytes are read of it at most.
         uploaded_as: says what the name of a file in a download may have been before the platform
             put something around it.
     """
 
     look: Callable[[Download, Problems], Layout | None]
     lists: Mapping[str, int] = field(default_factory=dict)
+    read: Callable[[str], int] = lambda name: 0
     uploaded_as: Callable[[str], Sequence[str]] = lambda name: ()
 
 

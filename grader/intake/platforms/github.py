@@ -11,6 +11,7 @@ from grader.intake.platforms.download import Download, Platform
 from grader.intake.platforms.github_roster import MAX_BYTES, ROSTER, Line, roster
 from grader.intake.problem_names import Problems
 from grader.intake.tree import Entry, Kind, Refused, gathered
+from grader.text import quoted
 
 
 def _look(download: Download, problems: Problems) -> Layout | None:
@@ -31,19 +32,20 @@ def _look(download: Download, problems: Problems) -> Layout | None:
         lines = roster([*download.children, *download.beside])
     except Refused as refused:
         layout.notes = [f"{refused.sentence(ROSTER)} Submissions go by their user names."]
-    layout.works = _works(clones, lines)
+    layout.works = _works(clones, lines, prefix)
     return layout.with_others(others)
 
 
-def _works(clones: dict[str, Entry], lines: list[Line] | None) -> list[Work]:
+def _works(clones: dict[str, Entry], lines: list[Line] | None, prefix: str) -> list[Work]:
     """Return a work for each clone, and for each line of the roster that has none.
 
     Args:
         clones: by user name.
         lines: the roster; None when there is none.
+        prefix: what stands before the user name in a clone's.
     """
     if lines is None:
-        return [Work(user, clone, members=(user,)) for user, clone in clones.items()]
+        return [_work(clone, user, (), "") for user, clone in clones.items()]
     by_repository = _by(lines, lambda line: line.repository)
     by_user = _by(lines, lambda line: line.user)
     own = {
@@ -55,16 +57,17 @@ def _works(clones: dict[str, Entry], lines: list[Line] | None) -> list[Work]:
     works = [_work_of(clone, user, own[user], unused) for user, clone in clones.items()]
     for found in _by(unused, lambda line: line.repository or line.member).values():
         name = found[0].repository or found[0].member
-        note = f"{name!a} is in {ROSTER}, but there is no such folder."
-        works.append(_work(gathered(name, ()), found[0].user, found, note))
+        note = f"{quoted(name)} is in {ROSTER}, but there is no such folder."
+        user = found[0].repository.removeprefix(prefix) or found[0].user
+        works.append(_work(gathered(name, ()), user, found, note))
     return works
 
 
 def _work_of(clone: Entry, user: str, own: Sequence[Line], unused: Sequence[Line]) -> Work:
-    note = f"{clone.name!a} has no roster identifier in {ROSTER}."
+    note = f"{quoted(clone.name)} has no roster identifier in {ROSTER}."
     if not own:
         near = did_you_mean(user, (line.user for line in unused))
-        note = f"{clone.name!a} is not in {ROSTER}.{near}"
+        note = f"{quoted(clone.name)} is not in {ROSTER}.{near}"
     known = any(line.who for line in own)
     return _work(clone, user, own, "" if known else note)
 
@@ -80,7 +83,9 @@ def _by(lines: Iterable[Line], name: Callable[[Line], str]) -> dict[str, list[Li
 def _work(clone: Entry, user: str, lines: Sequence[Line], note: str) -> Work:
     members = tuple(line.member for line in lines if line.member) or (user,)
     notes = (note,) if note else ()
-    return Work(" + ".join(members), clone, members, notes=notes, id=user)
+    identity = f"github:{user.lower()}"
+    time = max((line.time for line in lines), default="")
+    return Work(identity, " + ".join(members), clone, members, handed_in=time, notes=notes)
 
 
 PLATFORM = Platform(_look, lists={ROSTER: MAX_BYTES})

@@ -7,7 +7,9 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from grader.intake.platforms.times import iso_time
 from grader.intake.tree import Entry, Refused
+from grader.text import quoted
 
 ROSTER = "grades.csv"
 """What `gh classroom assignment-grades` writes."""
@@ -26,11 +28,13 @@ class Line:
         user: the user name at GitHub.
         who: the roster identifier.
         repository: its name.
+        time: when the last push came, in ISO 8601; empty where it isn't said.
     """
 
     user: str
     who: str
     repository: str
+    time: str = ""
 
     @property
     def member(self) -> str:
@@ -58,10 +62,11 @@ def _lines(content: bytes) -> list[Line]:
             row.get("github_username", ""),
             row["roster_identifier"],
             row.get("student_repository_name", "").rpartition("/")[2],
+            iso_time(row.get("submission_timestamp", "")),
         )
         other = known.setdefault(line.user.lower(), line.who) if line.user else line.who
         if other != line.who:
-            both = f"{line.user!a} as {other!a} and as {line.who!a}"
+            both = f"{quoted(line.user)} as {quoted(other)} and as {quoted(line.who)}"
             raise Refused(f"gives {both}; which one counts can't be known")
         if any((line.user, line.who, line.repository)):
             lines[line] = None

@@ -10,8 +10,12 @@ from grader.intake.platforms.download import Download, Platform, children_or_its
 from grader.intake.problem_names import Problems
 from grader.intake.tree import Entry
 
-_NAME = re.compile(
-    r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?", re.DOTALL
+_END = r"_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?"
+_START = r"(?P<name>(?:(?!_assignsubmission_).)+?)"
+_NAMES = (
+    re.compile(_START + r"_(?P<id>\d+)" + _END, re.DOTALL),
+    # Those who are in no group are one, which has no number.
+    re.compile(_START + r"(?P<id>)" + _END, re.DOTALL),
 )
 
 Upload = tuple[Entry, re.Match[str]]
@@ -22,18 +26,22 @@ def _look(download: Download, problems: Problems) -> Layout | None:
     students: dict[tuple[str, str], list[Upload]] = {}
     others: list[Entry] = []
     for child in download.children:
-        if match := _NAME.fullmatch(child.name):
+        if match := _match(child.name):
             students.setdefault((match["name"], match["id"]), []).append((child, match))
         else:
             others.append(child)
-    if not students:
+    if len(others) * 2 >= len(download.children):
         return None
     works = [_work(name, id, found) for (name, id), found in students.items()]
     return Layout("Moodle download", works).with_others(others)
 
 
+def _match(name: str) -> re.Match[str] | None:
+    return next((match for pattern in _NAMES if (match := pattern.fullmatch(name))), None)
+
+
 def _uploaded_as(name: str) -> Sequence[str]:
-    match = _NAME.fullmatch(name)
+    match = _match(name)
     return (match["file"],) if match and match["file"] else ()
 
 
@@ -48,13 +56,14 @@ def _work(name: str, id: str, found: Sequence[Upload]) -> Work:
         else:
             entries += children_or_itself(child)
     return Work(
+        f"moodle:{id or f'group {name}'}",
         f"{name} {id}" if name in ("Participant", "Group") else name,
         handed_in(name, entries),
         # Moodle's grading worksheet calls everybody so, whether or not names are shown.
-        members=(f"Participant {id}",),
+        members=(f"Participant {id}",) if id else (name,),
         notes=tuple(map(typed_online, typed)),
         unused=tuple(typed),
-        id=id,
+        parts=tuple(child.name for child, _ in found),
     )
 
 

@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from grader.intake.layout import Layout, Work, handed_in
 from grader.intake.platforms.download import Download, Platform, children_or_itself, folders_in
+from grader.intake.platforms.times import iso_time
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Kind
+from grader.intake.tree import Entry, Kind, Refused
 
 _SUBMITTED = "submitted"
+_COURSE = {_SUBMITTED, "source", "release", "autograded", "feedback", "header", "formgrader"}
 _STAMP = "timestamp.txt"
+_STAMP_BYTES = 200
 
 
 def _look(download: Download, problems: Problems) -> Layout | None:
     name, children = download.name, download.children
-    for child in children:
-        if child.name == _SUBMITTED and child.kind is Kind.FOLDER:
-            name, children = child.name, child.children()
+    folders = [child for child in children if child.kind is Kind.FOLDER]
+    for child in folders:
+        # Beside others' folders it would be that of somebody who is called so.
+        if child.name == _SUBMITTED and {folder.name for folder in folders} <= _COURSE:
+            name, children = child.name, children_or_itself(child)
     students = [child for child in children if child.kind is Kind.FOLDER]
     if not students or not (name == _SUBMITTED or _are_stamped(students, children)):
         return None
-    works = [Work(s.name, _assignment(s, problems), members=(s.name,)) for s in students]
+    works = [_work(student, problems) for student in students]
     others = [child for child in children if child.kind is not Kind.FOLDER]
     return Layout("nbgrader course", works).with_others(others)
+
+
+def _work(student: Entry, problems: Problems) -> Work:
+    name = student.name
+    stamps = {folder.name: _stamp(folder) for folder in folders_in(student)}
+    return Work(
+        f"nbgrader:{name}",
+        name,
+        _assignment(student, problems),
+        members=(name,),
+        handed_in=next(iter(stamps.values())) if len(stamps) == 1 else "",
+        handed_in_for={id: stamps[id] for id in problems.known if id in stamps},
+    )
+
+
+def _stamp(assignment: Entry) -> str:
+    """Return when an assignment was handed in; empty if it doesn't say so."""
+    stamps = [child for child in children_or_itself(assignment) if child.name == _STAMP]
+    with suppress(Refused, ValueError):
+        return iso_time(stamps[0].read(_STAMP_BYTES).decode()) if stamps else ""
+    return ""
 
 
 def _are_stamped(students: list[Entry], children: list[Entry]) -> bool:
@@ -46,4 +74,4 @@ def _assignment(student: Entry, problems: Problems) -> Entry:
     return handed_in(student.name, files)
 
 
-PLATFORM = Platform(_look)
+PLATFORM = Platform(_look, read=lambda name: _STAMP_BYTES if name == _STAMP else 0)

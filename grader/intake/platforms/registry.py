@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from grader.intake.layout import Layout
-from grader.intake.platforms import canvas, github, gradescope, moodle, nbgrader
+from grader.intake.platforms import (
+    blackboard,
+    brightspace,
+    canvas,
+    github,
+    google,
+    gradescope,
+    moodle,
+    nbgrader,
+    prairielearn,
+)
 from grader.intake.platforms.download import Download
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Kind
+from grader.intake.tree import Entry, Kind, Refused
 
 PLATFORMS = (
     gradescope.PLATFORM,
     moodle.PLATFORM,
+    blackboard.PLATFORM,
+    prairielearn.PLATFORM,
+    brightspace.PLATFORM,
     canvas.PLATFORM,
     nbgrader.PLATFORM,
     github.PLATFORM,
+    google.PLATFORM,
 )
 
 LISTS = {name: most for platform in PLATFORMS for name, most in platform.lists.items()}
 """By the names of lists of students, the most bytes that are read of one."""
+
+
+def bytes_read(name: str) -> int:
+    """Return how many bytes of a file a platform reads at most, to know whose or when it is."""
+    return max(platform.read(name) for platform in PLATFORMS)
 
 
 def recognise(found: Entry, problems: Problems) -> Layout | None:
@@ -32,7 +52,27 @@ def recognise(found: Entry, problems: Problems) -> Layout | None:
     for download in _places(found):
         for platform in PLATFORMS:
             if layout := platform.look(download, problems):
-                return layout.told_apart()
+                return layout
+    return None
+
+
+def recognise_part(
+    part: Entry, around: Entry, beside: Sequence[Entry], problems: Problems
+) -> Layout | None:
+    """Return what one student handed in if the folder around it is a platform's download.
+
+    Args:
+        part: the student's folder or archive.
+        around: the folder that it stands in.
+        beside: what stands beside that folder.
+        problems: those of the course.
+    """
+    for platform in PLATFORMS:
+        if layout := platform.look(
+            Download(around.name, around.children(), list(beside)), problems
+        ):
+            own = [work for work in layout.works if part.name in (*work.parts, work.folder.name)]
+            return Layout("", own) if len(own) == 1 else None
     return None
 
 
@@ -46,4 +86,5 @@ def _places(found: Entry) -> Iterator[Download]:
     yield Download(found.name, children)
     inside = [child for child in children if not child.is_plain_file]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
-        yield Download(inside[0].name, inside[0].children(), children)
+        with suppress(Refused):  # one student's folder may be what can't be read
+            yield Download(inside[0].name, inside[0].children(), children, found.name)

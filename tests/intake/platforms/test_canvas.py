@@ -36,7 +36,7 @@ def test_canvas(take: Take) -> None:
     assert list(found) == ["anon aB3dE", "hopperada", "lovelace", "novak", "ortega"]
     assert found["hopperada"].late
     assert found["hopperada"].notes == ["It was handed in late."]
-    assert [s.name for s in intake.submissions if source(s)] == [
+    assert [s.full_name for s in intake.submissions if source(s)] == [
         *("anon aB3dE", "hopperada", "lovelace")
     ]
     assert {name: s.members for name, s in found.items()}["lovelace"] == ("13",)
@@ -49,6 +49,43 @@ def test_canvas(take: Take) -> None:
         "1 submission has a problem.py that tells no problem. If this was handed in for one "
         f"problem only, name it, such as --problem {ID}.",
     ]
+
+
+def test_canvas_without_names(take: Take) -> None:
+    """As Canvas's own code writes it, late ones have the word before `anon`."""
+    intake = take(
+        {
+            "LATE_anon_aB3dE_103_problem_01.py": RIGHT,
+            "LATE_anon_77_104_problem_01.py": RIGHT,
+            "anon_LATE_x1_105_problem_01.py": RIGHT,
+            "anon_Zz9_107_problem_01.py": RIGHT,
+            "anon_q_text.html": b"",
+        }
+    )
+    assert intake.recognised == ["Canvas download: 5 students, 3 late, 1 file not used."]
+    assert {s.identity: s.files[ID].late for s in intake.submissions if source(s)} == {
+        "canvas:aB3dE": True,
+        "canvas:77": True,
+        "canvas:x1": True,
+        "canvas:Zz9": False,
+    }
+    assert {s.full_name for s in intake.submissions} >= {"anon aB3dE", "anon 77"}
+
+
+def test_one_student_who_is_two_is_told(take: Take) -> None:
+    """A number that has two names is nobody's; the others are graded."""
+    intake = take(
+        {
+            "ada_12_98_problem_01.py": RIGHT,
+            "bea_13_99_problem_01.py": RIGHT,
+            "cho_14_97_problem_01.py": RIGHT,
+            "mallory_14_96_problem_01.py": WRONG,
+        }
+    )
+    whose = {s.identity: source(s) for s in intake.submissions}
+    assert (whose["canvas:12"], whose["canvas:13"]) == (RIGHT, RIGHT)
+    assert "canvas:14" not in whose
+    assert sum("User 14 is called 'cho' and 'mallory'" in line for line in intake.unmatched) == 1
 
 
 def test_canvas_uploads_again(take: Take) -> None:
@@ -85,8 +122,8 @@ def test_canvas_uploads_again(take: Take) -> None:
 
 def test_canvas_students_of_one_name(take: Take) -> None:
     found = take({"ada_12_98_problem_01.py": RIGHT, "ada_13_99_problem_01.py": WRONG})
-    assert [(s.name, source(s)) for s in found.submissions] == [
-        *(("ada 12", RIGHT), ("ada 13", WRONG))
+    assert [(s.identity, source(s)) for s in found.submissions] == [
+        *(("canvas:12", RIGHT), ("canvas:13", WRONG))
     ]
 
 
@@ -97,7 +134,7 @@ def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) ->
         [write(tmp_path / "class", {n: zip_file(COURSE) for n in names})], small_course
     )
     assert intake.recognised == []
-    assert [s.name for s in intake.submissions] == ["ada_2024_12_hw", "bea_2024_12_hw"]
+    assert [s.full_name for s in intake.submissions] == ["ada_2024_12_hw", "bea_2024_12_hw"]
     assert all(source(s) == RIGHT for s in intake.submissions)
 
 

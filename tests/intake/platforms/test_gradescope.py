@@ -30,7 +30,10 @@ submission_2:
   - :name: "Hugo Mart\\u00edn"
     :sid: '14'
     :email:
-  :created_at: 2024-01-31 12:00:00.000000000 Z
+  :created_at: 2024-01-31 04:00:00.500000000 -08:00
+  :history:
+  - :id: 7
+    :created_at: 2023-01-31 12:00:00.000000000 Z
 submission_30:
   :submitters:
   - :name: Imani
@@ -49,9 +52,22 @@ def test_gradescope(take: Take, place: str) -> None:
     }
     intake = take({place + name: content for name, content in files.items()})
     found = by_name(intake)
-    assert list(found) == ["Ada Lovelace", "Grace Hopper + Hugo Martin", "submission_3", "Imani"]
+    assert list(found) == [
+        "Ada Lovelace",
+        "Grace Hopper + Hugo Mart\u00edn",
+        "submission_3",
+        "Imani",
+    ]
     assert found["Ada Lovelace"].members == ("ada@example.edu",)
-    group = found["Grace Hopper + Hugo Martin"]
+    assert [s.identity for s in intake.submissions] == [
+        "gradescope:ada@example.edu",
+        "gradescope:14+grace@example.edu",
+        "gradescope:submission_3",
+        "gradescope:imani@example.edu",
+    ]
+    times = [s.files[ID].handed_in for s in intake.submissions]
+    assert times == ["2024-01-31T12:00:00+00:00", "2024-01-31T04:00:00.500000-08:00", "", ""]
+    group = found["Grace Hopper + Hugo Mart\u00edn"]
     assert group.members == ("grace@example.edu", "14")
     assert "A group of 2: 'grace@example.edu', '14'." in group.notes
     assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None]
@@ -71,7 +87,7 @@ def test_gradescope(take: Take, place: str) -> None:
 def test_a_broken_list_of_students(take: Take, metadata: bytes) -> None:
     files = {"submission_metadata.yml": metadata}
     intake = take(files | {f"submission_1/{ID}/problem.py": RIGHT})
-    assert [s.name for s in intake.submissions] == ["submission_1"]
+    assert [s.full_name for s in intake.submissions] == ["submission_1"]
     assert source(intake.submissions[0]) == RIGHT
     assert "Submissions go by their folders' names" in intake.unmatched[0]
 
@@ -93,4 +109,4 @@ def test_one_person_in_two_submissions(take: Take) -> None:
         METADATA + b"submission_4:\n  :submitters:\n  - :name: Ada\n    :email: ada@example.edu\n"
     )
     intake = take({"submission_metadata.yml": twice, f"submission_4/{ID}/problem.py": RIGHT})
-    assert "'ada@example.edu' is a member of Ada and Ada Lovelace" in intake.unmatched[-1]
+    assert "'ada@example.edu' is a member of 'Ada' and 'Ada Lovelace'" in intake.unmatched[-1]

@@ -21,10 +21,10 @@ def test_moodle(take: Take, end: str) -> None:
         }
     )
     found = by_name(intake)
-    assert list(found) == ["Ada Lovelace", "Bea Muller", "Group 5", "Participant 6"]
+    assert list(found) == ["Ada Lovelace", "Bea M\u00fcller", "Group 5", "Participant 6"]
     assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None]
     assert [s.members for s in found.values()] == [(f"Participant {n}",) for n in (7, 8, 5, 6)]
-    assert "A text typed online was handed in; it is not graded." in found["Bea Muller"].notes
+    assert "A text typed online was handed in; it is not graded." in found["Bea M\u00fcller"].notes
     assert found["Group 5"].notes == [
         "The work is one level down, in 'hw'.",
         f"Read by their names: 'problem_01.py' as {ID}.",
@@ -39,3 +39,32 @@ def test_moodle_without_folders(take: Take) -> None:
     assert source(found) is None
     assert found.files[ID].bad
     assert "01-doubling could be '01-doubling.py' and 'problem_01.py'" in found.files[ID].reason
+
+
+def test_moodle_names_with_underscores(take: Take) -> None:
+    """They may stand in a name, and whoever is in no group has no number at all."""
+    intake = take(
+        {
+            f"Ada_Love_lace_7_assignsubmission_file_/{ID}/problem.py": RIGHT,
+            f"_8_assignsubmission_file_/{ID}/problem.py": WRONG,
+            f"x_9_10_assignsubmission_file_/{ID}/problem.py": RIGHT,
+            f"Default group_assignsubmission_file_/{ID}/problem.py": RIGHT,
+        }
+    )
+    assert {s.identity: (s.full_name, s.members) for s in intake.submissions} == {
+        "moodle:7": ("Ada_Love_lace", ("Participant 7",)),
+        "moodle:10": ("x_9", ("Participant 10",)),
+        "moodle:group Default group": ("Default group", ("Default group",)),
+        "moodle:group _8": ("_8", ("_8",)),
+    }
+
+
+def test_a_files_name_makes_nobody_else_of_it(take: Take) -> None:
+    forged = "9_assignsubmission_file_01-doubling.py"
+    intake = take(
+        {
+            f"Ada_7_assignsubmission_file_x_{forged}": WRONG,
+            f"Default group_assignsubmission_file_x_{forged}": WRONG,
+        }
+    )
+    assert {s.identity for s in intake.submissions} == {"moodle:7", "moodle:group Default group"}

@@ -27,7 +27,7 @@ METADATA = b"submission_1:\n  :submitters:\n  - :name: Ada Lovelace\n"
 def test_whoever_fits_nothing_is_graded_all_the_same(take: Take) -> None:
     files = {"hopperada_12_98_hw.zip": zip_file(COURSE), "lovelace_13_99_problem_01.py": RIGHT}
     intake = take(files | {"late-hopper.zip": zip_file(COURSE)})
-    assert [(s.name, source(s)) for s in intake.submissions] == [
+    assert [(s.full_name, source(s)) for s in intake.submissions] == [
         *(("hopperada", RIGHT), ("lovelace", RIGHT), ("late-hopper", RIGHT))
     ]
     assert intake.submissions[2].notes[0] == "Its name fits no student."
@@ -37,17 +37,54 @@ def test_one_student_cannot_make_a_class_a_platforms(take: Take) -> None:
     files = {f"ada/hw/{name}": content for name, content in COURSE.items()}
     files |= {"ada/hw/timestamp.txt": b"", "ada/submission_metadata.yml": METADATA}
     intake = take(files | {"bea.zip": zip_file(COURSE), "cho.zip": zip_file(COURSE)})
-    assert [(s.name, source(s)) for s in intake.submissions] == [
+    assert [(s.full_name, source(s)) for s in intake.submissions] == [
         *(("ada", RIGHT), ("bea", RIGHT), ("cho", RIGHT))
     ]
     assert intake.recognised == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Bea_8_assignsubmission_file_",
+        "submitted",
+        "hw-submissions",
+        "9-6 - Bea - Sep 24, 2024 926 PM",
+        "bea_9_97_hw.zip",
+        "hw_bea_attempt_2024-01-30-20-30-10_hw.zip",
+        "bea@x.edu_1_q_1_1_77_hw.zip",
+    ],
+)
+def test_one_name_makes_no_platform_of_a_class(take: Take, name: str) -> None:
+    """Nor does it take another's number, or hide those who stand beside it."""
+    files = {f"{student}/{ID}/problem.py": RIGHT for student in ("ada", "bea", "cho")}
+    own = {name: zip_file(COURSE)} if name.endswith(".zip") else {f"{name}/{ID}/problem.py": RIGHT}
+    intake = take(files | own)
+    identities = {s.identity for s in intake.submissions}
+    assert identities == {"ada", "bea", "cho", name.removesuffix(".zip")}
+    assert all(source(s) == RIGHT for s in intake.submissions)
+    assert intake.recognised == []
+
+
+@pytest.mark.parametrize("name", ["problems", "submitted", "hw-submissions", "mallory"])
+def test_one_folder_that_cannot_be_read_is_a_row(
+    tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
+    files = {f"{student}/{ID}/problem.py": RIGHT for student in ("ada", "bea")}
+    folder = write(tmp_path / "class", files | {f"{name}/{n}": b"" for n in range(6)})
+    (folder / "link").symlink_to("nowhere")
+    found = {s.identity: s for s in take_in([folder], small_course).submissions}
+    assert found.keys() == {"ada", "bea", name, "link"}
+    assert (source(found["ada"]), source(found["bea"])) == (RIGHT, RIGHT)
+    assert "holds more than 5 files" in found[name].files[ID].reason
 
 
 def test_what_a_student_packs_is_no_platform(take: Take) -> None:
     """Otherwise a student could hand in for others."""
     evil = {"submission_metadata.yml": METADATA, f"submission_1/{ID}/problem.py": WRONG}
     files = {"ada_12_98_hw.zip": zip_file(evil), "bea_13_99_hw.zip": zip_file(COURSE)}
-    assert [s.name for s in take(files).submissions] == ["ada", "bea"]
+    assert [s.full_name for s in take(files).submissions] == ["ada", "bea"]
 
 
 def test_one_students_archive_harms_nobody_else(

@@ -1,0 +1,126 @@
+"""`names.csv`: what the instructor answered once for all to "did you mean".
+
+Each line says what something is called (`found`) and what that means (`means`): a problem, or a
+student. More columns may stand beside these.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from grader.course import SUBMISSION_FILE
+from grader.errors import UsageError
+from grader.intake.problem_names import problem_told
+from grader.intake.tree import Entry, Kind, Wanted
+from grader.text import quoted
+
+NAMES_FILE = "names.csv"
+"""What it is called, in the folder of reports."""
+
+_COLUMNS = ("found", "means")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What names mean.
+
+    Attributes:
+        problems: for what a file or a folder in a submission is called, the id of its problem.
+        people: for what a submission is called, or its identity, whose it is.
+    """
+
+    problems: Mapping[str, str] = field(default_factory=dict)
+    people: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_names(path: Path, problems: Iterable[str]) -> Names:
+    """Return what the file says; nothing if there is none.
+
+    Args:
+        path: the file.
+        problems: the ids of the course's.
+
+    Raises:
+        UsageError: it is not as it should be; the text says where.
+    """
+    known = tuple(problems)
+    of_problems: dict[str, str] = {}
+    of_people: dict[str, str] = {}
+    for line, (found, means) in _lines(path):
+        problem = problem_told(f"{means}.py", known)
+        names, meant = (of_problems, problem) if problem else (of_people, means)
+        if names.setdefault(found, meant) != meant:
+            both = f"{quoted(names[found])} and {quoted(meant)}"
+            raise UsageError(f"{path}, line {line}: {quoted(found)} can't mean {both}.")
+    return Names(of_problems, of_people)
+
+
+def _lines(path: Path) -> list[tuple[int, tuple[str, str]]]:
+    if not path.is_file():
+        return []
+    lines = []
+    try:
+        reader = csv.DictReader(io.StringIO(path.read_text("utf-8-sig"), newline=""), strict=True)
+        if not set(_COLUMNS) <= set(reader.fieldnames or ()):
+            raise UsageError(f"{path} has to have the columns {' and '.join(_COLUMNS)}.")
+        for row in reader:
+            found, means = (unicodedata.normalize("NFC", row[name] or "") for name in _COLUMNS)
+            if found and means.strip():
+                lines.append((reader.line_num, (found, means.strip())))
+    except (ValueError, csv.Error):
+        raise UsageError(f"{path} is not a CSV file in UTF-8.") from None
+    return lines
+
+
+class Renaming:
+    """Shows files and folders by what they mean.
+
+    Args:
+        problems: for what a file or a folder is called, the id of its problem.
+    """
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        self._problems = problems
+        self._read: dict[str, str] = {}
+
+    def notes(self) -> list[str]:
+        """Return a sentence about what was renamed."""
+        read = [f"{quoted(name)} is {id}" for name, id in self._read.items()]
+        return [f"By {NAMES_FILE}: {', '.join(read)}."] if read else []
+
+    def shown(self, entry: Entry) -> Entry:
+        """Return a file or a folder with all that is in it by what it means."""
+        if not self._problems:
+            return entry
+        opening = entry.open_archive
+        return replace(
+            entry,
+            list_children=lambda: self._children(entry),
+            open_archive=opening and (lambda wanted: self._opened(entry, wanted)),
+        )
+
+    def _opened(self, archive: Entry, wanted: Wanted) -> Entry:
+        assert archive.open_archive is not None
+        return self.shown(archive.open_archive(wanted))
+
+    def _children(self, folder: Entry) -> list[Entry]:
+        children = list(folder.list_children())
+        names = {child.name: self._name(child, folder.name) for child in children}
+        # What is there by its own name already, or could be two, is left for the student to say.
+        count = list(names.values())
+        clear = {n: new for n, new in names.items() if new == n or count.count(new) == 1}
+        for name, new in clear.items():
+            if new != name:
+                self._read[name] = self._problems[unicodedata.normalize("NFC", name)]
+        return [self.shown(c.renamed(clear.get(c.name, c.name))) for c in children]
+
+    def _name(self, entry: Entry, around: str) -> str:
+        problem = self._problems.get(unicodedata.normalize("NFC", entry.name), "")
+        if not problem or entry.is_archive or entry.kind is not Kind.FILE:
+            return problem if problem and entry.kind is Kind.FOLDER else entry.name
+        return SUBMISSION_FILE if around == problem else f"{problem}.py"
