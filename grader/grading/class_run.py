@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.book.adjusting import adjusted
 from grader.course import Course
 from grader.files import locked, sha256_of, write_whole
 from grader.grading.cluster import grade_on_cluster
@@ -85,12 +86,14 @@ def grade_class(
     Raises:
         InUse: another run writes to the folder.
         InternalError: the course's own tests or solutions are broken.
-        UsageError: there is no such scheduler, or its workers can't grade this course.
+        UsageError: there is no such scheduler, or its workers can't grade this course; or the
+            folder's corrections or late policy can't be read.
         OSError: the reports can't be written.
     """
     names = {submission.name for submission in submissions}
     with locked(out):
         sweep(out)
+        adjusted([], out)  # a file that can't be read is told before hours of grading
         previous = load_previous(out / RESULTS)
         common = common_provenance(course, settings)
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
@@ -109,13 +112,15 @@ def grade_class(
             on_result(result)
 
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
-        changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results)
+        told = keeper.adjust()
+        changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results, previous.results)
         keeper.write_class_reports()
     return ClassRun(
         results=keeper.results,
         problems=keeper.problems(),
         graded=len(todo),
         changes=changed,
+        adjusting=told,
         left_out=absent if is_whole else [],
         unchanged=[] if is_whole else absent,
         outdated=outdated(keeper.results, common),
@@ -182,6 +187,15 @@ class _Keeper:
             result = self._assembled(plan, new)
         self._save(result)
         self.results.append(result)
+
+    def adjust(self) -> list[str]:
+        """Apply corrections and the late policy, and return remarks on the files that say them."""
+        found, told = adjusted(self.results, self._out)
+        for result, before in zip(found, self.results, strict=True):
+            if result != before:
+                self._save(result)
+        self.results = found
+        return told
 
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
         found = plan.kept | new

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.files import write_whole
+from grader.reports.adjustments import told, why_changed
 from grader.result import Status, SubmissionResult, shown
 
 Row = dict[str, str]
@@ -18,7 +19,8 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
     """Write `submission,status,<one column per problem>,total,max`, sorted by submission.
 
     The cell of a problem that was not graded is empty. For a learning platform's download the
-    columns `member` and `late` follow, and a group has a row for each member.
+    columns `member` and `late` follow, and a group has a row for each member. Where marks were
+    changed after the tests had given them, a last column `adjustments` says how and why.
 
     Args:
         results: of the whole class.
@@ -28,6 +30,7 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
     results = list(results)
     of_platform = any(result.members for result in results)
     more = ["member", "late"] if of_platform else []
+    more += ["adjustments"] if any(p.adjustments for r in results for p in r.problems) else []
     text = io.StringIO()
     columns = ["submission", "status", *problems, "total", "max", *more]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -46,7 +49,9 @@ def _row(result: SubmissionResult, problems: list[str]) -> Row:
         return row  # the grader's own fault is nobody's zero
     points = {problem.id: problem.points for problem in result.problems}
     row |= {id: shown(points[id]) for id in problems if id in points}
-    return row | {"total": shown(result.points), "max": shown(result.max)}
+    row |= {"total": shown(result.points), "max": shown(result.max)}
+    changed = [f"{p.id[:2]}: {told(a)}" for p in result.problems for a in p.adjustments]
+    return row | ({"adjustments": cell(" ".join(changed))} if changed else {})
 
 
 def cell(text: str) -> str:
@@ -74,7 +79,7 @@ class Change:
         problem: the problem's id.
         before: the points in the previous gradebook.
         now: the points that count.
-        reason: why the problem was graded again.
+        reason: why the problem was graded again, or what changed the mark afterwards.
     """
 
     submission: str
@@ -88,19 +93,26 @@ class Change:
         return f"{self.submission}: {self.problem} {self.before} -> {self.now} ({self.reason})"
 
 
-def changes(previous: dict[str, Row], results: Iterable[SubmissionResult]) -> list[Change]:
+def changes(
+    previous: dict[str, Row],
+    results: Iterable[SubmissionResult],
+    known: Mapping[str, SubmissionResult] | None = None,
+) -> list[Change]:
     """Return the marks that are not those of the previous gradebook, and why.
 
     Args:
         previous: the rows of the previous gradebook.
         results: of the class as it is now.
+        known: the results of before, by submission, as far as they can be read.
     """
     found = []
     for result in sorted(results, key=lambda r: r.submission):
         row = previous.get(cell(result.submission), {})
+        of_before = (known or {}).get(result.submission)
+        old = {problem.id: problem for problem in of_before.problems} if of_before else {}
         for problem in result.problems:
             before, now = row.get(problem.id), shown(problem.points)
             if before and before != now:
-                change = Change(result.submission, problem.id, before, now, problem.reason)
-                found.append(change)
+                why = why_changed(problem, old.get(problem.id))
+                found.append(Change(result.submission, problem.id, before, now, why))
     return found

@@ -62,6 +62,7 @@ class RunSummary:
     Attributes:
         graded: how many submissions were graded, wholly or in part.
         changes: the marks that are not those of the gradebook before.
+        adjusting: remarks on corrections and the late policy.
         left_out: names with previous results in the folder that are not in the class.
         unchanged: names that are not among those who handed in one problem: their rows are as they
             were.
@@ -74,6 +75,7 @@ class RunSummary:
 
     graded: int
     changes: Sequence[Change] = ()
+    adjusting: Sequence[str] = ()
     left_out: Sequence[str] = ()
     unchanged: Sequence[str] = ()
     outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -85,6 +87,7 @@ class RunSummary:
 def about_run(run: RunSummary) -> list[str]:
     """Return what is to be said of a run beside its results, line by line."""
     told = [f"changed: {change}" for change in run.changes]
+    told += run.adjusting
     told += [
         f"results/{name}.json is damaged and counts as no result: {why}."
         for name, why in run.damaged.items()

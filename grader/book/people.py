@@ -1,0 +1,47 @@
+"""Whom a name means: by identity, by the name of the submission, or by the real name."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
+
+from grader.result import SubmissionResult
+
+
+class People:
+    """The submissions of a class by what an instructor may call them."""
+
+    def __init__(self, results: Iterable[SubmissionResult]) -> None:
+        self._by_identity: dict[str, SubmissionResult] = {}
+        self._by_name: defaultdict[str, dict[str, SubmissionResult]] = defaultdict(dict)
+        for result in results:
+            if result.identity:
+                self._by_identity[result.identity] = result
+            for name in {result.submission, result.full_name} - {""}:
+                self._by_name[_folded(name)][result.submission] = result
+
+    def meant(self, name: str) -> list[SubmissionResult]:
+        """Return who is meant: one, or nobody, or several whose names are alike.
+
+        Args:
+            name: an identity, which means one person, or else a submission's name or a real name.
+        """
+        if name in self._by_identity:
+            return [self._by_identity[name]]
+        return list(self._by_name.get(_folded(name), {}).values())
+
+    def why_nobody(self, name: str) -> str:
+        """Return why a name does not mean exactly one of the class; empty if it does."""
+        found = self.meant(name)
+        if len(found) == 1:
+            return ""
+        if not found:
+            return f"nobody in these results is called {name!a}"
+        known = " and ".join(sorted(result.identity or result.submission for result in found))
+        return f"{name!a} may be {known}; write which"
+
+
+def _folded(name: str) -> str:
+    """Return a name in the one of its spellings in Unicode by which names are compared."""
+    return " ".join(unicodedata.normalize("NFC", name).split())
