@@ -96,8 +96,8 @@ class LatePolicy:
 
     def is_unclear(self, problem: ProblemResult, extended: Mapping[str, Extension]) -> bool:
         """Tell whether something came late and nothing is taken as it isn't known how late."""
-        known = self._late_by(problem, extended) is not None
-        return problem.late and not known and not self._flagged_share(problem, extended)
+        settled = self.flagged is not None and _of(extended, problem.id) is None
+        return problem.late and not settled and self._late_by(problem, extended) is None
 
     def _flagged_share(self, problem: ProblemResult, extended: Mapping[str, Extension]) -> Decimal:
         # A platform's flag knows nothing of extensions that are given here.
@@ -184,10 +184,13 @@ def _policy(data: dict[str, Any]) -> LatePolicy:
         raise ValueError('\'per\' is "day" or "hour"')
     if not {"share", "flagged"} & data.keys():
         raise ValueError("it says neither 'share' nor 'flagged', so lateness would cost nothing")
+    share = _share(data, "share")
+    if share and not _table(data, "deadlines"):
+        raise ValueError("'share' needs the problems' deadlines, under [deadlines]")
     zone = _zone(data.get("zone"))
     return LatePolicy(
         data.get("per", "day"),
-        _share(data, "share"),
+        share,
         _length(data.get("grace", "0 minutes"), "grace"),
         _share(data, "floor"),
         _share(data, "flagged") if "flagged" in data else None,

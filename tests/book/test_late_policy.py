@@ -123,6 +123,11 @@ def test_a_flag_says_nothing_about_who_has_an_extension(folder: Path) -> None:
     assert "ada (03)" in told[0]
 
 
+def test_a_flag_may_cost_nothing(folder: Path) -> None:
+    (folder / "late.toml").write_text("flagged = 0\n")
+    assert adjusted([handed_in(late=True)], folder) == ([handed_in(late=True)], [])
+
+
 def test_an_extension_for_nobody_is_named(folder: Path) -> None:
     (folder / "late.toml").write_text(f'{DAILY}[extensions]\neve = "1 day"\n')
     _, told = adjusted([handed_in()], folder)
@@ -162,16 +167,17 @@ def test_it_is_said_in_words(folder: Path) -> None:
         ('per = "week"\nshare = 0.1', "'per' is"),
         ('per = ["day"]\nshare = 0.1', "'per' is"),
         ("floor = 0.5", "lateness would cost nothing"),
-        ("share = 0.1\ngrace = 15", "'grace' is a length"),
-        ('share = 0.1\nzone = "Europe/Berlim"', "there is no zone 'Europe/Berlim'"),
-        ('share = 0.1\nzone = "../x"', "there is no zone"),
+        ("flagged = 0.1\ngrace = 15", "'grace' is a length"),
+        ('flagged = 0.1\nzone = "Europe/Berlim"', "there is no zone 'Europe/Berlim'"),
+        ('flagged = 0.1\nzone = "../x"', "there is no zone"),
         ("share = 0.1\n[deadlines]\n03 = 2026-10-24T12:00:00", "has no zone"),
         ('share = 0.1\n[deadlines]\n03 = "tomorrow"', "'tomorrow' is no deadline"),
         ("share = 0.1\n[deadlines]\n03 = 2026-10-24", "is no deadline"),
         ("share = 0.1\n[deadlines]\nsoftmax = 2026-10-24T12:00:00Z", "'softmax' is no problem"),
         ("share = 0.1\ndeadlines = 3", "'deadlines' is a table"),
-        ('share = 0.1\n[extensions]\nada = "some days"', "the extension of ada"),
-        ("share = 0.1\nfloor = 2", "'floor' is a share"),
+        ("share = 0.1", "'share' needs the problems' deadlines"),
+        ('flagged = 0.1\n[extensions]\nada = "some days"', "the extension of ada"),
+        ("flagged = 0.1\nfloor = 2", "'floor' is a share"),
     ],
 )
 def test_what_is_not_understood_ends_the_run_before_it_begins(

@@ -49,6 +49,8 @@ def _sheet(table: Table, choice: Choice) -> Sheet:
     column = chosen_column(table, choice, candidates)
     most = number(possible.value(column)) if possible else None
     sheet = Sheet(table, column, [], worth=possible)
+    if most is None and not choice.new_column:
+        sheet.told.append(f"{choice.file} doesn't say how many points the marks are out of.")
     for row in table.rows:
         if row is possible or row.is_empty:
             continue
