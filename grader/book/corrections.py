@@ -112,7 +112,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}.") from None
     except (ValueError, csv.Error):
-        raise UsageError(f"{path} is not a CSV file in UTF-8.") from None
+        raise UsageError(f"{path} is not a CSV file in UTF-8; save it as one.") from None
     return [(n, row) for n, row in rows if any(map(str.strip, row)) and row[0][:1] != "#"]
 
 

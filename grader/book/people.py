@@ -25,11 +25,16 @@ class People:
         """Return who is meant: one, or nobody, or several whose names are alike.
 
         Args:
-            name: an identity, which means one person, or else a submission's name or a real name.
+            name: an identity, a submission's name or a real name. Only a platform's id means one
+                person whatever others are called.
         """
+        found = dict(self._by_name.get(_folded(name), {}))
         if name in self._by_identity:
-            return [self._by_identity[name]]
-        return list(self._by_name.get(_folded(name), {}).values())
+            one = self._by_identity[name]
+            if ":" in name:  # a platform's own id, and nobody is called so
+                return [one]
+            found[one.submission] = one
+        return list(found.values())
 
     def why_nobody(self, name: str) -> str:
         """Return why a name does not mean exactly one of the class; empty if it does."""

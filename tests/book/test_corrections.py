@@ -55,6 +55,14 @@ def test_a_name_that_may_be_two_is_nobodys(folder: Path) -> None:
     ]
 
 
+def test_a_name_taken_by_somebody_else_means_nobody(folder: Path) -> None:
+    ada = result("ada-1", identity="canvas:1", full_name="Ada Lovelace")
+    taken = result("Ada Lovelace", identity="Ada Lovelace", full_name="Ada Lovelace")
+    found, told = corrected(folder, "Ada Lovelace,03,,25,why\n", ada, taken)
+    assert marks(found) == [(20, 25), (20, 25)]
+    assert "'Ada Lovelace' may be Ada Lovelace and canvas:1; write which." in told[0]
+
+
 def test_a_test_may_be_marked_with_all_its_cases_or_one(folder: Path) -> None:
     found, _ = corrected(folder, "ada,3,test_cases,4,Nearly\n", result("ada"))
     assert marks(found) == [(24, 25)]
