@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.book import corrections, late_policy
 from grader.book.corrections import Correction, Followed, follow, not_followed, read_corrections
 from grader.book.late_policy import Extension, LatePolicy, read_late_policy
-from grader.book.people import People
+from grader.book.people import People, nearly
 from grader.result import ProblemResult, Status, SubmissionResult, total
 from grader.text import counted
 
@@ -100,8 +100,10 @@ def _why_nothing(line: Correction, meant: Iterable[SubmissionResult]) -> str:
     if not problems:
         whose = "nobody has" if line.for_everybody else f"{line.submission!a} has not"
         return f"{whose} been graded in {line.problem!a}"
-    graded = any(line.tests(problem) for problem in problems)
-    return "" if graded else f"{problems[0].id} has no test {line.test!a}"
+    if any(line.tests(problem) for problem in problems):
+        return ""
+    names = dict.fromkeys(name for t in problems[0].tests for name in (t.name, t.id))
+    return f"{problems[0].id} has no test {line.test!a}{nearly(line.test, names)}"
 
 
 def _extended(

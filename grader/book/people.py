@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
@@ -36,15 +37,24 @@ class People:
             found[one.submission] = one
         return list(found.values())
 
+    def _names(self) -> list[str]:
+        return [*self._by_identity, *self._by_name]
+
     def why_nobody(self, name: str) -> str:
         """Return why a name does not mean exactly one of the class; empty if it does."""
         found = self.meant(name)
         if len(found) == 1:
             return ""
         if not found:
-            return f"nobody in these results is called {name!a}"
+            return f"nobody in these results is called {name!a}{nearly(name, self._names())}"
         known = " and ".join(sorted(result.identity or result.submission for result in found))
         return f"{name!a} may be {known}; write which"
+
+
+def nearly(name: str, known: Iterable[str]) -> str:
+    """Return a question, with a comma before it, about what a name may mean; empty if nothing."""
+    near = difflib.get_close_matches(name, [*known], n=1, cutoff=0.7)
+    return f", did you mean {near[0]!a}" if near else ""
 
 
 def _folded(name: str) -> str:

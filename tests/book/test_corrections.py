@@ -115,7 +115,12 @@ def test_lines_that_contradict_each_other_are_named_and_end_nothing_else(folder:
         ("eve,03,,20,why", "nobody in these results is called 'eve'"),
         ("ada,04,,20,why", "'ada' has not been graded in '04'"),
         ("*,09,,20,why", "nobody has been graded in '09'"),
-        ("ada,03,test_other,2,why", "03-scaled-attention has no test 'test_other'"),
+        ("ada,03,other,2,why", "03-scaled-attention has no test 'other'"),
+        (
+            "ada,03,test_case,2,why",
+            "03-scaled-attention has no test 'test_case', did you mean 'test_cases'",
+        ),
+        ("bobb,03,,2,why", "nobody in these results is called 'bobb', did you mean 'bob'"),
         ("ada,03,,20,", "its column 'reason' is empty"),
         ("ada,03,,twenty,why", "the mark 'twenty' is neither a number nor 'leave out'"),
         ("ada,03,,-1,why", "the mark '-1' is neither a number nor 'leave out'"),

@@ -22,7 +22,7 @@ def shown_file(first_line: str) -> str:
 def test_its_corrections_are_read(folder: Path) -> None:
     (folder / "corrections.csv").write_text(shown_file("submission,"), encoding="utf-8")
     found, told = read_corrections(folder / "corrections.csv")
-    assert [line.mark for line in found] == [20, 5, None]
+    assert [line.mark for line in found] == [20, 0.5, None]
     assert not told
 
 
