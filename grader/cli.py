@@ -26,7 +26,7 @@ from grader.errors import (
     UsageError,
 )
 from grader.result import Isolation, Policy
-from grader.text import counted, line, plain, printable
+from grader.text import counted, plain, printable
 
 app = typer.Typer(
     help="Tests and grades the attention course.",
@@ -187,8 +187,8 @@ def grade(
         only = None if problem is None else course.select([problem])[0]
         with progress_bar() as progress:
             intake = take_in(paths, course, only)
-            for text in intake.recognised:
-                console.print(plain(text), markup=False)
+            for line in intake.recognised:
+                console.print(plain(line), markup=False)
             task = progress.add_task("grading", total=None)
             run = grade_class(
                 intake.submissions,
@@ -203,8 +203,8 @@ def grade(
                 on_result=lambda result: progress.advance(task),
             )
     console.print(class_table(run.results, run.problems))
-    for text in [*remarks(run.results), *intake.unmatched, *about_run(run)]:
-        console.print(plain(text), markup=False)
+    for line in [*remarks(run.results), *intake.unmatched, *about_run(run)]:
+        console.print(plain(line), markup=False)
     graded = counted(len(run.results), "submission")
     console.print(f"{graded} graded. Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in run.results):
@@ -292,6 +292,7 @@ def export(
         from grader.book.export.exporting import Order, export_from
         from grader.book.export.sheet import Choice
         from grader.grading.previous import RESULTS, load_previous
+        from grader.text import line
 
         if bool(problem) is total:
             raise UsageError("Say which marks: --problem 03, or --total for the sum.")

@@ -112,7 +112,7 @@ def grade_class(
             on_result(result)
 
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
-        told = keeper.adjust()
+        adjusting = keeper.adjust()
         changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results, previous.results)
         keeper.write_class_reports()
     return ClassRun(
@@ -120,13 +120,13 @@ def grade_class(
         problems=keeper.problems(),
         graded=len(todo),
         changes=changed,
-        adjusting=told,
         left_out=absent if is_whole else [],
         unchanged=[] if is_whole else absent,
         outdated=outdated(keeper.results, common),
         damaged=previous.damaged,
         older=previous.older,
         lost=sorted({*previous.damaged, *previous.older} - names),
+        told=adjusting,
     )
 
 

@@ -1,32 +1,29 @@
-"""What changed a mark after the tests had given it, in words."""
+"""What changed marks after the tests had given them, in the words of every report."""
 
 from __future__ import annotations
 
 from grader.result import Adjustment, ProblemResult, shown
 
 
-def told(adjustment: Adjustment) -> str:
-    """Return what an adjustment says, with the points that it gives or takes."""
-    points = f"{shown(adjustment.points)} points"
-    if adjustment.points > 0:
-        points = f"+{points}"
+def told_adjustments(problem: ProblemResult) -> list[str]:
+    """Return a sentence for each adjustment, after one on what the tests gave; none without any."""
+    if not problem.adjustments:
+        return []
+    gave = f"The tests gave {_points(problem.earned)}."
+    return [gave, *(told_adjustment(each) for each in problem.adjustments)]
+
+
+def told_adjustment(adjustment: Adjustment) -> str:
+    """Return what an adjustment changes, and why."""
+    changes = []
+    if shown(adjustment.points) not in {"0", "-0"}:
+        sign = "+" if adjustment.points > 0 else "-"
+        changes.append(f"{sign}{_points(abs(adjustment.points))}")
     if adjustment.max:
-        points += f", and {shown(-adjustment.max)} fewer to reach"
-    return f"{adjustment.reason} ({points})"
+        more = "more" if adjustment.max > 0 else "fewer"
+        changes.append(f"{_points(abs(adjustment.max))} {more} can be reached")
+    return ": ".join([*([", ".join(changes)] if changes else []), adjustment.reason])
 
 
-def why_changed(now: ProblemResult, before: ProblemResult | None) -> str:
-    """Return why a problem's mark is not what it was.
-
-    Args:
-        now: the problem as it counts.
-        before: as the run before left it; None when that isn't known.
-    """
-    if before is None or now.tests != before.tests:
-        reasons = [now.reason, *(a.reason for a in now.adjustments)]
-    else:
-        new = [a.reason for a in now.adjustments if a not in before.adjustments]
-        gone = [a.reason for a in before.adjustments if a not in now.adjustments]
-        gone = [f"no longer: {reason}" for reason in gone]
-        reasons = new or gone or [a.reason for a in now.adjustments]
-    return "; ".join(reasons) or now.reason
+def _points(points: float) -> str:
+    return f"{shown(points)} point{'' if shown(points) == '1' else 's'}"

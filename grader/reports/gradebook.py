@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.files import write_whole
-from grader.reports.adjustments import told, why_changed
+from grader.reports.adjustments import told_adjustment
+from grader.reports.why_changed import why_changed
 from grader.result import Status, SubmissionResult, shown
 
 Row = dict[str, str]
@@ -19,8 +20,9 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
     """Write `submission,status,<one column per problem>,total,max`, sorted by submission.
 
     The cell of a problem that was not graded is empty. For a learning platform's download the
-    columns `member` and `late` follow, and a group has a row for each member. Where marks were
-    changed after the tests had given them, a last column `adjustments` says how and why.
+    columns `member` and `late` follow, and a group has a row for each member.
+
+    Where marks were changed after the tests had given them, a last column `adjustments` says how.
 
     Args:
         results: of the whole class.
@@ -30,8 +32,8 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
     results = list(results)
     of_platform = any(result.members for result in results)
     more = ["member", "late"] if of_platform else []
-    more += ["adjustments"] if any(p.adjustments for r in results for p in r.problems) else []
     text = io.StringIO()
+    more += ["adjustments"] if any(p.adjustments for r in results for p in r.problems) else []
     columns = ["submission", "status", *problems, "total", "max", *more]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
@@ -50,8 +52,8 @@ def _row(result: SubmissionResult, problems: list[str]) -> Row:
     points = {problem.id: problem.points for problem in result.problems}
     row |= {id: shown(points[id]) for id in problems if id in points}
     row |= {"total": shown(result.points), "max": shown(result.max)}
-    changed = [f"{p.id[:2]}: {told(a)}" for p in result.problems for a in p.adjustments]
-    return row | ({"adjustments": cell(" ".join(changed))} if changed else {})
+    changed = [f"{p.id[:2]}: {told_adjustment(a)}" for p in result.problems for a in p.adjustments]
+    return row | ({"adjustments": cell("; ".join(changed))} if changed else {})
 
 
 def cell(text: str) -> str:

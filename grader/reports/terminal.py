@@ -62,7 +62,6 @@ class RunSummary:
     Attributes:
         graded: how many submissions were graded, wholly or in part.
         changes: the marks that are not those of the gradebook before.
-        adjusting: remarks on corrections and the late policy.
         left_out: names with previous results in the folder that are not in the class.
         unchanged: names that are not among those who handed in one problem: their rows are as they
             were.
@@ -71,23 +70,23 @@ class RunSummary:
         damaged: names whose files in the folder of results are no results, and why.
         older: names whose previous results are of an older version.
         lost: names of both kinds that were not graded again.
+        told: sentences about whose files are whose.
     """
 
     graded: int
     changes: Sequence[Change] = ()
-    adjusting: Sequence[str] = ()
     left_out: Sequence[str] = ()
     unchanged: Sequence[str] = ()
     outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)
     older: Sequence[str] = ()
     lost: Sequence[str] = ()
+    told: Sequence[str] = ()
 
 
 def about_run(run: RunSummary) -> list[str]:
     """Return what is to be said of a run beside its results, line by line."""
-    told = [f"changed: {change}" for change in run.changes]
-    told += run.adjusting
+    told = [*run.told, *(f"changed: {change}" for change in run.changes)]
     told += [
         f"results/{name}.json is damaged and counts as no result: {why}."
         for name, why in run.damaged.items()

@@ -182,10 +182,10 @@ def test_gradebook_and_feedback_say_how_and_why(folder: Path) -> None:
     found, _ = corrected(folder, lines, result("ada"), result("bob"))
     write_gradebook(found, ["03-scaled-attention"], folder / "gradebook.csv")
     rows = read_gradebook(folder / "gradebook.csv")
-    assert rows["bob"]["adjustments"] == "03: Left out: Unclear (0 points, and 5 fewer to reach)"
+    assert rows["bob"]["adjustments"] == "03: 5 points fewer can be reached: Left out: Unclear"
     assert [*rows["bob"]][-1] == "adjustments"
     for text in (feedback(found[1], Policy.POINTS), feedback_page(found[1], Policy.POINTS)):
-        assert "Left out: Unclear (0 points, and 5 fewer to reach)" in text
+        assert "5 points fewer can be reached: Left out: Unclear" in text
 
 
 def test_the_list_of_changes_says_what_changed_a_mark(folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from grader.book.adjusting import adjusted
 from grader.errors import UsageError
-from grader.reports.adjustments import told as in_words
+from grader.reports.adjustments import told_adjustments
 from grader.result import Adjustment, SubmissionResult
 from tests.book.built import problem, result
 
@@ -148,8 +148,9 @@ def test_lateness_counts_after_corrections_of_tests_and_not_on_given_marks(folde
 def test_it_is_said_in_words(folder: Path) -> None:
     (folder / "late.toml").write_text(DAILY)
     (found,), _ = adjusted([handed_in("2026-10-25T13:05:30+01:00")], folder)
-    assert [in_words(a) for a in found.problems[0].adjustments] == [
-        "Late by 1 day 2 hours 6 minutes; 10 % for each day begun (-4 points)"
+    assert told_adjustments(found.problems[0]) == [
+        "The tests gave 20 points.",
+        "-4 points: Late by 1 day 2 hours 6 minutes; 10 % for each day begun",
     ]
     (folder / "late.toml").write_text("flagged = 0.125")
     (found,), _ = adjusted([handed_in(late=True)], folder)
