@@ -356,6 +356,22 @@ def test_gradescopes_roster(tmp_path: Path, saved: Save) -> None:
     )
 
 
+def test_who_worked_alone_first_and_in_a_group_later_has_the_mark_of_that_problem(
+    tmp_path: Path, saved: Save
+) -> None:
+    file = tmp_path / "roster.csv"
+    file.write_text("Name,SID,Email\nAda,001,ada@x.edu\nBob,002,bob@x.edu\n")
+    alone = result("ada", problem("01-softmax", 5, 10), identity="gradescope:ada@x.edu")
+    both = result("ada-bob", identity="gradescope:ada@x.edu+bob@x.edu")
+    both.members = ("ada@x.edu", "bob@x.edu")
+    reports = saved(alone, both)
+    exported("gradescope", file, reports, "--new-column", "Week 3")
+    rows = cells((tmp_path / "roster-filled.csv").read_bytes())
+    assert [row[3] for row in rows] == ["Week 3", "20", "20"]
+    told = exported("gradescope", file, reports, "--new-column", "Sum", "--total")
+    assert any(text.startswith("Not filled in for Ada (ada@x.edu): it may be") for text in told)
+
+
 def test_github_classrooms_grades(tmp_path: Path, saved: Save) -> None:
     header = "assignment_name,github_username,roster_identifier,points_awarded,points_available\n"
     file = tmp_path / "grades.csv"

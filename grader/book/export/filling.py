@@ -49,6 +49,8 @@ def fill(
         names = [*dict.fromkeys(name for key in person.keys for name in owners.get(key, ()))]
         work.found.update(names)
         fitting = [n for n in names if platform.fits(person, marks.results[n])]
+        if len(fitting) > 1:  # somebody who worked alone first and in a group later
+            fitting = [name for name in fitting if name in marks.of] or fitting
         if names and len(fitting) != 1:
             work.refuse(person, names)
             continue
