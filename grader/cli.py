@@ -269,6 +269,66 @@ def gradescope(
 
 
 @instructors()
+def export(
+    platform: Annotated[
+        str, typer.Argument(help="canvas, moodle, gradescope, github, nbgrader or csv")
+    ],
+    file: Annotated[Path, typer.Argument(help="the platform's own file, as it was downloaded")],
+    reports: Annotated[Path, typer.Option("--from", help="folder of results and reports")] = Path(
+        "reports"
+    ),
+    problem: Annotated[str, typer.Option(help="whose marks to fill in, such as 03")] = "",
+    total: Annotated[
+        bool, typer.Option("--total", help="fill in the sum of all problems that were graded")
+    ] = False,
+    column: Annotated[str, typer.Option(help="the column to fill in, by name or id")] = "",
+    new_column: Annotated[str, typer.Option(help="the name of a column to add")] = "",
+    id_column: Annotated[str, typer.Option(help="for csv: by which column people are known")] = "",
+    by_name: Annotated[
+        bool, typer.Option("--by-name", help="for moodle: know people by their full names")
+    ] = False,
+    scale: Annotated[
+        bool, typer.Option("--scale", help="convert marks to the points of the platform's file")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="file to write; default: beside FILE, called -filled")
+    ] = None,
+    feedback: Annotated[
+        Path | None, typer.Option(help="zip to pack feedback into, for canvas and moodle")
+    ] = None,
+    download: Annotated[
+        Path | None, typer.Option(help="Canvas's download of submissions, which names feedback")
+    ] = None,
+) -> None:
+    """Fill marks into the gradebook or worksheet that a platform gave you."""
+    with _faults():
+        from grader.book.export.exporting import Order, export_from
+        from grader.book.export.sheet import Choice
+        from grader.grading.previous import RESULTS, load_previous
+        from grader.text import line
+
+        if bool(problem) is total:
+            raise UsageError("Say which marks: --problem 03, or --total for the sum.")
+        order = Order(
+            platform=platform,
+            file=file,
+            folder=reports,
+            problem=own_course().select([problem])[0].id if problem else "",
+            choice=Choice(file.name, column, new_column, id_column, by_name),
+            out=out or file.with_name(f"{file.stem}-filled{file.suffix}"),
+            scale=scale,
+            feedback=feedback,
+            download=download,
+        )
+        previous = load_previous(reports / RESULTS)
+        told = export_from(
+            order, [*previous.results.values()], [*previous.damaged, *previous.older]
+        )
+    for text in told:
+        console.print(line(text), markup=False, soft_wrap=True)
+
+
+@instructors()
 def doctor() -> None:
     """Say what this machine has, how well it isolates, and what to do about what is missing."""
     with _faults():

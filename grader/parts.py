@@ -7,7 +7,7 @@ from pathlib import Path
 FOR_STUDENTS = ("testing", "student")
 """What a student runs: the problems' tests, and the commands around them."""
 
-FOR_AN_AUTOGRADER = ("testing", "isolation", "intake", "grading", "reports")
+FOR_AN_AUTOGRADER = ("testing", "isolation", "intake", "grading", "book", "reports")
 """What grades submissions and writes reports."""
 
 MARKS_REST_ON = ("testing", "isolation", "grading")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.book.adjusting import adjusted
 from grader.course import Course
 from grader.files import locked, sha256_of, write_whole
 from grader.grading.cluster import grade_on_cluster
@@ -93,12 +94,14 @@ def grade_class(
     Raises:
         InUse: another run writes to the folder.
         InternalError: the course's own tests or solutions are broken.
-        UsageError: there is no such scheduler, or its workers can't grade this course.
+        UsageError: there is no such scheduler, or its workers can't grade this course; or the
+            folder's corrections or late policy can't be read.
         OSError: the reports can't be written.
     """
     says_whole = len(submissions) > 1 if is_whole is None else is_whole
     with locked(out):
         sweep(out)
+        adjusted([], out)  # a file that can't be read is told before hours of grading
         previous = load_previous(out / RESULTS)
         submissions, told = _who_is_who(submissions, previous, people or {}, out)
         names = {submission.name for submission in submissions}
@@ -117,7 +120,8 @@ def grade_class(
             on_result(result)
 
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
-        changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results)
+        adjusting = keeper.adjust()
+        changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results, previous.results)
         keeper.write_class_reports()
     return ClassRun(
         results=keeper.results,
@@ -130,7 +134,7 @@ def grade_class(
         damaged=previous.damaged,
         older=previous.older,
         lost=sorted({*previous.damaged, *previous.older} - names),
-        told=told,
+        told=[*told, *adjusting],
     )
 
 
@@ -206,6 +210,15 @@ class _Keeper:
             result = self._assembled(plan, new)
         self._save(result)
         self.results.append(result)
+
+    def adjust(self) -> list[str]:
+        """Apply corrections and the late policy, and return remarks on the files that say them."""
+        found, told = adjusted(self.results, self._out)
+        for result, before in zip(found, self.results, strict=True):
+            if result != before:
+                self._save(result)
+        self.results = found
+        return told
 
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
         found = plan.kept | new

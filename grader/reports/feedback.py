@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from grader.reports.adjustments import told_adjustments
 from grader.reports.isolation import for_students
 from grader.reports.page import render
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, shown, total
@@ -61,7 +62,7 @@ class Section:
         id: the problem's id.
         points: what was reached.
         max: what it is worth.
-        sentences: about the file and about known mistakes.
+        sentences: about the file, known mistakes, and what changed the marks after the tests.
         visible: a line for each visible test.
         hidden: a line for each hidden test, as far as the policy shows them.
         hidden_points: what the hidden tests gave.
@@ -96,7 +97,7 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
         problem.id,
         problem.points,
         problem.max,
-        [*problem.notes, *problem.diagnoses],
+        [*problem.notes, *problem.diagnoses, *told_adjustments(problem)],
         _lines(visible, problem, with_messages=True),
         [] if policy is Policy.POINTS else lines,
         total(test.points for test in hidden),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.files import write_whole
+from grader.reports.adjustments import told_adjustment
+from grader.reports.why_changed import why_changed
 from grader.result import Status, SubmissionResult, shown
 
 Row = dict[str, str]
@@ -24,6 +26,8 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
     follow for a learning platform's download, and where a name is more than its file can say. A
     group has a row for each member.
 
+    Where marks were changed after the tests had given them, a last column `adjustments` says how.
+
     Args:
         results: of the whole class.
         problems: the ids of the course's problems, which name the columns.
@@ -33,6 +37,7 @@ def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], pa
     with_names = any(r.members or r.shown_name != r.submission for r in results)
     more = ["name", "member", "late"] if with_names else []
     text = io.StringIO()
+    more += ["adjustments"] if any(p.adjustments for r in results for p in r.problems) else []
     columns = ["submission", "status", *problems, "total", "max", *more]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
@@ -54,7 +59,9 @@ def _row(result: SubmissionResult, problems: list[str]) -> Row:
         return row  # the grader's own fault is nobody's zero
     points = {problem.id: problem.points for problem in result.problems}
     row |= {id: shown(points[id]) for id in problems if id in points}
-    return row | {"total": shown(result.points), "max": shown(result.max)}
+    row |= {"total": shown(result.points), "max": shown(result.max)}
+    changed = [f"{p.id[:2]}: {told_adjustment(a)}" for p in result.problems for a in p.adjustments]
+    return row | ({"adjustments": cell("; ".join(changed))} if changed else {})
 
 
 def cell(text: str) -> str:
@@ -84,7 +91,7 @@ class Change:
         problem: the problem's id.
         before: the points in the previous gradebook.
         now: the points that count.
-        reason: why the problem was graded again.
+        reason: why the problem was graded again, or what changed the mark afterwards.
     """
 
     submission: str
@@ -98,19 +105,26 @@ class Change:
         return f"{self.submission}: {self.problem} {self.before} -> {self.now} ({self.reason})"
 
 
-def changes(previous: dict[str, Row], results: Iterable[SubmissionResult]) -> list[Change]:
+def changes(
+    previous: dict[str, Row],
+    results: Iterable[SubmissionResult],
+    known: Mapping[str, SubmissionResult] | None = None,
+) -> list[Change]:
     """Return the marks that are not those of the previous gradebook, and why.
 
     Args:
         previous: the rows of the previous gradebook.
         results: of the class as it is now.
+        known: the results of before, by submission, as far as they can be read.
     """
     found = []
     for result in sorted(results, key=lambda r: r.submission):
         row = previous.get(cell(result.submission), {})
+        of_before = (known or {}).get(result.submission)
+        old = {problem.id: problem for problem in of_before.problems} if of_before else {}
         for problem in result.problems:
             before, now = row.get(problem.id), shown(problem.points)
             if before and before != now:
-                change = Change(result.submission, problem.id, before, now, problem.reason)
-                found.append(change)
+                why = why_changed(problem, old.get(problem.id))
+                found.append(Change(result.submission, problem.id, before, now, why))
     return found

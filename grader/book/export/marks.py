@@ -1,0 +1,109 @@
+"""The marks that go to a platform: of one problem, or of all together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
+
+from grader.errors import UsageError
+from grader.result import Status, SubmissionResult, shown, total
+
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What somebody reached, out of how many."""
+
+    points: float
+    max: float
+
+    def out_of(self, most: float) -> float:
+        """Return what it is on another scale, in hundredths."""
+        exact = Decimal(str(self.points)) * Decimal(str(most)) / Decimal(str(self.max))
+        return float(exact.quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+
+@dataclass
+class Marks:
+    """The marks of a class.
+
+    Attributes:
+        what: what they are marks of, such as `03-scaled-attention`.
+        most: what it is worth.
+        of: each mark by the name of the submission.
+        results: by the name of the submission, of everybody that the folder knows.
+        told: sentences about who has no mark, and about what is counted as 0.
+    """
+
+    what: str
+    most: float = 0.0
+    of: dict[str, Mark] = field(default_factory=dict)
+    results: dict[str, SubmissionResult] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
+
+
+def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
+    """Return the marks of a problem, or of all.
+
+    Args:
+        results: what counts, adjusted.
+        problem: an id; empty for the sum of all problems that the class was graded in, of which one
+            that somebody has not been graded in counts 0.
+    """
+    results = sorted(results, key=lambda r: r.submission)
+    marks = Marks(problem or "total", results={r.submission: r for r in results})
+    failed = [r for r in results if r.status == Status.INTERNAL]
+    valid = [r for r in results if r.status != Status.INTERNAL]
+    worth: dict[str, float] = {}
+    for each in (p for result in valid for p in result.problems):
+        worth[each.id] = max(worth.get(each.id, 0.0), each.max)
+    if problem and problem not in worth:
+        raise UsageError(f"Nobody in these reports has been graded in {problem}.")
+    marks.most = worth[problem] if problem else total(worth.values())
+    _tell(marks, failed, "The grader failed, so there is no mark")
+    for id in [problem] if problem else sorted(worth):
+        missing = [r for r in valid if id not in {p.id for p in r.problems}]
+        counts = f"Not graded in {id}" + ("" if problem else ", which counts 0")
+        _tell(marks, missing, counts)
+    for result in valid:
+        if mark := _mark(result, problem, worth):
+            marks.of[result.submission] = mark
+    left_out = [r for r in valid if (m := marks.of.get(r.submission)) and not m.max]
+    _tell(marks, left_out, f"{marks.what} was left out, so there is no mark")
+    for result in left_out:
+        del marks.of[result.submission]
+    return marks
+
+
+def _mark(result: SubmissionResult, problem: str, worth: dict[str, float]) -> Mark | None:
+    own = {p.id: p for p in result.problems}
+    if problem:
+        return Mark(own[problem].points, own[problem].max) if problem in own else None
+    most = total(own[id].max if id in own else most for id, most in worth.items())
+    return Mark(result.points, most)
+
+
+def _tell(marks: Marks, results: list[SubmissionResult], what: str) -> None:
+    if results:
+        marks.told.append(f"{what}: {', '.join(map(called, results))}.")
+
+
+def called(result: SubmissionResult) -> str:
+    """Return a person's name with the identity, if that says more."""
+    name = result.shown_name
+    return f"{name} ({result.identity})" if result.identity not in ("", name) else name
+
+
+def number(text: str) -> float | None:
+    """Return the number that a cell says, with a point or a comma; None if it says none."""
+    text = text.strip()
+    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
+
+
+def written(points: float, *, comma: bool) -> str:
+    """Return points as a cell says them, to the hundredth, with a point or a comma."""
+    text = shown(points)
+    return text.replace(".", ",") if comma else text
