@@ -8,8 +8,9 @@ from xml.etree import ElementTree as Xml
 
 from grader.files import write_whole
 from grader.reports.isolation import for_instructors
+from grader.reports.people import by_name
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown
-from grader.text import plain
+from grader.text import line, plain
 
 
 def write_junit(results: Iterable[SubmissionResult], path: Path) -> None:
@@ -29,7 +30,7 @@ def junit(results: Iterable[SubmissionResult]) -> str:
         results: of the whole class.
     """
     root = Xml.Element("testsuites")
-    for result in sorted(results, key=lambda r: r.submission):
+    for result in by_name(results):
         root.append(_suite(result))
     Xml.indent(root)
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
@@ -42,7 +43,7 @@ def _suite(result: SubmissionResult) -> Xml.Element:
     failed = sum(test.status is not Status.PASSED for test in tests) - internal
     suite = Xml.Element(
         "testsuite",
-        name=plain(result.submission),
+        name=line(result.shown_name),
         tests=str(len(tests)),
         failures=str(failed),
         errors=str(internal),
