@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +18,7 @@ import typer
 from rich.console import Console
 
 from grader.course import own_course
+from grader.environment import require_address_space, require_own_packages
 from grader.errors import (
     CourseError,
     InternalError,
@@ -25,6 +26,7 @@ from grader.errors import (
     SubmissionError,
     UsageError,
 )
+from grader.files import told_os_error
 from grader.result import Isolation, Policy
 from grader.text import counted, plain, printable
 
@@ -76,6 +78,8 @@ def default(
     ] = False,
 ) -> None:
     """Without a command: show the progress, as `grader check` does."""
+    with _faults():
+        require_own_packages()
     if context.invoked_subcommand is None:
         check([])
 
@@ -177,6 +181,7 @@ def grade(
     _require_outside(out, paths)
     with _faults():
         from grader.grading.class_run import grade_class
+        from grader.grading.ready import require_ready
         from grader.grading.settings import Settings, default_jobs
         from grader.intake.submissions import take_in
         from grader.reports.progress_bar import progress_bar
@@ -184,6 +189,7 @@ def grade(
 
         course = own_course()
         settings = Settings(seed, timeout, memory, isolation)
+        require_ready(out, settings)
         only = None if problem is None else course.select([problem])[0]
         with progress_bar() as progress:
             intake = take_in(paths, course, only)
@@ -202,11 +208,11 @@ def grade(
                 on_start=lambda count: progress.update(task, total=count),
                 on_result=lambda result: progress.advance(task),
             )
-    console.print(class_table(run.results, run.problems))
-    for line in [*remarks(run.results), *intake.unmatched, *about_run(run)]:
-        console.print(plain(line), markup=False)
-    graded = counted(len(run.results), "submission")
-    console.print(f"{graded} graded. Reports are in {out}.", markup=False)
+        console.print(class_table(run.results, run.problems))
+        for line in [*remarks(run.results), *intake.unmatched, *about_run(run)]:
+            console.print(plain(line), markup=False)
+        graded = counted(len(run.results), "submission")
+        console.print(f"{graded} graded. Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in run.results):
         sys.exit(GRADERS_FAULT)
 
@@ -236,6 +242,7 @@ def replay(
         from grader.grading.replay import report
         from grader.grading.settings import Settings
 
+        require_address_space(memory)
         settings = Settings(0, timeout, memory, isolation)
         found = replay_test(path, test, own_course(), settings, out)
     console.print(report(found), markup=False, soft_wrap=True)
@@ -353,12 +360,13 @@ def _faults() -> Iterator[None]:
     except InternalError as error:
         stop(f"The grader failed; no mark was given: {error}", GRADERS_FAULT)
     except OSError as error:
-        stop(f"A file could not be read or written: {error}", GRADERS_FAULT)
+        stop(plain(told_os_error(error)), GRADERS_FAULT)
 
 
 def stop(message: str, status: int) -> None:
     """Say why nothing more happens, and end."""
-    Console(stderr=True, highlight=False).print(message, markup=False)
+    with suppress(OSError):  # the terminal may be a file, and the disk full
+        Console(stderr=True, highlight=False).print(message, markup=False)
     sys.exit(status)
 
 

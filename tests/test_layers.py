@@ -10,7 +10,18 @@ import pytest
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {"course", "errors", "files", "forbidden", "loading", "operands", "parts", "result", "text"}
+TOP = {
+    "course",
+    "environment",
+    "errors",
+    "files",
+    "forbidden",
+    "loading",
+    "operands",
+    "parts",
+    "result",
+    "text",
+}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},
