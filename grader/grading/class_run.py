@@ -29,6 +29,8 @@ from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradebook import changes, read_gradebook, write_gradebook
 from grader.reports.gradescope import results_json
 from grader.reports.junit import write_junit
+from grader.reports.sources import SOURCES, Sources
+from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.reports.terminal import RunSummary
 from grader.result import Policy, ProblemResult, Status, SubmissionResult
 
@@ -96,6 +98,7 @@ def grade_class(
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
         set_damaged_aside(previous, names, out / RESULTS)
         keeper = _Keeper(out, course, settings, policy)
+        keeper.keep_sources(submissions)
         keeper.take_over([each for each in plans if not each.reasons], previous.results)
         absent = sorted(previous.results.keys() - names)
         is_whole = all(submission.files.keys() == common.keys() for submission in submissions)
@@ -111,6 +114,7 @@ def grade_class(
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
         changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results)
         keeper.write_class_reports()
+        keeper.forget_sources([previous.results[name] for name in absent])
     return ClassRun(
         results=keeper.results,
         problems=keeper.problems(),
@@ -151,6 +155,7 @@ class _Keeper:
         self._grader_sha256 = grader_sha256(course)
         self._settings = settings
         self._policy = policy
+        self._sources = Sources(out / SOURCES)
         stamp = self._stamp()
         self._views_hold = stamp.is_file() and stamp.read_bytes() == self._views().encode()
 
@@ -200,6 +205,16 @@ class _Keeper:
             write_whole(for_gradescope, results_json(result, self._policy))
         save_result(result, self._out / RESULTS)
 
+    def keep_sources(self, submissions: Iterable[Submission]) -> None:
+        """Keep the files as they are graded, for the pages that show them."""
+        files = (file for submission in submissions for file in submission.files.values())
+        self._sources.keep(file.source for file in files if file.source is not None)
+
+    def forget_sources(self, others: Iterable[SubmissionResult]) -> None:
+        """Remove the files that no result is about, neither of this class nor of the others."""
+        results = (*self.results, *others)
+        self._sources.keep_only(problem.sha256 for each in results for problem in each.problems)
+
     def problems(self) -> list[str]:
         """Return the ids of the problems that somebody has a result for; all if nobody has any."""
         known = {problem.id for result in self.results for problem in result.problems}
@@ -208,6 +223,7 @@ class _Keeper:
     def write_class_reports(self) -> None:
         """Write what is about the whole class; the gradebook last."""
         self.results.sort(key=lambda result: result.submission)
+        write_student_pages(self.results, self._sources, self._out / STUDENT_PAGES)
         write_dashboard(self.results, self.problems(), self._out / "index.html")
         write_junit(self.results, self._out / "junit.xml")
         write_whole(self._stamp(), self._views())

@@ -6,9 +6,12 @@ from pathlib import Path
 
 from grader.environment import require_address_space
 from grader.files import require_writable
+from grader.grading.previous import RESULTS
 from grader.grading.settings import Settings
+from grader.reports.sources import SOURCES
+from grader.reports.student_page import STUDENT_PAGES
 
-_FOLDERS = ("results", "feedback", "gradescope", "instructor", "sources")
+_FOLDERS = (RESULTS, "feedback", "gradescope", STUDENT_PAGES, SOURCES)
 _FILES = ("index.html", "junit.xml", "gradebook.csv")
 
 

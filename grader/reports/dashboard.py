@@ -148,11 +148,12 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
     rows: dict[tuple[str, str], TestRow] = {}
     for result in results:
         for problem in result.problems:
+            ran = _ran(problem)
             for name, group in groupby(problem.tests, key=lambda test: test.name):
                 cases = list(group)
                 key = problem.id, name
                 row = rows.setdefault(key, TestRow(problem.id, cases[0].title, cases[0].hidden))
-                if _ran(problem):
+                if ran:
                     row.tried += 1
                     if any(test.status is not Status.PASSED for test in cases):
                         row.failed.append(who[result.submission])

@@ -11,7 +11,8 @@ from grader.reports.people import Person, by_name, people
 from grader.result import ProblemResult, Status, SubmissionResult
 
 MANY = 5
-"""As many who share a remark are named together."""
+SHARE = 0.1
+"""What so many share, and such a share of the class, is said once."""
 
 _NAMED = {
     Status.TIMEOUT: "does not end",
@@ -70,7 +71,8 @@ def class_remarks(results: Sequence[SubmissionResult]) -> ClassRemarks:
     for submission, remarks in found.items():
         for remark in remarks:
             of[remark].append(names[submission])
-    many = {remark: who for remark, who in of.items() if len(who) >= MANY}
+    enough = max(MANY, SHARE * len(found))
+    many = {remark: who for remark, who in of.items() if len(who) >= enough}
     own = {
         name: " ".join(each.text for each in remarks if each not in many)
         for name, remarks in found.items()

@@ -58,7 +58,7 @@ def test_every_view_shows_the_real_name(name: str) -> None:
         table_text([result]),
     ]
     assert all(name in view for view in views)
-    assert "feedback/__-1004.html" in views[0]
+    assert "instructor/__-1004.html" in views[0]
 
 
 def test_two_of_one_name_are_told_apart() -> None:
@@ -102,6 +102,12 @@ def test_who_shares_it_is_named() -> None:
 def test_what_few_share_stands_with_each() -> None:
     results = [missing(f"s{n}", "There is no 05.") for n in range(MANY - 1)]
     assert remarks(results) == [f"s{n}: There is no 05." for n in range(MANY - 1)]
+
+
+def test_what_few_of_many_share_stands_with_each() -> None:
+    results = [missing(f"s{n:02}", "There is no 05.") for n in range(MANY)]
+    results += [graded(f"t{n:02}") for n in range(60)]
+    assert len(remarks(results)) == MANY
 
 
 # What changed marks
