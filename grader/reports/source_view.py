@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from markupsafe import Markup, escape
+
+from grader.text import plain
+
 MOST_LINES = 1500
 """Of a longer file a page shows its beginning."""
 
@@ -62,6 +66,19 @@ class SourceView:
                 if word in definitions:
                     return Place(definitions[word], f"{word}, line {definitions[word]}")
         return None
+
+    def as_html(self, id: str) -> Markup:
+        """Return the lines as elements that can be linked to, `id-1` and so on."""
+        # All at once: a class has hundreds of thousands of lines.
+        texts = escape(plain("\n".join(self.shown))).split("\n")
+        start = escape(id)
+        return Markup("").join(
+            Markup(f'<span id="{start}-{number}"{self._mark(number)}>{text}\n</span>')
+            for number, text in enumerate(texts, 1)
+        )
+
+    def _mark(self, number: int) -> str:
+        return ' class="marked"' if number in self.marked else ""
 
     def _definitions(self) -> dict[str, int]:
         """Return where functions and classes begin, found by their looks: code may be broken."""
