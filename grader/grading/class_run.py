@@ -28,6 +28,7 @@ from grader.reports.dashboard import write_dashboard
 from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradebook import changes, read_gradebook, write_gradebook
 from grader.reports.gradescope import results_json
+from grader.reports.identical import identical_files
 from grader.reports.junit import write_junit
 from grader.reports.sources import SOURCES, Sources
 from grader.reports.student_page import STUDENT_PAGES, write_student_pages
@@ -223,8 +224,10 @@ class _Keeper:
     def write_class_reports(self) -> None:
         """Write what is about the whole class; the gradebook last."""
         self.results.sort(key=lambda result: result.submission)
-        write_student_pages(self.results, self._sources, self._out / STUDENT_PAGES)
-        write_dashboard(self.results, self.problems(), self._out / "index.html")
+        identical = identical_files(self.results, self._sources)
+        pages = self._out / STUDENT_PAGES
+        write_student_pages(self.results, self._sources, pages, identical)
+        write_dashboard(self.results, self.problems(), self._out / "index.html", identical)
         write_junit(self.results, self._out / "junit.xml")
         write_whole(self._stamp(), self._views())
         write_gradebook(self.results, self._ids, self._out / _GRADEBOOK)

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from grader.files import write_whole
+from grader.reports.identical import Identical
 from grader.reports.isolation import NOT_CONFINED, not_confined
 from grader.reports.mistakes import mistakes_made
 from grader.reports.page import render
@@ -73,7 +74,10 @@ class ProblemRow:
 
 
 def write_dashboard(
-    results: Sequence[SubmissionResult], problems: Sequence[str], path: Path
+    results: Sequence[SubmissionResult],
+    problems: Sequence[str],
+    path: Path,
+    identical: Sequence[Identical] = (),
 ) -> None:
     """Write the page.
 
@@ -81,16 +85,22 @@ def write_dashboard(
         results: of the whole class.
         problems: the ids of the course's problems.
         path: the file to write, whole or not at all.
+        identical: who handed in the same files.
     """
-    write_whole(path, dashboard(results, problems))
+    write_whole(path, dashboard(results, problems, identical))
 
 
-def dashboard(results: Sequence[SubmissionResult], problems: Sequence[str]) -> str:
+def dashboard(
+    results: Sequence[SubmissionResult],
+    problems: Sequence[str],
+    identical: Sequence[Identical] = (),
+) -> str:
     """Return the page's text.
 
     Args:
         results: of the whole class.
         problems: the ids of the course's problems.
+        identical: who handed in the same files.
     """
     results, who = by_name(results), people(results)
     valid = [result for result in results if result.status != Status.INTERNAL]
@@ -104,6 +114,7 @@ def dashboard(results: Sequence[SubmissionResult], problems: Sequence[str]) -> s
         seconds=_seconds,
         remarks=class_remarks(results),
         mistakes=mistakes_made(valid),
+        identical=identical,
         tests=tests,
         weakest=sorted((t for t in tests if t.failed), key=lambda t: (t.share, -len(t.failed))),
         at_a_glance=_AT_A_GLANCE,

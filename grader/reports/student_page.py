@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grader.files import write_whole
 from grader.reports.adjustments import told_adjustments
+from grader.reports.identical import Identical
 from grader.reports.isolation import for_instructors
 from grader.reports.mistakes import MistakeRow, mistakes_made, mistakes_named
 from grader.reports.page import render
@@ -73,6 +74,7 @@ class ProblemView:
         failed: the tests that were not passed.
         passed: the titles of those that were.
         source: the file; None when it isn't kept.
+        same: who else handed in the same file.
     """
 
     result: ProblemResult
@@ -82,10 +84,14 @@ class ProblemView:
     failed: list[TestView]
     passed: list[str]
     source: SourceView | None
+    same: list[Person]
 
 
 def write_student_pages(
-    results: Sequence[SubmissionResult], sources: Sources, folder: Path
+    results: Sequence[SubmissionResult],
+    sources: Sources,
+    folder: Path,
+    identical: Sequence[Identical] = (),
 ) -> None:
     """Write a page for each student, and remove those of who is not among them.
 
@@ -93,12 +99,13 @@ def write_student_pages(
         results: of the whole class.
         sources: the files as they were graded.
         folder: where to write; what already says the same is left alone.
+        identical: who handed in the same files.
 
     Raises:
         OSError: a page can't be written.
     """
     written = set()
-    for result, page in student_pages(results, sources):
+    for result, page in student_pages(results, sources, identical):
         path = folder / f"{result.submission}.html"
         written.add(path.name)
         if not (path.is_file() and path.read_bytes() == page.encode()):
@@ -109,11 +116,17 @@ def write_student_pages(
 
 
 def student_pages(
-    results: Sequence[SubmissionResult], sources: Sources
+    results: Sequence[SubmissionResult],
+    sources: Sources,
+    identical: Sequence[Identical] = (),
 ) -> Iterator[tuple[SubmissionResult, str]]:
     """Give each student's result and the text of the page about it, in the order of names."""
     results, who = by_name(results), people(results)
-    made = {(row.problem, row.names): row for row in mistakes_made(results)}
+    class_ = _Class(
+        {(row.problem, row.names): row for row in mistakes_made(results)},
+        {(each.problem, one.submission): each for each in identical for one in each.people},
+        sources,
+    )
     around = [None, *results, None]
     for before, result, after in zip(around, results, around[2:], strict=False):
         yield (
@@ -124,30 +137,42 @@ def student_pages(
                 person=who[result.submission],
                 before=before and who[before.submission],
                 after=after and who[after.submission],
-                problems=[_problem(result, each, made, sources) for each in result.problems],
+                problems=[_problem(result, each, class_) for each in result.problems],
                 isolation=for_instructors(result),
             ),
         )
 
 
-def _problem(
-    result: SubmissionResult,
-    problem: ProblemResult,
-    made: Mapping[tuple[str, str], MistakeRow],
-    sources: Sources,
-) -> ProblemView:
-    source = sources.read(problem.sha256)
+@dataclass(frozen=True)
+class _Class:
+    """What a page needs to know of the others.
+
+    Attributes:
+        made: the mistakes that were made, by problem and names.
+        identical: who handed in the same, by problem and submission.
+        sources: the files as they were graded.
+    """
+
+    made: Mapping[tuple[str, str], MistakeRow]
+    identical: Mapping[tuple[str, str], Identical]
+    sources: Sources
+
+
+def _problem(result: SubmissionResult, problem: ProblemResult, class_: _Class) -> ProblemView:
+    source = class_.sources.read(problem.sha256)
     view = None if source is None else SourceView.of(source)
     tests = [list(cases) for _, cases in groupby(problem.tests, key=lambda test: test.name)]
+    same = class_.identical.get((problem.id, result.submission))
     alike = len({(t.status, t.message) for t in problem.tests}) == 1 and not problem.passed
     return ProblemView(
         problem,
         told_adjustments(problem),
-        [_mistake(made[problem.id, names], result) for names, _ in mistakes_named(problem)],
+        [_mistake(class_.made[problem.id, n], result) for n, _ in mistakes_named(problem)],
         alike,
         list(_failed([problem.tests] if alike else tests, view)),
         [cases[0].title for cases in tests if all(t.status is Status.PASSED for t in cases)],
         view,
+        [one for one in same.people if one.submission != result.submission] if same else [],
     )
 
 
