@@ -250,15 +250,20 @@ def replay(
 
 @instructors()
 def gradescope(
-    folder: Annotated[Path, typer.Argument(help="where to write autograder.zip")],
+    folder: Annotated[Path, typer.Argument(help="where to write it")] = Path("autograder"),
     isolation: KeptApart = Isolation.SANDBOX,
     feedback: Feedback = Policy.TITLES,
+    problem: Annotated[
+        str | None, typer.Option(help="for an assignment of this one alone, such as 03")
+    ] = None,
 ) -> None:
     """Build the archive by which Gradescope grades with this course."""
     with _faults():
         from grader.grading.gradescope import build
 
-        path = build(own_course(), folder, isolation, feedback)
+        course = own_course()
+        only = None if problem is None else course.select([problem])[0]
+        path = build(course, folder, isolation, feedback, only)
     console.print(f"Upload {path} as the assignment's autograder.", markup=False, soft_wrap=True)
 
 
