@@ -271,6 +271,7 @@ def gradescope(
 def doctor() -> None:
     """Say what this machine has, how well it isolates, and what to do about what is missing."""
     with _faults():
+        require_address_space(0)
         from grader.grading.doctor import examination_table, examine
 
         found = examine()
@@ -300,6 +301,7 @@ def audit(
 ) -> None:
     """Prove the course: what is right passes, what is wrong is caught and named."""
     with _faults():
+        require_address_space(0)
         from grader.author.audit import run_audit
         from grader.author.candidates import candidates
         from grader.author.generalisation import generalise as name_unseen

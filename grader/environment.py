@@ -61,9 +61,10 @@ def require_address_space(memory_mb: int) -> None:
     torch_mb = _torchs_mb()
     if torch_mb is None or torch_mb + memory_mb > limit:
         need = "more" if torch_mb is None else f"{torch_mb + memory_mb} MB"
+        code = f" with a student's code (--memory {memory_mb})" if memory_mb else ""
         raise UsageError(
-            f"`ulimit -v` lets a process have {limit} MB of addresses; PyTorch with a student's "
-            f"code (--memory {memory_mb}) needs {need}. Try again in a shell without that limit."
+            f"`ulimit -v` lets a process have {limit} MB of addresses; PyTorch{code} needs {need}. "
+            "Try again in a shell without that limit."
         )
 
 

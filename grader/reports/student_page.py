@@ -74,7 +74,8 @@ class ProblemView:
         failed: the tests that were not passed.
         passed: the titles of those that were.
         source: the file; None when it isn't kept.
-        same: who else handed in the same file.
+        same: who else handed in the same file, as many as are named.
+        same_more: how many others did.
     """
 
     result: ProblemResult
@@ -84,7 +85,8 @@ class ProblemView:
     failed: list[TestView]
     passed: list[str]
     source: SourceView | None
-    same: list[Person]
+    same: Sequence[Person]
+    same_more: int
 
 
 def write_student_pages(
@@ -172,7 +174,7 @@ def _problem(result: SubmissionResult, problem: ProblemResult, class_: _Class) -
         list(_failed([problem.tests] if alike else tests, view)),
         [cases[0].title for cases in tests if all(t.status is Status.PASSED for t in cases)],
         view,
-        [one for one in same.people if one.submission != result.submission] if same else [],
+        *_others(same.people if same else (), result),
     )
 
 
@@ -187,5 +189,10 @@ def _failed(tests: list[list[TestResult]], source: SourceView | None) -> Iterato
 
 
 def _mistake(row: MistakeRow, result: SubmissionResult) -> MistakeView:
-    others = [person for person in row.people if person.submission != result.submission]
-    return MistakeView(row, others[:_OTHERS], max(0, len(others) - _OTHERS))
+    return MistakeView(row, *_others(row.people, result))
+
+
+def _others(people: Sequence[Person], result: SubmissionResult) -> tuple[Sequence[Person], int]:
+    """Return the others among people, as many as are named, and how many more there are."""
+    others = [person for person in people if person.submission != result.submission]
+    return others[:_OTHERS], max(0, len(others) - _OTHERS)

@@ -23,7 +23,7 @@ from grader.reports.junit import write_junit
 from grader.reports.sources import Sources
 from grader.reports.student_page import student_pages
 from grader.reports.terminal import RunSummary, about_run, remarks
-from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import Adjustment, Policy, ProblemResult, Status, SubmissionResult, TestResult
 from grader.student.report import problem_report
 
 HOSTILE = [
@@ -50,7 +50,18 @@ def result_with(text: str, name: str = "ada") -> SubmissionResult:
         TestResult(f"test_unseen[{text}]", text, True, 2, Status.ERROR, text),
     ]
     problem = ProblemResult("01-softmax", "abc", tests, [text], [text], [["no_scale"]])
-    return SubmissionResult(name, 0, "sandbox", "", [problem], [text])
+    problem.adjustments, problem.handed_in = [Adjustment(0, text)], text
+    return SubmissionResult(
+        name,
+        0,
+        "sandbox",
+        "",
+        [problem],
+        [text],
+        members=(text,),
+        identity=text,
+        full_name=name,
+    )
 
 
 class Page(HTMLParser):

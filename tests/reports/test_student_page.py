@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from grader.reports.dashboard import dashboard
+from grader.reports.identical import Identical, identical_files
 from grader.reports.source_view import MOST_LINES, SourceView
 from grader.reports.sources import Sources
 from grader.reports.student_page import student_pages, write_student_pages
@@ -46,8 +48,11 @@ def sources(tmp_path: Path) -> Sources:
     return kept
 
 
-def pages(results: list[SubmissionResult], sources: Sources) -> dict[str, str]:
-    return {result.submission: page for result, page in student_pages(results, sources)}
+def pages(
+    results: list[SubmissionResult], sources: Sources, identical: Sequence[Identical] = ()
+) -> dict[str, str]:
+    found = student_pages(results, sources, identical)
+    return {result.submission: page for result, page in found}
 
 
 def test_everything_hidden_tests_said_stands_there(sources: Sources) -> None:
@@ -102,6 +107,22 @@ def test_pages_of_who_left_are_removed_and_others_left_alone(
     assert (folder / "ada.html").stat().st_mtime_ns == before
     write_student_pages(both[:1], sources, folder)
     assert [path.name for path in folder.iterdir()] == ["ada.html"]
+
+
+def test_of_many_others_some_are_named(sources: Sources) -> None:
+    wrong = failing("dot(q, k) gave 1")
+    results = [student(f"s{n}", wrong, mistakes=True) for n in range(40)]
+    identical = identical_files(results, sources)
+    page = pages(results, sources, identical)["s0"]
+    assert page.count(" and 27 more") == 2
+
+
+def test_what_the_grader_failed_at_has_a_page_without_a_mark(sources: Sources) -> None:
+    test = TestResult("grader", "The grader failed", True, 0.0, Status.INTERNAL, "a fault")
+    result = SubmissionResult("ada", 0, None, "", [ProblemResult("", tests=[test])], ["a fault"])
+    page = pages([result], sources)["ada"]
+    assert "the grader itself failed" in page
+    assert "0 of 0" not in page.split("</h1>")[1].split("</p>")[0]
 
 
 # Where to look
@@ -186,3 +207,4 @@ def test_rows_can_be_filtered_with_a_label_and_a_count() -> None:
     assert '<span id="filtered" role="status"' in page
     assert 'data-rows="submissions"' in page
     assert '<table id="submissions">' in page
+    assert '<tr data-find="ada  ">' in page

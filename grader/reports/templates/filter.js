@@ -3,7 +3,9 @@ for (const box of document.querySelectorAll("input[data-rows]")) {
   const told = document.getElementById(box.getAttribute("aria-describedby"));
   // Marks above and below letters don't count, so that one need not type them.
   const simple = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-  const texts = new Map(rows.map((row) => [row, simple(row.textContent)]));
+  // A row is found by what it shows, and by names that would only fill it.
+  const find = (row) => simple(`${row.textContent} ${row.dataset.find ?? ""}`);
+  const texts = new Map(rows.map((row) => [row, find(row)]));
   const filter = () => {
     const words = simple(box.value).split(/\s+/);
     for (const row of rows) row.hidden = !words.every((word) => texts.get(row).includes(word));
