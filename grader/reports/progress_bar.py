@@ -55,7 +55,7 @@ def progress_bar(console: Console | None = None) -> AbstractContextManager[Shown
 
 
 class ProgressLines(AbstractContextManager["ProgressLines"]):
-    """Writes a line when a run begins, every so often, and when it is done.
+    """Writes a line every so often, and one in the end. A short run has none.
 
     Args:
         write: takes a line.
@@ -88,8 +88,6 @@ class ProgressLines(AbstractContextManager["ProgressLines"]):
         """Tell how many there are to do."""
         self._total, self._done = int(total or 0), 0
         self._began = self._told = self._clock()
-        if self._total:
-            self._write(f"{self._what}: 0 of {self._total} done")
 
     def advance(self, task_id: TaskID) -> None:
         """Tell that one more is done."""
@@ -103,7 +101,7 @@ class ProgressLines(AbstractContextManager["ProgressLines"]):
                 f"{self._what}: {self._done} of {self._total} done, {_duration(left)} left, "
                 f"until about {end:%H:%M}"
             )
-        elif self._done == self._total:
+        elif self._done == self._total and self._told > self._began:
             self._write(f"{self._what}: {self._done} of {self._total} done")
 
 
