@@ -7,7 +7,7 @@ are not offered.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -193,8 +193,7 @@ def grade(
         only = None if problem is None else course.select([problem])[0]
         with progress_bar() as progress:
             intake = take_in(paths, course, only)
-            for line in intake.recognised:
-                console.print(plain(line), markup=False)
+            _print_lines(intake.recognised)
             task = progress.add_task("grading", total=None)
             run = grade_class(
                 intake.submissions,
@@ -209,8 +208,7 @@ def grade(
                 on_result=lambda result: progress.advance(task),
             )
         console.print(class_table(run.results, run.problems))
-        for line in [*remarks(run.results), *intake.unmatched, *about_run(run)]:
-            console.print(plain(line), markup=False)
+        _print_lines([*remarks(run.results), *intake.unmatched, *about_run(run)])
         graded = counted(len(run.results), "submission")
         console.print(f"{graded} graded. Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in run.results):
@@ -330,8 +328,7 @@ def audit(
             unseen = name_unseen(course, selected, jobs or default_jobs())
     for each in selected:
         console.print(matrix(found, each), legend(found, each), "", sep="\n")
-    for finding in found.findings:
-        console.print(f"finding: {finding}", markup=False)
+    _print_lines(f"finding: {finding}" for finding in found.findings)
     console.print(found.summary())
     if unseen is not None:
         console.print(unseen_table(unseen), unseen.summary(), sep="\n")
@@ -375,6 +372,11 @@ def stop(message: str, status: int) -> None:
     with suppress(OSError):  # the terminal may be a file, and the disk full
         Console(stderr=True, highlight=False).print(message, markup=False)
     sys.exit(status)
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        console.print(plain(line), markup=False)
 
 
 def _print(text: str) -> None:

@@ -114,8 +114,7 @@ def grade_class(
 
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
         changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results)
-        keeper.write_class_reports()
-        keeper.forget_sources([previous.results[name] for name in absent])
+        keeper.write_class_reports([previous.results[name] for name in absent])
     return ClassRun(
         results=keeper.results,
         problems=keeper.problems(),
@@ -211,18 +210,17 @@ class _Keeper:
         files = (file for submission in submissions for file in submission.files.values())
         self._sources.keep(file.source for file in files if file.source is not None)
 
-    def forget_sources(self, others: Iterable[SubmissionResult]) -> None:
-        """Remove the files that no result is about, neither of this class nor of the others."""
-        results = (*self.results, *others)
-        self._sources.keep_only(problem.sha256 for each in results for problem in each.problems)
-
     def problems(self) -> list[str]:
         """Return the ids of the problems that somebody has a result for; all if nobody has any."""
         known = {problem.id for result in self.results for problem in result.problems}
         return [id for id in self._ids if id in known] or self._ids
 
-    def write_class_reports(self) -> None:
-        """Write what is about the whole class; the gradebook last."""
+    def write_class_reports(self, others: Iterable[SubmissionResult]) -> None:
+        """Write what is about the whole class; the gradebook last.
+
+        Args:
+            others: results that are in the folder and in no report.
+        """
         self.results.sort(key=lambda result: result.submission)
         identical = identical_files(self.results, self._sources)
         pages = self._out / STUDENT_PAGES
@@ -231,6 +229,8 @@ class _Keeper:
         write_junit(self.results, self._out / "junit.xml")
         write_whole(self._stamp(), self._views())
         write_gradebook(self.results, self._ids, self._out / _GRADEBOOK)
+        results = (*self.results, *others)
+        self._sources.keep_only(problem.sha256 for each in results for problem in each.problems)
 
     def _stamp(self) -> Path:
         return self._out / ".views"

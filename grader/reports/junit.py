@@ -87,7 +87,7 @@ def _case(result: SubmissionResult, problem: ProblemResult, person: Person) -> X
     status = next((t.status for t in problem.tests if t.status is not Status.PASSED), "missing")
     points = f"{shown(problem.points)} of {shown(problem.max)} points"
     failed = Xml.SubElement(case, kind, message=points, type=str(status))
-    whole = f"All of it stands in results/{plain(result.submission)}.json."
+    whole = f"All of it stands in instructor/{plain(result.submission)}.html."
     failed.text = "\n".join([*told, *_told_tests(problem), whole])
     return case
 

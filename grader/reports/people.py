@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,16 +30,25 @@ class Person:
 
 def people(results: Iterable[SubmissionResult]) -> dict[str, Person]:
     """Return who everybody is, by submission; who shares a name has the submission's behind it."""
-    names = {result.submission: line(result.shown_name) for result in results}
-    borne = Counter(name.casefold() for name in names.values())
+    names = {result.submission: _name(result) for result in results}
+    borne = Counter(map(_looks, names.values()))
     return {
         submission: Person(
-            f"{name} ({line(submission)})" if borne[name.casefold()] > 1 else name, submission
+            f"{name} ({line(submission)})" if borne[_looks(name)] > 1 else name, submission
         )
         for submission, name in names.items()
     }
 
 
+def _name(result: SubmissionResult) -> str:
+    return line(result.shown_name) or line(result.submission)
+
+
+def _looks(name: str) -> str:
+    """Return what names have in common that look the same, however they are encoded."""
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
 def by_name(results: Iterable[SubmissionResult]) -> list[SubmissionResult]:
     """Return the results in the order of people's names."""
-    return sorted(results, key=lambda r: (line(r.shown_name).casefold(), r.submission))
+    return sorted(results, key=lambda r: (_name(r).casefold(), r.submission))

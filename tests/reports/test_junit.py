@@ -45,7 +45,7 @@ def test_a_message_is_cut_and_the_place_of_the_whole_is_told() -> None:
     lines = str(case_of(student("ada", failing(MOST_TESTS + 3))).findtext("failure")).splitlines()
     assert lines[0].startswith("It does 0: failed: softmax(x, dim=0) All rows differ: row [0]: got")
     assert all(len(line) < MOST_LETTERS + 60 for line in lines)
-    assert lines[-2:] == ["So failed 3 more tests.", "All of it stands in results/ada.json."]
+    assert lines[-2:] == ["So failed 3 more tests.", "All of it stands in instructor/ada.html."]
     assert len(lines) == MOST_TESTS + 2
 
 

@@ -70,6 +70,12 @@ def test_two_of_one_name_are_told_apart() -> None:
     ]
 
 
+def test_names_that_look_the_same_are_told_apart() -> None:
+    both = [graded("a", "Zo\u00eb"), graded("b", "Zoe\u0308"), graded("c", " \t ")]
+    assert [person.name for person in people(both).values()][0].endswith("(a)")
+    assert people(both)["c"].name == "c"
+
+
 def test_a_class_stands_in_the_order_of_names() -> None:
     results = [graded("a", "Zoe"), graded("z", "ada"), graded("m", "Bob")]
     assert [result.shown_name for result in by_name(results)] == ["ada", "Bob", "Zoe"]
