@@ -7,8 +7,8 @@ are not offered.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +18,7 @@ import typer
 from rich.console import Console
 
 from grader.course import own_course
+from grader.environment import require_address_space, require_own_packages
 from grader.errors import (
     CourseError,
     InternalError,
@@ -25,6 +26,7 @@ from grader.errors import (
     SubmissionError,
     UsageError,
 )
+from grader.files import told_os_error
 from grader.result import Isolation, Policy
 from grader.text import counted, plain, printable
 
@@ -76,6 +78,8 @@ def default(
     ] = False,
 ) -> None:
     """Without a command: show the progress, as `grader check` does."""
+    with _faults():
+        require_own_packages()
     if context.invoked_subcommand is None:
         check([])
 
@@ -181,6 +185,7 @@ def grade(
     _require_outside(out, paths)
     with _faults():
         from grader.grading.class_run import grade_class
+        from grader.grading.ready import require_ready
         from grader.grading.settings import Settings, default_jobs
         from grader.intake.names_file import NAMES_FILE, read_names
         from grader.intake.only import only_these
@@ -190,13 +195,13 @@ def grade(
 
         course = own_course()
         settings = Settings(seed, timeout, memory, isolation)
+        require_ready(out, settings)
         chosen = None if problem is None else course.select([problem])[0]
         names = read_names(out / NAMES_FILE, (each.id for each in course.problems()))
         with progress_bar() as progress:
             intake = take_in(paths, course, chosen, names.problems)
             submissions = only_these(intake.submissions, only) if only else intake.submissions
-            for line in intake.recognised:
-                console.print(plain(line), markup=False)
+            _print_lines(intake.recognised)
             task = progress.add_task("grading", total=None)
             run = grade_class(
                 submissions,
@@ -212,13 +217,12 @@ def grade(
                 on_start=lambda count: progress.update(task, total=count),
                 on_result=lambda result: progress.advance(task),
             )
-    console.print(class_table(run.results, run.problems))
-    for line in [*remarks(run.results), *intake.unmatched, *about_run(run)]:
-        console.print(plain(line), markup=False)
-    graded = counted(len(submissions), "submission")
-    others = len(run.results) - len(submissions)
-    kept = f" {counted(others, 'other')} as before." if others else ""
-    console.print(f"{graded} graded.{kept} Reports are in {out}.", markup=False)
+        console.print(class_table(run.results, run.problems))
+        _print_lines([*remarks(run.results), *intake.unmatched, *about_run(run)])
+        graded = counted(len(submissions), "submission")
+        others = len(run.results) - len(submissions)
+        kept = f" {counted(others, 'other')} as before." if others else ""
+        console.print(f"{graded} graded.{kept} Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in run.results):
         sys.exit(GRADERS_FAULT)
 
@@ -249,6 +253,7 @@ def replay(
         from grader.grading.replay import report
         from grader.grading.settings import Settings
 
+        require_address_space(memory)
         settings = Settings(0, timeout, memory, isolation)
         found = replay_test(path, test, own_course(), settings, out)
     console.print(report(found), markup=False, soft_wrap=True)
@@ -256,15 +261,20 @@ def replay(
 
 @instructors()
 def gradescope(
-    folder: Annotated[Path, typer.Argument(help="where to write autograder.zip")],
+    folder: Annotated[Path, typer.Argument(help="where to write it")] = Path("autograder"),
     isolation: KeptApart = Isolation.SANDBOX,
     feedback: Feedback = Policy.TITLES,
+    problem: Annotated[
+        str | None, typer.Option(help="for an assignment of this one alone, such as 03")
+    ] = None,
 ) -> None:
     """Build the archive by which Gradescope grades with this course."""
     with _faults():
         from grader.grading.gradescope import build
 
-        path = build(own_course(), folder, isolation, feedback)
+        course = own_course()
+        only = None if problem is None else course.select([problem])[0]
+        path = build(course, folder, isolation, feedback, only)
     console.print(f"Upload {path} as the assignment's autograder.", markup=False, soft_wrap=True)
 
 
@@ -332,6 +342,7 @@ def export(
 def doctor() -> None:
     """Say what this machine has, how well it isolates, and what to do about what is missing."""
     with _faults():
+        require_address_space(0)
         from grader.grading.doctor import examination_table, examine
 
         found = examine()
@@ -361,6 +372,7 @@ def audit(
 ) -> None:
     """Prove the course: what is right passes, what is wrong is caught and named."""
     with _faults():
+        require_address_space(0)
         from grader.author.audit import run_audit
         from grader.author.candidates import candidates
         from grader.author.generalisation import generalise as name_unseen
@@ -389,8 +401,7 @@ def audit(
             unseen = name_unseen(course, selected, jobs or default_jobs())
     for each in selected:
         console.print(matrix(found, each), legend(found, each), "", sep="\n")
-    for finding in found.findings:
-        console.print(f"finding: {finding}", markup=False)
+    _print_lines(f"finding: {finding}" for finding in found.findings)
     console.print(found.summary())
     if unseen is not None:
         console.print(unseen_table(unseen), unseen.summary(), sep="\n")
@@ -426,13 +437,19 @@ def _faults() -> Iterator[None]:
     except InternalError as error:
         stop(f"The grader failed; no mark was given: {error}", GRADERS_FAULT)
     except OSError as error:
-        stop(f"A file could not be read or written: {error}", GRADERS_FAULT)
+        stop(plain(told_os_error(error)), GRADERS_FAULT)
 
 
 def stop(message: str, status: int) -> None:
     """Say why nothing more happens, and end."""
-    Console(stderr=True, highlight=False).print(message, markup=False)
+    with suppress(OSError):  # the terminal may be a file, and the disk full
+        Console(stderr=True, highlight=False).print(message, markup=False)
     sys.exit(status)
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        console.print(plain(line), markup=False)
 
 
 def _print(text: str) -> None:

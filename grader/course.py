@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.errors import CourseError, UsageError
@@ -61,9 +61,19 @@ class Problem:
 
 @dataclass(frozen=True)
 class Course:
-    """The folder that holds `problems/` and, at the instructor's, `solutions/`."""
+    """The folder that holds `problems/` and, at the instructor's, `solutions/`.
+
+    Attributes:
+        root: the folder.
+        only: the id of the one problem that counts; empty when all do.
+    """
 
     root: Path
+    only: str = ""
+
+    def only_with(self, problem: Problem) -> Course:
+        """Return the same course as if it had no other problem."""
+        return replace(self, only=problem.id)
 
     def problems(self) -> list[Problem]:
         """Return all problems in the order of their numbers.
@@ -72,7 +82,8 @@ class Course:
             CourseError: there is no problem, or a problem has no test file of the right name.
         """
         folders = sorted((self.root / "problems").glob("*"))
-        problems = [Problem(f) for f in folders if _PROBLEM_FOLDER.fullmatch(f.name)]
+        found = [Problem(f) for f in folders if _PROBLEM_FOLDER.fullmatch(f.name)]
+        problems = [problem for problem in found if self.only in ("", problem.id)]
         if not problems:
             raise CourseError(f"no problem folders such as 01-softmax in {self.root / 'problems'}")
         for problem in problems:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from grader.errors import InUse
+from grader.errors import InUse, UsageError
 
 _LOCK = ".lock"
 
@@ -22,8 +24,59 @@ def write_whole(path: Path, content: str | bytes) -> None:
     try:
         aside.write_bytes(data)
         aside.replace(path)
+    except OSError as error:
+        error.filename = str(path)  # some don't say which
+        raise
     finally:
         aside.unlink(missing_ok=True)
+
+
+def require_writable(folder: Path, folders: Iterable[str], files: Iterable[str]) -> None:
+    """Make sure that a folder, and what will stand in it, can be written. Nothing is left there.
+
+    Args:
+        folder: it need not be there yet.
+        folders: the names of folders in it.
+        files: the names of files in it, which may be replaced.
+
+    Raises:
+        UsageError: something can't be written; the text says what and why.
+    """
+    for path in (folder, *(folder / name for name in folders)):
+        place = path
+        try:
+            while not os.path.lexists(place) and place != place.parent:
+                place = place.parent
+            with tempfile.TemporaryFile(dir=place) as file:
+                file.write(b"0")
+        except OSError as error:
+            raise UsageError(_unwritable(place, error.errno)) from None
+    for path in (folder / name for name in files):
+        if path.is_dir():
+            raise UsageError(_unwritable(path, errno.EISDIR))
+
+
+def _unwritable(path: Path, number: int | None) -> str:
+    if number in _NO_ROOM:
+        return no_room(path)
+    why = f"{path}: {os.strerror(number or 0)}"
+    return f"The reports can't be written ({why}), so nothing was graded. Give another --out."
+
+
+_NO_ROOM = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+def no_room(path: object = None) -> str:
+    """Return what to do when a disk is full."""
+    where = f" for {path}" if path else ""
+    return f"There is no room left on the disk{where}. Make room and run the same command again."
+
+
+def told_os_error(error: OSError) -> str:
+    """Return what went wrong with a file, and what to do where that is known."""
+    if error.errno in _NO_ROOM:
+        return f"{no_room(error.filename)} What was graded until now is kept."
+    return f"A file could not be read or written: {error}"
 
 
 @contextmanager

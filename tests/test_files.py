@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from grader.errors import InUse
-from grader.files import locked, set_aside, sha256_of
+from grader.errors import InUse, UsageError
+from grader.files import (
+    locked,
+    require_writable,
+    set_aside,
+    sha256_of,
+    told_os_error,
+    write_whole,
+)
 
 HOLD = """
 import sys
@@ -63,3 +72,46 @@ def test_a_hash_tells_names_and_contents_apart(tmp_path: Path) -> None:
     hashes = [{"a": one}, {"a": two}, {"b": one}, {"a": one, "b": two}, {"a": two, "b": one}, {}]
     assert len({sha256_of(files) for files in hashes}) == len(hashes)
     assert sha256_of({"b": two, "a": one}) == sha256_of({"a": one, "b": two})
+
+
+# What can't be written
+
+
+def test_a_folder_that_can_be_written_stays_as_it_was(tmp_path: Path) -> None:
+    require_writable(tmp_path / "new" / "out", ["results"], ["gradebook.csv"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["out", "out/results", "out/gradebook.csv/"])
+def test_what_stands_in_the_way_of_reports_is_named(tmp_path: Path, place: str) -> None:
+    path = tmp_path / place
+    path.parent.mkdir(exist_ok=True)
+    if place.endswith("/"):
+        path.mkdir(parents=True)
+    else:
+        path.write_text("")
+    with pytest.raises(UsageError, match="can't be written") as raised:
+        require_writable(tmp_path / "out", ["results"], ["gradebook.csv"])
+    assert str(path) in str(raised.value)
+    assert "--out" in str(raised.value)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_of_somebody_else_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(UsageError, match="Permission denied"):
+        require_writable(tmp_path / "out", [], [])
+
+
+def test_a_full_disk_is_told_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left") as raised:
+        write_whole(tmp_path / "x.json", "{}")
+    told = told_os_error(raised.value)
+    assert told.startswith(f"There is no room left on the disk for {tmp_path / 'x.json'}.")
+    assert "run the same command again" in told

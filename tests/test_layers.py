@@ -10,8 +10,8 @@ import pytest
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {"course", "errors", "files", "forbidden", "loading", "operands", "parts", "result"}
-TOP |= {"stopwatch", "text", "unwritten"}
+TOP = {"course", "environment", "errors", "files", "forbidden", "loading", "operands", "parts"}
+TOP |= {"result", "stopwatch", "text", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},

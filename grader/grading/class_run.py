@@ -32,7 +32,10 @@ from grader.reports.dashboard import write_dashboard
 from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradebook import changes, read_gradebook, write_gradebook
 from grader.reports.gradescope import results_json
+from grader.reports.identical import identical_files
 from grader.reports.junit import write_junit
+from grader.reports.sources import SOURCES, Sources
+from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.reports.terminal import RunSummary
 from grader.result import Policy, ProblemResult, Status, SubmissionResult
 
@@ -109,6 +112,7 @@ def grade_class(
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
         set_damaged_aside(previous, names, out / RESULTS)
         keeper = _Keeper(out, course, settings, policy)
+        keeper.keep_sources(submissions)
         keeper.take_over([each for each in plans if not each.reasons], previous.results)
         absent = [result for name, result in previous.results.items() if name not in names]
         keeper.leave(absent)
@@ -178,6 +182,7 @@ class _Keeper:
         self._grader_sha256 = grader_sha256(course)
         self._settings = settings
         self._policy = policy
+        self._sources = Sources(out / SOURCES)
         stamp = self._stamp()
         self._views_hold = stamp.is_file() and stamp.read_bytes() == self._views().encode()
 
@@ -237,6 +242,11 @@ class _Keeper:
             write_whole(for_gradescope, results_json(result, self._policy))
         save_result(result, self._out / RESULTS)
 
+    def keep_sources(self, submissions: Iterable[Submission]) -> None:
+        """Keep the files as they are graded, for the pages that show them."""
+        files = (file for submission in submissions for file in submission.files.values())
+        self._sources.keep(file.source for file in files if file.source is not None)
+
     def problems(self) -> list[str]:
         """Return the ids of the problems that somebody has a result for; all if nobody has any."""
         known = {problem.id for result in self.results for problem in result.problems}
@@ -245,10 +255,14 @@ class _Keeper:
     def write_class_reports(self) -> None:
         """Write what is about the whole class; the gradebook last."""
         self.results.sort(key=lambda result: result.submission)
-        write_dashboard(self.results, self.problems(), self._out / "index.html")
+        identical = identical_files(self.results, self._sources)
+        pages = self._out / STUDENT_PAGES
+        write_student_pages(self.results, self._sources, pages, identical)
+        write_dashboard(self.results, self.problems(), self._out / "index.html", identical)
         write_junit(self.results, self._out / "junit.xml")
         write_whole(self._stamp(), self._views())
         write_gradebook(self.results, self._ids, self._out / _GRADEBOOK)
+        self._sources.keep_only(p.sha256 for result in self.results for p in result.problems)
 
     def _stamp(self) -> Path:
         return self._out / ".views"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import io
 import sys
+import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from grader.course import Course, own_course
+from grader.course import SUBMISSION_FILE, Course, Problem, own_course
 from grader.errors import CourseError, InternalError, SubmissionError
 from grader.files import write_whole
 from grader.grading.pool import grade_all
@@ -24,30 +25,47 @@ from grader.reports.gradescope import refused_json, results_json
 from grader.result import Isolation, Policy, Status, SubmissionResult
 from grader.text import plain
 
-ARCHIVE = "autograder.zip"
+_COURSE = ("LICENSE", "README.md", "pyproject.toml", "problems/*")
+"""What of the course goes along, beside the grader and the problems: what its package is built
+from, and what all tests share."""
 
-_COURSE = (
-    "LICENSE",
-    "README.md",
-    "pyproject.toml",
-    "problems/*",
-    "problems/*/*",
-    "solutions/*/problem.py",
-)
-"""What of the course goes along, beside the grader: what grading needs, and what its package is
-built from."""
+_PROBLEM = ("problems/{id}/*", "solutions/{id}/problem.py")
+"""What of a problem goes along: what grading it needs."""
+
+_NOT_HERE = b"# The tests of this problem are not in this autograder.\n"
+"""Stands for the tests of other assignments: students' folders and files are told by all names."""
+
+_CONSTRAINTS = "constraints.txt"
 
 _SETUP = """\
 #!/usr/bin/env bash
 # Gradescope runs this once, with network, when the autograder is built.
 set -euo pipefail
-apt-get update && apt-get install -y python3-pip
+course="${AUTOGRADER_ROOT:-/autograder}/source/course"
+to="${AUTOGRADER_PREFIX:-/opt}"  # where every user may read: student code runs as one of its own
+apt-get update && apt-get install -y python3 python3-pip python3-venv
 python3 -m pip install --quiet uv || python3 -m pip install --quiet --break-system-packages uv
-# Where every user may read: student code runs as a user of its own.
-export UV_PYTHON_INSTALL_DIR=/opt/python
-python3 -m uv venv --python 3.12 /opt/course
-python3 -m uv pip install --python /opt/course/bin/python --torch-backend cpu \\
-    --editable "${AUTOGRADER_ROOT:-/autograder}/source/course"
+
+python=
+for each in python3 python3.14 python3.13 python3.12 python3.11; do
+    if "$each" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        python="$(command -v "$each")"
+        break
+    fi
+done
+if [ -z "$python" ]; then
+    echo "This image has $(python3 --version), and the course needs 3.11 or later: getting 3.12."
+    export UV_PYTHON_INSTALL_DIR="$to/python"
+    python3 -m uv python install 3.12 || {
+        echo "There is no Python for the course. Choose an image with Python 3.11 or later, such as"
+        echo "Ubuntu 24.04, in the assignment's settings, and build the autograder again."
+        exit 1
+    }
+    python=3.12
+fi
+python3 -m uv venv --python "$python" "$to/course"
+python3 -m uv pip install --python "$to/course/bin/python" --torch-backend cpu \\
+    --constraint "$course/constraints.txt" --editable "$course"
 """
 
 _RUN = """\
@@ -56,42 +74,79 @@ _RUN = """\
 root="${{AUTOGRADER_ROOT:-/autograder}}"
 cd "$root/source/course"
 exec "${{AUTOGRADER_PYTHON:-/opt/course/bin/python}}" -m grader.grading.gradescope "$root" \\
-    --isolation {isolation} --feedback {policy}
+    --isolation {isolation} --feedback {policy}{only}
 """
 
 
-def build(course: Course, folder: Path, isolation: Isolation, policy: Policy) -> Path:
-    """Write `autograder.zip` into a folder and return its path.
+def build(
+    course: Course,
+    folder: Path,
+    isolation: Isolation,
+    policy: Policy,
+    problem: Problem | None = None,
+) -> Path:
+    """Write an autograder's archive into a folder and return its path.
 
     Args:
         course: what to grade with.
         folder: where to write; it is made if need be.
         isolation: how student code is kept apart there.
         policy: what students read of hidden tests.
+        problem: the only one that is handed in; None for all.
 
     Raises:
-        CourseError: the hidden tests or the solutions are not at hand.
+        CourseError: the hidden tests, the solutions or `uv.lock` are not at hand.
     """
-    for problem in course.problems():
-        if not course.solution(problem).is_file() or problem.first_hidden_line() is None:
+    graded = [problem] if problem else course.problems()
+    for each in graded:
+        if not course.solution(each).is_file() or each.first_hidden_line() is None:
             raise CourseError(
-                f"{problem.id} has no solution or no hidden tests here: "
+                f"{each.id} has no solution or no hidden tests here: "
                 "build the autograder from the instructor's copy of the course"
             )
+    only = f" --problem {problem.id}" if problem else ""
+    run = _RUN.format(isolation=isolation, policy=policy, only=only)
+    files = {"setup.sh": _SETUP.encode(), "run_autograder": run.encode()}
+    files |= {f"course/{name}": data for name, data in _course_files(course, graded).items()}
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, "setup.sh", _SETUP.encode())
-        _add(archive, "run_autograder", _RUN.format(isolation=isolation, policy=policy).encode())
-        for path in _files(course):
-            name = path.relative_to(course.root).as_posix()
-            _add(archive, f"course/{name}", path.read_bytes())
-    write_whole(folder / ARCHIVE, written.getvalue())
-    return folder / ARCHIVE
+        for name, data in files.items():
+            _add(archive, name, data)
+    path = folder / (f"autograder-{problem.id}.zip" if problem else "autograder.zip")
+    write_whole(path, written.getvalue())
+    return path
 
 
-def _files(course: Course) -> Iterator[Path]:
-    found = {path for pattern in _COURSE for path in course.root.glob(pattern) if path.is_file()}
-    return iter(sorted({*found, *files_of(course.root / "grader", FOR_AN_AUTOGRADER)}))
+def _course_files(course: Course, graded: Sequence[Problem]) -> dict[str, bytes]:
+    """Return what of the course goes along: names and contents."""
+    patterns = [*_COURSE, *(each.format(id=p.id) for p in graded for each in _PROBLEM)]
+    paths = {path for pattern in patterns for path in course.root.glob(pattern) if path.is_file()}
+    paths |= {*files_of(course.root / "grader", FOR_AN_AUTOGRADER)}
+    files = {path.relative_to(course.root).as_posix(): path.read_bytes() for path in sorted(paths)}
+    others = [each.test_file for each in course.problems() if each not in graded]
+    files |= {path.relative_to(course.root).as_posix(): _NOT_HERE for path in others}
+    return files | {_CONSTRAINTS: _constraints(course).encode()}
+
+
+def _constraints(course: Course) -> str:
+    """Return the versions of `uv.lock` in the form of pip's constraints.
+
+    They hold for the CPU's build of torch, too, which the lock file doesn't know.
+
+    Raises:
+        CourseError: there is no such file.
+    """
+    try:
+        lock = tomllib.loads((course.root / "uv.lock").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CourseError(f"the autograder's versions come from uv.lock: {error}") from None
+    lines = []
+    for package in lock.get("package", []):
+        if "registry" in package["source"]:
+            when = " or ".join(f"({each})" for each in package.get("resolution-markers", []))
+            line = f"{package['name']}=={package['version']}"
+            lines.append(f"{line} ; {when}\n" if when else f"{line}\n")
+    return "".join(lines)
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
@@ -108,6 +163,7 @@ def grade_uploaded(
     settings: Settings,
     policy: Policy,
     grade: Callable[..., None] = grade_all,
+    problem: Problem | None = None,
 ) -> None:
     """Grade `root/submission` and write `root/results/results.json`.
 
@@ -117,6 +173,7 @@ def grade_uploaded(
         settings: seed, limits and level of isolation.
         policy: what students read of hidden tests.
         grade: grades submissions, as `grader.grading.pool.grade_all` does.
+        problem: the only one that is handed in; None for all.
 
     Raises:
         InternalError: the grader itself failed.
@@ -125,9 +182,10 @@ def grade_uploaded(
     path = root / "results" / "results.json"
     path.unlink(missing_ok=True)
     try:
-        submissions = find_submissions([root / "submission"], course)
+        submissions = find_submissions([root / "submission"], course, problem)
     except SubmissionError:
-        wanted = ", ".join(f"{problem.id}/problem.py" for problem in course.problems())
+        wanted = ", ".join(f"{each.id}/{SUBMISSION_FILE}" for each in course.problems())
+        wanted = SUBMISSION_FILE if problem else wanted
         write_whole(path, refused_json(f"There is nothing to grade. Hand in {wanted}."))
         return
     if len(submissions) != 1:
@@ -135,7 +193,8 @@ def grade_uploaded(
         write_whole(path, refused_json(f"This holds several submissions ({names}); hand in one."))
         return
     results: list[SubmissionResult] = []
-    grade(submissions, course, settings, 1, results.append)
+    graded = course.only_with(problem) if problem else course
+    grade(submissions, graded, settings, 1, results.append)
     if results[0].status == Status.INTERNAL:
         raise InternalError(next(iter(results[0].notes), "a test could not be judged"))
     write_whole(path, results_json(results[0], policy))
@@ -146,8 +205,10 @@ def main(arguments: list[str]) -> int:
     options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
     settings = Settings(isolation=Isolation(options.get("--isolation", Isolation.SANDBOX)))
     policy = Policy(options.get("--feedback", Policy.TITLES))
+    course = own_course()
     try:
-        grade_uploaded(Path(arguments[0]), own_course(), settings, policy)
+        problem = course.select([options["--problem"]])[0] if "--problem" in options else None
+        grade_uploaded(Path(arguments[0]), course, settings, policy, problem=problem)
     except (InternalError, CourseError, OSError) as error:
         print(plain(f"The grader failed, no mark was given: {error}"), file=sys.stderr)
         return 3

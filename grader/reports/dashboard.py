@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from statistics import mean, median
 
 from grader.files import write_whole
+from grader.reports.identical import Identical
 from grader.reports.isolation import NOT_CONFINED, not_confined
+from grader.reports.mistakes import mistakes_made
 from grader.reports.page import render
-from grader.reports.terminal import remark
+from grader.reports.people import Person, by_name, people
+from grader.reports.remarks import class_remarks
 from grader.result import ProblemResult, Status, SubmissionResult, shown, total
 
 _AT_A_GLANCE = 3
@@ -40,24 +43,14 @@ class TestRow:
     title: str
     hidden: bool
     tried: int = 0
-    failed: list[str] = field(default_factory=list)
+    failed: list[Person] = field(default_factory=list)
     seconds: float = 0.0
-    slowest: str = ""
+    slowest: Person | None = None
 
     @property
     def share(self) -> float:
         """The share of those who passed."""
         return 1 - len(self.failed) / self.tried if self.tried else 0.0
-
-
-@dataclass
-class MistakeRow:
-    """A known mistake and who made it."""
-
-    problem: str
-    names: str
-    text: str
-    students: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -67,7 +60,7 @@ class ProblemRow:
     id: str
     max: float = 0.0
     points: list[float] = field(default_factory=list)
-    untried: list[str] = field(default_factory=list)
+    untried: list[Person] = field(default_factory=list)
 
     @property
     def mean(self) -> float:
@@ -81,7 +74,10 @@ class ProblemRow:
 
 
 def write_dashboard(
-    results: Sequence[SubmissionResult], problems: Sequence[str], path: Path
+    results: Sequence[SubmissionResult],
+    problems: Sequence[str],
+    path: Path,
+    identical: Sequence[Identical] = (),
 ) -> None:
     """Write the page.
 
@@ -89,47 +85,64 @@ def write_dashboard(
         results: of the whole class.
         problems: the ids of the course's problems.
         path: the file to write, whole or not at all.
+        identical: who handed in the same files.
     """
-    write_whole(path, dashboard(results, problems))
+    write_whole(path, dashboard(results, problems, identical))
 
 
-def dashboard(results: Sequence[SubmissionResult], problems: Sequence[str]) -> str:
+def dashboard(
+    results: Sequence[SubmissionResult],
+    problems: Sequence[str],
+    identical: Sequence[Identical] = (),
+) -> str:
     """Return the page's text.
 
     Args:
         results: of the whole class.
         problems: the ids of the course's problems.
+        identical: who handed in the same files.
     """
+    results, who = by_name(results), people(results)
     valid = [result for result in results if result.status != Status.INTERNAL]
-    tests, mistakes = _tests(valid), _mistakes(valid)
-    points, most = [result.points for result in valid], max((r.max for r in valid), default=0)
-    weakest = sorted((t for t in tests if t.failed), key=lambda t: (t.share, -len(t.failed)))
+    tests = _tests(valid, who)
     return render(
         "dashboard.html.j2",
-        results=sorted(results, key=lambda r: r.submission),
+        results=results,
+        who=who,
         problems=problems,
         cells=_cells,
-        remark=remark,
         seconds=_seconds,
-        faults=len(results) - len(valid),
-        untried=sum(result.status == "not_attempted" for result in results),
-        mean=mean(points) if points else 0.0,
-        median=median(points) if points else 0.0,
-        most=most,
-        top_mistakes=mistakes[:_AT_A_GLANCE],
-        top_tests=weakest[:_AT_A_GLANCE],
-        bins=_distribution(points, most),
-        problem_rows=_problems(valid, problems),
+        remarks=class_remarks(results),
+        mistakes=mistakes_made(valid),
+        identical=identical,
         tests=tests,
-        mistakes=mistakes,
-        statuses=_statuses(results),
+        weakest=sorted((t for t in tests if t.failed), key=lambda t: (t.share, -len(t.failed))),
+        at_a_glance=_AT_A_GLANCE,
+        problem_rows=_problems(valid, problems, who),
+        statuses=_statuses(results, who),
         slow_submissions=sorted(results, key=_seconds, reverse=True)[:_SLOWEST],
         slow_tests=sorted(tests, key=lambda t: t.seconds, reverse=True)[:_SLOWEST],
-        levels=sorted({result.isolation for result in results if result.isolation}),
-        not_confined=not_confined(results),
+        not_confined=[who[name] for name in not_confined(results)],
         warning=NOT_CONFINED,
-        seeds=sorted({result.seed for result in valid}),
+        **_numbers(results, valid),
     )
+
+
+def _numbers(
+    results: Sequence[SubmissionResult], valid: Sequence[SubmissionResult]
+) -> dict[str, object]:
+    """Return what is said in numbers of all submissions, and of those that have marks."""
+    points, most = [result.points for result in valid], max((r.max for r in valid), default=0)
+    return {
+        "faults": len(results) - len(valid),
+        "untried": sum(result.status == "not_attempted" for result in results),
+        "mean": mean(points) if points else 0.0,
+        "median": median(points) if points else 0.0,
+        "most": most,
+        "bins": _distribution(points, most),
+        "levels": sorted({result.isolation for result in results if result.isolation}),
+        "seeds": sorted({result.seed for result in valid}),
+    }
 
 
 def _cells(result: SubmissionResult, problems: Sequence[str]) -> list[str]:
@@ -142,21 +155,22 @@ def _seconds(result: SubmissionResult) -> float:
     return total(test.seconds for problem in result.problems for test in problem.tests)
 
 
-def _tests(results: Sequence[SubmissionResult]) -> list[TestRow]:
+def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> list[TestRow]:
     rows: dict[tuple[str, str], TestRow] = {}
     for result in results:
         for problem in result.problems:
+            ran = _ran(problem)
             for name, group in groupby(problem.tests, key=lambda test: test.name):
                 cases = list(group)
                 key = problem.id, name
                 row = rows.setdefault(key, TestRow(problem.id, cases[0].title, cases[0].hidden))
-                if _ran(problem):
+                if ran:
                     row.tried += 1
                     if any(test.status is not Status.PASSED for test in cases):
-                        row.failed.append(result.submission)
+                        row.failed.append(who[result.submission])
                 longest = max(test.seconds for test in cases)
                 if longest > row.seconds:
-                    row.seconds, row.slowest = longest, result.submission
+                    row.seconds, row.slowest = longest, who[result.submission]
     return list(rows.values())
 
 
@@ -166,24 +180,9 @@ def _ran(problem: ProblemResult) -> bool:
     return not problem.untouched and (problem.passed or len(endings) > 1)
 
 
-def _mistakes(results: Sequence[SubmissionResult]) -> list[MistakeRow]:
-    """Return the mistakes that were made, the most frequent first."""
-    rows: dict[tuple[str, str], MistakeRow] = {}
-    for result in results:
-        for problem in result.problems:
-            for names, text in _named(problem):
-                key = problem.id, names
-                row = rows.setdefault(key, MistakeRow(problem.id, names, text))
-                row.students.append(result.submission)
-    return sorted(rows.values(), key=lambda row: -len(row.students))
-
-
-def _named(problem: ProblemResult) -> list[tuple[str, str]]:
-    names = [" or ".join(names) for names in problem.mistakes]
-    return list(zip(names, problem.diagnoses, strict=False))
-
-
-def _problems(results: Sequence[SubmissionResult], ids: Sequence[str]) -> list[ProblemRow]:
+def _problems(
+    results: Sequence[SubmissionResult], ids: Sequence[str], who: Mapping[str, Person]
+) -> list[ProblemRow]:
     rows = {id: ProblemRow(id) for id in ids}
     for result in results:
         for problem in (p for p in result.problems if p.id in rows):
@@ -191,7 +190,7 @@ def _problems(results: Sequence[SubmissionResult], ids: Sequence[str]) -> list[P
             row.max = max(row.max, problem.max)
             row.points.append(problem.points)
             if problem.untouched:
-                row.untried.append(result.submission)
+                row.untried.append(who[result.submission])
     return list(rows.values())
 
 
@@ -202,13 +201,15 @@ def _distribution(points: Sequence[float], most: float) -> list[tuple[str, int]]
     return [(f"{n * width}-{(n + 1) * width} %", counts[n]) for n in range(_BINS)]
 
 
-def _statuses(results: Sequence[SubmissionResult]) -> list[tuple[str, int, list[str]]]:
+def _statuses(
+    results: Sequence[SubmissionResult], who: Mapping[str, Person]
+) -> list[tuple[str, int, list[Person]]]:
     """Return each status of tests that occurs, how often, and with whom."""
     tests: Counter[str] = Counter()
-    students: defaultdict[str, list[str]] = defaultdict(list)
+    students: defaultdict[str, list[Person]] = defaultdict(list)
     for result in results:
         found = [test.status.value for problem in result.problems for test in problem.tests]
         tests.update(found)
         for status in set(found):
-            students[status].append(result.submission)
+            students[status].append(who[result.submission])
     return [(s.value, tests[s.value], students[s.value]) for s in Status if tests[s.value]]

@@ -11,7 +11,7 @@ from grader.reports.adjustments import told_adjustments
 from grader.reports.isolation import for_students
 from grader.reports.page import render
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, shown, total
-from grader.text import plain
+from grader.text import line, plain
 
 # What a hidden test says under `titles`. Nothing here comes from the student's code, which saw the
 # hidden inputs and could have put them into a message.
@@ -138,7 +138,7 @@ def feedback(result: SubmissionResult, policy: Policy) -> str:
         policy: what to show of hidden tests.
     """
     lines = [
-        f"# {_text(result.submission)}",
+        f"# {_text(line(result.shown_name))}",
         "",
         f"{shown(result.points)} of {shown(result.max)} points",
         "",
@@ -157,26 +157,26 @@ def _problem(section: Section) -> Iterator[str]:
     yield ""
     for sentence in section.sentences:
         yield from [_text(sentence), ""]
-    for line in section.visible:
-        yield from _item(line)
+    for each in section.visible:
+        yield from _item(each)
     if section.hidden_max:
         points, most = shown(section.hidden_points), shown(section.hidden_max)
         yield from ["", f"Hidden tests: {points} of {most} points"]
         if section.hidden:
             yield ""
-    for line in section.hidden:
-        yield from _item(line)
+    for each in section.hidden:
+        yield from _item(each)
 
 
-def _item(line: Line) -> Iterator[str]:
-    yield f"- {_text(line.title)}: {line.outcome}"
-    if line.message:
-        yield from ["", *_code(line.message), ""]
+def _item(test: Line) -> Iterator[str]:
+    yield f"- {_text(test.title)}: {test.outcome}"
+    if test.message:
+        yield from ["", *_code(test.message), ""]
 
 
 def _code(text: str) -> list[str]:
     """Return text as an indented code block, in which Markdown knows no signs."""
-    return [f"      {line}" for line in plain(text).splitlines()]
+    return [f"      {row}" for row in plain(text).splitlines()]
 
 
 def _text(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from grader.reports.feedback import Line, Section, sections
 from grader.reports.isolation import for_students
-from grader.result import Policy, SubmissionResult
+from grader.result import Policy, SubmissionResult, shown
 from grader.text import plain
 
 # When students see a hidden test. They may hand in again and again, and each score that they see
@@ -21,7 +21,9 @@ _HIDDEN = {
 
 
 def results_json(result: SubmissionResult, policy: Policy) -> str:
-    """Return the text of `results.json`. The score is the sum of its tests.
+    """Return the text of `results.json`. The score is what the gradebook says.
+
+    Tests are rounded one by one, so that their sum may be a hundredth off; the score is not.
 
     Args:
         result: one that is not the grader's own fault: that would be a zero there.
@@ -30,6 +32,7 @@ def results_json(result: SubmissionResult, policy: Policy) -> str:
     tests = [test for part in sections(result, policy) for test in _tests(part, policy)]
     told = [*result.notes, for_students(result)]
     data = {
+        "score": _rounded(result.points),
         "output": "\n".join(plain(text) for text in told if text),
         "output_format": "text",
         "test_output_format": "text",
@@ -65,9 +68,14 @@ def _test(section: Section, line: Line, visibility: str, about: str = "") -> dic
     told = [about, line.outcome, line.message]
     return {
         "name": plain(f"{section.id}: {line.title}"),
-        "score": line.points,
-        "max_score": line.max,
+        "score": _rounded(line.points),
+        "max_score": _rounded(line.max),
         "status": "passed" if line.passed else "failed",
         "output": plain("\n\n".join(text for text in told if text)),
         "visibility": visibility,
     }
+
+
+def _rounded(points: float) -> float:
+    """Return points as the other reports show them."""
+    return float(shown(points))

@@ -21,7 +21,7 @@ _FOR_STUDENTS = {
 
 
 def not_confined(results: Iterable[SubmissionResult]) -> list[str]:
-    """Return the names of those whose code, in any problem, was not in a sandbox."""
+    """Return the submissions whose code, in any problem, was not in a sandbox."""
     return sorted(r.submission for r in results if r.isolation == Isolation.PROCESS)
 
 

@@ -38,7 +38,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"points": shown, "url": lambda name: quote(plain(name), safe="")}
-    script = (_TEMPLATES / "sort.js").read_text(encoding="utf-8")
+    scripts = sorted(_TEMPLATES.glob("*.js"))
+    script = "".join(path.read_text(encoding="utf-8") for path in scripts)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals |= {"script": Markup(script), "script_hash": f"sha256-{digest}"}
     return environment

@@ -1,18 +1,112 @@
-"""How far a long run is, on the terminal."""
+"""How far a long run is: a bar on a terminal, a line every so often elsewhere."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
+from typing import Protocol
+
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+EVERY_SECONDS = 30.0
+"""How long to be silent where lines are written."""
 
 
-def progress_bar() -> Progress:
-    """Return a bar that shows how many are done and how long the others will take."""
+class Shown(Protocol):
+    """What shows how far a run is."""
+
+    def add_task(self, description: str, *, total: float | None) -> TaskID:
+        """Begin to show a run; its total may be told later."""
+
+    def update(self, task_id: TaskID, *, total: float | None) -> None:
+        """Tell how many there are to do."""
+
+    def advance(self, task_id: TaskID) -> None:
+        """Tell that one more is done."""
+
+
+def progress_bar(console: Console | None = None) -> AbstractContextManager[Shown]:
+    """Return what shows how many are done, and how long the others will take.
+
+    Args:
+        console: where to show it; default: standard error.
+    """
+    console = console or Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        return ProgressLines(lambda text: console.print(text, markup=False, soft_wrap=True))
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
     )
+
+
+class ProgressLines(AbstractContextManager["ProgressLines"]):
+    """Writes a line every so often, and one in the end. A short run has none.
+
+    Args:
+        write: takes a line.
+        clock: tells seconds.
+        now: tells the time of day.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = datetime.now,
+    ) -> None:
+        self._write, self._clock, self._now = write, clock, now
+        self._what = ""
+        self._total = self._done = 0
+        self._began = self._told = 0.0
+
+    def __exit__(self, *raised: object) -> None:
+        """Leave what was written."""
+
+    def add_task(self, description: str, *, total: float | None) -> TaskID:
+        """Begin to show a run; its total may be told later."""
+        self._what = description
+        task = TaskID(0)
+        self.update(task, total=total)
+        return task
+
+    def update(self, task_id: TaskID, *, total: float | None) -> None:
+        """Tell how many there are to do."""
+        self._total, self._done = int(total or 0), 0
+        self._began = self._told = self._clock()
+
+    def advance(self, task_id: TaskID) -> None:
+        """Tell that one more is done."""
+        self._done += 1
+        now = self._clock()
+        if now - self._told >= EVERY_SECONDS and self._done < self._total:
+            self._told = now
+            left = (now - self._began) / self._done * (self._total - self._done)
+            end = self._now() + timedelta(seconds=left)
+            self._write(
+                f"{self._what}: {self._done} of {self._total} done, {_duration(left)} left, "
+                f"until about {end:%H:%M}"
+            )
+        elif self._done == self._total and self._told > self._began:
+            self._write(f"{self._what}: {self._done} of {self._total} done")
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return "less than a minute"
+    return f"about {minutes} min" if minutes < 100 else f"about {minutes / 60:.0f} h"

@@ -10,17 +10,13 @@ from rich.table import Table
 
 from grader.reports.gradebook import Change
 from grader.reports.isolation import NOT_CONFINED, not_confined
-from grader.result import ProblemResult, Status, SubmissionResult, shown
+from grader.reports.people import by_name, people
+from grader.reports.remarks import SharedRemark, class_remarks
+from grader.result import Status, SubmissionResult, shown
 from grader.text import line
 
-_NAMED = {
-    Status.TIMEOUT: "does not end",
-    Status.CRASH: "crashes",
-    Status.MEMORY: "out of memory",
-    Status.FORBIDDEN: "forbidden function",
-    Status.BAD_OUTPUT: "unreadable answer",
-    Status.INTERNAL: "grader's fault",
-}
+_NAMED_AT_MOST = 5
+"""Of the many that share a remark, as many are named here; the class page names all."""
 
 
 def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Table:
@@ -35,24 +31,34 @@ def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Tab
     for id in problems:
         table.add_column(id[:2], justify="right")
     table.add_column("total", justify="right", style="bold")
-    for result in sorted(results, key=lambda r: r.submission):
+    results = list(results)
+    names = people(results)
+    for result in by_name(results):
         points = {problem.id: problem for problem in result.problems}
         cells = [shown(points[id].points) if id in points else "-" for id in problems]
         internal = result.status == Status.INTERNAL
         total = "-" if internal else f"{shown(result.points)} / {shown(result.max)}"
-        table.add_row(escape(line(result.submission)), *cells, total)
+        table.add_row(escape(str(names[result.submission])), *cells, total)
     return table
 
 
 def remarks(results: Iterable[SubmissionResult]) -> list[str]:
-    """Return a line for each submission that an instructor should look at.
+    """Return what an instructor should look at: what many share, then a line for each other one.
 
     A line before them says so if students' code wasn't kept in a sandbox.
     """
     results = list(results)
-    told = [(result.submission, remark(result)) for result in results]
-    lines = [line(f"{name}: {text}") for name, text in sorted(told) if text]
+    names, found = people(results), class_remarks(results)
+    lines = [_shared(each) for each in found.shared]
+    lines += [line(f"{names[one]}: {text}") for one, text in found.own.items() if text]
     return [NOT_CONFINED, *lines] if not_confined(results) else lines
+
+
+def _shared(remark: SharedRemark) -> str:
+    named = ", ".join(map(str, remark.people[:_NAMED_AT_MOST]))
+    more = len(remark.people) - _NAMED_AT_MOST
+    others = f" and {more} more" if more > 0 else ""
+    return line(f"{remark.text} ({named}{others})" if named else remark.text)
 
 
 @dataclass(kw_only=True)
@@ -108,23 +114,3 @@ def about_run(run: RunSummary) -> list[str]:
     if not run.graded:
         told.append("Nothing had to be graded: all previous results still hold.")
     return [line(text) for text in told]
-
-
-def remark(result: SubmissionResult) -> str:
-    """Return what an instructor should know of a submission; empty when all is usual."""
-    told = ["not attempted."] if result.status == "not_attempted" else []
-    told += result.notes
-    for problem in result.problems:
-        told += problem.notes or _standing_out(problem)
-        if problem.repeated:
-            told.append(f"{problem.id[:2]}: tried again alone.")
-    return " ".join(dict.fromkeys(told))
-
-
-def _standing_out(problem: ProblemResult) -> list[str]:
-    failed = [t for t in problem.tests if t.status != Status.PASSED]
-    alike = len({t.message for t in problem.tests}) == 1
-    if failed and failed[0].message and alike and not problem.untouched:
-        return [f"{problem.id[:2]}: {failed[0].message.splitlines()[0]}"]
-    found = dict.fromkeys(_NAMED[t.status] for t in failed if t.status in _NAMED)
-    return [f"{problem.id[:2]}: {', '.join(found)}."] if found else []

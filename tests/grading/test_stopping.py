@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from grader.cli import app
 from grader.course import Course
 from grader.errors import InUse
 from grader.files import locked
@@ -46,6 +49,47 @@ def test_a_full_disk_leaves_the_old_reports(school: Any, monkeypatch: pytest.Mon
         with pytest.raises(OSError, match="No space left"):
             school.grade()
     assert files == {path: path.read_bytes() for path in school.out.rglob("*.*") if path.is_file()}
+
+
+def test_after_a_full_disk_the_next_run_goes_on(
+    school: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, left = Path.write_bytes, 0
+
+    def until_full(self: Path, data: bytes) -> int:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            self.touch()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", until_full)
+    for room in range(100):
+        shutil.rmtree(school.out, ignore_errors=True)
+        left = room
+        try:
+            school.grade()
+            break
+        except OSError:
+            left = 1000
+            school.grade()
+        assert school.gradebook() == {"ada": "4", "bob": "0"}
+        assert not list(school.out.rglob("*.part"))
+        assert (school.out / "feedback/bob.html").is_file()
+    assert 8 < room < 100
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_grading(
+    school: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    school.out.mkdir()
+    (school.out / "feedback").write_text("in the way")
+    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
+    assert done.exit_code == 2
+    assert "so nothing was graded" in " ".join(done.output.split())
+    assert school.names() == []
 
 
 def test_half_written_files_are_swept(school: Any) -> None:

@@ -1,0 +1,126 @@
+"""Files that are the same but for blanks, comments and docstrings. There is no degree of it.
+
+How alike two files are is not told: right solutions of these problems are alike by nature, so a
+score would accuse the innocent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import tokenize
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.reports.people import Person, by_name, people
+from grader.reports.sources import Sources
+from grader.result import SubmissionResult
+
+_MOST_BYTES = 50_000
+"""A larger file is compared byte by byte."""
+
+_LONGEST_LINE = 1000
+"""With a longer line, tokens may take minutes to be told apart: each is looked for to its end."""
+
+_LEFT_OUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
+_LAYOUT = {tokenize.NEWLINE: "\n", tokenize.INDENT: "\t", tokenize.DEDENT: "\b"}
+"""Tokens whose text differs from file to file and means the same."""
+
+_ROUGH = re.compile(
+    rb"""
+      '{3}.*?(?:'{3}|\Z) | \"{3}.*?(?:\"{3}|\Z)
+    | '(?:\\.|[^'\\\n])*+'? | "(?:\\.|[^"\\\n])*+"?
+    | \#[^\n]* | [\s\\]+ | \xef\xbb\xbf
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""What two files may differ in, and strings with it: found many times faster than tokens are."""
+
+
+@dataclass(frozen=True)
+class Identical:
+    """People who handed in the same file for a problem."""
+
+    problem: str
+    people: Sequence[Person]
+
+
+def identical_files(results: Iterable[SubmissionResult], sources: Sources) -> list[Identical]:
+    """Return who handed in the same, problem by problem; an untouched stub is not such a case.
+
+    Args:
+        results: of the whole class.
+        sources: the files as they were graded.
+    """
+    results = by_name(results)
+    who = people(results)
+    handed_in: defaultdict[str, dict[Person, bytes]] = defaultdict(dict)
+    for result in results:
+        for problem in result.problems:
+            source = None if problem.untouched else sources.read(problem.sha256)
+            if source is not None:
+                handed_in[problem.id][who[result.submission]] = source
+    return [
+        Identical(problem, alike)
+        for problem, files in sorted(handed_in.items())
+        for rough in _alike(files, _without_details)
+        for alike in _alike({person: files[person] for person in rough}, essence)
+    ]
+
+
+def _alike(
+    files: Mapping[Person, bytes], key: Callable[[bytes], Hashable]
+) -> list[Sequence[Person]]:
+    """Return the groups of two or more whose files have the same key."""
+    groups: defaultdict[Hashable, list[Person]] = defaultdict(list)
+    for person, source in files.items():
+        groups[key(source)].append(person)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _without_details(source: bytes) -> bytes:
+    return source if len(source) > _MOST_BYTES else _ROUGH.sub(b"", source)
+
+
+def essence(source: bytes) -> str:
+    """Return a hash that blanks, comments and docstrings do not change, whatever the file holds."""
+    if len(source) > _MOST_BYTES:
+        return hashlib.sha256(source).hexdigest()
+    parts = _tokens(source) or _lines(source)
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+def _tokens(source: bytes) -> list[str]:
+    """Return a file's tokens, without the statements that are nothing but a string.
+
+    There are none where it can't be read as Python's tokens.
+    """
+    if max(map(len, source.split(b"\n"))) > _LONGEST_LINE:
+        return []
+    try:
+        return _without_lone_strings(tokenize.tokenize(io.BytesIO(source).readline))
+    except (tokenize.TokenError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def _without_lone_strings(tokens: Iterable[tokenize.TokenInfo]) -> list[str]:
+    found: list[tuple[int, str]] = []
+    starts = 0
+    for token in tokens:
+        kind = token.type
+        if kind in _LEFT_OUT or token.string.isspace() and kind not in _LAYOUT:
+            continue
+        if kind == tokenize.NEWLINE and [each for each, _ in found[starts:]] == [tokenize.STRING]:
+            del found[starts:]
+            continue
+        found.append((kind, _LAYOUT.get(kind, token.string)))
+        starts = len(found) if kind in _LAYOUT else starts
+    return [text for _, text in found]
+
+
+def _lines(source: bytes) -> list[str]:
+    """Return the lines of a file that Python can't read, without blank ones and comments."""
+    lines = (line.rstrip() for line in source.decode(errors="replace").splitlines())
+    return [line for line in lines if line and not line.lstrip().startswith("#")]

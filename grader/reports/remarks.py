@@ -1,0 +1,115 @@
+"""What an instructor should know of a submission; what many share is said once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from grader.reports.adjustments import told_adjustment
+from grader.reports.people import Person, by_name, people
+from grader.result import ProblemResult, Status, SubmissionResult
+
+MANY = 5
+SHARE = 0.1
+"""What so many share, and such a share of the class, is said once."""
+
+_NAMED = {
+    Status.TIMEOUT: "does not end",
+    Status.CRASH: "crashes",
+    Status.MEMORY: "out of memory",
+    Status.FORBIDDEN: "forbidden function",
+    Status.BAD_OUTPUT: "unreadable answer",
+    Status.INTERNAL: "grader's fault",
+}
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence about a submission.
+
+    Attributes:
+        text: the sentence.
+        lacking: the number of the problem that was not handed in, if it says why there is no file.
+    """
+
+    text: str
+    lacking: str = ""
+
+
+@dataclass(frozen=True)
+class SharedRemark:
+    """A remark on many submissions.
+
+    Attributes:
+        text: how many they are, and what is to be said of each.
+        people: whose they are; empty when it is the whole class.
+    """
+
+    text: str
+    people: Sequence[Person]
+
+
+@dataclass(frozen=True)
+class ClassRemarks:
+    """What is to be said of a class.
+
+    Attributes:
+        shared: what is said once of many.
+        own: for each submission what is said of it alone; empty when all is usual.
+    """
+
+    shared: list[SharedRemark]
+    own: dict[str, str]
+
+
+def class_remarks(results: Sequence[SubmissionResult]) -> ClassRemarks:
+    """Return what an instructor should know of a class."""
+    names = people(results)
+    found = {result.submission: remarks_on(result) for result in by_name(results)}
+    of: defaultdict[Remark, list[Person]] = defaultdict(list)
+    for submission, remarks in found.items():
+        for remark in remarks:
+            of[remark].append(names[submission])
+    enough = max(MANY, SHARE * len(found))
+    many = {remark: who for remark, who in of.items() if len(who) >= enough}
+    own = {
+        name: " ".join(each.text for each in remarks if each not in many)
+        for name, remarks in found.items()
+    }
+    return ClassRemarks([_shared(*each, len(found)) for each in many.items()], own)
+
+
+def _shared(remark: Remark, who: list[Person], all: int) -> SharedRemark:
+    lacking = f" have no {remark.lacking}" if remark.lacking else ""
+    text = f"{len(who)} of {all}{lacking}: {remark.text}"
+    return SharedRemark(text, who if len(who) < all else ())
+
+
+def remarks_on(result: SubmissionResult) -> list[Remark]:
+    """Return what an instructor should know of a submission; nothing when all is usual."""
+    told = [Remark("not attempted.")] if result.status == "not_attempted" else []
+    told += [Remark(note) for note in result.notes]
+    for problem in result.problems:
+        told += _on_problem(problem)
+    return list(dict.fromkeys(told))
+
+
+def _on_problem(problem: ProblemResult) -> Iterable[Remark]:
+    number = problem.id[:2]
+    absent = not problem.sha256 and all(t.status is Status.MISSING for t in problem.tests)
+    yield from (Remark(note, number if absent else "") for note in problem.notes)
+    if not problem.notes:
+        yield from map(Remark, _standing_out(problem))
+    if problem.repeated:
+        yield Remark(f"{number}: tried again alone.")
+    yield from (Remark(f"{number}: {told_adjustment(each)}") for each in problem.adjustments)
+
+
+def _standing_out(problem: ProblemResult) -> list[str]:
+    failed = [t for t in problem.tests if t.status != Status.PASSED]
+    alike = len({t.message for t in problem.tests}) == 1
+    if failed and failed[0].message and alike and not problem.untouched:
+        return [f"{problem.id[:2]}: {failed[0].message.splitlines()[0]}"]
+    found = dict.fromkeys(_NAMED[t.status] for t in failed if t.status in _NAMED)
+    return [f"{problem.id[:2]}: {', '.join(found)}."] if found else []

@@ -1,0 +1,61 @@
+"""Students' files as they were graded, kept beside the results: each content once, by its hash."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from grader.files import write_whole
+
+SOURCES = "sources"
+"""The folder of them among the reports."""
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Sources:
+    """A folder of students' files. Nothing in it is ever run.
+
+    Args:
+        folder: it need not be there yet.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, sources: Iterable[bytes]) -> None:
+        """Keep what was handed in, unless it is there already.
+
+        Raises:
+            OSError: it can't be written.
+        """
+        for source in set(sources):
+            sha256 = hashlib.sha256(source).hexdigest()
+            if self.read(sha256) is None:
+                write_whole(self._path(sha256), source)
+
+    def read(self, sha256: str) -> bytes | None:
+        """Return the file of that hash; None when it isn't here, or isn't whole."""
+        if not _SHA256.fullmatch(sha256):
+            return None
+        try:
+            source = self._path(sha256).read_bytes()
+        except OSError:
+            return None
+        return source if hashlib.sha256(source).hexdigest() == sha256 else None
+
+    def keep_only(self, wanted: Iterable[str]) -> None:
+        """Remove the files that no result is about any more.
+
+        Args:
+            wanted: the hashes of the others.
+        """
+        names = {f"{sha256}.py" for sha256 in wanted}
+        for path in self._folder.glob("*.py"):
+            if path.name not in names and _SHA256.fullmatch(path.stem):
+                path.unlink()
+
+    def _path(self, sha256: str) -> Path:
+        return self._folder / f"{sha256}.py"

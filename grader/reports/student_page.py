@@ -1,0 +1,198 @@
+"""A page about one student for the instructor alone: all that tests said, beside the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from grader.files import write_whole
+from grader.reports.adjustments import told_adjustments
+from grader.reports.identical import Identical
+from grader.reports.isolation import for_instructors
+from grader.reports.mistakes import MistakeRow, mistakes_made, mistakes_named
+from grader.reports.page import render
+from grader.reports.people import Person, by_name, people
+from grader.reports.source_view import Place, SourceView
+from grader.reports.sources import Sources
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult, total
+
+STUDENT_PAGES = "instructor"
+"""Where the pages are: in a folder of their own, and its name says whose it is."""
+
+_OTHERS = 12
+
+
+@dataclass(frozen=True)
+class TestView:
+    """A test that was not passed, or all of a problem that ended alike.
+
+    Attributes:
+        test: the first of its cases that failed.
+        failed: the cases that failed, in order.
+        count: how many cases there are.
+        points: what they gave.
+        max: what they are worth.
+        place: where in the code to look.
+    """
+
+    __test__ = False
+
+    test: TestResult
+    failed: list[TestResult]
+    count: int
+    points: float
+    max: float
+    place: Place | None
+
+
+@dataclass(frozen=True)
+class MistakeView:
+    """A known mistake that the answers show.
+
+    Attributes:
+        row: the mistake and who in the class made it.
+        others: who else made it, as many as are named.
+        more: how many others there are.
+    """
+
+    row: MistakeRow
+    others: Sequence[Person]
+    more: int
+
+
+@dataclass(frozen=True)
+class ProblemView:
+    """One problem of one student.
+
+    Attributes:
+        result: what was found.
+        changes: what changed the marks after the tests.
+        mistakes: the known mistakes that the answers show.
+        alike: whether all tests ended alike; then `failed` has one entry for all.
+        failed: the tests that were not passed.
+        passed: the titles of those that were.
+        source: the file; None when it isn't kept.
+        same: who else handed in the same file, as many as are named.
+        same_more: how many others did.
+    """
+
+    result: ProblemResult
+    changes: list[str]
+    mistakes: list[MistakeView]
+    alike: bool
+    failed: list[TestView]
+    passed: list[str]
+    source: SourceView | None
+    same: Sequence[Person]
+    same_more: int
+
+
+def write_student_pages(
+    results: Sequence[SubmissionResult],
+    sources: Sources,
+    folder: Path,
+    identical: Sequence[Identical] = (),
+) -> None:
+    """Write a page for each student, and remove those of who is not among them.
+
+    Args:
+        results: of the whole class.
+        sources: the files as they were graded.
+        folder: where to write; what already says the same is left alone.
+        identical: who handed in the same files.
+
+    Raises:
+        OSError: a page can't be written.
+    """
+    written = set()
+    for result, page in student_pages(results, sources, identical):
+        path = folder / f"{result.submission}.html"
+        written.add(path.name)
+        if not (path.is_file() and path.read_bytes() == page.encode()):
+            write_whole(path, page)
+    for path in folder.glob("[!.]*.html"):
+        if path.name not in written:
+            path.unlink()
+
+
+def student_pages(
+    results: Sequence[SubmissionResult],
+    sources: Sources,
+    identical: Sequence[Identical] = (),
+) -> Iterator[tuple[SubmissionResult, str]]:
+    """Give each student's result and the text of the page about it, in the order of names."""
+    results, who = by_name(results), people(results)
+    class_ = _Class(
+        {(row.problem, row.names): row for row in mistakes_made(results)},
+        {(each.problem, one.submission): each for each in identical for one in each.people},
+        sources,
+    )
+    around = [None, *results, None]
+    for before, result, after in zip(around, results, around[2:], strict=False):
+        yield (
+            result,
+            render(
+                "student.html.j2",
+                result=result,
+                person=who[result.submission],
+                before=before and who[before.submission],
+                after=after and who[after.submission],
+                problems=[_problem(result, each, class_) for each in result.problems],
+                isolation=for_instructors(result),
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class _Class:
+    """What a page needs to know of the others.
+
+    Attributes:
+        made: the mistakes that were made, by problem and names.
+        identical: who handed in the same, by problem and submission.
+        sources: the files as they were graded.
+    """
+
+    made: Mapping[tuple[str, str], MistakeRow]
+    identical: Mapping[tuple[str, str], Identical]
+    sources: Sources
+
+
+def _problem(result: SubmissionResult, problem: ProblemResult, class_: _Class) -> ProblemView:
+    source = class_.sources.read(problem.sha256)
+    view = None if source is None else SourceView.of(source)
+    tests = [list(cases) for _, cases in groupby(problem.tests, key=lambda test: test.name)]
+    same = class_.identical.get((problem.id, result.submission))
+    alike = len({(t.status, t.message) for t in problem.tests}) == 1 and not problem.passed
+    return ProblemView(
+        problem,
+        told_adjustments(problem),
+        [_mistake(class_.made[problem.id, n], result) for n, _ in mistakes_named(problem)],
+        alike,
+        list(_failed([problem.tests] if alike else tests, view)),
+        [cases[0].title for cases in tests if all(t.status is Status.PASSED for t in cases)],
+        view,
+        *_others(same.people if same else (), result),
+    )
+
+
+def _failed(tests: list[list[TestResult]], source: SourceView | None) -> Iterator[TestView]:
+    for cases in tests:
+        failed = [test for test in cases if test.status is not Status.PASSED]
+        if failed:
+            first = failed[0]
+            place = source.place_of(first.message, first.title, first.id) if source else None
+            points, most = total(t.points for t in cases), total(t.max for t in cases)
+            yield TestView(first, failed, len(cases), points, most, place)
+
+
+def _mistake(row: MistakeRow, result: SubmissionResult) -> MistakeView:
+    return MistakeView(row, *_others(row.people, result))
+
+
+def _others(people: Sequence[Person], result: SubmissionResult) -> tuple[Sequence[Person], int]:
+    """Return the others among people, as many as are named, and how many more there are."""
+    others = [person for person in people if person.submission != result.submission]
+    return others[:_OTHERS], max(0, len(others) - _OTHERS)

@@ -1,0 +1,47 @@
+"""A class's folder holds a page about each student and the files as they were graded."""
+
+from __future__ import annotations
+
+import shutil
+from hashlib import sha256
+from typing import Any
+
+
+def kept(school: Any) -> set[str]:
+    return {path.stem for path in (school.out / "sources").iterdir()}
+
+
+def hashes(*sources: str) -> set[str]:
+    return {sha256(source.encode()).hexdigest() for source in sources}
+
+
+def test_a_page_about_each_shows_what_was_graded(school: Any) -> None:
+    school.grade()
+    pages = {path.name for path in (school.out / "instructor").iterdir()}
+    assert pages == {"ada.html", "bob.html"}
+    assert school.wrong in (school.out / "instructor/bob.html").read_text()
+    assert kept(school) == hashes(school.right, school.wrong)
+
+
+def test_what_was_handed_in_anew_takes_the_old_ones_place(school: Any) -> None:
+    school.grade()
+    school.hand_in("bob", "def double(x): return 5 * x")
+    school.grade()
+    assert "5 * x" in (school.out / "instructor/bob.html").read_text()
+    assert kept(school) == hashes(school.right, "def double(x): return 5 * x")
+
+
+def test_files_of_who_left_stay_with_their_results(school: Any) -> None:
+    school.grade()
+    shutil.rmtree(school.folder / "bob")
+    school.grade()
+    assert kept(school) == hashes(school.right, school.wrong)
+
+
+def test_nothing_for_the_instructor_is_in_a_folder_that_is_handed_out(school: Any) -> None:
+    school.grade()
+    for folder in ("feedback", "gradescope"):
+        names = {path.stem for path in (school.out / folder).iterdir()}
+        assert names == {"ada", "bob"}
+        texts = [path.read_text() for path in (school.out / folder).iterdir()]
+        assert not any("For the instructor alone" in text for text in texts)

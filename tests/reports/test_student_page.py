@@ -1,0 +1,210 @@
+"""The page about one student says everything, beside the code, and leads on to others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from grader.reports.dashboard import dashboard
+from grader.reports.identical import Identical, identical_files
+from grader.reports.source_view import MOST_LINES, SourceView
+from grader.reports.sources import Sources
+from grader.reports.student_page import student_pages, write_student_pages
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+
+SOURCE = b'''"""Mine."""
+
+def dot(q, k):
+    return q @ k
+
+class Attention:
+    def forward(self, x):
+        return dot(x, x)
+'''
+MISTAKE = "It looks as if nothing is scaled."
+
+
+def student(name: str, *tests: TestResult, mistakes: bool = False) -> SubmissionResult:
+    made = ([MISTAKE], [["no_scale"]]) if mistakes else ([], [])
+    passed = TestResult("test_first", "It has a name", False, 1, Status.PASSED)
+    problem = ProblemResult(
+        "03-scaled", sha256(SOURCE).hexdigest(), [passed, *tests], [], made[0], made[1]
+    )
+    return SubmissionResult(name, 0, "sandbox", "", [problem], full_name=name.title())
+
+
+def failing(message: str, case: str = "1", title: str = "It scales") -> TestResult:
+    return TestResult(f"test_hidden[{case}]", title, True, 2, Status.FAILED, message)
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Sources:
+    kept = Sources(tmp_path / "sources")
+    kept.keep([SOURCE])
+    return kept
+
+
+def pages(
+    results: list[SubmissionResult], sources: Sources, identical: Sequence[Identical] = ()
+) -> dict[str, str]:
+    found = student_pages(results, sources, identical)
+    return {result.submission: page for result, page in found}
+
+
+def test_everything_hidden_tests_said_stands_there(sources: Sources) -> None:
+    ada = student("ada", failing("dot(q, k) gave 1"), failing("dot(q, k) gave 2", "2"))
+    page = pages([ada], sources)["ada"]
+    for told in ("It scales", "dot(q, k) gave 1", "dot(q, k) gave 2", "test_hidden[2]"):
+        assert told in page
+    assert "in 2 of 2 cases" in page
+    assert "For the instructor alone" in page
+
+
+def test_the_code_stands_beside_it(sources: Sources) -> None:
+    page = pages([student("ada", failing("dot(q, k) gave 1"))], sources)["ada"]
+    assert '<a href="#03-scaled-3">dot, line 3</a>' in page
+    assert '<span id="03-scaled-3">def dot(q, k):\n</span>' in page
+
+
+def test_a_file_that_is_not_kept_is_told(tmp_path: Path) -> None:
+    page = pages([student("ada", failing("x"))], Sources(tmp_path / "none"))["ada"]
+    assert "is not kept in this folder" in page
+
+
+def test_tests_that_ended_alike_are_told_once(sources: Sources) -> None:
+    tests = [failing("not written yet: dot (line 4)", str(n)) for n in range(9)]
+    ada = student("ada", *tests)
+    del ada.problems[0].tests[0]
+    page = pages([ada], sources)["ada"]
+    assert page.count("not written yet") == 1
+    assert "All 9 tests" in page
+
+
+def test_who_made_the_same_mistake_is_a_link_away(sources: Sources) -> None:
+    wrong = failing("dot(q, k) gave 1")
+    results = [student(name, wrong, mistakes=True) for name in ("ada", "bob", "eve")]
+    page = pages([*results, student("zoe", wrong)], sources)["ada"]
+    assert '<a href="../index.html#03-scaled-no-scale">no_scale</a>' in page
+    assert '<a href="bob.html#03-scaled"><bdi>Bob</bdi></a>' in page
+    assert "zoe.html" not in page
+    index = dashboard(results, ["03-scaled"])
+    assert 'id="03-scaled-no-scale"' in index
+    assert '<a href="instructor/ada.html"><bdi>Ada</bdi></a>' in index
+
+
+def test_pages_of_who_left_are_removed_and_others_left_alone(
+    tmp_path: Path, sources: Sources
+) -> None:
+    folder = tmp_path / "instructor"
+    both = [student("ada"), student("bob")]
+    write_student_pages(both, sources, folder)
+    before = (folder / "ada.html").stat().st_mtime_ns
+    write_student_pages(both, sources, folder)
+    assert (folder / "ada.html").stat().st_mtime_ns == before
+    write_student_pages(both[:1], sources, folder)
+    assert [path.name for path in folder.iterdir()] == ["ada.html"]
+
+
+def test_of_many_others_some_are_named(sources: Sources) -> None:
+    wrong = failing("dot(q, k) gave 1")
+    results = [student(f"s{n}", wrong, mistakes=True) for n in range(40)]
+    identical = identical_files(results, sources)
+    page = pages(results, sources, identical)["s0"]
+    assert page.count(" and 27 more") == 2
+
+
+def test_what_the_grader_failed_at_has_a_page_without_a_mark(sources: Sources) -> None:
+    test = TestResult("grader", "The grader failed", True, 0.0, Status.INTERNAL, "a fault")
+    result = SubmissionResult("ada", 0, None, "", [ProblemResult("", tests=[test])], ["a fault"])
+    page = pages([result], sources)["ada"]
+    assert "the grader itself failed" in page
+    assert "0 of 0" not in page.split("</h1>")[1].split("</p>")[0]
+
+
+# Where to look
+
+
+@pytest.mark.parametrize(
+    ("message", "title", "label"),
+    [
+        ("dot(q, k)\nAll rows differ", "", "dot, line 3"),
+        ("ValueError: no\n  problem.py, line 4 in dot: return q @ k", "", "line 4"),
+        ("not written yet: dot (line 4)", "", "line 4"),
+        ("problem.py can't be read as Python: expected ':'\n  line 7", "", "line 7"),
+        ("attention(x) with attention = Attention(3)", "", "Attention, line 6"),
+        ("attention(x) is wrong", "Attention is right", "Attention, line 6"),
+        ("attention(x) is wrong", "It is right", ""),
+        ("line 900 (line 900)", "", ""),
+    ],
+)
+def test_where_in_the_code_to_look(message: str, title: str, label: str) -> None:
+    place = SourceView.of(SOURCE).place_of(message, title)
+    assert (place.label if place else "") == label
+
+
+@pytest.mark.parametrize(
+    "source",
+    [b"", b"\xff\xfe\x00", b"def f(:\r\n  (((\r", b"\xef\xbb\xbfdef f(): pass", b"(" * 9999],
+)
+def test_any_file_has_a_view(source: bytes) -> None:
+    view = SourceView.of(source)
+    assert view.shown
+    assert view.place_of("f(x)") is None or "def f" in source.decode(errors="replace")
+
+
+def test_of_a_long_file_the_beginning_is_shown(tmp_path: Path) -> None:
+    long = b"x = 1\n" * (MOST_LINES + 1)
+    sources = Sources(tmp_path)
+    sources.keep([long])
+    ada = student("ada", failing("x"))
+    ada.problems[0].sha256 = sha256(long).hexdigest()
+    page = pages([ada], sources)["ada"]
+    assert f"The first {MOST_LINES} of {MOST_LINES + 1} lines." in page
+    assert page.count("<span id=") == MOST_LINES
+
+
+# What is kept
+
+
+def test_a_file_is_kept_once_and_only_while_it_is_needed(tmp_path: Path) -> None:
+    sources = Sources(tmp_path / "sources")
+    sources.keep([b"one", b"one", b"two"])
+    one, two = (sha256(text).hexdigest() for text in (b"one", b"two"))
+    assert sources.read(one) == b"one"
+    (tmp_path / "sources" / "notes.py").write_text("somebody's own")
+    sources.keep_only([two, ""])
+    assert sources.read(one) is None
+    assert sorted(path.name for path in (tmp_path / "sources").iterdir()) == [
+        f"{two}.py",
+        "notes.py",
+    ]
+
+
+def test_a_damaged_file_is_none_and_is_kept_again(tmp_path: Path) -> None:
+    sources = Sources(tmp_path)
+    sources.keep([SOURCE])
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(b"something else")
+    assert sources.read(path.stem) is None
+    sources.keep([SOURCE])
+    assert sources.read(path.stem) == SOURCE
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "", "x" * 64, "A" * 64])
+def test_only_a_hash_names_a_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{'A' * 64}.py").write_text("")
+    assert Sources(tmp_path).read(name) is None
+
+
+def test_rows_can_be_filtered_with_a_label_and_a_count() -> None:
+    page = dashboard([student("ada")], ["03-scaled"])
+    assert re.search(r'<label for="filter">[^<]+</label>\s*<input type="search" id="filter"', page)
+    assert 'aria-describedby="filtered"' in page
+    assert '<span id="filtered" role="status"' in page
+    assert 'data-rows="submissions"' in page
+    assert '<table id="submissions">' in page
+    assert '<tr data-find="ada  ">' in page
