@@ -132,7 +132,8 @@ def test_one_student_graded_again_leaves_the_others(school: Any) -> None:
     after = {p: p.read_bytes() for p in school.out.rglob("*") if p.is_file()}
     changed = {p.relative_to(school.out).as_posix() for p in after if before[p] != after[p]}
     own = {"results/eve.json", "feedback/eve.md", "feedback/eve.html", "gradescope/eve.json"}
-    assert changed == {"gradebook.csv", "index.html", "junit.xml", *own}
+    about_all = {f"instructor/{name}.html" for name in ("ada", "bob", "eve")}  # who is like whom
+    assert changed == {"gradebook.csv", "index.html", "junit.xml", *own, *about_all}
 
 
 def test_another_policy_renews_what_students_see(school: Any) -> None:
