@@ -75,7 +75,7 @@ def no_room(path: object = None) -> str:
 def told_os_error(error: OSError) -> str:
     """Return what went wrong with a file, and what to do where that is known."""
     if error.errno in _NO_ROOM:
-        return f"{no_room(error.filename)} What was graded until now is kept."
+        return f"{no_room(error.filename)} What is done is kept."
     return f"A file could not be read or written: {error}"
 
 
