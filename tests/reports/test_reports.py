@@ -119,7 +119,7 @@ def test_junit_is_well_formed(text: str, tmp_path: Path) -> None:
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     (suite,) = root
     counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
-    assert counts == {"tests": "1", "failures": "1", "errors": "0", "skipped": "0"}
+    assert counts == {"tests": "3", "failures": "2", "errors": "0", "skipped": "0"}
     assert suite.find("properties/property[@name='points']").get("value") == "1"  # type: ignore[union-attr]
 
 
