@@ -96,7 +96,6 @@ def grade_class(
         UsageError: there is no such scheduler, or its workers can't grade this course.
         OSError: the reports can't be written.
     """
-    says_whole = len(submissions) > 1 if is_whole is None else is_whole
     with locked(out):
         sweep(out)
         previous = load_previous(out / RESULTS)
@@ -124,7 +123,7 @@ def grade_class(
         problems=keeper.problems(),
         graded=len(todo),
         changes=changed,
-        missing=_names(absent) if says_whole else [],
+        missing=_missing(absent, submissions, is_whole),
         of_one_problem=any(each.files.keys() != common.keys() for each in submissions),
         outdated=outdated(keeper.results, common),
         damaged=previous.damaged,
@@ -144,8 +143,12 @@ def _who_is_who(
     return submissions, [*unclear, *taken, *suggest(submissions, previous, people, out)]
 
 
-def _names(results: Iterable[SubmissionResult]) -> list[str]:
-    return sorted(result.shown_name for result in results)
+def _missing(
+    absent: Iterable[SubmissionResult], submissions: Sequence[Submission], is_whole: bool | None
+) -> list[str]:
+    """Return who is known and not given, if what is given says that it is the whole class."""
+    says_whole = len(submissions) > 1 if is_whole is None else is_whole
+    return sorted(result.shown_name for result in absent) if says_whole else []
 
 
 def _grade(
