@@ -218,7 +218,8 @@ class SubmissionResult:
         late: whether the platform says that any of it came late.
         identity: who it is, the same in every run: the platform's own id, such as `canvas:1004`,
             else the full name of the folder or archive.
-        full_name: the real name of a student or group, in any script; empty when none is known.
+        full_name: the real name of a student or group, as the platform or the folder gives it, in
+            any script; empty when none is known.
     """
 
     submission: str

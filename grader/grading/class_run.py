@@ -101,7 +101,6 @@ def grade_class(
             folder's corrections or late policy can't be read.
         OSError: the reports can't be written.
     """
-    says_whole = len(submissions) > 1 if is_whole is None else is_whole
     with locked(out):
         sweep(out)
         adjusted([], out)  # a file that can't be read is told before hours of grading
@@ -132,7 +131,7 @@ def grade_class(
         problems=keeper.problems(),
         graded=len(todo),
         changes=changed,
-        missing=_names(absent) if says_whole else [],
+        missing=_missing(absent, submissions, is_whole),
         of_one_problem=any(each.files.keys() != common.keys() for each in submissions),
         outdated=outdated(keeper.results, common),
         damaged=previous.damaged,
@@ -152,8 +151,12 @@ def _who_is_who(
     return submissions, [*unclear, *taken, *suggest(submissions, previous, people, out)]
 
 
-def _names(results: Iterable[SubmissionResult]) -> list[str]:
-    return sorted(result.shown_name for result in results)
+def _missing(
+    absent: Iterable[SubmissionResult], submissions: Sequence[Submission], is_whole: bool | None
+) -> list[str]:
+    """Return who is known and not given, if what is given says that it is the whole class."""
+    says_whole = len(submissions) > 1 if is_whole is None else is_whole
+    return sorted(result.shown_name for result in absent) if says_whole else []
 
 
 def _grade(

@@ -22,7 +22,7 @@ from grader.text import quoted
 SUGGESTED = "names-suggested.csv"
 """Lines for `names.csv` that may be right."""
 
-_VIEWS = ("feedback/{}.md", "feedback/{}.html", "gradescope/{}.json")
+_VIEWS = (".md", ".html", ".json")
 
 
 def as_said(
@@ -91,8 +91,15 @@ def merge(previous: Previous, people: Mapping[str, str], out: Path) -> None:
         result.late = any(problem.late for problem in result.problems)
         save_result(result, out / RESULTS)
         set_aside(result_path(out / RESULTS, own.name), "merged")
-        for view in _VIEWS:
-            (out / view.format(own.name)).unlink(missing_ok=True)
+        _remove_views(own.name, out)
+
+
+def _remove_views(name: str, out: Path) -> None:
+    """Remove what is shown of a submission that is no row any more."""
+    for folder in out.iterdir():
+        if folder.is_dir() and folder.name != RESULTS:
+            for ending in _VIEWS:
+                (folder / f"{name}{ending}").unlink(missing_ok=True)
 
 
 def suggest(

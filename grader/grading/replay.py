@@ -9,10 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.course import Course, Problem
-from grader.errors import CourseError, SubmissionError
-from grader.grading.previous import RESULTS, read_result, result_path
+from grader.errors import CourseError, SubmissionError, UsageError
+from grader.grading.previous import (
+    RESULTS,
+    load_previous,
+    named_as_before,
+    read_result,
+    result_path,
+)
 from grader.grading.settings import Settings
 from grader.grading.submission import TEST_SECONDS, Opened, boundary_for
+from grader.intake.only import only_these
 from grader.intake.submissions import Submission, find_submissions
 from grader.isolation import Boundary
 from grader.result import ProblemResult, Provenance, TestResult
@@ -91,6 +98,7 @@ def _graded(
     submission: Submission, problem: Problem, out: Path
 ) -> tuple[ProblemResult | None, list[str]]:
     """Return how a submission's problem was graded, if that is known, and what to say of it."""
+    (submission,), _ = named_as_before([submission], load_previous(out / RESULTS))
     path = result_path(out / RESULTS, submission.name)
     if not path.exists():
         return None, [f"There is no result in {out}."]
@@ -166,11 +174,10 @@ def find_one(path: Path, course: Course, only: Problem | None = None) -> Submiss
         raise SubmissionError(
             f"{path} holds {len(found)} submissions; put a name behind it: {path}/NAME"
         )
-    in_class = find_submissions([path.parent], course, only)
-    for submission in in_class:
-        if submission.name == path.name:
-            return submission
-    raise SubmissionError(f"there is no submission {path.name} in {path.parent}")
+    try:
+        return only_these(find_submissions([path.parent], course, only), [path.name])[0]
+    except UsageError as error:
+        raise SubmissionError(f"In {path.parent}: {error}") from None
 
 
 def find_test(test: str, course: Course) -> tuple[Problem, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from grader.intake.archives.kinds import without_suffix
 from grader.intake.did_you_mean import did_you_mean
 from grader.intake.result_names import folder_identity
-from grader.intake.tree import Entry, gathered
+from grader.intake.tree import Entry, Kind, gathered
 from grader.text import quoted
 
 
@@ -71,9 +71,17 @@ class Layout:
         return self
 
 
-def plain_work(entry: Entry, *notes: str) -> Work:
-    """Return what goes by its own name, because no platform says whose it is."""
-    name = without_suffix(entry.name) or entry.name
+def plain_work(entry: Entry, *notes: str, is_archive: bool = False) -> Work:
+    """Return what goes by its own name, because no platform says whose it is.
+
+    Args:
+        entry: a folder or an archive.
+        notes: sentences about it.
+        is_archive: whether it is an archive though it is open already.
+    """
+    name = entry.name
+    if is_archive or entry.kind is not Kind.FOLDER:
+        name = without_suffix(name) or name
     return Work(folder_identity(name), name, entry, notes=notes)
 
 

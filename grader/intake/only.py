@@ -24,11 +24,19 @@ def only_these(submissions: Sequence[Submission], names: Iterable[str]) -> list[
 
 
 def named(submissions: Iterable[Submission], name: str) -> list[Submission]:
-    """Return who is meant by a name: whoever it is the identity of, else all who are called so."""
+    """Return who is meant by a name: whoever it is the identity of, else all who are called so.
+
+    A platform's number, or what its gradebook knows people by, is a name too.
+    """
     name = unicodedata.normalize("NFC", name)
     submissions = list(submissions)
     exact = [submission for submission in submissions if submission.identity == name]
-    return exact or [each for each in submissions if name in (each.name, each.full_name)]
+    called = [each for each in submissions if name in (each.name, each.full_name)]
+    return exact or called or [each for each in submissions if name and name in _ids(each)]
+
+
+def _ids(submission: Submission) -> set[str]:
+    return {submission.identity.partition(":")[2], *submission.members}
 
 
 def _one(submissions: Sequence[Submission], name: str) -> Submission:

@@ -18,7 +18,7 @@ from grader.errors import SubmissionError
 from grader.intake import disk, remarks
 from grader.intake.archives.kinds import ARCHIVE_SUFFIXES, archive_suffix
 from grader.intake.class_folder import has_work, submissions_in
-from grader.intake.layout import Layout, plain_work, unmatched_file
+from grader.intake.layout import Layout, Work, plain_work, unmatched_file
 from grader.intake.platforms.registry import recognise, recognise_part
 from grader.intake.problem_names import Problems
 from grader.intake.survey import Survey, survey
@@ -105,7 +105,7 @@ def _given(path: Path, problems: Problems, *, several: bool) -> Entry:
 def _one_submission(found: Entry, problems: Problems) -> Layout:
     what = _seems(found, problems) if found.kind is Kind.FOLDER else ""
     notes = [_AS_ONE.format(what=what)] if what else []
-    return Layout("", [plain_work(found, *notes)])
+    return Layout("", [_itself(found, *notes)])
 
 
 def _seems(found: Entry, problems: Problems) -> str:
@@ -131,12 +131,12 @@ def _layout_at(
         several: whether more paths were given.
     """
     if found.kind is not Kind.FOLDER:
-        return _alone(path, given, Layout("", [plain_work(found)]), problems, several=several)
+        return _alone(path, given, Layout("", [_itself(found)]), problems, several=several)
     try:
         layout = _recognised(found, problems, several=several)
     except Refused as refused:
         if several:
-            return Layout("", [plain_work(found)])
+            return Layout("", [_itself(found)])
         raise SubmissionError(f"{path} {refused}; {_what_to_give(problems)}") from None
     if not layout.works:
         hint = ""
@@ -166,13 +166,19 @@ def _recognised(found: Entry, problems: Problems, *, several: bool) -> Layout:
     if not has_work(here, bare=False) and (layout := recognise(found, problems)):
         return layout
     students = submissions_in(here, bare=bool(problems.given), several=several)
-    layout = Layout("", [plain_work(student) for student in students])
+    works = [_itself(found) if student is found else plain_work(student) for student in students]
+    layout = Layout("", works)
     if all(student is not found for student in students):
         single = here.single_files(problems.given)
         layout.unmatched = [unmatched_file(file.name, ()) for file, _ in single]
     if len(students) == 1 and not problems.given:
         layout.notes = _hidden_class(here, problems, several=several)
     return layout
+
+
+def _itself(found: Entry, *notes: str) -> Work:
+    """Return what stands at a path as one submission."""
+    return plain_work(found, *notes, is_archive=found.is_packed)
 
 
 def _hidden_class(here: Survey, problems: Problems, *, several: bool) -> list[str]:

@@ -11,10 +11,10 @@ import re
 import unicodedata
 
 _UNSAFE = re.compile(r"[^\w.@+ -]", re.ASCII)
-_HASHED = re.compile(r"-[0-9a-f]{8}\Z")
 _PLATFORMS = re.compile(r"[a-z]+:")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # as Windows knows them
 _LONGEST = 80
+_MARK = "~"  # before a hash; no name that is safe as it stands has it, so none is another's
 
 
 def folder_identity(name: str) -> str:
@@ -34,14 +34,14 @@ def result_name(identity: str, full_name: str) -> str:
         full_name: the real name; any text.
     """
     readable = _readable(identity)
-    if readable == identity.lower() == identity and _is_nobody_elses(identity):
+    if readable == identity.lower() == identity and not _DEVICES.fullmatch(identity):
         return identity
-    return f"{_readable(full_name) or readable or 'submission'}-{_sha256(identity)[:8]}"
+    return f"{_readable(full_name) or readable or 'submission'}{_MARK}{_sha256(identity)[:8]}"
 
 
 def longer_result_name(identity: str, full_name: str) -> str:
     """Return a name with so much of the hash that nobody else can have it, not even by intent."""
-    return f"{_readable(full_name) or 'submission'}-{_sha256(identity)}"
+    return f"{_readable(full_name) or 'submission'}{_MARK}{_sha256(identity)}"
 
 
 def _readable(name: str) -> str:
@@ -50,10 +50,6 @@ def _readable(name: str) -> str:
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
     safe = _UNSAFE.sub("_", bare)[:_LONGEST].strip(" .")
     return safe if re.search("[A-Za-z0-9]", safe) else ""
-
-
-def _is_nobody_elses(name: str) -> bool:
-    return not _HASHED.search(name) and not _DEVICES.fullmatch(name)
 
 
 def _sha256(identity: str) -> str:

@@ -231,3 +231,23 @@ def test_names_are_data_in_every_report(school: Any) -> None:
             shown = path.read_text(encoding="utf-8")
             assert not set(shown) & {"\u202e", "\x1b"}, path
             assert "<b>&" not in shown or path.suffix in {".csv", ".json"}, path
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links mean something else there")
+def test_one_hostile_folder_does_not_end_a_run(
+    school: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the shell makes of class/*, with links, too many files and what is no submission."""
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    monkeypatch.setattr("grader.intake.limits.MAX_ENTRIES", 20)
+    (school.folder / "all").symlink_to("/")
+    (school.folder / "gone").symlink_to("nowhere")
+    write(school.folder, {f"full/{n}": "" for n in range(30)})
+    write(school.folder, {"notes.txt": ""})
+    for paths in (sorted(school.folder.iterdir()), [school.folder]):
+        command = ["grade", *map(str, paths), "--out", str(school.out)]
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, done.output
+        found = school.gradebook()
+        assert (found["ada"], found["bob"]) == ("4", "0")
+        assert found.keys() == {"ada", "bob", "all", "gone", "full"}

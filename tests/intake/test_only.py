@@ -22,7 +22,12 @@ def found(tmp_path: Path, small_course: Course) -> list[Submission]:
 
 @pytest.mark.parametrize(
     ("name", "identity"),
-    [("canvas:1004", "canvas:1004"), ("李娜", "canvas:1005"), ("rene\u0301e", "canvas:14")],
+    [
+        ("canvas:1004", "canvas:1004"),
+        ("李娜", "canvas:1005"),
+        ("rene\u0301e", "canvas:14"),
+        ("13", "canvas:13"),
+    ],
 )
 def test_one_is_found_by_any_name(found: list[Submission], name: str, identity: str) -> None:
     (one,) = only_these(found, [name])
@@ -41,7 +46,7 @@ def test_several_are_found_once_each(found: list[Submission]) -> None:
         ("ada", "'ada' fits more than one; say 'canvas:12' or 'canvas:13'"),
         ("renee", "Nobody here is called 'renee'. Did you mean .*'renée'"),
         ("Ada", "Did you mean 'ada'"),
-        ("1004", "Did you mean 'canvas:1004'"),
+        ("100", "Did you mean 'canvas:1004' or 'canvas:1005'"),
         ("zzz", "Nobody here is called 'zzz'.$"),
         ("", "Nobody here is called ''.$"),
     ],

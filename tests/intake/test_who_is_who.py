@@ -103,6 +103,18 @@ def test_a_folder_and_an_archive_of_one_name(tmp_path: Path, small_course: Cours
     assert line.startswith("'ada' is there twice: graded as ada and ")
 
 
+def test_a_folder_that_is_called_as_an_archive(tmp_path: Path, small_course: Course) -> None:
+    """Only an archive goes by its name without the ending."""
+    folder = write(tmp_path / "class", {f"ada.zip/{ID}/problem.py": WRONG})
+    write(folder, {"bea.tar.gz": zip_file(COURSE), "cho.rar": b""})
+    found = find_submissions([folder], small_course)
+    assert [s.identity for s in found] == ["ada.zip", "bea", "cho"]
+    paths = sorted(folder.iterdir())
+    assert [s.identity for s in find_submissions(paths, small_course)] == ["ada.zip", "bea", "cho"]
+    alone = [find_submissions([path], small_course)[0].identity for path in paths]
+    assert alone == ["ada.zip", "bea", "cho"]
+
+
 def test_a_folder_cannot_be_called_a_platforms_student(take: Take) -> None:
     intake = take({f"canvas:12/{ID}/problem.py": RIGHT, f"ada/{ID}/problem.py": RIGHT})
     assert {s.identity for s in intake.submissions} == {"folder:canvas:12", "ada"}
@@ -174,3 +186,29 @@ def test_any_names_stay_apart_and_the_same() -> None:
         assert all(f.isascii() and f.isprintable() and "/" not in f for f in files.values())
         some = named(rng.sample(names, len(names) // 2))
         assert some.items() <= files.items()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't allow such names")
+def test_any_folders_stay_apart_and_the_same(tmp_path: Path, small_course: Course) -> None:
+    """Over two runs with others beside them; only two writings of one name depend on both."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")  # noqa: T201
+    rng = random.Random(seed)
+    names = {unicodedata.normalize("NFC", n): n for n in [*random_names(rng, 60), *NAMES.values()]}
+    folders = [n for n in names.values() if not n.startswith("._") and n not in {".", ".."}]
+    runs = []
+    for week in range(2):
+        chosen = rng.sample(folders, 2 * len(folders) // 3)
+        files = {f"{name}/{ID}/problem.py": str(folders.index(name)).encode() for name in chosen}
+        found = find_submissions([write(tmp_path / f"week{week}", files)], small_course)
+        assert len(found) == len(chosen)
+        for submission in found:
+            content = source(submission)
+            assert content is not None
+            name = folders[int(content)]
+            assert submission.identity.removeprefix("folder:") == unicodedata.normalize("NFC", name)
+        runs.append({s.identity: s.name for s in found})
+    assert len(set(runs[0].values())) == len(runs[0])
+    assert all(runs[1][who] == runs[0][who] for who in runs[0].keys() & runs[1].keys())
+    both = runs[0] | runs[1]
+    assert len({name.lower() for name in both.values()}) == len(both)

@@ -43,6 +43,7 @@ class Platform:
             nobody is told in a sentence.
         lists: by the names of its lists of students, the most bytes that are read of one.
         read: says of the name of any other file how many bytes are read of it at most.
+        may_hold: tells whether a folder of this name can be a download that this stands in.
         uploaded_as: says what the name of a file in a download may have been before the platform
             put something around it.
     """
@@ -50,6 +51,7 @@ class Platform:
     look: Callable[[Download, Problems], Layout | None]
     lists: Mapping[str, int] = field(default_factory=dict)
     read: Callable[[str], int] = lambda name: 0
+    may_hold: Callable[[str, Entry], bool] = lambda name, part: True
     uploaded_as: Callable[[str], Sequence[str]] = lambda name: ()
 
 

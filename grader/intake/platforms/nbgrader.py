@@ -74,4 +74,10 @@ def _assignment(student: Entry, problems: Problems) -> Entry:
     return handed_in(student.name, files)
 
 
-PLATFORM = Platform(_look, read=lambda name: _STAMP_BYTES if name == _STAMP else 0)
+def _may_hold(name: str, student: Entry) -> bool:
+    return name == _SUBMITTED or _is_stamped(student)
+
+
+PLATFORM = Platform(
+    _look, read=lambda name: _STAMP_BYTES if name == _STAMP else 0, may_hold=_may_hold
+)

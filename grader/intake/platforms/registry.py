@@ -67,10 +67,10 @@ def recognise_part(
         beside: what stands beside that folder.
         problems: those of the course.
     """
+    download = Download(around.name, around.children(), list(beside))
     for platform in PLATFORMS:
-        if layout := platform.look(
-            Download(around.name, around.children(), list(beside)), problems
-        ):
+        may_be = platform.may_hold(around.name, part)
+        if may_be and (layout := platform.look(download, problems)):
             own = [work for work in layout.works if part.name in (*work.parts, work.folder.name)]
             return Layout("", own) if len(own) == 1 else None
     return None
