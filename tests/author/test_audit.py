@@ -13,6 +13,7 @@ from grader.author.audit import Audit, run_audit
 from grader.author.candidates import Kind, candidates
 from grader.author.parity import parity_findings
 from grader.course import Course
+from grader.errors import CourseError
 from grader.testing.diagnosis.answers import answer_of
 from grader.testing.diagnosis.fingerprints import Fingerprints
 from grader.testing.diagnosis.naming import diagnose
@@ -132,6 +133,15 @@ def test_stale_fingerprints_are_found(audited: Course) -> None:
     findings = audit(audited, write=False).findings
     assert any("fingerprints.json is not up to date" in f for f in findings)
     assert any("triples is caught but not named" in f for f in findings)
+
+
+def test_switches_that_are_wrong_without_a_fault_are_found(audited: Course) -> None:
+    (audited.root / "solutions/01-doubling/faults.py").write_text(
+        "from types import SimpleNamespace\n\nSWITCHES, COMMON = {}, {}\n\n\n"
+        "def faulty(**faults):\n    return SimpleNamespace(double=lambda x: x.partition())\n"
+    )
+    with pytest.raises(CourseError, match="is wrong in double before a fault is put into it"):
+        audit(audited)
 
 
 @pytest.mark.slow
