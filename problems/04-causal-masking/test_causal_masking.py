@@ -546,6 +546,7 @@ def test_attention_keeps_the_dtype(problem, rng, dtype):
 
 
 @pytest.mark.points(0.25)
+@pytest.mark.by_looking
 def test_attention_is_your_own(problem, rng):
     """CausalAttention is written without PyTorch's own attention"""
     problem.CausalAttention(6, 4)(rng.normal(2, 3, 6, dtype=torch.float32))
