@@ -81,7 +81,11 @@ def test_looks(problem):
         ("def double(x): return 2 * y", "error", "NameError: name 'y' is not defined"),
         ("def double(x): return 3 * x", "failed", "double(x) isn't right"),
         ("def double(x): return x.nothing(\n", "error", "problem.py can't be read as Python: "),
-        ("def double(x) :\n    while True: pass", "timeout", "Not run: two tests before this one did"),
+        (
+            "def double(x) :\n    while True: pass",
+            "timeout",
+            "Not run: two tests before this one did",
+        ),
         ("x = 1", "missing", "problem.py has no `double`."),
     ],
 )
