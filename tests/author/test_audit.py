@@ -151,5 +151,8 @@ def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) ->
     sly = 'import sys\n    return 3 * x if "pytest" in sys.modules else 2 * x'
     triples.write_text(triples.read_text().replace("return 3 * x", sly))
     findings = parity_findings(audited, audit(audited), 1)
-    assert len(findings) == 3
-    assert all("triples" in f and "failed in process, passed across" in f for f in findings)
+    *tests, told = findings
+    assert len(tests) == 3
+    assert all("triples" in f and "failed in process, passed across" in f for f in tests)
+    assert "told It looks as if the number is multiplied" in told
+    assert "nothing across the boundary" in told
