@@ -167,6 +167,6 @@ def _dropped(got: Tensor, want: Tensor) -> Iterator[str]:
     factor = float(got[kept][0] / want[kept][0])
     if math.isfinite(factor) and factor > 1 and close(got[kept], factor * want[kept]):
         yield (
-            f"Some numbers are 0, and all others {factor:.4g} times what they should be, as dropout "
-            "leaves them."
+            f"Some numbers are 0, and all others {factor:.4g} times what they should be, as "
+            "dropout leaves them."
         )

@@ -110,6 +110,12 @@ def _shape(form: str) -> Shape | None:
     return tuple(int(size) for size in re.findall(r"\d+", match[1])) if match else None
 
 
+_LAST_SIZE_ALONE = (
+    "They differ in the last size alone. If one of them holds a sum or a maximum for each row, was "
+    "keepdim=True forgotten on the way to it?"
+)
+
+
 def _of_sizes(a: int, b: int, shapes: list[Shape]) -> str:
     """See whether one operand looks like another that lost a dimension."""
     meeting = [
@@ -126,7 +132,8 @@ def _of_sizes(a: int, b: int, shapes: list[Shape]) -> str:
         if (pair in meeting if meeting else _where_they_differ(*pair) == (a, b))
     }
     if not lost:
-        return ""
+        alone = any(len(one) == len(other) and one[:-1] == other[:-1] for one, other in meeting)
+        return _LAST_SIZE_ALONE if alone else ""
     which = "its last dimension" if lost == {-1} else "a dimension"
     return (
         f"One side looks as if it had lost {which}. A sum or a maximum keeps it, with size 1, when "

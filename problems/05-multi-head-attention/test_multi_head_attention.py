@@ -19,6 +19,7 @@ from grader.testing.compare import (
 )
 from telltale import (
     COPIES,
+    check_growth,
     check_independent,
     check_rate,
     plain_weights,
@@ -224,7 +225,8 @@ def test_one_token(problem, rng):
         "and 13 to 18 (value), and which c_proj leaves as it is"
     )
     value = weights["c_attn.bias"][None, None, 12:]
-    check(make_attention(problem, weights, 2)(x.clone()), value, call)
+    sizes = {"head_dim": 3, "n_embd": 6, "n_head": 2}
+    check(make_attention(problem, weights, 2)(x.clone()), value, call, sizes=sizes)
     weights |= {name: w for name, w in gpt2_weights(rng, 6).items() if "c_proj" in name}
     expected = multi_head_by_hand(x, weights, 2)
     call = f"{named(6, 2)}(x) with the same token, and a c_proj that mixes its value"
@@ -505,6 +507,7 @@ def check_dropout(problem, scores, dropout, causal=False, batch=320):
     check_rate(entry_dropped, dropout, "the entries of the output", question)
     axes = ("batch", "position", "channel")
     check_independent(entry_dropped.flatten(2), dropout, axes, "the entries of the output")
+    check_growth(entries, dropout)
     question = "Is attn_dropout applied, to the weights after the softmax?"
     visible = weight_dropped[:, weights > 0]
     check_rate(visible, dropout, "the attention weights", question)

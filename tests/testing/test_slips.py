@@ -47,6 +47,7 @@ def last(raised: pytest.ExceptionInfo[BaseException]) -> FrameType:
         ("y = 1 / e.sum(-1) * e", {"e": X}, "had lost its last dimension"),
         ("y = e / s", {"e": X, "s": X.sum(-1)}, "had lost its last dimension"),
         ("y = e / e.sum(1)", {"e": X}, "had lost a dimension"),
+        ("y = x / s", {"x": X, "s": torch.ones(2, 3, 3)}, "differ in the last size alone"),
         ("y = x + m", {"x": torch.ones(2, 6, 6), "m": torch.ones(3, 3)}, ""),
         ("y = x + m", {"x": X, "m": torch.ones(2, 2)}, ""),
         ("y = x.softmax(3)", {"x": X}, "-1 is the last"),
