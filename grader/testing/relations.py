@@ -114,13 +114,15 @@ def _off_by_the_same(got: Tensor, want: Tensor) -> Iterator[str]:
     off = got - want
     rows = off.reshape(-1, off.shape[-1]) if off.dim() else off.reshape(1, 1)
     first = rows[:1]
+    right = want.reshape(rows.shape)
+    rows_differ = not _alike(right, right[:1], want)
     if not rows.abs().max() > 1e-6 * want.abs().max():
         return
     if _alike(rows, rows[0, 0], want):
         amount = float(rows[0, 0])
         side = "more" if amount > 0 else "less"
         yield f"Every entry is {abs(amount):.4g} {side} than it should be."
-    elif len(rows) > 2 and _alike(rows, first, want):
+    elif len(rows) > 2 and rows_differ and _alike(rows, first, want):
         yield "Every row is off by the same numbers, as if something were added or left out."
     elif rows.shape[-1] > 2 and len(rows) > 1 and _alike(rows, rows[:, :1], want):
         yield "All numbers of a row are off by the same amount, another one in each row."
@@ -152,8 +154,9 @@ def _cut(got: Tensor, want: Tensor) -> Iterator[str]:
     """Tell whether numbers above or below a bound are set to it."""
     for bound, is_top in ((float(got.max()), True), (float(got.min()), False)):
         cut = want.clamp(max=bound) if is_top else want.clamp(min=bound)
+        left = got[(cut == want) & (got != 0)]
         changed = int((cut != want).sum())
-        if 2 <= changed <= want.numel() - _FEWEST and close(got, cut):
+        if changed > 1 and len(torch.unique(left)) > _FEWEST and close(got, cut):
             side = "above" if is_top else "below"
             yield f"Everything {side} {bound:.4g} has become {bound:.4g}; the rest is right."
 

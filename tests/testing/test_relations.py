@@ -65,6 +65,11 @@ UNRELATED = [
     (X.flip(1), torch.ones(2, 4, 3)),
     (torch.tensor([[2.0, 1.0], [1.0, 2.0]]), torch.tensor([[1.0, 2.0], [2.0, 1.0]])),
     (X * torch.inf, X),
+    (
+        torch.tensor([[0.5, 0.5, 0.0], [0.3, 0.3, 0.3]]),
+        torch.tensor([[1, 0.5, 0], [0.3, 0.4, 0.3]]),
+    ),
+    (X[:1, :1].expand_as(X) + ADDED, X[:1, :1].expand_as(X)),
     (X[:, :1].mean(0, keepdim=True).expand_as(X), X),
 ]
 
