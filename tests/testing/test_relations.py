@@ -70,6 +70,7 @@ UNRELATED = [
         torch.tensor([[1, 0.5, 0], [0.3, 0.4, 0.3]]),
     ),
     (X[:1, :1].expand_as(X) + ADDED, X[:1, :1].expand_as(X)),
+    (X[:1, :1] + 1e-4 * X + ADDED, X[:1, :1] + 1e-4 * X),
     (X[:, :1].mean(0, keepdim=True).expand_as(X), X),
 ]
 
