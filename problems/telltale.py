@@ -71,10 +71,23 @@ def read_dropped(entries, weights, dropout):
     return entries.amax(-1) < halfway, entries == 0
 
 
+def check_growth(entries, dropout):
+    """Require that what is kept of a telltale's output has grown; it is 1 or more without that."""
+    smallest, grown = entries[entries != 0].min().item(), 1 / (1 - dropout)
+    require(
+        smallest > grown * (1 - 1e-9),
+        f"In training with dropout={dropout}, an entry of the output that was kept is "
+        f"{smallest:.4g}, where it should be {grown:.4g} or more: what is kept should grow by "
+        "1 / (1 - dropout).",
+    )
+
+
 def check_rate(dropped, dropout, what, where):
     """Require that `dropped` has about the rate `dropout`, for every weight or entry alike."""
     rate = dropped.double().mean().item()
     error = math.sqrt(dropout * (1 - dropout) / dropped.numel())
+    if abs(rate - (1 - dropout)) < 7 * error:
+        where = "The rate says how many are dropped, not how many are kept."
     require(
         abs(rate - dropout) < 7 * error,
         f"In training with dropout={dropout}, {rate:.0%} of {what} were dropped. {where}",

@@ -288,20 +288,20 @@ def turned(tensor):
 def loops_over_pairs(run):
     """Whether `run(length)` takes Python some steps for every pair of positions.
 
-    That is right, too, but would take minutes for a long sequence. Such a loop has thousands of
-    steps more for 96 positions than for 48, and four times as many more as from 24 to 48. A loop
-    over positions has 48 steps more, which is twice as many more; others have none. Between that is
-    so much room that the best of five times tells it on a busy machine, too; and where a machine is
-    so fast that it doesn't, a long sequence is done in time.
+    That is right, too, but would take minutes for a long sequence. From 48 positions to 192 such a
+    loop has twenty times as many steps more as from 24 to 48. A loop over positions has six times
+    as many, 144 steps; others have none. Between that is so much room that the best of some times
+    tells it on a busy machine, too; and where a machine is so fast that it doesn't, a long sequence
+    is done in time.
     """
 
-    def shortest(length):
+    def shortest(length, tries):
         times = []
-        for _ in range(5):
+        for _ in range(tries):
             start = time.perf_counter()
             run(length)
             times.append(time.perf_counter() - start)
         return min(times)
 
-    first, second, third = (shortest(length) for length in (24, 48, 96))
-    return third - second > max(0.02, 2.2 * (second - first))
+    first, second, third = shortest(24, 6), shortest(48, 6), shortest(192, 2)
+    return third - second > max(0.04, 10 * (second - first))

@@ -90,13 +90,59 @@ def test_a_factor_of_the_scores_behind_weights_is_named() -> None:
     assert "scores behind these weights are √d_k = 4 times" in text
 
 
+def test_a_power_of_2_is_told_from_a_power_of_e() -> None:
+    powers = 2.0 ** ROWS.log()
+    assert "ln 2 = 0.6931 times what they should be, as with powers of 2" in message(
+        powers / powers.sum(-1, keepdim=True), ROWS
+    )
+
+
+def test_numbers_that_are_known_to_a_few_digits_are_looked_at_as_well() -> None:
+    known, exact = torch.tensor([0.6652, 0.2447, 0.0900]), torch.tensor([2.0, 1.0, 0.0])
+    assert "√d = 2 times what" in message(
+        exact.mul(2).softmax(-1), known, atol=1e-4, sizes={"d": 4}
+    )
+    assert "The weights should sum to 1; they sum to 1.359" in message(
+        exact.exp() / exact.exp().cumsum(0), known, atol=1e-4
+    )
+
+
+def test_a_factor_is_told_by_two_sizes_if_only_one_pair_fits() -> None:
+    assert "√(d/h) = 1.581 times" in message(2.5**0.5 * ROWS, ROWS, sizes={"d": 5, "h": 2})
+    assert "are 1.581 times" in message(
+        2.5**0.5 * ROWS, ROWS, sizes={"d": 5, "h": 2, "k": 10, "m": 4}
+    ).replace("is", "are")
+
+
+def test_weights_along_the_wrong_dimension_are_named() -> None:
+    square = torch.tensor([[1.0, 0.5, 2.0], [0.0, 3.0, 1.0], [2.0, 2.0, 0.7]], dtype=torch.float64)
+    assert "Each column sums to 1, where each row should." in message(
+        square.softmax(0), square.softmax(1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (torch.ones(2, 4, 3), "The sizes are right, in another order: look at what is transposed."),
+        (torch.ones(3, 4), "It has a dimension less"),
+        (torch.ones(1, 2, 3, 4), "It has a dimension more"),
+        (torch.ones(2, 3, 5), ""),
+    ],
+)
+def test_a_wrong_shape_is_explained(wrong: torch.Tensor, words: str) -> None:
+    found = message(wrong, torch.ones(2, 3, 4))
+    assert words in found
+    assert ("\n" in found.partition("expected")[2]) == bool(words)
+
+
 def test_swapped_dimensions_are_named() -> None:
     square = torch.arange(9.0).reshape(3, 3)
     assert "last two dimensions swapped" in message(square.T, square)
 
 
 def test_numbers_out_of_place_are_named() -> None:
-    assert "not in their places" in message(ROWS.flip(0), ROWS)
+    assert "not in their places" in message(ROWS.flatten()[[4, 0, 3, 2, 5, 1]].reshape(2, 3), ROWS)
 
 
 def test_rows_that_do_not_sum_to_one_are_named() -> None:

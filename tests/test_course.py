@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course, own_course
+from grader.course import Course, Problem, own_course
 from grader.errors import CourseError
 from grader.result import ProblemResult, Status
 from grader.testing.local_files import LocalFiles
@@ -46,6 +46,25 @@ def test_every_stub_scores_nothing() -> None:
     for result in found.values():
         assert {test.status for test in result.tests} == {Status.NOT_IMPLEMENTED}
         assert result.points == 0
+
+
+def test_a_rule_that_code_is_watched_for_is_not_judged_by_a_typo(tmp_path: Path) -> None:
+    """In each problem one test watches; it says what it knows, and no other says so."""
+    course = own_course()
+
+    def with_typo(problem: Problem) -> Path:
+        source = course.solution(problem).read_text(encoding="utf-8")
+        path = tmp_path / f"{problem.id}.py"
+        path.write_text(source.replace("return ", "return typo + "), encoding="utf-8")
+        return path
+
+    session = Session(LocalFiles(with_typo), hidden=True, diagnose=False)
+    run_tests(course.problems(), session, course.root)
+    for result in session.results.values():
+        (looks,) = (test for test in result.tests if test.name.endswith("is_your_own"))
+        assert looks.message == "This can't be judged yet: NameError: name 'typo' is not defined"
+        assert looks.status is Status.ERROR
+        assert not any("judged" in test.message for test in result.tests if test is not looks)
 
 
 @pytest.fixture(scope="module")

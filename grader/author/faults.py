@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from grader.course import Course, Problem
+from grader.errors import CourseError
 from grader.loading import load_module
 from grader.testing.diagnosis.answers import same
 from grader.testing.diagnosis.fingerprints import Fault, Text, deviations
@@ -36,11 +37,16 @@ def switched(
         problem: whose faults.
         probe: the problem's questions.
         reference: the right answers.
+
+    Raises:
+        CourseError: without a fault, what the switches make doesn't answer as the reference does.
     """
     path = course.solution(problem).with_name("faults.py")
     if not path.is_file():
         return [], {}
     module = load_module(path, f"faults_{problem.id[:2]}")
+    if wrong := _fault([], module.faulty, probe, reference).deviations:
+        raise CourseError(f"{path} is wrong in {', '.join(wrong)} before a fault is put into it")
     values = [(switch, value) for switch, texts in module.SWITCHES.items() for value in texts]
     singles = [_fault([each], module.faulty, probe, reference) for each in values]
     common = [(switch, value) for switch, value in values if value in module.COMMON.get(switch, ())]

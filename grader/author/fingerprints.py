@@ -14,6 +14,7 @@ from grader.testing.diagnosis.answers import same
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, deviations
 from grader.testing.diagnosis.naming import diagnose
 from grader.testing.diagnosis.probe import Answers, load_probe
+from grader.testing.session import DIAGNOSED
 
 
 def fingerprints_of(course: Course, problem: Problem, outcomes: list[Outcome]) -> Fingerprints:
@@ -43,6 +44,9 @@ def diagnosed(outcome: Outcome, known: Fingerprints) -> Outcome:
     names = tuple(name for diagnosis in found for name in diagnosis.mistakes)
     tests = [_with_diagnosis(test, names) for test in outcome.result.tests]
     outcome.result.tests[:] = tests
+    statuses = {test.status for test in tests}
+    if statuses & DIAGNOSED and Status.TIMEOUT not in statuses:  # as where students' code is graded
+        outcome.result.diagnoses = [diagnosis.text for diagnosis in found]
     return outcome
 
 

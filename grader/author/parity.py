@@ -1,4 +1,4 @@
-"""Checks that every test ends the same way in process and across the boundary."""
+"""Checks that tests end the same way, and mistakes get the same name, across the boundary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from grader.result import SubmissionResult
 
 
 def parity_findings(course: Course, found: Audit, jobs: int) -> list[str]:
-    """Grade every candidate across the boundary and return where a test ends otherwise there.
+    """Grade every candidate across the boundary and return what comes out otherwise there.
+
+    What a student would be told of the mistake is compared as well as how each test ends.
 
     Raises:
         InternalError: nothing can be graded here, for example because there is no sandbox.
@@ -32,6 +34,10 @@ def parity_findings(course: Course, found: Audit, jobs: int) -> list[str]:
             if here.get(test) != there.get(test):
                 ends = f"{here.get(test)} in process, {there.get(test)} across the boundary"
                 findings.append(f"{where}: {test} ends {ends}")
+        (graded,) = result.problems
+        if outcome.result.diagnoses != graded.diagnoses:
+            texts = [" / ".join(p.diagnoses) or "nothing" for p in (outcome.result, graded)]
+            findings.append(f"{where}: told {texts[0]} in process, {texts[1]} across the boundary")
 
     grade_all(submissions, course, Settings(), jobs, compare)
     return sorted(findings)

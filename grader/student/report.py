@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from grader.result import ProblemResult, Status, TestResult, shown
+from grader.testing.verdict import NOT_YET
 from grader.text import counted, printable
 
 _WIDTH = 96
@@ -76,7 +77,7 @@ def _by_function(result: ProblemResult) -> list[list[TestResult]]:
 
 def _stops_alike(result: ProblemResult) -> bool:
     """Tell whether all tests end with the same words: the file can't be loaded, say."""
-    messages = {test.message for test in result.tests}
+    messages = {test.message for test in result.tests if not test.message.startswith(NOT_YET)}
     return len(messages) == 1 and len(result.tests) > 1 and bool(_failed(result.tests))
 
 

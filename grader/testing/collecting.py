@@ -18,7 +18,11 @@ from grader.errors import CourseError
 from grader.testing.course_modules import modules_of_course
 from grader.testing.records import CollectedTest, records, refused
 
-POINTS_MARKER = "points(n): what a test of a problem is worth"
+MARKERS = (
+    "points(n): what a test of a problem is worth",
+    "by_looking: a test that watches how code works, and can't judge what stops before its end",
+)
+"""The markers that tests of problems have."""
 
 _OPTIONS = (
     "--collect-only",
@@ -87,8 +91,9 @@ class _Found:
         self.interrupted = False
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Make the marker known."""
-        config.addinivalue_line("markers", POINTS_MARKER)
+        """Make the markers known."""
+        for marker in MARKERS:
+            config.addinivalue_line("markers", marker)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep what went wrong."""

@@ -67,7 +67,7 @@ def check(
         return  # so it is nearly always when it is right, and what follows takes much longer
     wrong = _wrong_entries(tensor, expected, default_rtol if rtol is None else rtol, atol)
     if wrong.any():
-        _fail(call, _values_message(tensor, expected, wrong, sizes or {}))
+        _fail(call, _values_message(tensor, expected, wrong, sizes or {}, atol))
 
 
 def check_form(actual: object, expected: Tensor, call: str) -> Tensor:
@@ -222,7 +222,19 @@ def _form_message(actual: Tensor, expected: Tensor) -> str:
         wrong.append(f"dtype {_dtype(actual)}, expected {_dtype(expected)}")
     if actual.shape != expected.shape:
         wrong.append(f"shape {tuple(actual.shape)}, expected {tuple(expected.shape)}")
-    return f"It returned a tensor of {'; and of '.join(wrong)}."
+    return f"It returned a tensor of {'; and of '.join(wrong)}.{_about_shapes(actual, expected)}"
+
+
+def _about_shapes(actual: Tensor, expected: Tensor) -> str:
+    """Return what the sizes tell of a wrong shape, as a line of its own; or nothing."""
+    got, want = tuple(actual.shape), tuple(expected.shape)
+    if got != want and sorted(got) == sorted(want):
+        return "\nThe sizes are right, in another order: look at what is transposed."
+    if got in [want[:dim] + want[dim + 1 :] for dim in range(len(want))]:
+        return "\nIt has a dimension less: was one summed, squeezed or taken out by an index?"
+    if want in [got[:dim] + got[dim + 1 :] for dim in range(len(got))]:
+        return "\nIt has a dimension more than it should have."
+    return ""
 
 
 def _all_within(actual: Tensor, expected: Tensor, atol: float) -> bool:
@@ -241,7 +253,7 @@ def _wrong_entries(actual: Tensor, expected: Tensor, rtol: float, atol: float) -
 
 
 def _values_message(
-    actual: Tensor, expected: Tensor, wrong: Tensor, sizes: Mapping[str, int]
+    actual: Tensor, expected: Tensor, wrong: Tensor, sizes: Mapping[str, int], atol: float
 ) -> str:
     lines = [_where(wrong)]
     for row in _rows(wrong)[:_ROWS_SHOWN]:
@@ -249,7 +261,7 @@ def _values_message(
         digits = _digits(actual[row], expected[row])
         lines.append(f"  {place}got      {_numbers(actual[row], digits)}")
         lines.append(f"  {' ' * len(place)}expected {_numbers(expected[row], digits)}")
-    return "\n".join(lines + observations(actual, expected, wrong, sizes))
+    return "\n".join(lines + observations(actual, expected, wrong, sizes, atol))
 
 
 def _rows(wrong: Tensor) -> list[tuple[int, ...]]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import permutations
 
 import torch
 from torch import Tensor
 
+from grader.testing.relations import close as _close
+from grader.testing.relations import relations
+
 
 def observations(
-    actual: Tensor, expected: Tensor, wrong: Tensor, sizes: Mapping[str, int]
+    actual: Tensor, expected: Tensor, wrong: Tensor, sizes: Mapping[str, int], exactness: float = 0
 ) -> list[str]:
     """Return sentences on how `actual` is related to `expected`; empty when nothing stands out.
 
@@ -19,6 +23,7 @@ def observations(
         expected: the right answer.
         wrong: bool, True where an entry is wrong.
         sizes: sizes such as `{"d_k": 16}` in whose terms a factor is named.
+        exactness: how far off the right answer itself may be, where it is known to a few digits.
     """
     if not expected.is_floating_point():
         return []
@@ -30,9 +35,9 @@ def observations(
     looks: list[Callable[[], str | None]] = [
         lambda: _not_finite(got, want),
         lambda: _factor(got, want, sizes),
-        lambda: _sharpness(got, want, sizes),
-        lambda: _other_order(got, want),
-        lambda: _row_sums(got, want),
+        lambda: _sharpness(got, want, sizes, exactness),
+        lambda: _row_sums(got, want, exactness),
+        lambda: next(iter(relations(got, want)), None) or _other_order(got, want),
         lambda: _good_rows(wrong),
     ]
     found = (look() for look in looks)
@@ -63,57 +68,82 @@ def _factor(got: Tensor, want: Tensor, sizes: Mapping[str, int]) -> str | None:
     return f"Every entry is {_name_factor(factor, sizes)} times what it should be."
 
 
-def _sharpness(got: Tensor, want: Tensor, sizes: Mapping[str, int]) -> str | None:
+def _sharpness(got: Tensor, want: Tensor, sizes: Mapping[str, int], exactness: float) -> str | None:
     """See whether both are weights, and the scores behind them differ by a factor."""
     if want.dim() == 0 or not ((want > 0).all() and (got > 0).all()):
         return None
-    ones = torch.ones_like(want.sum(-1))
-    if not _close(want.sum(-1), ones) or not _close(got.sum(-1), ones):
+    if not _sum_to_one(want, -1, exactness) or not _sum_to_one(got, -1, exactness):
         return None
     # softmax forgets a constant, so the logarithms are the scores but for each row's mean.
-    scores, wanted = got.log(), want.log()
-    scores, wanted = (s - s.mean(-1, keepdim=True) for s in (scores, wanted))
-    factor = float((scores * wanted).sum() / (wanted * wanted).sum())
-    if not math.isfinite(factor) or not torch.allclose(scores, wanted * factor, rtol=1e-3):
+    wanted = want.log() - (want * want.log()).sum(-1, keepdim=True)
+    scores = got.log() - (want * got.log()).sum(-1, keepdim=True)
+    factor = float((want * scores * wanted).sum() / (want * wanted * wanted).sum())
+    if not math.isfinite(factor):
         return None
-    return (
-        f"The scores behind these weights are {_name_factor(factor, sizes)} times what they "
-        "should be."
-    )
+    atol = 4 * exactness + 1e-8
+    if not torch.allclose((wanted * factor).softmax(-1), got, rtol=1e-4, atol=atol):
+        return None
+    name = _name_factor(factor, sizes, max(1e-4, 20 * exactness))
+    powers = ", as with powers of 2 in place of powers of e" if name.startswith("ln 2") else ""
+    return f"The scores behind these weights are {name} times what they should be{powers}."
 
 
-def _name_factor(factor: float, sizes: Mapping[str, int]) -> str:
-    for name, size in sizes.items():
-        known = {
-            f"√{name} = {math.sqrt(size):.4g}": math.sqrt(size),
-            f"{name} = {size}": float(size),
-            f"1/√{name} = {1 / math.sqrt(size):.4g}": 1 / math.sqrt(size),
-            f"1/{name} = {1 / size:.4g}": 1 / size,
-        }
-        for text, value in known.items():
-            if math.isclose(factor, value, rel_tol=1e-4):
-                return text
+_CONSTANTS = {"ln 2": math.log(2), "1/ln 2": 1 / math.log(2)}
+"""What powers of 2 in place of e make of scores, and the other way round."""
+
+
+def _name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-4) -> str:
+    """Return a factor by what it is made of; by its digits alone, unless that is certain."""
+    of_one = {
+        text: value
+        for name, size in sizes.items()
+        for text, value in {
+            f"√{name}": math.sqrt(size),
+            name: float(size),
+            f"1/√{name}": 1 / math.sqrt(size),
+            f"1/{name}": 1 / size,
+        }.items()
+    }
+    of_two = {
+        text: value
+        for (one, a), (other, b) in permutations(sizes.items(), 2)
+        for text, value in {f"√({one}/{other})": math.sqrt(a / b), f"{one}/{other}": a / b}.items()
+    }
+    for known in (of_one | _CONSTANTS, of_two):
+        fits = [text for text, v in known.items() if math.isclose(factor, v, rel_tol=exactness)]
+        if fits and (known is not of_two or len(fits) == 1):
+            return f"{' or '.join(fits)} = {factor:.4g}"
     return f"{factor:.4g}"
 
 
 def _other_order(got: Tensor, want: Tensor) -> str | None:
-    if want.dim() >= 2 and want.shape[-1] == want.shape[-2] and _close(got, want.mT):
-        return "It is the right answer with its last two dimensions swapped."
     if want.numel() > 3 and _close(got.flatten().sort().values, want.flatten().sort().values):
         return "All numbers are right, but not in their places: look at the order of dimensions."
     return None
 
 
-def _row_sums(got: Tensor, want: Tensor) -> str | None:
-    if want.dim() == 0:
-        return None
-    for dim, name in [(-1, "row"), (-2, "column")][: want.dim()]:
-        sums, ones = got.sum(dim), torch.ones_like(want.sum(dim))
-        if _close(want.sum(dim), ones) and not _close(sums, ones):
-            # The one that is farthest off; NaN counts as farthest.
-            worst = float(sums.flatten()[(sums - 1).abs().nan_to_num(math.inf).argmax()])
-            return f"Each {name} of weights should sum to 1; one of them sums to {worst:.4g}."
+def _row_sums(got: Tensor, want: Tensor, exactness: float) -> str | None:
+    """See whether the right answer is weights, and this one's don't sum to 1."""
+    names = {-1: "row", -2: "column"}
+    for dim, other in [(-1, -2), (-2, -1)][: want.dim()]:
+        if not _sum_to_one(want, dim, exactness) or _sum_to_one(got, dim, exactness):
+            continue
+        if want.dim() > 1 and _sum_to_one(got, other, 0) and not _sum_to_one(want, other, 0):
+            return f"Each {names[other]} sums to 1, where each {names[dim]} should."
+        # The one that is farthest off; NaN counts as farthest.
+        sums = got.sum(dim)
+        worst = float(sums.flatten()[(sums - 1).abs().nan_to_num(math.inf).argmax()])
+        if want.dim() == 1:
+            return f"The weights should sum to 1; they sum to {worst:.4g}."
+        return f"Each {names[dim]} of weights should sum to 1; one of them sums to {worst:.4g}."
     return None
+
+
+def _sum_to_one(weights: Tensor, dim: int, exactness: float) -> bool:
+    sums = weights.sum(dim)
+    return torch.allclose(
+        sums, torch.ones_like(sums), rtol=1e-5, atol=1e-8 + exactness * weights.shape[dim]
+    )
 
 
 def _good_rows(wrong: Tensor) -> str | None:
@@ -137,7 +167,3 @@ def _nearly(got: Tensor, want: Tensor) -> bool:
     """Return whether a result agrees at least as far as float32 reaches."""
     difference = (got - want).abs().max() if got.numel() else torch.zeros(())
     return bool(difference <= 1e-6 * want.abs().max())
-
-
-def _close(a: Tensor, b: Tensor) -> bool:
-    return torch.allclose(a, b, rtol=1e-5, atol=1e-8) and bool(torch.isfinite(a).all())

@@ -13,7 +13,7 @@ import pytest
 
 from grader.errors import CannotLoad, CourseError
 from grader.result import Status, TestResult
-from grader.testing.collecting import POINTS_MARKER
+from grader.testing.collecting import MARKERS
 from grader.testing.local_files import LocalFiles
 from grader.testing.quiet import quiet
 from grader.testing.records import CollectedTest, records
@@ -43,7 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare a session on the student's own files."""
-    config.addinivalue_line("markers", POINTS_MARKER)
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
     hidden, seed = config.getoption("hidden"), config.getoption("seed")
     config.stash[_SESSION] = Session(LocalFiles(), hidden=hidden, seed=seed)
 

@@ -27,7 +27,7 @@ from grader.testing.diagnosis.probe import Probe, load_probe
 FIXTURES = ("problem", "solution", "rng")
 """What a test may ask for besides the arguments of its cases."""
 
-_MARKS = ("points", "parametrize")
+_MARKS = ("points", "parametrize", "by_looking")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +90,7 @@ class CollectedTest:
         function: the test itself.
         case: the arguments of its case, by name.
         fixtures: what else it asks for, of `FIXTURES`.
+        by_looking: whether it judges a rule by watching how the code works, not by what it answers.
     """
 
     tests: ProblemTests
@@ -100,6 +101,7 @@ class CollectedTest:
     function: Callable[..., None]
     case: Mapping[str, Any]
     fixtures: tuple[str, ...]
+    by_looking: bool = False
 
     @property
     def problem(self) -> Problem:
@@ -164,6 +166,7 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
         function=function,
         case={name: value for name, value in arguments.items() if name in asked},
         fixtures=tuple(name for name in FIXTURES if name in asked),
+        by_looking=item.get_closest_marker("by_looking") is not None,
     )
 
 
@@ -188,7 +191,7 @@ def _plain_function(item: pytest.Item) -> pytest.Function:
         raise refused(item, "is no plain function: it is a coroutine or a generator")
     for mark in item.iter_markers():
         if mark.name not in _MARKS:
-            raise refused(item, f"is marked {mark.name}; there are only {' and '.join(_MARKS)}")
+            raise refused(item, f"is marked {mark.name}; there are only {', '.join(_MARKS)}")
     unknown = inspect.signature(function).parameters.keys() - {*FIXTURES, *_case_names(item)}
     if unknown:
         known = f"there are only {', '.join(FIXTURES)} and what its own cases give"

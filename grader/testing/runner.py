@@ -18,7 +18,7 @@ from grader.testing.records import CollectedTest
 from grader.testing.rng import Rng
 from grader.testing.session import Session
 from grader.testing.time_limit import TIMEOUT_SECONDS, time_limit
-from grader.testing.verdict import judge
+from grader.testing.verdict import judge, judged_by_looking
 
 _TIMEOUTS_BEFORE_GIVING_UP = 2
 """After so many endless tests of a problem its other tests are not run any more."""
@@ -54,6 +54,8 @@ def run_test(test: CollectedTest, session: Session, timeout: float = TIMEOUT_SEC
     if exception is not None:
         session.on_exception(test.id, exception)
     verdict = judge(exception, guard)
+    if test.by_looking:
+        verdict = judged_by_looking(verdict)
     result = TestResult(
         id=test.id,
         title=test.title,

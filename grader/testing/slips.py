@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 Shape = tuple[int, ...]
 
@@ -110,15 +110,47 @@ def _shape(form: str) -> Shape | None:
     return tuple(int(size) for size in re.findall(r"\d+", match[1])) if match else None
 
 
+_LAST_SIZE_ALONE = (
+    "They differ in the last size alone. If one of them holds a sum or a maximum for each row, was "
+    "keepdim=True forgotten on the way to it?"
+)
+
+
 def _of_sizes(a: int, b: int, shapes: list[Shape]) -> str:
-    """See whether one operand looks like another that lost its last dimension."""
-    for shape in shapes:
-        if len(shape) >= 2 and (shape[-1], shape[-2]) == (a, b) and a != b:
-            return (
-                "One side looks as if it had lost its last dimension. A sum or a maximum keeps it, "
-                "with size 1, when it is told keepdim=True."
-            )
-    return ""
+    """See whether one operand looks like another that lost a dimension."""
+    meeting = [
+        (one, other)
+        for one in shapes
+        for other in shapes
+        if _where_they_differ(one, other) == (a, b)
+    ]
+    lost = {
+        dim
+        for shape in shapes
+        for dim, left in _without_one(shape)
+        for pair in ((shape, left), (left, shape))
+        if (pair in meeting if meeting else _where_they_differ(*pair) == (a, b))
+    }
+    if not lost:
+        alone = any(len(one) == len(other) and one[:-1] == other[:-1] for one, other in meeting)
+        return _LAST_SIZE_ALONE if alone else ""
+    which = "its last dimension" if lost == {-1} else "a dimension"
+    return (
+        f"One side looks as if it had lost {which}. A sum or a maximum keeps it, with size 1, when "
+        "it is told keepdim=True."
+    )
+
+
+def _without_one(shape: Shape) -> Iterator[tuple[int, Shape]]:
+    """Yield each dimension, counted from the end, and the shape without it."""
+    for dim in range(-len(shape), 0):
+        yield dim, shape[:dim] + shape[len(shape) + dim + 1 :]
+
+
+def _where_they_differ(one: Shape, other: Shape) -> Shape | None:
+    """Return the sizes at which two shapes don't fit, as torch tells them; None if they fit."""
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return next(((a, b) for a, b in pairs if a != b and 1 not in (a, b)), None)
 
 
 def _of_product(shapes: list[Shape]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unittest
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType, TracebackType
 
 import pytest
@@ -19,6 +19,11 @@ from grader.result import Status
 from grader.testing.slips import slip
 from grader.testing.time_limit import NO_END, DoesNotEnd
 from grader.unwritten import says_unwritten
+
+NOT_YET = "This can't be judged yet: "
+"""How a message begins that says why nothing is known of a rule."""
+
+_JUDGED = (Status.PASSED, Status.FORBIDDEN, Status.NOT_IMPLEMENTED, Status.INTERNAL)
 
 _CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
 
@@ -43,6 +48,19 @@ def judge(exception: BaseException | None, guard: Guard) -> Verdict:
     if exception is None:
         return Verdict(Status.PASSED)
     return _from_exception(exception, exception.__traceback__)
+
+
+def judged_by_looking(verdict: Verdict) -> Verdict:
+    """Return what to say of a rule that is judged by watching code which runs to its end.
+
+    Where it doesn't, or its answer is wrong, nothing is known of the rule yet. One line says so,
+    without an accusation; what is wrong is told by the tests of that.
+    """
+    if verdict.status in _JUDGED:
+        return verdict
+    first, *more = verdict.message.splitlines()
+    is_call = more and verdict.status is Status.FAILED
+    return replace(verdict, message=NOT_YET + (f"{first} isn't right." if is_call else first))
 
 
 def ends_tests(exception: BaseException) -> bool:

@@ -107,7 +107,21 @@ def test_defaults(problem):
         check_layer(module, name, 768, 768)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
+def test_attention_weights(problem, rng):
+    """The weights of attention are the softmax of the scores, for each query by itself"""
+    weights, x = small_weights(rng, 7), torch.eye(5, 7, dtype=torch.float64).repeat(2, 1, 1)
+    # Each position is its own value, so the average at the places of the positions is the weights.
+    weights |= {"value.weight": torch.eye(7).double(), "value.bias": torch.zeros(7).double()}
+    call = "attention(x) of SimpleAttention(7), where value i is 1 at place i and 0 elsewhere"
+    expected = simple_attention_by_hand(x, weights)
+    actual = check_form(make_attention(problem, weights)(x.clone()), expected, call)
+    seen = f"{call}, seen as the weights (batch, query, key)"
+    check(actual[..., :5], expected[..., :5], seen, sizes={"n_embd": 7, "T": 5})
+    check(actual, expected, call)
+
+
+@pytest.mark.points(0.5)
 def test_attention_in_numbers(problem):
     """attention gives the numbers of the README's example: three positions, two numbers each"""
     x = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
@@ -286,6 +300,7 @@ def test_no_seed_is_set(problem, rng):
 
 
 @pytest.mark.points(0.25)
+@pytest.mark.by_looking
 def test_attention_is_your_own(problem, rng):
     """attention is written without PyTorch's own attention functions and modules"""
     module, x = problem.SimpleAttention(4), rng.normal(2, 3, 4, dtype=torch.float32)

@@ -372,6 +372,7 @@ def test_module_lets_gradients_through(problem, rng):
 
 
 @pytest.mark.points(0.25)
+@pytest.mark.by_looking
 def test_attention_is_your_own(problem, rng):
     """Attention is written without PyTorch's own attention functions and modules"""
     problem.scaled_dot_product_attention(rng.normal(2, 3), rng.normal(4, 3), rng.normal(4, 3))

@@ -787,7 +787,7 @@ def linear_layers(how, n_embd, bias):
 
 def dropouts(how, rate):
     """attn_dropout and resid_dropout."""
-    name, _, fixed = how.partition()
+    name, _, fixed = how.partition(" ")
     if how in ("missing", "no attn", "no resid"):
         rates = (rate if how == "no resid" else None, rate if how == "no attn" else None)
     elif how in ("0", "0.1", "0.5", "opposite"):

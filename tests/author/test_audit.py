@@ -13,6 +13,7 @@ from grader.author.audit import Audit, run_audit
 from grader.author.candidates import Kind, candidates
 from grader.author.parity import parity_findings
 from grader.course import Course
+from grader.errors import CourseError
 from grader.testing.diagnosis.answers import answer_of
 from grader.testing.diagnosis.fingerprints import Fingerprints
 from grader.testing.diagnosis.naming import diagnose
@@ -134,6 +135,15 @@ def test_stale_fingerprints_are_found(audited: Course) -> None:
     assert any("triples is caught but not named" in f for f in findings)
 
 
+def test_switches_that_are_wrong_without_a_fault_are_found(audited: Course) -> None:
+    (audited.root / "solutions/01-doubling/faults.py").write_text(
+        "from types import SimpleNamespace\n\nSWITCHES, COMMON = {}, {}\n\n\n"
+        "def faulty(**faults):\n    return SimpleNamespace(double=lambda x: x.partition())\n"
+    )
+    with pytest.raises(CourseError, match="is wrong in double before a fault is put into it"):
+        audit(audited)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the boundary needs Linux")
 def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) -> None:
@@ -141,5 +151,8 @@ def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) ->
     sly = 'import sys\n    return 3 * x if "pytest" in sys.modules else 2 * x'
     triples.write_text(triples.read_text().replace("return 3 * x", sly))
     findings = parity_findings(audited, audit(audited), 1)
-    assert len(findings) == 3
-    assert all("triples" in f and "failed in process, passed across" in f for f in findings)
+    *tests, told = findings
+    assert len(tests) == 3
+    assert all("triples" in f and "failed in process, passed across" in f for f in tests)
+    assert "told It looks as if the number is multiplied" in told
+    assert "nothing across the boundary" in told

@@ -77,7 +77,21 @@ def test_a_question_of_its_own_about_a_class_goes_by_the_name_of_the_class() -> 
     found = Fingerprints(dict.fromkeys(parts, right), (fault,), {"doubled": Text("G is doubled")})
     (only,) = diagnose(found, {"f": right, **fault.deviations})
     assert only.parts == ("G: defaults", "G: layers")
-    assert only.text == "In G, it looks as if G is doubled."
+    assert only.text == "It looks as if G is doubled."
+
+
+def test_a_function_is_not_named_twice_in_a_sentence() -> None:
+    found = Fingerprints(
+        known().reference, (Fault(("loud",), {"f": DOUBLED}),), {"loud": Text("f adds a 0")}
+    )
+    (only,) = diagnose(found, given(DOUBLED.main))
+    assert only.text == "It looks as if f adds a 0."
+
+
+def test_two_that_answer_alike_share_a_nudge() -> None:
+    found = known(doubled={"f": DOUBLED}, added={"f": DOUBLED})
+    (only,) = diagnose(found, given(DOUBLED.main))
+    assert only.text == "In f, it looks as if it is doubled.\nOr as if it is added. Look again."
 
 
 def test_a_problem_with_one_part_needs_not_say_where() -> None:
@@ -124,6 +138,27 @@ def test_at_the_edges_the_manner_counts() -> None:
     other = answer_of(torch.tensor([math.inf, -math.inf]))
     assert names(found, given(large=other)) == [("overflows",)]
     assert names(found, given(large=value(8))) == []
+
+
+def test_what_is_wrong_at_the_edges_is_what_the_faults_deviations_are_made_by() -> None:
+    """Some numbers may be lost where that is right; to lose others is a fault all the same."""
+    other = answer_of(torch.tensor([math.nan, math.nan]))
+    right = Answers({"a": value(1)}, {"large": LOST, "small": value(1)})
+    fault = Fault(("loses",), {"f": Answers({}, {"large": other})})
+    found = Fingerprints({"f": right}, (fault,), {"loses": Text("a number more is lost")})
+    assert names(found, {"f": Answers({"a": value(1)}, {"large": other, "small": value(1)})}) == [
+        ("loses",)
+    ]
+    assert names(found, {"f": right}) == []
+
+
+def test_numbers_that_are_all_lost_could_have_any_reason() -> None:
+    lost = answer_of(torch.tensor([math.nan, math.nan]))
+    overflows = Answers({"a": lost, "b": lost}, {"large": value(7), "small": lost})
+    found = known(overflows={"f": overflows})
+    throughout = {"a": lost, "b": lost}
+    assert names(found, given(throughout, large=lost, small=lost)) == []
+    assert names(found, given(throughout, large=value(7), small=lost)) == [("overflows",)]
 
 
 def test_a_fault_in_the_numbers_and_one_at_the_edges_are_both_named() -> None:
@@ -201,6 +236,21 @@ def test_whatever_students_code_raises_is_an_answer() -> None:
         raise SystemExit(0)
 
     assert attempt(leave).instead == "SystemExit"
+
+
+def test_code_that_never_ends_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never() -> None:
+        while True:
+            try:
+                math.sqrt(2)
+            except Exception:
+                continue
+
+    def probe(problem: SimpleNamespace) -> dict[str, Part]:
+        return {"f": Part(main={"a": lambda: 1.0, "b": never, "c": never})}
+
+    monkeypatch.setattr("grader.testing.diagnosis.probe.PROBE_SECONDS", 0.2)
+    assert ask(probe, SimpleNamespace()) == {}
 
 
 # Probes and files

@@ -65,6 +65,63 @@ def test_what_goes_wrong_is_named(run: Run, source: str, status: str, words: str
     assert words in result.tests[0].message
 
 
+LOOKING = """
+
+@pytest.mark.points(0)
+@pytest.mark.by_looking
+def test_looks(problem):
+    'double is written by hand'
+    check(problem.double(torch.ones(1)), torch.full((1,), 2.0), 'double(x)')
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "message"),
+    [
+        ("def double(x): return 2 * y", "error", "NameError: name 'y' is not defined"),
+        ("def double(x): return 3 * x", "failed", "double(x) isn't right"),
+        ("def double(x): return x.nothing(\n", "error", "problem.py can't be read as Python: "),
+        (
+            "def double(x) :\n    while True: pass",
+            "timeout",
+            "Not run: two tests before this one did",
+        ),
+        ("x = 1", "missing", "problem.py has no `double`."),
+    ],
+)
+def test_a_rule_that_can_not_be_judged_says_so_in_one_line(
+    run: Run, small_course: Course, source: str, status: str, message: str
+) -> None:
+    (problem,) = small_course.problems()
+    text = problem.test_file.read_text().replace("\n\n# --- hidden", f"{LOOKING}\n\n# --- hidden")
+    problem.test_file.write_text(text.replace("@pytest.mark.points(2)", "@pytest.mark.points(3)"))
+    found = {test.id: test for test in run(source, hidden=False, timeout=0.3).tests}
+    looks, other = found["test_looks"], found["test_doubles[1]"]
+    assert looks.status is other.status is Status(status)
+    assert looks.message.startswith(f"This can't be judged yet: {message}")
+    assert "\n" not in looks.message
+    assert "judged" not in other.message
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def double(x): return x.softmax(-1)", "calls PyTorch's own softmax"),
+        ("def double(x): raise NotImplementedError", "not written yet: double"),
+        ("def double(x): return 2 * x", ""),
+    ],
+)
+def test_a_rule_that_can_be_judged_says_what_it_finds(
+    run: Run, small_course: Course, source: str, message: str
+) -> None:
+    (problem,) = small_course.problems()
+    text = problem.test_file.read_text().replace("\n\n# --- hidden", f"{LOOKING}\n\n# --- hidden")
+    problem.test_file.write_text(text)
+    (looks,) = (test for test in run(source).tests if test.id == "test_looks")
+    assert message in looks.message
+    assert "judged" not in looks.message
+
+
 def test_a_missing_file_is_named(small_course: Course) -> None:
     small_course.problems()[0].stub.unlink()
     session = Session(LocalFiles())

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from grader.testing.time_limit import DoesNotEnd
+
 _MOST_ENTRIES = 4096
 """What an answer may hold to be told apart by its numbers. Probes ask small questions."""
 
@@ -42,6 +44,11 @@ class Answer:
         """Whether it is a tensor or a number."""
         return not self.instead
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is a tensor without a finite number but 0, which tells nothing but that."""
+        return bool(self.lost) and not any(self.numbers)
+
     def write(self) -> str:
         """Return it as one short text."""
         if self.instead:
@@ -63,10 +70,13 @@ def attempt(function: Callable[[], object]) -> Answer:
 
     Args:
         function: asks the student's code; it returns a tensor, a number or a bool.
+
+    Raises:
+        DoesNotEnd: it ran for longer than the caller allows.
     """
     try:
         value = function()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, DoesNotEnd):
         raise
     except BaseException as exception:  # student code may raise SystemExit or worse
         return Answer(instead=type(exception).__name__)

@@ -79,13 +79,13 @@ class Fingerprints:
             f'"faults": [{_lines(faults)}]}}\n',
         )
 
-    def text(self, fault: Fault) -> str:
-        """Return the end of "It looks as if ...": what is wrong, and then what to look at."""
+    def text(self, fault: Fault) -> Text:
+        """Return what to tell of a fault, or of two at once."""
         texts = [self.texts[name] for name in fault.names]
         look = next((text.look for text in texts if text.look), "")
         whens = [text.when for text in texts]
         when = whens[0] if len(whens) == 1 else f"two things come together: {'; '.join(whens)}"
-        return f"{when}. {look}".strip()
+        return Text(when, look)
 
 
 def _json(value: object) -> str:

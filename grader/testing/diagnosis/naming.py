@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from grader.testing.diagnosis.answers import Answer, alike, same
-from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, deviations
+from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text, deviations
 from grader.testing.diagnosis.probe import Answers, owner
 
 _NOTHING = Answers({}, {})
@@ -61,12 +61,12 @@ def _fitting(part: str, given: Answers, known: Fingerprints) -> list[list[Fault]
         for fault in known.faults
     )
     groups = [_closest_at_edges(main, part, given, reference)] if main else []
-    base = dict(reference.edges)
+    explained: Mapping[str, Answer] = {}
     if groups:
-        base |= groups[0][0].deviations[part].edges
+        explained = groups[0][0].deviations[part].edges
     elif _is_wrong(given.main, reference.main):
         return []  # what goes wrong at the edges may be due to that
-    return groups + _edge_groups(part, given.edges, base, known)
+    return groups + _edge_groups(part, given.edges, explained, known)
 
 
 def _is_wrong(given: Mapping[str, Answer], right: Mapping[str, Answer]) -> bool:
@@ -86,7 +86,7 @@ def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
             if not same(answer, expected, dtype=False):
                 return 0.0
             is_wrong = question in of_fault.main
-            equal, score = equal + is_wrong, score + is_wrong
+            equal, score = equal + (is_wrong and not answer.is_lost), score + is_wrong
         elif answer.instead and expected.instead:
             score += 0.5
         else:
@@ -97,20 +97,20 @@ def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
 
 
 def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) -> bool:
-    """Tell whether code raises something at the very questions at which a fault does.
+    """Tell whether code raises something, or loses all numbers, where a fault does and only there.
 
-    If it does so at all of them, anything could be the reason; then a wrong value at the edges has
-    to be the fault's, too.
+    If it does so at all questions, anything could be the reason; then a wrong value at the edges
+    has to be the fault's, too.
     """
     right = reference.main
     wrong = {q for q, a in given.main.items() if q in right and not same(a, right[q], dtype=False)}
     answers = [given.main[q] for q in wrong] + list(of_fault.main.values())
-    if wrong != of_fault.main.keys() or not all(a.instead for a in answers):
+    if wrong != of_fault.main.keys() or not all(a.instead or a.is_lost for a in answers):
         return False
     edges = of_fault.edges.items()
     return len(wrong) < len(right) or (
         all(q in given.edges and alike(given.edges[q], a) for q, a in edges)
-        and any(a.is_value for _, a in edges)
+        and any(a.is_value and not a.is_lost for _, a in edges)
     )
 
 
@@ -129,8 +129,8 @@ def _closest_at_edges(
     """Of faults with the same main answers, return those that are most like it at the edges."""
 
     def likeness(fault: Fault) -> int:
-        edges = {**reference.edges, **fault.deviations[part].edges}
-        return sum(q in edges and alike(a, edges[q]) for q, a in given.edges.items())
+        edges = fault.deviations[part].edges
+        return sum(_is_as_expected(q, a, edges, reference.edges) for q, a in given.edges.items())
 
     if all(not fault.deviations[part].edges for fault in faults):
         return faults
@@ -138,13 +138,33 @@ def _closest_at_edges(
     return [fault for fault in faults if likeness(fault) == most]
 
 
+def _is_as_expected(
+    question: str, answer: Answer, of_fault: Mapping[str, Answer], right: Mapping[str, Answer]
+) -> bool:
+    """Tell whether an answer at the edges is what code with a fault would give there.
+
+    Where the fault shows, the manner counts. Where it doesn't, the answer has to be right, by the
+    same measure by which it was settled where the fault shows.
+    """
+    if question in of_fault:
+        return alike(answer, of_fault[question])
+    return question in right and same(answer, right[question])
+
+
 def _edge_groups(
-    part: str, given: Mapping[str, Answer], base: Mapping[str, Answer], known: Fingerprints
+    part: str, given: Mapping[str, Answer], explained: Mapping[str, Answer], known: Fingerprints
 ) -> list[list[Fault]]:
-    """Return the faults that show at the edges only, for what `base` leaves open."""
+    """Return the faults that show at the edges only, for what a fault in the numbers leaves open.
+
+    Args:
+        part: where to look.
+        given: the student's answers at its edges.
+        explained: the answers there of the fault that was found in the numbers, if any.
+        known: all faults.
+    """
     right = known.reference[part].edges
-    wrong = {q for q, a in given.items() if q in right and not alike(a, right[q])}
-    open_questions = {q for q in wrong if not alike(given[q], base[q])}
+    wrong = {q for q, a in given.items() if q in right and not same(a, right[q])}
+    open_questions = {q for q in wrong if not _is_as_expected(q, given[q], explained, right)}
     candidates = [
         (fault, own.edges)
         for fault in known.faults
@@ -175,8 +195,8 @@ def _explained(
 def _told(found: list[tuple[str, list[Fault]]], known: Fingerprints) -> list[Diagnosis]:
     """Return what was found in all parts, each fault once, with the parts that it shows in."""
     shows = Counter(name for _, group in found for fault in group for name in set(fault.names))
-    parts: dict[tuple[str, ...], list[str]] = {}
-    names: dict[tuple[str, ...], dict[str, None]] = {}
+    parts: dict[tuple[Text, ...], list[str]] = {}
+    names: dict[tuple[Text, ...], dict[str, None]] = {}
     for part, group in found:
         texts = _different(_meant(group, shows), known)
         key = tuple(texts)[:_MOST_ALIKE]
@@ -201,10 +221,20 @@ def _meant(group: list[Fault], shows: Counter[str]) -> list[Fault]:
     return [fault for fault in group if merit(fault) == best]
 
 
-def _sentence(texts: tuple[str, ...], parts: list[str], known: Fingerprints) -> str:
-    """Return what to say; it must fit wrong numbers, and a missing name or error as well."""
-    where = f"In {' and '.join(_shown(parts))}, it" if len(_shown(known.reference)) > 1 else "It"
-    return f"{where} looks as if " + "\nOr as if ".join(texts)
+def _sentence(texts: tuple[Text, ...], parts: list[str], known: Fingerprints) -> str:
+    """Return what to say; it must fit wrong numbers, and a missing name or error as well.
+
+    A function that the text begins with isn't named twice, nor is a nudge given twice.
+    """
+    shown = _shown(parts)
+    is_clear = len(_shown(known.reference)) == 1 or texts[0].when.startswith(f"{shown[0]} ")
+    where = "It" if is_clear and len(shown) == 1 else f"In {' and '.join(shown)}, it"
+    looks = [text.look for text in texts]
+    told = [
+        f"{text.when}. {'' if text.look in looks[place + 1 :] else text.look}".strip()
+        for place, text in enumerate(texts)
+    ]
+    return f"{where} looks as if " + "\nOr as if ".join(told)
 
 
 def _shown(parts: Iterable[str]) -> list[str]:
@@ -212,9 +242,9 @@ def _shown(parts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(owner(part) for part in parts))
 
 
-def _different(faults: list[Fault], known: Fingerprints) -> list[str]:
+def _different(faults: list[Fault], known: Fingerprints) -> list[Text]:
     """Return what to tell of some faults; the same thought is told once, in its first words."""
-    thoughts: dict[tuple[str, ...], str] = {}
+    thoughts: dict[tuple[str, ...], Text] = {}
     for fault in faults:
         thought = tuple(known.texts[name].when.rstrip(".") for name in fault.names)
         thoughts.setdefault(thought, known.text(fault))

@@ -13,6 +13,10 @@ from grader.forbidden import Guard
 from grader.loading import load_module
 from grader.testing.course_modules import modules_of_course
 from grader.testing.diagnosis.answers import Answer, attempt
+from grader.testing.time_limit import DoesNotEnd, time_limit
+
+PROBE_SECONDS = 10.0
+"""How long all questions of a problem may take together. They take less than half a second."""
 
 Question = Callable[[], object]
 
@@ -66,7 +70,9 @@ def load_probe(problem: Problem) -> Probe | None:
 def ask(
     probe: Probe, code: Any, forbidden: Iterable[str] = (), *, edges: bool = True
 ) -> dict[str, Answers]:
-    """Return the answers of a problem's code, part by part; none when the probe itself fails.
+    """Return the answers of a problem's code, part by part.
+
+    There are none when the probe itself fails, or when the code takes too long over it.
 
     Args:
         probe: the questions.
@@ -75,11 +81,11 @@ def ask(
         edges: whether to ask what is at the edges, too.
     """
     torch.default_generator.manual_seed(0)
-    with Guard(tuple(forbidden)):
-        try:
+    try:
+        with time_limit(PROBE_SECONDS), Guard(tuple(forbidden)):
             return {name: _asked(part, edges) for name, part in probe(code).items()}
-        except Exception:
-            return {}
+    except (Exception, DoesNotEnd):
+        return {}
 
 
 def _asked(part: Part, with_edges: bool) -> Answers:

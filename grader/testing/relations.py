@@ -1,0 +1,175 @@
+"""How a wrong answer is related to the right one: moved, shifted, rounded, cut, off by the same.
+
+A relation is told only if it is certain: it gives every number of the answer, there are enough
+different numbers in it, and no other relation gives them, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+import torch
+from torch import Tensor
+
+_FEWEST = 4
+"""How many different numbers there must be for a relation to be more than chance."""
+
+_MOST = 20_000
+"""Larger answers are looked at by other means; here every part is compared with every other."""
+
+_KINDS = {-1: "column", -2: "row"}
+
+
+def relations(got: Tensor, want: Tensor) -> list[str]:
+    """Return the sentence on how `got` is made of `want`; none when nothing or too much fits.
+
+    Args:
+        got: the wrong answer, in float64.
+        want: the right one, of the same shape.
+    """
+    if want.numel() > _MOST or not (got.isfinite().all() and want.isfinite().all()):
+        return []
+    if len(torch.unique(want)) < _FEWEST:
+        return []
+    looks: list[Callable[[Tensor, Tensor], Iterator[str]]] = [
+        _swapped,
+        _moved,
+        _off_by_the_same,
+        _rounded,
+        _cut,
+        _dropped,
+    ]
+    found = [sentence for look in looks for sentence in look(got, want)]
+    return found if len(found) == 1 else []
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors agree but for rounding, without NaN or inf."""
+    return torch.allclose(a, b, rtol=1e-5, atol=1e-8) and bool(a.isfinite().all())
+
+
+def _swapped(got: Tensor, want: Tensor) -> Iterator[str]:
+    """Tell two dimensions that are swapped, or whose order in memory was taken for another."""
+    last = want.dim() - 1
+    for one, other in combinations(range(want.dim()), 2):
+        swapped = want.transpose(one, other)
+        if close(want, swapped.reshape(want.shape)) or not close(got, swapped.reshape(want.shape)):
+            continue
+        if swapped.shape == want.shape:
+            are_last = (one, other) == (last - 1, last)
+            which = "its last two dimensions" if are_last else f"dimensions {one} and {other}"
+            yield f"It is the right answer with {which} swapped."
+        else:
+            yield (
+                f"The numbers are right, in the order that they have when dimensions {one} and "
+                f"{other} are swapped. view and reshape don't move numbers; transpose does."
+            )
+
+
+def _moved(got: Tensor, want: Tensor) -> Iterator[str]:
+    """Tell whether rows, columns or other parts are right but stand elsewhere."""
+    for dim in range(-want.dim(), 0):
+        if want.dim() > 1:
+            order = _order(got.movedim(dim, 0).flatten(1), want.movedim(dim, 0).flatten(1))
+            yield from _told_order(order, dim, want.dim())
+
+
+def _order(got: Tensor, want: Tensor) -> list[int | None]:
+    """Return which part of `want` each part of `got` is; nothing where that isn't clear."""
+    if len(want) < 2 or any(close(a, b) for a, b in combinations(want, 2)):
+        return []
+    if len(torch.unique(want)) < 2 * len(want):
+        return []
+    return [next((j for j, b in enumerate(want) if close(a, b)), None) for a in got]
+
+
+def _told_order(order: list[int | None], dim: int, dims: int) -> Iterator[str]:
+    count = len(order)
+    kind = _KINDS.get(dim, "part")
+    where = "" if dim in _KINDS else f" (along dimension {dims + dim})"
+    known = [place for place in order if place is not None]
+    if len(known) == count and order != list(range(count)):
+        if len(set(known)) == 1:
+            yield f"Every {kind} is the right {kind} {known[0]}{where}."
+        elif known == list(reversed(range(count))) and count > 2:
+            yield f"The {kind}s are right, but stand in reverse order{where}."
+        elif len(set(known)) == count and not _is_shift(order):
+            yield f"The {kind}s are right, but stand in the order {known}{where}."
+    if _is_shift(order):
+        side = "before" if order[1] == 0 else "after"
+        yield f"Each {kind} is the right one for the {kind} {side} it{where}."
+
+
+def _is_shift(order: list[int | None]) -> bool:
+    """Tell whether all parts but one at the end are the ones before or after."""
+    count = len(order)
+    down, up = order[1:] == list(range(count - 1)), order[:-1] == list(range(1, count))
+    return count > 2 and (down or up)
+
+
+def _off_by_the_same(got: Tensor, want: Tensor) -> Iterator[str]:
+    """Tell whether the same number, or the same row of numbers, is added everywhere."""
+    off = got - want
+    rows = off.reshape(-1, off.shape[-1]) if off.dim() else off.reshape(1, 1)
+    first = rows[:1]
+    right = want.reshape(rows.shape)
+    rows_differ = bool((right - right[:1]).abs().max() > 1e-2 * want.abs().max())
+    if not rows.abs().max() > 1e-6 * want.abs().max():
+        return
+    if _alike(rows, rows[0, 0], want):
+        amount = float(rows[0, 0])
+        side = "more" if amount > 0 else "less"
+        yield f"Every entry is {abs(amount):.4g} {side} than it should be."
+    elif len(rows) > 2 and rows_differ and _alike(rows, first, want):
+        yield "Every row is off by the same numbers, as if something were added or left out."
+    elif rows.shape[-1] > 2 and len(rows) > 1 and _alike(rows, rows[:, :1], want):
+        yield "All numbers of a row are off by the same amount, another one in each row."
+
+
+def _alike(off: Tensor, one: Tensor, want: Tensor) -> bool:
+    """Tell whether differences are all this one, as exactly as the numbers themselves are known."""
+    return torch.allclose(off, one.expand_as(off), rtol=1e-5, atol=1e-7 * float(want.abs().max()))
+
+
+def _rounded(got: Tensor, want: Tensor) -> Iterator[str]:
+    """Tell whether digits were cut off, and where."""
+    for digits in range(5):
+        rounded = want.round(decimals=digits)
+        if close(got, rounded) and len(torch.unique(rounded)) >= _FEWEST:
+            what = f"{digits} digits after the point" if digits else "whole numbers"
+            yield f"It is the right answer, rounded to {what}."
+            return
+    for dtype in (torch.bfloat16, torch.float16):
+        fits = torch.equal(got.to(dtype).double(), got)
+        near = torch.allclose(got, want, rtol=4 * torch.finfo(dtype).eps, atol=1e-3)
+        if fits and near and len(torch.unique(got)) >= _FEWEST:
+            name = str(dtype).removeprefix("torch.")
+            yield f"It is right as far as {name} reaches: somewhere the numbers become {name}."
+            return
+
+
+def _cut(got: Tensor, want: Tensor) -> Iterator[str]:
+    """Tell whether numbers above or below a bound are set to it."""
+    for bound, is_top in ((float(got.max()), True), (float(got.min()), False)):
+        cut = want.clamp(max=bound) if is_top else want.clamp(min=bound)
+        left = got[(cut == want) & (got != 0)]
+        changed = int((cut != want).sum())
+        if changed > 1 and len(torch.unique(left)) > _FEWEST and close(got, cut):
+            side = "above" if is_top else "below"
+            yield f"Everything {side} {bound:.4g} has become {bound:.4g}; the rest is right."
+
+
+def _dropped(got: Tensor, want: Tensor) -> Iterator[str]:
+    """Tell whether some numbers are 0, and all others right or larger by one factor."""
+    kept = (got != 0) & (want != 0)
+    lost = (got == 0) & (want != 0)
+    if int(lost.sum()) < 2 or int(kept.sum()) < _FEWEST or torch.equal(got[kept], want[kept]):
+        return
+    factor = float(got[kept][0] / want[kept][0])
+    if math.isfinite(factor) and factor > 1 and close(got[kept], factor * want[kept]):
+        yield (
+            f"Some numbers are 0, and all others {factor:.4g} times what they should be, as "
+            "dropout leaves them."
+        )
