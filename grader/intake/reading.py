@@ -60,14 +60,15 @@ def read_submission(work: Work, problems: Problems) -> Submission:
 def _row(work: Work) -> Submission:
     """Return the row of a work that was not looked into yet."""
     full_name = line(unicodedata.normalize("NFC", work.name))
+    identity = unicodedata.normalize("NFC", work.identity)
     return Submission(
-        result_name(work.identity, full_name),
+        result_name(identity, full_name),
         {},
         _about(work),
         work.members,
         work.late,
         work.unused,
-        work.identity,
+        identity,
         full_name,
         work.folder.name,
     )

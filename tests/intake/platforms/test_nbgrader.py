@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 
 from tests.intake.uploads import ID, OTHER, RIGHT, Take, source
@@ -39,3 +41,11 @@ def test_each_assignment_has_its_time(take_one: Take) -> None:
     (second,) = take_one(files, problem="02", name="again").submissions
     assert first.files[ID].handed_in == "2024-01-31T12:00:00-08:00"
     assert second.files[OTHER].handed_in == "2024-02-07T12:00:00+00:00"
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_student_is_the_same_in_both_forms_of_unicode(take: Take, form: str) -> None:
+    """On macOS é is written as two letters."""
+    name = unicodedata.normalize(form, "ren\u00e9")
+    (found,) = take({f"submitted/{name}/{ID}/problem.py": RIGHT}).submissions
+    assert (found.identity, found.full_name) == ("nbgrader:ren\u00e9", "ren\u00e9")
