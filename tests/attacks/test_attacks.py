@@ -287,6 +287,7 @@ def test_a_forbidden_function_is_noticed_in_a_layer_of_torch(grade):
         problem.close()
 
 
+@pytest.mark.slow
 def test_a_broken_boundary_is_never_a_students_zero(grade):
     """It starts again by itself, as often as need be."""
     right = (FILES / "00_right.py").read_bytes()
@@ -375,6 +376,7 @@ def test_a_file_that_can_not_be_loaded_is_tried_once(grade, target, monkeypatch)
     assert len(opened) == 1
 
 
+@pytest.mark.slow
 def test_calls_that_hang_are_given_up_after_two(grade, target):
     result = grade(target.source("46_loop").encode())
     assert ["Not run" in test.message for test in result.tests] == [False, False, True]

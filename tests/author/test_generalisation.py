@@ -67,6 +67,7 @@ def test_what_keeps_a_solution_right_keeps_its_numbers(change: str) -> None:
         assert torch.allclose(attention_of(mutant), attention_of(SOURCE), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_names_are_counted_and_judged(small_course: Course) -> None:
     solutions = small_course.root / "solutions/01-doubling"
     (solutions / "variants").mkdir(exist_ok=True)

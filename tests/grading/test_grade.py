@@ -142,6 +142,7 @@ def children() -> set[int]:
     return {int(child) for child in Path("/proc/thread-self/children").read_text().split()}
 
 
+@pytest.mark.slow
 def test_no_student_is_graded_when_the_reference_fails(
     small_course: Course, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_the_command_grades_a_download(tmp_path: Path, small_course: Course) -> None:
     run = tmp_path / "run.py"
     run.write_text(RUN.format(root=str(small_course.root)), encoding="utf-8")
