@@ -26,10 +26,10 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
 
 
 def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
     """Print each problem's tests, points and next step."""
-    if config.getoption("tbstyle") != "auto":
+    if config.getoption("tbstyle") != "auto" or exitstatus == pytest.ExitCode.INTERRUPTED:
         return
     session = session_of(config)
     in_full = config.getoption("verbose") > 0
@@ -40,6 +40,7 @@ def pytest_terminal_summary(
             session.left_out[id],
             whole=len(result.tests) == session.chosen[id],
             in_full=in_full,
+            printed=session.printed[id],
             encoding=encoding,
         )
         terminalreporter.write("\n" + text)

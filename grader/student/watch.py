@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -78,6 +78,7 @@ class Watch:
         self._chosen = start.id if start else ""
         self._results: dict[str, ProblemResult] = {}
         self._troubles: dict[str, str] = {}
+        self._printed: dict[str, Mapping[str, str]] = {}
         self._waiting: list[str] = []
         self._running = ""
         self._partial = ProblemResult("")
@@ -157,6 +158,7 @@ class Watch:
     def _take(self, found: Found) -> None:
         """Keep what the run has found; show its first wrong answer at once."""
         id = found.result.id
+        self._printed[id] = found.printed
         if found.finished:
             self._results[id], self._troubles[id] = found.result, found.trouble
             self._start_next()
@@ -210,7 +212,8 @@ class Watch:
             result = self._partial
         self._print(f"{self._headline(id, result)}\n")
         if result.tests or self._troubles.get(id):
-            self._print(self._troubles.get(id) or trouble(result) or next_step(result))
+            text = self._troubles.get(id) or trouble(result, self._printed.get(id, {}))
+            self._print(text or next_step(result))
         if result.passed and not all(self._passes(id) for id in self._problems):
             self._print("For the next problem press n." if self._on_screen else "")
         if hint:

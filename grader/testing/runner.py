@@ -6,6 +6,7 @@ import hashlib
 import random
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from grader.testing.records import CollectedTest
 from grader.testing.rng import Rng
 from grader.testing.session import Session
 from grader.testing.time_limit import TIMEOUT_SECONDS, time_limit
-from grader.testing.verdict import judge
+from grader.testing.verdict import judge, leaves_debugger
 
 _TIMEOUTS_BEFORE_GIVING_UP = 2
 """After so many endless tests of a problem its other tests are not run any more."""
@@ -37,16 +38,23 @@ class Outcome:
     exception: BaseException | None
 
 
-def run_test(test: CollectedTest, session: Session, timeout: float = TIMEOUT_SECONDS) -> Outcome:
+def run_test(
+    test: CollectedTest,
+    session: Session,
+    timeout: float = TIMEOUT_SECONDS,
+    printed: Callable[[], str] = str,
+) -> Outcome:
     """Run a test, judge it, and have the session keep the result.
 
     Args:
         test: what to run.
         session: whose code is tested, and where the result goes.
         timeout: seconds that the test may run.
+        printed: returns what the test has printed, where that is kept.
 
     Raises:
         KeyboardInterrupt: the user ended it.
+        BdbQuit: the user left the debugger; or pytest's exception for that.
     """
     session.on_start(test.problem.id, test.id)
     guard = Guard(test.tests.forbidden if session.watch else ())
@@ -63,6 +71,7 @@ def run_test(test: CollectedTest, session: Session, timeout: float = TIMEOUT_SEC
         message=verdict.message,
         seconds=round(seconds, 4),
     )
+    session.printed[test.problem.id][test.id] = printed()
     session.add(test.tests, result)
     return Outcome(result, exception)
 
@@ -83,6 +92,8 @@ def _call(
     except KeyboardInterrupt:
         raise
     except BaseException as exception:  # student code may raise SystemExit or worse
+        if session.debugger and leaves_debugger(exception):
+            raise
         return exception, time.perf_counter() - start
     return None, time.perf_counter() - start
 

@@ -101,9 +101,10 @@ class Suite:
         ]
         if names and not found:
             raise CourseError(f"there is no test {' or '.join(sorted(names))}")
-        with quiet():
+        with quiet() as printed:
             for test in session.choose(found):
-                run_test(test, session, self._timeout)
+                printed.take()
+                run_test(test, session, self._timeout, printed.take)
             session.diagnose()
         for tensor, before in self._own:  # a submission may have changed the tests' own numbers
             tensor.data = before.clone()

@@ -75,4 +75,40 @@ def test_what_code_prints_when_it_is_asked_for_mistakes_is_not_shown(
     student_pytest: StudentPytest,
 ) -> None:
     source = "def double(x):\n    print(x.tolist())\n    return 3 * x"
-    assert "[3.0]" not in student_pytest(source).text
+    text = student_pytest(source).text
+    assert text.count("[1.0]") == 1
+    assert "[3.0]" not in text
+
+
+PRINTS = """
+def double(x):
+    for number in range({lines}):
+        print(number, "x" * {width})
+    return {answer}
+"""
+
+
+def test_what_the_first_wrong_case_prints_stands_under_its_message(
+    student_pytest: StudentPytest,
+) -> None:
+    source = "def double(x):\n    print('x has', x.numel())\n    return 3 * x"
+    lines = student_pytest(source).lines
+    head = lines.index("Your code printed:")
+    assert lines[head + 1] == "x has 1"
+    assert "x has 2" not in lines
+    assert head > max(n for n, line in enumerate(lines) if line.startswith("expected"))
+
+
+def test_much_that_is_printed_is_cut(student_pytest: StudentPytest) -> None:
+    text = student_pytest(PRINTS.format(lines=100, width=200, answer="3 * x")).text
+    assert text.count("xxxx…") == 10
+    assert "and 90 lines more; `uv run pytest -s` shows all" in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_what_right_code_prints_is_not_shown(student_pytest: StudentPytest) -> None:
+    assert "xxxx" not in student_pytest(PRINTS.format(lines=5, width=9, answer="x + x")).text
+
+
+def test_what_a_file_prints_before_it_stops_is_shown(student_pytest: StudentPytest) -> None:
+    assert "so far" in student_pytest("print('so far')\n1 / 0").lines
