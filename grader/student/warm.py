@@ -28,9 +28,9 @@ _PRELOADED = ["grader.testing.suite", "torch.fx.experimental.symbolic_shapes"]
 """What the server loads: all that runs tests, and what torch loads when it first differentiates.
 Loading starts no threads, so the server can be forked afterwards."""
 
-SILENCE_SECONDS = 30.0
-"""After so long without a word a run is taken to hang. A test's own time limit is shorter, but
-code in C doesn't hear of it."""
+SILENCE_SECONDS = 60.0
+"""After so long without a word a run is taken to hang. The time limits of a test and of loading are
+shorter, but code in C doesn't hear of them."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,6 @@ def _serve(root: Path, connection: Connection) -> None:
     import signal
 
     from grader.testing.local_files import LocalFiles
-    from grader.testing.runner import load_late_parts
     from grader.testing.session import Session
     from grader.testing.suite import run_tests
 
@@ -153,7 +152,6 @@ def _serve(root: Path, connection: Connection) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):  # the screen is not for what student code prints
         os.dup2(nowhere, stream)
-    load_late_parts()
     try:
         problem = Problem(root / "problems" / connection.recv())
     except (EOFError, OSError):

@@ -71,8 +71,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Make torch ready, unless there are only other tests."""
-    if any(_TEST in item.stash for item in session.items):
-        load_late_parts()
+    tests = [item.stash[_TEST] for item in session.items if _TEST in item.stash]
+    if tests:
+        load_late_parts(hidden=any(test.hidden for test in tests))
 
 
 # Fixtures: pytest wants to find them. What a test of a problem gets comes from the runner.

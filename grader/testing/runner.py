@@ -24,6 +24,9 @@ from grader.testing.verdict import judge, leaves_debugger
 _TIMEOUTS_BEFORE_GIVING_UP = 2
 """After so many endless tests of a problem its other tests are not run any more."""
 
+_LOADING_FACTOR = 3
+"""How many times as long as a test a file may take to load: it may import what is large."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -82,12 +85,13 @@ def _call(
     """Return what a test raised, if anything, and how long it took."""
     start = time.perf_counter()
     try:
-        with time_limit(timeout), warnings.catch_warnings():
-            _give_up_after_timeouts(test, session)
-            _seed_global_state(test, session)
-            arguments = _arguments(test, session)
+        with warnings.catch_warnings():
+            with time_limit(_LOADING_FACTOR * timeout):
+                _give_up_after_timeouts(test, session)
+                _seed_global_state(test, session)
+                arguments = _arguments(test, session)
             start = time.perf_counter()
-            with guard:
+            with time_limit(timeout), guard:
                 test.function(**arguments)
     except KeyboardInterrupt:
         raise
@@ -137,8 +141,15 @@ def _seed(test: CollectedTest, session: Session, purpose: str) -> int:
     return int.from_bytes(digest.digest()[:6], "big")
 
 
-def load_late_parts() -> None:
-    """Use what torch loads only when it is used, before the first test's clock runs."""
+def load_late_parts(*, hidden: bool = False) -> None:
+    """Use what torch loads only when it is used, before the first test's clock runs.
+
+    Args:
+        hidden: whether hidden tests will run. One asks for a form without numbers, and torch
+            imports hundreds of modules for the first of those.
+    """
+    if hidden:
+        torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
     with Guard(("softmax",)):
         x = torch.ones(2, requires_grad=True)
         torch.autograd.grad(x * 2, x, torch.ones(2))
