@@ -88,6 +88,11 @@ class Session:
         self.printed: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._tests: dict[str, ProblemTests] = {}
 
+    @property
+    def problems(self) -> dict[str, Problem]:
+        """The problems that have results, by their ids."""
+        return {id: tests.problem for id, tests in self._tests.items()}
+
     def choose(self, tests: Sequence[CollectedTest]) -> list[CollectedTest]:
         """Return the tests that are to run in this session, in order; count what is left out."""
         chosen = [test for test in tests if self.hidden or not test.hidden]

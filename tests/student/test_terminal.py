@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -63,6 +64,37 @@ def test_only_the_first_message_is_shown_unless_all_are_wanted(
     assert "To see all messages: uv run pytest -v" in short.text
     assert [f"ValueError: number {n}" in full.lines for n in range(3)] == [True, True, True]
     assert "LOOK" in full.text
+
+
+@pytest.fixture
+def two_problems(
+    student_pytest: StudentPytest, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> StudentPytest:
+    """Run pytest from the root of a course of two problems, of which the second is unwritten."""
+    (problem,) = small_course.problems()
+    second = small_course.root / "problems/02-doubling-again"
+    shutil.copytree(problem.folder, second)
+    (second / "test_doubling.py").rename(second / "test_doubling_again.py")
+    monkeypatch.chdir(small_course.root)
+    return student_pytest
+
+
+def test_from_the_root_the_table_of_all_stands_last(two_problems: StudentPytest) -> None:
+    lines = two_problems("def double(x): return x + x").lines
+    assert "2 of 4 points." in lines
+    assert any(line.startswith("01-doubling") and line.endswith("done") for line in lines)
+    end = lines.index("2 of 4 points.")
+    assert lines[end + 1] == "02-doubling-again: Next: double (line 2) in problem.py."
+    assert lines[end + 2] == "For the details: cd problems/02-doubling-again && uv run pytest"
+    assert "✓ double returns twice its argument" not in lines
+
+
+def test_from_the_root_the_first_wrong_answer_is_shown_before_the_table(
+    two_problems: StudentPytest,
+) -> None:
+    lines = two_problems("def double(x): return 3 * x").lines
+    assert lines.index("got      [3.0000]") < lines.index("0 of 4 points.")
+    assert two_problems("def double(x): return x + x", "-k", "1").text.count("of 4 points") == 0
 
 
 def test_a_style_of_traceback_brings_back_what_pytest_shows(student_pytest: StudentPytest) -> None:
