@@ -124,6 +124,16 @@ def test_hint_shows_one_level(problem: Problem) -> None:
     assert "`(n,)` and `(n,)` give `(n,)`." in grader("hint", "01", "3", "--task", "double")[1]
 
 
+def test_hint_without_a_problem_is_about_where_one_stands(problem: Problem) -> None:
+    with (problem.folder / "README.md").open("a", encoding="utf-8") as readme:
+        readme.write(HINTS.replace("double: ", "halve: "))
+    status, output = grader("hint")
+    assert status == 0
+    assert output.count("What is x + x?") == 1
+    assert "halve" not in output
+    assert "For more: uv run grader hint 01 2 --task double" in output
+
+
 def test_hint_refuses_what_there_is_not(problem: Problem) -> None:
     assert grader("hint", "01", "4")[0] == 2
     status, output = grader("hint", "01", "--task", "halve")

@@ -10,7 +10,10 @@ from types import MappingProxyType
 from grader.result import ProblemResult, Status, TestResult, shown
 from grader.text import counted, printable
 
-_WIDTH = 96
+WIDTH = 96
+"""How wide sentences are at most: longer lines are hard to read."""
+
+_INDENT = 6
 _PRINTED_LINES = 10
 
 _WRITTEN = (Status.PASSED, Status.NOT_IMPLEMENTED)
@@ -23,6 +26,7 @@ def problem_report(
     whole: bool = True,
     in_full: bool = False,
     printed: Mapping[str, str] = MappingProxyType({}),
+    width: int = WIDTH,
     encoding: str = "utf-8",
 ) -> str:
     """Return the report on one problem: what passes, what to look at first, and the points.
@@ -36,14 +40,15 @@ def problem_report(
         whole: whether all tests of the half were run; points of a part of them say nothing.
         in_full: whether to show the message of every failed test.
         printed: what the student's code printed in each test, by the test's id.
+        width: how wide sentences may be.
         encoding: the terminal's; symbols that it does not have are replaced.
     """
     tests = _by_function(result)
     lines = [result.id, "", *_well(tests)]
     wrong = [cases for cases in tests if _failed(cases)]
     if in_full and not _stops_alike(result):
-        lines += [line for cases in wrong[1:] for line in _wrong_lines(cases, printed)]
-    lines += ["", trouble(result, printed, in_full=in_full) or next_step(result)]
+        lines += [line for cases in wrong[1:] for line in _wrong_lines(cases, printed, width)]
+    lines += ["", trouble(result, printed, in_full=in_full, width=width) or next_step(result)]
     if whole:
         lines += ["", f"{shown(result.points)} of {shown(result.max)} points."]
     if whole and left_out and result.passed:
@@ -58,6 +63,7 @@ def trouble(
     printed: Mapping[str, str] = MappingProxyType({}),
     *,
     in_full: bool = False,
+    width: int = WIDTH,
 ) -> str:
     """Return what to look at first: the mistake's name, and the first test that fails.
 
@@ -65,19 +71,20 @@ def trouble(
         result: what the tests found.
         printed: what the student's code printed in each test, by the test's id.
         in_full: whether the messages of the other tests are shown as well.
+        width: how wide sentences may be.
     """
     wrong = [cases for cases in _by_function(result) if _failed(cases)]
     if not wrong:
         return ""
     if _stops_alike(result):
-        lines = [_wrap(wrong[0][0].message), *_printed_lines(wrong[0][0], printed)]
+        lines = [wrapped(wrong[0][0].message, width), *_printed_lines(wrong[0][0], printed, width)]
         return "\n".join([*lines, "", "So none of the tests can be judged yet."])
-    lines = [line for text in result.diagnoses for line in (_wrap(text), "")]
-    lines += _wrong_lines(wrong[0], printed)
+    lines = [line for text in result.diagnoses for line in (wrapped(text, width), "")]
+    lines += _wrong_lines(wrong[0], printed, width)
     if len(wrong) > 1:
         others = counted(len(wrong) - 1, "other test")
         where = "" if in_full else " To see all messages: uv run pytest -v"
-        lines += ["", f"{others} may well pass once this one does.{where}"]
+        lines += ["", wrapped(f"{others} may well pass once this one does.{where}", width)]
     return "\n".join(lines)
 
 
@@ -121,31 +128,32 @@ def _well_line(cases: list[TestResult]) -> str:
     return f"  ○ {title} — {unwritten[0].message}" if unwritten else f"  ✓ {title}"
 
 
-def _wrong_lines(cases: list[TestResult], printed: Mapping[str, str]) -> list[str]:
+def _wrong_lines(cases: list[TestResult], printed: Mapping[str, str], width: int) -> list[str]:
     """Return what to show of a test that fails: title, message and prints of its first case."""
     failed = _failed(cases)
     share = f" ({len(failed)} of {len(cases)} cases)" if len(cases) > 1 else ""
-    below = [_wrap(failed[0].message), *_printed_lines(failed[0], printed)]
-    return [f"  ✗ {cases[0].title}{share}", textwrap.indent("\n".join(below), " " * 6)]
+    title = wrapped(f"✗ {cases[0].title}{share}", width - 4).replace("\n", "\n    ")
+    inner = width - _INDENT
+    below = [wrapped(failed[0].message, inner), *_printed_lines(failed[0], printed, inner)]
+    return [f"  {title}", textwrap.indent("\n".join(below), " " * _INDENT)]
 
 
-def _printed_lines(test: TestResult, printed: Mapping[str, str]) -> list[str]:
+def _printed_lines(test: TestResult, printed: Mapping[str, str], width: int) -> list[str]:
     """Return the first lines of what the student's code printed in a test, under a heading."""
     lines = printed.get(test.id, "").rstrip().splitlines()
     if not lines:
         return []
-    shown_lines = [f"  {_cut(line)}" for line in lines[:_PRINTED_LINES]]
+    shown_lines = [f"  {_cut(line, width - 2)}" for line in lines[:_PRINTED_LINES]]
     left = len(lines) - len(shown_lines)
     more = [f"  ... and {counted(left, 'line')} more; `uv run pytest -s` shows all"] if left else []
     return ["Your code printed:", *shown_lines, *more]
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= _WIDTH - 8 else f"{line[: _WIDTH - 9]}…"
+def _cut(line: str, width: int) -> str:
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
-def _wrap(text: str) -> str:
+def wrapped(text: str, width: int) -> str:
     """Wrap sentences to the terminal; leave lines of numbers, which start with a blank, alone."""
     lines = text.splitlines()
-    wrapped = [line if line.startswith(" ") else textwrap.fill(line, _WIDTH) for line in lines]
-    return "\n".join(wrapped)
+    return "\n".join(line if line.startswith(" ") else textwrap.fill(line, width) for line in lines)

@@ -6,6 +6,7 @@ It stands in for pytest's own failure blocks, unless a style of traceback is ask
 from __future__ import annotations
 
 import io
+import shutil
 import sys
 from typing import Any
 
@@ -14,7 +15,7 @@ from rich.console import Console
 
 from grader.result import Status
 from grader.student.progress import show_progress
-from grader.student.report import problem_report, trouble
+from grader.student.report import WIDTH, problem_report, trouble
 from grader.testing.plugin import STATUS, session_of
 from grader.testing.session import Session
 
@@ -47,6 +48,7 @@ def pytest_terminal_summary(
             whole=whole[id],
             in_full=in_full,
             printed=session.printed[id],
+            width=min(WIDTH, shutil.get_terminal_size().columns),
             encoding=encoding,
         )
         terminalreporter.write("\n" + text)

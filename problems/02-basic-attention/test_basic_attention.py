@@ -372,7 +372,7 @@ def test_hidden_learning(problem, solution, rng):
 
 @pytest.mark.points(1)
 def test_hidden_calls_are_apart(problem, solution, rng):
-    """Calls and modules know nothing of each other, in any mode"""
+    """Calls and modules have no effect on each other, in training and in evaluation"""
     many = [small_weights(rng, 4), small_weights(rng, 4), small_weights(rng, 3, bias=False)]
     modules = [make_attention(problem, weights) for weights in many]
     rights = [reference(solution, weights) for weights in many]
