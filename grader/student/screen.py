@@ -24,13 +24,13 @@ class Screen:
     keys: str = ""
 
     def fitted(self, width: int, height: int) -> Screen:
-        """Return what fits: first the table gives way, then the text to a hint, then its end."""
+        """Return what fits: the text gives way to a hint, the table to both, then their end."""
         if self._rows(width) < height:
             return self
-        if self.table:
-            return replace(self, table=0).fitted(width, height)
         if self.hint and self.text:
             return replace(self, text="").fitted(width, height)
+        if self.table:
+            return replace(self, table=0).fitted(width, height)
         lines = (self.hint or self.text).splitlines()
         while lines and self._with(lines)._rows(width) >= height:
             lines.pop()
