@@ -11,10 +11,8 @@ import sys
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from grader.result import Status
-from grader.student.progress import show_progress
 from grader.student.report import WIDTH, problem_report, trouble
 from grader.testing.plugin import STATUS, session_of
 from grader.testing.session import Session
@@ -62,6 +60,10 @@ def _in_detail(session: Session) -> list[str]:
 
 
 def _progress(session: Session, colours: bool, encoding: str) -> str:
+    from rich.console import Console  # not needed for a single problem
+
+    from grader.student.progress import show_progress
+
     screen = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="")
     console = Console(file=screen, force_terminal=colours, highlight=False)
     show_progress(console, {session.problems[id]: result for id, result in session.results.items()})

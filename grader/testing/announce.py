@@ -1,0 +1,23 @@
+"""Says that PyTorch is being loaded, which takes seconds; imported before it by what loads it."""
+
+from __future__ import annotations
+
+import sys
+
+_WORDS = "Loading PyTorch ..."
+
+
+def _on_screen() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+if _SAID := "torch" not in sys.modules and _on_screen():
+    print(_WORDS, end="", file=sys.stderr, flush=True)
+
+
+def take_back() -> None:
+    """Remove the words again, if they were said."""
+    global _SAID
+    if _SAID:
+        print("\r" + " " * len(_WORDS) + "\r", end="", file=sys.stderr, flush=True)
+    _SAID = False
