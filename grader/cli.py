@@ -107,8 +107,10 @@ def watch(
 ) -> None:
     """Test a problem again each time you save it."""
     with _faults():
+        from grader.needs import require_torch
         from grader.student.watch import Watch
 
+        require_torch()
         course = own_course()
         start = course.select([problem])[0] if problem else None
         Watch(course, console, start).run()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+import grader as grader_package
 from grader import cli
 from grader.course import Course, Problem, own_course
 from grader.student import hints
@@ -139,6 +142,23 @@ def test_hint_refuses_what_there_is_not(problem: Problem) -> None:
     status, output = grader("hint", "01", "--task", "halve")
     assert status == 2
     assert "there are: double" in output
+
+
+# In a notebook
+
+
+@pytest.mark.slow
+def test_check_prints_what_pytest_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    grader_package.check("01")
+    printed = capsys.readouterr().out
+    assert "01-softmax" in printed
+    assert "Next: dot_product_similarity" in printed
+
+
+def test_the_package_itself_is_light() -> None:
+    code = "import sys, grader; print({'torch', 'pytest', 'rich'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "set()\n"
 
 
 # reset
