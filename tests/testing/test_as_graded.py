@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -65,7 +66,7 @@ def test_another_problem_is_not_imported(run: Run, tmp_path: Path) -> None:
 def test_nor_what_the_tests_are_made_of(run: Run, name: str) -> None:
     __import__("grader.testing.compare")
     found = message(run(f"import {name}" + DOUBLE))
-    assert f"problem.py can't import {name}" in found or "No module named" in found
+    assert re.search(rf"can't import (problems/)?{name}|No module named", found)
 
 
 @pytest.mark.parametrize(
