@@ -50,7 +50,9 @@ def problem_report(
         lines += [line for cases in wrong[1:] for line in _wrong_lines(cases, printed, width)]
     lines += ["", trouble(result, printed, in_full=in_full, width=width) or next_step(result)]
     if whole:
-        lines += ["", f"{shown(result.points)} of {shown(result.max)} points."]
+        # With more to look at, every line counts: the help begins above, and screens are small.
+        blank = [] if wrong else [""]
+        lines += [*blank, f"{shown(result.points)} of {shown(result.max)} points."]
     if whole and left_out and result.passed:
         check = "checks" if left_out == 1 else "check"
         hidden = counted(left_out, "hidden test")
@@ -83,7 +85,7 @@ def trouble(
     lines += _wrong_lines(wrong[0], printed, width)
     if len(wrong) > 1:
         others = counted(len(wrong) - 1, "other test")
-        where = "" if in_full else " To see all messages: uv run pytest -v"
+        where = "" if in_full else " All: uv run pytest -v"
         lines += ["", wrapped(f"{others} may well pass once this one does.{where}", width)]
     return "\n".join(lines)
 

@@ -34,6 +34,7 @@ def pytest_terminal_summary(
     """Print a problem's tests, points and next step; of several, how far each of them is."""
     if config.getoption("tbstyle") != "auto" or exitstatus == pytest.ExitCode.INTERRUPTED:
         return
+    terminalreporter.ensure_newline()
     session = session_of(config)
     whole = {id: len(r.tests) == session.chosen[id] for id, r in session.results.items()}
     several = len(whole) > 1 and all(whole.values())

@@ -61,7 +61,7 @@ def test_only_the_first_message_is_shown_unless_all_are_wanted(
     short, full = student_pytest(source), student_pytest(source, "-v")
     assert [f"ValueError: number {n}" in short.lines for n in range(3)] == [True, False, False]
     assert "2 other tests may well pass once this one does." in short.text
-    assert "To see all messages: uv run pytest -v" in short.text
+    assert "All: uv run pytest -v" in short.text
     assert [f"ValueError: number {n}" in full.lines for n in range(3)] == [True, True, True]
     assert "LOOK" in full.text
 
@@ -110,6 +110,13 @@ def test_what_code_prints_when_it_is_asked_for_mistakes_is_not_shown(
     text = student_pytest(source).text
     assert text.count("[1.0]") == 1
     assert "[3.0]" not in text
+
+
+def test_the_help_ends_where_the_screen_ends(student_pytest: StudentPytest) -> None:
+    *_, others, points, summary = student_pytest("def double(x): return 3 * x", "--hidden").lines
+    assert others.startswith("1 other test may well pass")
+    assert points == "0 of 4 points."
+    assert "3 to look at" in summary
 
 
 PRINTS = """
