@@ -44,7 +44,7 @@ def problem_report(
         encoding: the terminal's; symbols that it does not have are replaced.
     """
     tests = _by_function(result)
-    lines = [result.id, "", *_well(tests)]
+    lines = [result.id, "", *_well(tests, width)]
     wrong = [cases for cases in tests if _failed(cases)]
     if in_full and not _stops_alike(result):
         lines += [line for cases in wrong[1:] for line in _wrong_lines(cases, printed, width)]
@@ -100,11 +100,11 @@ def _stops_alike(result: ProblemResult) -> bool:
     return len(messages) == 1 and len(result.tests) > 1 and bool(_failed(result.tests))
 
 
-def _well(tests: list[list[TestResult]]) -> Iterator[str]:
+def _well(tests: list[list[TestResult]], width: int) -> Iterator[str]:
     """Yield a line for each test that passes, or whose code isn't written yet."""
     for cases in tests:
         if not _failed(cases):
-            yield _well_line(cases)
+            yield _well_line(cases, width)
 
 
 def next_step(result: ProblemResult) -> str:
@@ -123,21 +123,25 @@ def _failed(cases: list[TestResult]) -> list[TestResult]:
     return [t for t in cases if t.status not in _WRITTEN]
 
 
-def _well_line(cases: list[TestResult]) -> str:
+def _well_line(cases: list[TestResult], width: int) -> str:
     """Return what to show of a test that passes, or whose code isn't written yet."""
     title = cases[0].title
     unwritten = [test for test in cases if test.status is Status.NOT_IMPLEMENTED]
-    return f"  ○ {title} — {unwritten[0].message}" if unwritten else f"  ✓ {title}"
+    return _titled(f"○ {title} — {unwritten[0].message}" if unwritten else f"✓ {title}", width)
+
+
+def _titled(text: str, width: int) -> str:
+    return textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    ")
 
 
 def _wrong_lines(cases: list[TestResult], printed: Mapping[str, str], width: int) -> list[str]:
     """Return what to show of a test that fails: title, message and prints of its first case."""
     failed = _failed(cases)
     share = f" ({len(failed)} of {len(cases)} cases)" if len(cases) > 1 else ""
-    title = wrapped(f"✗ {cases[0].title}{share}", width - 4).replace("\n", "\n    ")
+    title = _titled(f"✗ {cases[0].title}{share}", width)
     inner = width - _INDENT
     below = [wrapped(failed[0].message, inner), *_printed_lines(failed[0], printed, inner)]
-    return [f"  {title}", textwrap.indent("\n".join(below), " " * _INDENT)]
+    return [title, textwrap.indent("\n".join(below), " " * _INDENT)]
 
 
 def _printed_lines(test: TestResult, printed: Mapping[str, str], width: int) -> list[str]:

@@ -50,9 +50,9 @@ def pytest_terminal_summary(
             width=min(WIDTH, shutil.get_terminal_size().columns),
             encoding=encoding,
         )
-        terminalreporter.write("\n" + text)
+        terminalreporter.write(text + "\n" * several)
     if several:
-        terminalreporter.write("\n" + _progress(session, terminalreporter.hasmarkup, encoding))
+        terminalreporter.write(_progress(session, terminalreporter.hasmarkup, encoding))
 
 
 def _in_detail(session: Session) -> list[str]:
