@@ -168,6 +168,7 @@ def test_the_dev_container_takes_the_cpu_build(copy: Course) -> None:
     assert config["hostRequirements"]["storage"] == "32gb"
 
 
+@pytest.mark.slow
 def test_without_pytorch_a_sentence_says_what_to_do(copy: Course) -> None:
     for command in ([CHECK], [CHECK, "watch"], ["import pytest; pytest.main()"]):
         code = "import importlib.util as u; u.find_spec = lambda name: None\n" + command[0]

@@ -166,7 +166,7 @@ def test_names_and_positions(problem, rng):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("mode", ["train", "eval"])
 def test_train_and_eval(problem, rng, mode):
-    """attention is the same in training and in evaluation; nothing in it is left to chance"""
+    """attention is the same in training and in evaluation; nothing in it is random"""
     weights, x = small_weights(rng, 4), rng.normal(2, 3, 4)
     module = make_attention(problem, weights)
     module.train(mode == "train")
