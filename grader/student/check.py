@@ -7,7 +7,7 @@ from rich.console import Console
 from grader.course import Course, Problem
 from grader.result import ProblemResult
 from grader.student.progress import show_progress
-from grader.testing.announce import take_back
+from grader.testing.announce import loaded
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import run_tests
@@ -30,7 +30,7 @@ def check(
         hidden: whether to run the hidden halves too, where they are at hand.
         seed: what the tests' inputs are drawn from.
     """
-    take_back()
+    loaded()
     session = Session(LocalFiles(), hidden=hidden, seed=seed)
     run_tests(problems, session, course.root)
     results = {p: session.results.get(p.id, ProblemResult(p.id)) for p in problems}

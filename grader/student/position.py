@@ -7,7 +7,7 @@ from pathlib import Path
 from grader.course import Course, Problem
 from grader.result import ProblemResult, Status
 from grader.student import hints
-from grader.testing.announce import take_back
+from grader.testing.announce import loaded
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import run_tests
@@ -20,7 +20,7 @@ def position(course: Course, here: Path) -> tuple[Problem, str]:
         course: the student's copy.
         here: the folder that the student is in: a problem's, or else the first open problem counts.
     """
-    take_back()
+    loaded()
     inside = [problem for problem in course.problems() if here.is_relative_to(problem.folder)]
     problems = inside or course.problems()
     for problem in problems:

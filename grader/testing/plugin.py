@@ -15,7 +15,7 @@ import pytest
 from grader.errors import CannotLoad, CourseError
 from grader.loading import is_students
 from grader.result import Status, TestResult
-from grader.testing.announce import take_back
+from grader.testing.announce import loaded
 from grader.testing.collecting import POINTS_MARKER
 from grader.testing.local_files import LocalFiles
 from grader.testing.quiet import quiet
@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare a session on the student's own files."""
-    take_back()
+    loaded()
     config.addinivalue_line("markers", POINTS_MARKER)
     hidden, seed = config.getoption("hidden"), config.getoption("seed")
     config.stash[_SESSION] = Session(LocalFiles(), hidden=hidden, seed=seed, debugger=True)

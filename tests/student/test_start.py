@@ -54,3 +54,13 @@ def test_a_word_stands_on_the_screen_while_torch_is_loaded(small_course: Course)
     finally:
         process.wait()
         os.close(ours)
+
+
+@pytest.mark.slow
+def test_garbage_is_collected_again_once_torch_is_loaded(small_course: Course) -> None:
+    code = (
+        "import gc, grader.testing.plugin as plugin; print(gc.isenabled());"
+        "from grader.testing.announce import loaded; loaded(); print(gc.isenabled())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "True"]
