@@ -1,8 +1,8 @@
 """Says that PyTorch is being loaded, which takes seconds, or that it isn't there.
 
 It is imported before PyTorch by what loads it for a student. Meanwhile no garbage is collected:
-among all that loading makes there is hardly any, and looking for it takes a quarter of the time of a
-short run.
+among all that loading makes there is hardly any, and looking for it takes a quarter of the time of
+a short run.
 """
 
 from __future__ import annotations
