@@ -6,6 +6,7 @@ are not offered.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -110,8 +111,10 @@ def watch(
 ) -> None:
     """Test a problem again each time you save it."""
     with _faults():
+        from grader.needs import require_torch
         from grader.student.watch import Watch
 
+        require_torch()
         course = own_course()
         start = course.select([problem])[0] if problem else None
         Watch(course, console, start).run()
@@ -119,7 +122,9 @@ def watch(
 
 @app.command()
 def hint(
-    problem: OneProblem,
+    problem: Annotated[
+        str | None, typer.Argument(help="such as 03; default: where you are")
+    ] = None,
     level: Annotated[int, typer.Argument(min=1, max=3, help="how much to tell")] = 1,
     task: Annotated[str, typer.Option(help="only this function or class")] = "",
 ) -> None:
@@ -127,10 +132,17 @@ def hint(
     with _faults():
         from grader.student import hints
 
-        chosen = own_course().select([problem])[0]
+        course = own_course()
+        if problem is None:
+            from grader.student.position import position
+
+            chosen, task = position(course, Path.cwd())
+        else:
+            chosen = course.select([problem])[0]
         _print(hints.show(chosen, level, task))
     if level < len(hints.LEVELS):
-        _print(f"\nFor more: uv run grader hint {chosen.id[:2]} {level + 1}")
+        only = f" --task {shlex.quote(task)}" if task else ""
+        _print(f"\nFor more: uv run grader hint {chosen.id[:2]} {level + 1}{only}")
 
 
 @app.command()

@@ -92,11 +92,16 @@ def place(tb: TracebackType | None) -> str:
     return f"\n  {SUBMISSION_FILE}, line {number}{inside}: {line}"
 
 
+def is_students(frame: FrameType) -> bool:
+    """Return whether a frame runs a student's code."""
+    return bool(frame.f_globals.get("__name__", "").startswith(STUDENT_MODULE))
+
+
 def student_frame(tb: TracebackType | None) -> tuple[int, str, str, FrameType] | None:
     """Return line number, function, the line's text, and the innermost frame of the student's."""
     found = None
     for frame, number in traceback.walk_tb(tb):
-        if frame.f_globals.get("__name__", "").startswith(STUDENT_MODULE):
+        if is_students(frame):
             code = frame.f_code
             line = linecache.getline(code.co_filename, number).strip()
             found = number, code.co_qualname, line, frame

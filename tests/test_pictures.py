@@ -42,9 +42,9 @@ def explore(tmp_path, monkeypatch, capsys):
     return run
 
 
-def own_or_not(words):
-    """Return the lines that say whose function is used."""
-    return re.findall(r"^\w+: (yours\.|the course's own, .*)$", words, re.MULTILINE)
+def how_it_is(words):
+    """Return what is said of the student's functions."""
+    return set(re.findall(r"^[\w ]+: (yours.*)$", words, re.MULTILINE))
 
 
 def test_every_problem_is_there():
@@ -52,38 +52,67 @@ def test_every_problem_is_there():
 
 
 @pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
-def test_on_the_stub_it_uses_the_course_s_own_and_says_so(explore, problem_id):
+def test_on_the_stub_it_shows_what_is_expected_and_says_so(explore, problem_id):
     _, words = explore(problem_id, ROOT / "problems" / problem_id / "problem.py")
-    lines = own_or_not(words)
-    assert lines
-    assert set(lines) == {"the course's own, as yours is not written yet."}
+    assert how_it_is(words) == {"yours is not written yet. The picture shows what is expected."}
     assert "run this with --save" in words
 
 
 @pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
-def test_on_the_solution_it_uses_the_student_s_and_saves(explore, problem_id):
+def test_on_the_solution_it_shows_the_student_s_and_saves(explore, problem_id):
     folder, words = explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "--save")
-    lines = own_or_not(words)
-    assert lines
-    assert set(lines) == {"yours."}
+    assert how_it_is(words) == {"yours, as expected."}
     drawn = sorted(path.name for path in folder.glob("pictures/*"))
-    assert drawn == sorted(path.name for path in pictures_of(problem_id))
+    assert drawn == sorted(f"my_{path.name}" for path in pictures_of(problem_id))
 
 
 @pytest.mark.parametrize(
-    ("wrong", "reason"),
+    ("wrong", "said"),
     [
-        ("    return x", "yours gives other numbers so far"),
-        ("    return x.sofmax(dim)", "yours stops with AttributeError"),
-        ("    return", "yours gives other numbers so far"),
+        ("    return x / 2", "yours differs from what is expected in 18 of 18 numbers."),
+        ("    return x.sofmax(dim)", "yours stops with AttributeError: 'Tensor' object has no"),
+        ("    return", "yours stops with TypeError: expected Tensor"),
+        ("    return x[:2]", "yours gives shape (3, 2) in place of (3, 6)."),
         ("  return )", "yours stops with SyntaxError"),
     ],
 )
-def test_a_wrong_function_is_not_used(tmp_path, explore, wrong, reason):
+def test_what_is_wrong_is_said(tmp_path, explore, wrong, said):
     problem_file = tmp_path / "problem.py"
     problem_file.write_text(f"def softmax(x, dim=-1):\n{wrong}\n")
     _, words = explore("01-softmax", problem_file)
-    assert own_or_not(words) == [f"the course's own, as {reason}."]
+    assert f"softmax: {said}" in words
+
+
+def changed(problem_id, tmp_path, right, wrong):
+    """Return a file with the solution of a problem in which something is changed."""
+    text = (ROOT / "solutions" / problem_id / "problem.py").read_text("utf-8")
+    assert right in text
+    path = tmp_path / "problem.py"
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
+    return path
+
+
+def test_a_wrong_mask_is_drawn_beside_the_expected_one(tmp_path, explore, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(pictures, "save", lambda figure, name: drawn.append(figure))
+    _, words = explore(
+        "04-causal-masking", changed("04-causal-masking", tmp_path, ".tril()", ".tril(1)")
+    )
+    assert "causal_mask: yours differs from what is expected in 5 of 36 numbers." in words
+    tables = [axes for axes in drawn[0].axes if axes.images]
+    assert [len(axes.patches) for axes in tables] == [5, 0, 0, 0, 0][: len(tables)]
+    assert [axes.get_ylabel().partition("\n")[0] for axes in tables[:4:2]] == ["yours", "expected"]
+
+
+@pytest.mark.parametrize("problem_id", [p for p in PROBLEMS if p[:2] in ("02", "04", "05")])
+def test_a_sentence_of_ones_own(explore, problem_id):
+    _, words = explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "to be or not")
+    assert how_it_is(words) == {"yours, as expected."}
+
+
+def test_numbers_of_ones_own(explore):
+    _, words = explore("01-softmax", ROOT / "solutions/01-softmax/problem.py", "4", "5")
+    assert "softmax(scores + 0): ['0.2689', '0.7311']" in words
 
 
 def test_the_same_figure_gives_the_same_file(explore):
@@ -91,7 +120,7 @@ def test_the_same_figure_gives_the_same_file(explore):
     files = []
     for _ in range(2):
         folder, _ = explore("04-causal-masking", stub, "--save")
-        files.append((folder / "pictures" / "causal_mask.png").read_bytes())
+        files.append((folder / "pictures" / "my_causal_mask.png").read_bytes())
     assert files[0] == files[1]
 
 

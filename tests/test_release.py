@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -101,8 +102,9 @@ def test_the_hidden_halves_are_cut_off(copy: Course) -> None:
 def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -> None:
     top = {path.name for path in copy.root.iterdir()}
     assert top == {
-        ".gitattributes", ".gitignore", ".release.json", "CHANGELOG.md", "LICENSE", "Makefile",
-        "README.md", "grader", "problems", "pyproject.toml", "uv.lock",
+        ".devcontainer", ".gitattributes", ".gitignore", ".release.json", "AGENTS.md",
+        "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "grader", "problems",
+        "pyproject.toml", "uv.lock",
     }  # fmt: skip
     folders = {path.name for path in copy.root.glob("grader/*") if path.is_dir()}
     assert folders == {"testing", "student"}
@@ -142,15 +144,38 @@ def test_students_install_what_they_need() -> None:
     packages = {package["name"]: package for package in toml(ROOT / "students/uv.lock")["package"]}
     (asked,) = (p for p in packages.values() if p["source"] == {"editable": "."})
     assert {need["name"] for need in asked["dependencies"]} == {
-        "matplotlib", "numpy", "pillow", "pytest", "pytest-timeout", "rich", "torch", "typer",
+        "matplotlib", "numpy", "pillow", "pytest", "pytest-timeout", "rich", "typer",
         "watchfiles",
     }  # fmt: skip
     assert "dev-dependencies" not in asked
-    # Those of CUDA come with torch on Linux.
-    others = {name for name in packages if not name.startswith(("nvidia-", "cuda-", "triton"))}
-    assert len(others) <= 45, sorted(others)
-    tools = {"distributed", "hypothesis", "msgspec", "mypy", "pytest-xdist", "pyyaml", "ruff"}
-    assert not tools & others
+    assert len(packages) <= 40, sorted(packages)
+    tools = {
+        "distributed",
+        "hypothesis",
+        "msgspec",
+        "mypy",
+        "pytest-xdist",
+        "pyyaml",
+        "ruff",
+        "torch",
+    }
+    assert not tools & packages.keys()
+
+
+def test_the_dev_container_takes_the_cpu_build(copy: Course) -> None:
+    config = json.loads((copy.root / ".devcontainer/devcontainer.json").read_text("utf-8"))
+    assert "uv pip install --torch-backend cpu torch" in config["postCreateCommand"]
+    assert config["hostRequirements"]["storage"] == "32gb"
+
+
+@pytest.mark.slow
+def test_without_pytorch_a_sentence_says_what_to_do(copy: Course) -> None:
+    for command in ([CHECK], [CHECK, "watch"], ["import pytest; pytest.main()"]):
+        code = "import importlib.util as u; u.find_spec = lambda name: None\n" + command[0]
+        done = in_the_copy(copy, "problems/01-softmax", "-c", code, *command[1:])
+        assert done.returncode, command
+        assert "uv pip install --torch-backend auto torch" in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_no_command_of_instructors_is_offered(copy: Course) -> None:
@@ -176,7 +201,7 @@ def test_pytest_and_explore_work_in_it(copy: Course) -> None:
     assert "\n0 of 9 points." in tested.stdout
     drawn = in_the_copy(copy, "problems/02-basic-attention", "explore.py")
     assert drawn.returncode == 0, drawn.stderr
-    assert "the course's own, as yours is not written yet" in drawn.stdout
+    assert "SimpleAttention: yours is not written yet" in drawn.stdout
 
 
 @pytest.mark.slow

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+import grader as grader_package
 from grader import cli
 from grader.course import Course, Problem, own_course
 from grader.student import hints
@@ -124,11 +127,38 @@ def test_hint_shows_one_level(problem: Problem) -> None:
     assert "`(n,)` and `(n,)` give `(n,)`." in grader("hint", "01", "3", "--task", "double")[1]
 
 
+def test_hint_without_a_problem_is_about_where_one_stands(problem: Problem) -> None:
+    with (problem.folder / "README.md").open("a", encoding="utf-8") as readme:
+        readme.write(HINTS.replace("double: ", "halve: "))
+    status, output = grader("hint")
+    assert status == 0
+    assert output.count("What is x + x?") == 1
+    assert "halve" not in output
+    assert "For more: uv run grader hint 01 2 --task double" in output
+
+
 def test_hint_refuses_what_there_is_not(problem: Problem) -> None:
     assert grader("hint", "01", "4")[0] == 2
     status, output = grader("hint", "01", "--task", "halve")
     assert status == 2
     assert "there are: double" in output
+
+
+# In a notebook
+
+
+@pytest.mark.slow
+def test_check_prints_what_pytest_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    grader_package.check("01")
+    printed = capsys.readouterr().out
+    assert "01-softmax" in printed
+    assert "Next: dot_product_similarity" in printed
+
+
+def test_the_package_itself_is_light() -> None:
+    code = "import sys, grader; print({'torch', 'pytest', 'rich'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "set()\n"
 
 
 # reset

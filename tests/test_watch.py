@@ -70,6 +70,12 @@ def test_a_save_is_answered(save: Callable[[str, str], str]) -> None:
     assert "done" in save(RIGHT, "Well done!")
 
 
+def test_what_is_printed_is_shown(save: Callable[[str, str], str]) -> None:
+    answer = save("def double(x):\n    print('x is', x)\n    return 3 * x\n", "in progress")
+    assert "Your code printed:\n        x is tensor([1.])" in answer
+    save(RIGHT, "Well done!")
+
+
 def test_what_a_file_does_when_it_is_imported_is_a_message(save: Callable[[str, str], str]) -> None:
     assert "line 1: def double(x) return" in save("def double(x) return\n", "in progress")
     assert "No module named 'nothing'" in save("import nothing\n", "in progress")

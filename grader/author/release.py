@@ -145,6 +145,8 @@ def contents(course: Course) -> dict[str, bytes]:
         CourseError: a file of the course is missing.
     """
     files = {path.name: path for path in _files_in(course.root / "students")}
+    container = ".devcontainer/devcontainer.json"
+    files[container] = course.root / "students" / container
     files["LICENSE"] = course.root / "LICENSE"
     parts = files_of(course.root / "grader", FOR_STUDENTS)
     shared = _shared(course.root / "problems")

@@ -26,6 +26,7 @@ from typing import Any
 
 import torch
 
+from grader.forbidden import without_compiler
 from grader.isolation.protocol.frames import send
 from grader.isolation.sandbox import user
 from grader.isolation.sandbox.confine import Limits, confine
@@ -71,6 +72,7 @@ def warm() -> None:
     torch.set_num_threads(1)
     # A worker can't make threads, and torch would wait for them.
     torch.set_num_threads = torch._C.set_num_threads = _ignore
+    without_compiler()
     _use_torch()
     close_roads()
     operators()

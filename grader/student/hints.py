@@ -72,7 +72,12 @@ def show(problem: Problem, level: int, task: str = "") -> str:
 
 
 def about(problem: Problem, words: str) -> str:
-    """Return the one task that `words` speak of; empty if they speak of none, or of several."""
+    """Return the one task that `words` speak of; empty if they speak of none, or of several.
+
+    Tasks have the names of functions and classes, but for those on making a module, such as "The
+    constructor" and "The layers".
+    """
     tasks = {hint.task for hint in read_hints(problem)}
-    named = [task for task in tasks if re.search(rf"\b{re.escape(task)}\b", words)]
+    making = [task for task in tasks if task.startswith("The ") and "__init__" in words]
+    named = making or [task for task in tasks if re.search(rf"\b{re.escape(task)}\b", words)]
     return named[0] if len(named) == 1 else ""

@@ -1,8 +1,5 @@
 """What the course's pictures are made with, and the command that draws them all.
 
-The functions at the end stand in for a student's own until those work. They say what comes out, not
-how one gets there: each hands the work to one of PyTorch's built-in functions.
-
 Run `uv run python -m grader.student.pictures` to write every picture of the course.
 """
 
@@ -13,21 +10,23 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-import torch.nn.functional as F
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor, nn
+from torch import Tensor
 
-from grader.course import own_course
+from grader.course import SUBMISSION_FILE, own_course
 from grader.loading import STUDENT_MODULE, load_module
 
 BLUE, ORANGE, BLACK = "#0072B2", "#E69F00", "#000000"
@@ -50,44 +49,85 @@ STYLE: dict[str, Any] = {
 }
 """For `plt.style.use`. A figure 8 inches wide is saved 1200 pixels wide."""
 
-Own = TypeVar("Own", bound=Callable[..., Any])
-
 
 def folder(problem_id: str) -> Path:
     """Return a problem's folder; unlike `__file__`, this works in a notebook too."""
     return own_course().root / "problems" / problem_id
 
 
-def own_or_course(
-    problem_file: Path, name: str, course: Own, check: Callable[[Own], Tensor]
-) -> Own:
-    """Return the student's function or class if it works, else the course's; print which.
+# What the student gives
+
+
+def words(sentence: str) -> list[str]:
+    """Return the words typed behind `explore.py`, else those of a sentence."""
+    return " ".join(_typed() or [sentence]).split()
+
+
+def numbers(default: Sequence[float]) -> Tensor:
+    """Return the numbers typed behind `explore.py`, else the default."""
+    try:
+        typed = [float(word) for word in " ".join(_typed()).replace(",", " ").split()]
+    except ValueError as error:
+        raise SystemExit(f"Type numbers, as in: explore.py 1 2.5 -3 ({error})") from None
+    return torch.tensor(typed or default)
+
+
+def _typed() -> list[str]:
+    """Return what was typed; in a notebook the arguments are those of Jupyter."""
+    script = Path(sys.argv[0]).name == "explore.py"
+    return [word for word in sys.argv[1:] if not word.startswith("--")] if script else []
+
+
+def yours(
+    problem_id: str,
+    name: str,
+    compute: Callable[[Any], Any],
+    expected: Tensor,
+    tolerance: float = 1e-4,
+) -> Tensor | None:
+    """Return what the student's code gives, if it is a table like the expected one; say how it is.
 
     Args:
-        problem_file: the student's `problem.py`.
-        name: what the function or class is called there.
-        course: what to use in its place.
-        check: calls what it is given on a small input. The student's is used when its result is
-            the same as the course's.
+        problem_id: whose `problem.py` to use.
+        name: the function or class that is shown.
+        compute: asks the student's module for the table.
+        expected: what right code gives.
+        tolerance: how far from it counts as the same, as a share.
     """
     try:
-        module = load_module(problem_file, STUDENT_MODULE + problem_file.parent.name[:2])
-        own: Own = getattr(module, name)
-        trouble = "" if _same(check(own), check(course)) else "yours gives other numbers so far"
+        with redirect_stdout(io.StringIO()):
+            module = load_module(folder(problem_id) / SUBMISSION_FILE, STUDENT_MODULE + "shown")
+            found = compute(module)
+        trouble = _unlike(found, expected)
     except NotImplementedError:
-        trouble = "yours is not written yet"
+        trouble = "is not written yet"
     except Exception as exception:
-        trouble = f"yours stops with {type(exception).__name__}"
-    print(f"{name}: the course's own, as {trouble}." if trouble else f"{name}: yours.")
-    return course if trouble else own
+        trouble = f"stops with {type(exception).__name__}: {exception}"
+    if trouble:
+        print(f"{name}: yours {trouble}. The picture shows what is expected.")
+        return None
+    table: Tensor = found.detach().to(expected.dtype)
+    wrong = int(differs(table, expected, tolerance).sum())
+    if wrong:
+        print(f"{name}: yours differs from what is expected in {wrong} of {table.numel()} numbers.")
+    else:
+        print(f"{name}: yours, as expected.")
+    return table
 
 
-def _same(own: Any, expected: Tensor) -> bool:
-    return (
-        isinstance(own, Tensor)
-        and own.dtype == expected.dtype
-        and own.shape == expected.shape
-        and torch.allclose(own, expected, atol=1e-5)
+def _unlike(found: object, expected: Tensor) -> str:
+    """Return why something can't be drawn beside the expected table; empty if it can."""
+    if not isinstance(found, Tensor):
+        return f"gives {type(found).__name__} in place of a tensor"
+    if found.shape != expected.shape:
+        return f"gives shape {tuple(found.shape)} in place of {tuple(expected.shape)}"
+    return ""
+
+
+def differs(found: Tensor, expected: Tensor, tolerance: float = 1e-4) -> Tensor:
+    """Return where two tables are not the same, but for rounding."""
+    return ~torch.isclose(
+        found.double(), expected.double(), rtol=tolerance, atol=1e-5, equal_nan=True
     )
 
 
@@ -107,13 +147,90 @@ def dot_products(
     return products
 
 
-def same_weights(module: nn.Module) -> nn.Module:
-    """Give a module's parameters numbers that depend on their names and shapes alone."""
-    with torch.no_grad():
-        for seed, (_, parameter) in enumerate(sorted(module.named_parameters())):
-            generator = torch.Generator().manual_seed(seed)
-            parameter.copy_(torch.randn(parameter.shape, generator=generator))
-    return module
+# Drawing
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A table to draw.
+
+    Attributes:
+        title: what it shows.
+        expected: the numbers that right code gives.
+        yours: those of the student's code; None if it gives none.
+    """
+
+    title: str
+    expected: Tensor
+    yours: Tensor | None
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the student's numbers are not the expected ones."""
+        return self.yours is not None and bool(differs(self.yours, self.expected).any())
+
+
+def draw_panels(
+    figure: Figure, panels: Sequence[Panel], labels: Sequence[str], *, with_numbers: bool = True
+) -> None:
+    """Draw tables side by side; if one of them is wrong, the expected ones below, or beside it.
+
+    Cells of the student's that differ from what is expected have a frame.
+
+    Args:
+        figure: where to draw; it grows if there is more to draw.
+        panels: the tables, a row per query and a column per key.
+        labels: of rows and columns alike.
+        with_numbers: whether to write the numbers into the cells.
+    """
+    twice = any(panel.wrong for panel in panels)
+    beside = twice and len(panels) == 1
+    rows, columns = (2, len(panels)) if twice and not beside else (1, len(panels) + beside)
+    figure.set_figheight(figure.get_figheight() * rows)
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    right = [Panel(panel.title, panel.expected, None) for panel in panels] if twice else []
+    whose = ["yours"] * (twice * len(panels)) + ["expected"] * len(right)
+    for place, (axes, panel) in enumerate(zip(grid.flat, [*panels, *right], strict=True)):
+        image = _draw_panel(axes, panel, labels, with_numbers)
+        if beside:
+            axes.set_title(f"{whose[place]}: {panel.title}")
+        elif place % columns == 0:
+            query = "query: the word that looks" if columns <= 2 else "query"
+            axes.set_ylabel(f"{whose[place]}\n{query}" if twice else query)
+    for axes in grid[-1]:
+        axes.set_xlabel("key: the word that is looked at" if columns <= 2 else "key")
+    figure.colorbar(image, ax=grid, label="attention weight", shrink=0.8)
+
+
+def _draw_panel(axes: Axes, panel: Panel, labels: Sequence[str], with_numbers: bool) -> AxesImage:
+    table = panel.expected if panel.yours is None else panel.yours
+    image = heatmap(axes, table, labels, labels)
+    axes.set_aspect("auto")
+    if len(labels) > 6:
+        axes.tick_params("x", rotation=90)
+    if with_numbers:
+        write_numbers(axes, table, ".0f" if bool((table == table.round()).all()) else ".2f")
+    axes.set_title(panel.title, fontsize=9)
+    frame(axes, differs(table, panel.expected))
+    return image
+
+
+def frame(axes: Axes, cells: Tensor) -> None:
+    """Draw a frame around some cells of a heatmap."""
+    for row, column in cells.nonzero().tolist():
+        corner = column - 0.45, row - 0.45
+        axes.add_patch(Rectangle(corner, 0.9, 0.9, fill=False, edgecolor=ORANGE, linewidth=2))
+
+
+def bars(axes: Axes, labels: Sequence[str], expected: Tensor, yours: Tensor | None) -> None:
+    """Draw a bar for each number: the student's, and a black line where another is expected."""
+    numbers = expected if yours is None else yours
+    drawn = axes.bar(range(len(numbers)), numbers.tolist(), color=BLUE)
+    axes.bar_label(drawn, fmt="%.2f", fontsize=8, padding=2)
+    axes.set_xticks(range(len(numbers)), labels)
+    for place in differs(numbers, expected).nonzero().flatten().tolist():
+        drawn[place].set_color(ORANGE)
+        axes.hlines(expected[place].item(), place - 0.45, place + 0.45, color=BLACK)
 
 
 def heatmap(
@@ -143,25 +260,31 @@ def write_numbers(axes: Axes, weights: Tensor, form: str = ".2f") -> None:
 
 
 def save(figure: Figure, name: str) -> None:
-    """Write a figure to pictures/NAME.png beside the script if `--save` is asked, else show it."""
-    if "--save" in sys.argv:
-        path = Path(sys.argv[0]).resolve().parent / "pictures" / f"{name}.png"
-        path.parent.mkdir(exist_ok=True)
-        # No name of the software inside: the same figure gives the same file.
-        png = io.BytesIO()
-        figure.savefig(png, metadata={"Software": None})
-        # 256 colours are plenty here and make the file a third of the size.
-        Image.open(png).convert("RGB").quantize(256).save(path, optimize=True)
-        print(f"Wrote pictures/{path.name}.")
-    elif plt.get_backend().lower() == "agg":
-        print(f"No display here: run this with --save to write pictures/{name}.png.")
-    else:
-        plt.show()
+    """Show a figure; with `--save` write it to pictures/my_NAME.png beside the script instead.
+
+    With `--readme`, for authors, it becomes the picture of the README, pictures/NAME.png.
+    """
+    if {"--save", "--readme"}.isdisjoint(sys.argv):
+        if plt.get_backend().lower() == "agg":
+            print(f"No display here: run this with --save to write pictures/my_{name}.png.")
+        else:
+            plt.show()
+        plt.close(figure)
+        return
+    name = name if "--readme" in sys.argv else f"my_{name}"
+    path = Path(sys.argv[0]).resolve().parent / "pictures" / f"{name}.png"
+    path.parent.mkdir(exist_ok=True)
+    # No name of the software inside: the same figure gives the same file.
+    png = io.BytesIO()
+    figure.savefig(png, metadata={"Software": None})
+    # 256 colours are plenty here and make the file a third of the size.
+    Image.open(png).convert("RGB").quantize(256).save(path, optimize=True)
+    print(f"Wrote pictures/{path.name}.")
     plt.close(figure)
 
 
 def draw_all(root: Path) -> None:
-    """Run every problem's explore.py with `--save`.
+    """Write the pictures of all READMEs, by every problem's explore.py.
 
     Raises:
         subprocess.CalledProcessError: one of them fails.
@@ -169,70 +292,7 @@ def draw_all(root: Path) -> None:
     environment = {**os.environ, "MPLBACKEND": "agg"}
     for script in sorted((root / "problems").glob("*/explore.py")):
         print(script.parent.name, flush=True)
-        subprocess.run([sys.executable, str(script), "--save"], env=environment, check=True)
-
-
-# The course's own, where a student's isn't ready. torch.softmax serves 01 as it is, and
-# F.scaled_dot_product_attention serves 03.
-
-
-class SimpleAttention(nn.Module):
-    """Problem 02's layer, by PyTorch's built-in attention."""
-
-    def __init__(self, n_embd: int = 768, bias: bool = True) -> None:
-        super().__init__()
-        for name in ("query", "key", "value"):
-            self.add_module(name, nn.Linear(n_embd, n_embd, bias=bias))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the attention's output; scale=1 means unscaled."""
-        q, k, v = (layer(x) for layer in self.children())
-        return F.scaled_dot_product_attention(q, k, v, scale=1.0)
-
-
-def dot_product_variance(
-    d_k: int, n_pairs: int, scaled: bool, generator: torch.Generator | None = None
-) -> float:
-    """Measure problem 03's variance without any vectors.
-
-    The dot product of q and k is distributed as the length of q times one N(0, 1) number, and the
-    squared length of q as chi-squared.
-    """
-    seed = int(torch.randint(2**31, (), generator=generator))
-    random = np.random.default_rng(seed)
-    dots = np.sqrt(random.chisquare(d_k, n_pairs)) * random.standard_normal(n_pairs)
-    return float(dots.var()) / (d_k if scaled else 1)
-
-
-def causal_mask(seq_len: int, device: torch.device | None = None) -> Tensor:
-    """Return problem 04's mask, made from PyTorch's mask of 0 and -inf."""
-    return nn.Transformer.generate_square_subsequent_mask(seq_len, device=device) == 0
-
-
-def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Return problem 04's weights: attention whose scores and values are given outright."""
-    identity = torch.eye(scores.shape[-1], dtype=scores.dtype)
-    return F.scaled_dot_product_attention(scores, identity, identity, attn_mask=mask, scale=1.0)
-
-
-class MultiHeadAttention(nn.Module):
-    """Problem 05's layer without mask and dropout, by PyTorch's built-in one."""
-
-    def __init__(self, n_embd: int = 768, n_head: int = 12, bias: bool = True) -> None:
-        super().__init__()
-        self.n_embd, self.n_head = n_embd, n_head
-        self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)
-        self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the output for x, shape (B, T, C); the built-in function wants (T, B, C)."""
-        x = x.transpose(0, 1)
-        packed = self.c_attn.weight, self.c_attn.bias
-        output, _ = F.multi_head_attention_forward(
-            x, x, x, self.n_embd, self.n_head, *packed, None, None, False, 0.0,
-            self.c_proj.weight, self.c_proj.bias, need_weights=False,
-        )  # fmt: skip
-        return output.transpose(0, 1)
+        subprocess.run([sys.executable, str(script), "--readme"], env=environment, check=True)
 
 
 if __name__ == "__main__":

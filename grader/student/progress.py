@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
+from rich.console import Console
 from rich.table import Table
 
-from grader.result import ProblemResult, shown
+from grader.course import Problem
+from grader.result import ProblemResult, shown, total
+from grader.student.report import next_step
 from grader.text import printable
 
 _WIDTH = 20
+
+
+def show_progress(console: Console, results: Mapping[Problem, ProblemResult]) -> Problem | None:
+    """Print the table, the points of all, and what to do next; return the first open problem.
+
+    Args:
+        console: where to print.
+        results: what each problem's tests found, in the order of the course.
+    """
+    console.print(progress_table(results.values(), console.encoding))
+    points, most = (total(getattr(r, name) for r in results.values()) for name in ("points", "max"))
+    console.print(f"\n{shown(points)} of {shown(most)} points.")
+    todo = next((problem for problem, result in results.items() if not result.passed), None)
+    if todo is None:
+        console.print("Everything here passes. Well done!")
+        return None
+    text = f"{todo.id}: {next_step(results[todo])}"
+    console.print(printable(text, console.encoding), markup=False)
+    console.print(f"For the details: {_to(todo.folder)}uv run pytest", markup=False)
+    console.print(f"For a hint: uv run grader hint {todo.id[:2]}", markup=False)
+    return todo
+
+
+def _to(folder: Path) -> str:
+    """Return what to type in front of a command that is to run in `folder`."""
+    try:
+        way = os.path.relpath(folder)
+    except ValueError:  # on another drive
+        way = str(folder)
+    return "" if way == "." else f"cd {shlex.quote(way)} && "
 
 
 def progress_table(results: Iterable[ProblemResult], encoding: str = "utf-8") -> Table:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
+from types import MappingProxyType
 
 from grader.result import ProblemResult, Status, TestResult, shown
 from grader.testing.verdict import NOT_YET
 from grader.text import counted, printable
 
-_WIDTH = 96
+WIDTH = 96
+"""How wide sentences are at most: longer lines are hard to read."""
+
+_INDENT = 6
+_PRINTED_LINES = 10
 
 _WRITTEN = (Status.PASSED, Status.NOT_IMPLEMENTED)
 
@@ -21,6 +26,8 @@ def problem_report(
     *,
     whole: bool = True,
     in_full: bool = False,
+    printed: Mapping[str, str] = MappingProxyType({}),
+    width: int = WIDTH,
     encoding: str = "utf-8",
 ) -> str:
     """Return the report on one problem: what passes, what to look at first, and the points.
@@ -33,16 +40,20 @@ def problem_report(
         left_out: how many hidden tests were not run.
         whole: whether all tests of the half were run; points of a part of them say nothing.
         in_full: whether to show the message of every failed test.
+        printed: what the student's code printed in each test, by the test's id.
+        width: how wide sentences may be.
         encoding: the terminal's; symbols that it does not have are replaced.
     """
     tests = _by_function(result)
-    lines = [result.id, "", *_well(tests)]
+    lines = [result.id, "", *_well(tests, width)]
     wrong = [cases for cases in tests if _failed(cases)]
     if in_full and not _stops_alike(result):
-        lines += [line for cases in wrong[1:] for line in _test_lines(cases, with_message=True)]
-    lines += ["", trouble(result, in_full=in_full) or next_step(result)]
+        lines += [line for cases in wrong[1:] for line in _wrong_lines(cases, printed, width)]
+    lines += ["", trouble(result, printed, in_full=in_full, width=width) or next_step(result)]
     if whole:
-        lines += ["", f"{shown(result.points)} of {shown(result.max)} points."]
+        # With more to look at, every line counts: the help begins above, and screens are small.
+        blank = [] if wrong else [""]
+        lines += [*blank, f"{shown(result.points)} of {shown(result.max)} points."]
     if whole and left_out and result.passed:
         check = "checks" if left_out == 1 else "check"
         hidden = counted(left_out, "hidden test")
@@ -50,24 +61,33 @@ def problem_report(
     return printable("\n".join(lines) + "\n", encoding)
 
 
-def trouble(result: ProblemResult, *, in_full: bool = False) -> str:
+def trouble(
+    result: ProblemResult,
+    printed: Mapping[str, str] = MappingProxyType({}),
+    *,
+    in_full: bool = False,
+    width: int = WIDTH,
+) -> str:
     """Return what to look at first: the mistake's name, and the first test that fails.
 
     Args:
         result: what the tests found.
+        printed: what the student's code printed in each test, by the test's id.
         in_full: whether the messages of the other tests are shown as well.
+        width: how wide sentences may be.
     """
     wrong = [cases for cases in _by_function(result) if _failed(cases)]
     if not wrong:
         return ""
     if _stops_alike(result):
-        return f"{_wrap(wrong[0][0].message)}\n\nSo none of the tests can be judged yet."
-    lines = [line for text in result.diagnoses for line in (_wrap(text), "")]
-    lines += _test_lines(wrong[0], with_message=True)
+        lines = [wrapped(wrong[0][0].message, width), *_printed_lines(wrong[0][0], printed, width)]
+        return "\n".join([*lines, "", "So none of the tests can be judged yet."])
+    lines = [line for text in result.diagnoses for line in (wrapped(text, width), "")]
+    lines += _wrong_lines(wrong[0], printed, width)
     if len(wrong) > 1:
         others = counted(len(wrong) - 1, "other test")
-        where = "" if in_full else " To see all messages: uv run pytest -v"
-        lines += ["", f"{others} may well pass once this one does.{where}"]
+        where = "" if in_full else " All: uv run pytest -v"
+        lines += ["", wrapped(f"{others} may well pass once this one does.{where}", width)]
     return "\n".join(lines)
 
 
@@ -81,11 +101,11 @@ def _stops_alike(result: ProblemResult) -> bool:
     return len(messages) == 1 and len(result.tests) > 1 and bool(_failed(result.tests))
 
 
-def _well(tests: list[list[TestResult]]) -> Iterator[str]:
+def _well(tests: list[list[TestResult]], width: int) -> Iterator[str]:
     """Yield a line for each test that passes, or whose code isn't written yet."""
     for cases in tests:
         if not _failed(cases):
-            yield from _test_lines(cases, with_message=False)
+            yield _well_line(cases, width)
 
 
 def next_step(result: ProblemResult) -> str:
@@ -104,20 +124,43 @@ def _failed(cases: list[TestResult]) -> list[TestResult]:
     return [t for t in cases if t.status not in _WRITTEN]
 
 
-def _test_lines(cases: list[TestResult], *, with_message: bool) -> list[str]:
-    """Return what to show of one test: a line, and the message of the first case that failed."""
+def _well_line(cases: list[TestResult], width: int) -> str:
+    """Return what to show of a test that passes, or whose code isn't written yet."""
     title = cases[0].title
-    failed = _failed(cases)
-    if failed:
-        share = f" ({len(failed)} of {len(cases)} cases)" if len(cases) > 1 else ""
-        message = [textwrap.indent(_wrap(failed[0].message), " " * 6)] if with_message else []
-        return [f"  ✗ {title}{share}", *message]
     unwritten = [test for test in cases if test.status is Status.NOT_IMPLEMENTED]
-    return [f"  ○ {title} — {unwritten[0].message}"] if unwritten else [f"  ✓ {title}"]
+    return _titled(f"○ {title} — {unwritten[0].message}" if unwritten else f"✓ {title}", width)
 
 
-def _wrap(text: str) -> str:
+def _titled(text: str, width: int) -> str:
+    return textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    ")
+
+
+def _wrong_lines(cases: list[TestResult], printed: Mapping[str, str], width: int) -> list[str]:
+    """Return what to show of a test that fails: title, message and prints of its first case."""
+    failed = _failed(cases)
+    share = f" ({len(failed)} of {len(cases)} cases)" if len(cases) > 1 else ""
+    title = _titled(f"✗ {cases[0].title}{share}", width)
+    inner = width - _INDENT
+    below = [wrapped(failed[0].message, inner), *_printed_lines(failed[0], printed, inner)]
+    return [title, textwrap.indent("\n".join(below), " " * _INDENT)]
+
+
+def _printed_lines(test: TestResult, printed: Mapping[str, str], width: int) -> list[str]:
+    """Return the first lines of what the student's code printed in a test, under a heading."""
+    lines = printed.get(test.id, "").rstrip().splitlines()
+    if not lines:
+        return []
+    shown_lines = [f"  {_cut(line, width - 2)}" for line in lines[:_PRINTED_LINES]]
+    left = len(lines) - len(shown_lines)
+    more = [f"  ... and {counted(left, 'line')} more; `uv run pytest -s` shows all"] if left else []
+    return ["Your code printed:", *shown_lines, *more]
+
+
+def _cut(line: str, width: int) -> str:
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def wrapped(text: str, width: int) -> str:
     """Wrap sentences to the terminal; leave lines of numbers, which start with a blank, alone."""
     lines = text.splitlines()
-    wrapped = [line if line.startswith(" ") else textwrap.fill(line, _WIDTH) for line in lines]
-    return "\n".join(wrapped)
+    return "\n".join(line if line.startswith(" ") else textwrap.fill(line, width) for line in lines)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
@@ -28,9 +28,9 @@ _PRELOADED = ["grader.testing.suite", "torch.fx.experimental.symbolic_shapes"]
 """What the server loads: all that runs tests, and what torch loads when it first differentiates.
 Loading starts no threads, so the server can be forked afterwards."""
 
-SILENCE_SECONDS = 30.0
-"""After so long without a word a run is taken to hang. A test's own time limit is shorter, but
-code in C doesn't hear of it."""
+SILENCE_SECONDS = 60.0
+"""After so long without a word a run is taken to hang. The time limits of a test and of loading are
+shorter, but code in C doesn't hear of them."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,14 @@ class Found:
     Attributes:
         run: the number of the run.
         result: the tests that ran.
+        printed: what the student's code printed in each test, by the test's id.
         finished: whether there is no more to come.
         trouble: why the run ended before its end; empty when all is well.
     """
 
     run: int
     result: ProblemResult
+    printed: Mapping[str, str] = field(default_factory=dict)
     finished: bool = False
     trouble: str = ""
 
@@ -99,7 +101,7 @@ class Runs:
 
     def _listen(self, run: int, id: str, process: BaseProcess, connection: Connection) -> None:
         """Pass on what one run finds, until it has finished or is no more."""
-        result = ProblemResult(id)
+        result, printed = ProblemResult(id), dict[str, str]()
         while True:
             try:
                 if not connection.poll(self._silence):
@@ -111,14 +113,16 @@ class Runs:
                 trouble = "The process that ran your code has ended. Does problem.py end it?"
                 break
             if isinstance(message, ProblemResult):
-                self._tell(Found(run, message, finished=True))
+                self._tell(Found(run, message, printed, finished=True))
                 return
             if isinstance(message, str):
                 trouble = message
                 break
-            result.tests.append(message)
-            self._tell(Found(run, ProblemResult(id, tests=list(result.tests))))
-        self._tell(Found(run, result, finished=True, trouble=trouble))
+            test, text = message
+            printed[test.id] = text
+            result.tests.append(test)
+            self._tell(Found(run, ProblemResult(id, tests=list(result.tests)), dict(printed)))
+        self._tell(Found(run, result, printed, finished=True, trouble=trouble))
 
 
 def _context() -> SpawnContext | ForkServerContext:
@@ -141,7 +145,6 @@ def _serve(root: Path, connection: Connection) -> None:
     import signal
 
     from grader.testing.local_files import LocalFiles
-    from grader.testing.runner import load_late_parts
     from grader.testing.session import Session
     from grader.testing.suite import run_tests
 
@@ -149,12 +152,14 @@ def _serve(root: Path, connection: Connection) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):  # the screen is not for what student code prints
         os.dup2(nowhere, stream)
-    load_late_parts()
     try:
         problem = Problem(root / "problems" / connection.recv())
     except (EOFError, OSError):
         return
-    session = Session(LocalFiles(), on_result=lambda _, result: connection.send(result))
+    session = Session(
+        LocalFiles(),
+        on_result=lambda id, test: connection.send((test, session.printed[id].get(test.id, ""))),
+    )
     try:
         run_tests([problem], session, root)
     except CourseError as error:

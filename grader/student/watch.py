@@ -6,14 +6,12 @@ queue, and one loop deals with it.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
@@ -26,8 +24,11 @@ from grader.course import SUBMISSION_FILE, Course, Problem
 from grader.errors import CourseError
 from grader.result import ProblemResult, Status, TestResult, shown
 from grader.student import hints
+from grader.student.keys import keys_of_terminal
+from grader.student.position import task_at_hand
 from grader.student.progress import progress_table
-from grader.student.report import next_step, trouble
+from grader.student.report import WIDTH, next_step, trouble, wrapped
+from grader.student.screen import Screen
 from grader.student.warm import Found, Runs
 from grader.text import printable
 
@@ -78,6 +79,7 @@ class Watch:
         self._chosen = start.id if start else ""
         self._results: dict[str, ProblemResult] = {}
         self._troubles: dict[str, str] = {}
+        self._printed: dict[str, Mapping[str, str]] = {}
         self._waiting: list[str] = []
         self._running = ""
         self._partial = ProblemResult("")
@@ -91,7 +93,11 @@ class Watch:
         """
         self._runs = Runs(self._course.root, self.events.put)
         stop = threading.Event()
-        with _keys(self.events) if self._on_screen else nullcontext():
+        with (
+            keys_of_terminal(lambda key: self.events.put(Key(key)))
+            if self._on_screen
+            else nullcontext()
+        ):
             try:
                 Thread(target=self._watch_files, args=(stop,), daemon=True).start()
                 self._test([self._chosen, *self._problems] if self._chosen else [*self._problems])
@@ -157,6 +163,7 @@ class Watch:
     def _take(self, found: Found) -> None:
         """Keep what the run has found; show its first wrong answer at once."""
         id = found.result.id
+        self._printed[id] = found.printed
         if found.finished:
             self._results[id], self._troubles[id] = found.result, found.trouble
             self._start_next()
@@ -202,23 +209,46 @@ class Watch:
 
     def _show(self, *, hint: bool = False) -> None:
         """Show the current problem, what to look at first, and the progress."""
-        if self._on_screen:
-            self._console.clear()
         id = self._current
         result = self._results.get(id, ProblemResult(id))
         if self._running == id and _wrong(self._partial):
             result = self._partial
-        self._print(f"{self._headline(id, result)}\n")
-        if result.tests or self._troubles.get(id):
-            self._print(self._troubles.get(id) or trouble(result) or next_step(result))
-        if result.passed and not all(self._passes(id) for id in self._problems):
-            self._print("For the next problem press n." if self._on_screen else "")
-        if hint:
-            self._print(f"\n{self._next_hint(id, result)}")
-        self._print("")
-        shown_results = [self._results.get(id, ProblemResult(id)) for id in self._problems]
-        self._console.print(progress_table(shown_results, self._console.encoding))
-        self._print(f"\n{_KEYS}" if self._on_screen else "")
+        screen = Screen(
+            headline=self._headline(id, result),
+            text=self._text(id, result),
+            hint=wrapped(self._next_hint(id, result), self._width) if hint else "",
+            table=len(self._problems) + 1,
+            keys=_KEYS if self._on_screen else "",
+        )
+        if self._on_screen:
+            screen = screen.fitted(self._console.width, self._console.height)
+            self._console.clear()
+        self._show_parts(screen)
+
+    def _show_parts(self, screen: Screen) -> None:
+        """Print the parts of a screen, with a blank line between them."""
+        self._print("\n\n".join(p for p in (screen.headline, screen.text, screen.hint) if p))
+        if screen.table:
+            shown_results = [self._results.get(id, ProblemResult(id)) for id in self._problems]
+            self._print("")
+            self._console.print(progress_table(shown_results, self._console.encoding))
+        self._print(f"\n{screen.keys}" if screen.keys else "")
+
+    def _text(self, id: str, result: ProblemResult) -> str:
+        """Return what to look at first, and what to do next."""
+        if not result.tests and not self._troubles.get(id):
+            return ""
+        text = self._troubles.get(id) or trouble(
+            result, self._printed.get(id, {}), width=self._width
+        )
+        lines = [text or wrapped(next_step(result), self._width)]
+        if self._on_screen and result.passed and not all(map(self._passes, self._problems)):
+            lines.append("For the next problem press n.")
+        return "\n".join(lines)
+
+    @property
+    def _width(self) -> int:
+        return min(WIDTH, self._console.width)
 
     def _headline(self, id: str, result: ProblemResult) -> str:
         if self._running == id:
@@ -231,52 +261,17 @@ class Watch:
         """Return the current problem's hint, one level further at each call."""
         level = self._hints[id] % len(hints.LEVELS) + 1
         self._hints[id] += 1
-        open_tests = [t for t in result.tests if t.status is not Status.PASSED]
-        words = f"{open_tests[0].title} {open_tests[0].message}" if open_tests else ""
         problem = self._problems[id]
         try:
-            return hints.show(problem, level, hints.about(problem, words))
+            return hints.show(problem, level, task_at_hand(problem, result))
         except CourseError as error:
             return str(error)
 
     def _print(self, text: str) -> None:
-        self._console.print(printable(text, self._console.encoding), markup=False)
+        text = printable(text, self._console.encoding)
+        self._console.print(text, markup=False, soft_wrap=True)  # it is wrapped already
 
 
 def _wrong(result: ProblemResult) -> list[TestResult]:
     idle = (Status.PASSED, Status.NOT_IMPLEMENTED)
     return [test for test in result.tests if test.status not in idle]
-
-
-@contextmanager
-def _keys(events: Queue[Event]) -> Iterator[None]:
-    """Put each key that is pressed among the events; leave the terminal as it was."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        Thread(target=_read_keys, args=(msvcrt.getwch, events), daemon=True).start()
-        yield
-        return
-    import termios
-    import tty
-
-    file = sys.stdin.fileno()
-    before = termios.tcgetattr(file)
-    tty.setcbreak(file)  # keys come at once, without Enter and without being shown
-    read = partial(_read_key, file)
-    Thread(target=_read_keys, args=(read, events), daemon=True).start()
-    try:
-        yield
-    finally:
-        termios.tcsetattr(file, termios.TCSADRAIN, before)
-
-
-def _read_key(file: int) -> str:
-    return os.read(file, 1).decode(errors="replace")
-
-
-def _read_keys(read: Callable[[], str], events: Queue[Event]) -> None:
-    with suppress(OSError):
-        while key := read():
-            events.put(Key(key))
-    events.put(Key("q"))  # the terminal is gone

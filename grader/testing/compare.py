@@ -128,7 +128,9 @@ def gradients(
             "numbers left PyTorch's graph; look for detach, .data, no_grad, .item(), numpy, or a "
             "tensor made anew from numbers.",
         )
-    found = torch.autograd.grad(output, list(inputs.values()), upstream, allow_unused=True)
+    # Given as a sum, for with `upstream` as an argument torch first imports a library of algebra.
+    loss = (output * upstream).sum()
+    found = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
     result = {}
     for name, gradient in zip(inputs, found, strict=True):
         if gradient is None:

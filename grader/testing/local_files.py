@@ -10,6 +10,7 @@ from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CannotLoad
 from grader.loading import STUDENT_MODULE, judge_load, load_module, place
 from grader.result import Status
+from grader.testing.as_graded import hold, refused_import
 from grader.testing.time_limit import NO_END, DoesNotEnd
 
 
@@ -52,6 +53,9 @@ class LocalFiles:
         if not path.is_file():
             reason = f"There is no {SUBMISSION_FILE} in {path.parent.name}."
             return CannotLoad(Status.MISSING, reason)
+        hold()
+        if reason := refused_import(path.read_bytes()):
+            return CannotLoad(Status.ERROR, reason)
         try:
             return load_module(path, STUDENT_MODULE + problem.id[:2])
         except KeyboardInterrupt:

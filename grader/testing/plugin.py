@@ -6,13 +6,16 @@ test comes from `runner`, so that a student's pytest and a grader come to the sa
 
 from __future__ import annotations
 
+from bdb import BdbQuit
 from collections.abc import Generator
 from dataclasses import replace
 
 import pytest
 
 from grader.errors import CannotLoad, CourseError
+from grader.loading import is_students
 from grader.result import Status, TestResult
+from grader.testing.announce import loaded
 from grader.testing.collecting import MARKERS
 from grader.testing.local_files import LocalFiles
 from grader.testing.quiet import quiet
@@ -43,10 +46,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare a session on the student's own files."""
+    loaded()
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     hidden, seed = config.getoption("hidden"), config.getoption("seed")
-    config.stash[_SESSION] = Session(LocalFiles(), hidden=hidden, seed=seed)
+    config.stash[_SESSION] = Session(LocalFiles(), hidden=hidden, seed=seed, debugger=True)
 
 
 # Collection
@@ -70,8 +74,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Make torch ready, unless there are only other tests."""
-    if any(_TEST in item.stash for item in session.items):
-        load_late_parts()
+    tests = [item.stash[_TEST] for item in session.items if _TEST in item.stash]
+    if tests:
+        load_late_parts(hidden=any(test.hidden for test in tests))
 
 
 # Fixtures: pytest wants to find them. What a test of a problem gets comes from the runner.
@@ -110,23 +115,39 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if test is None:
         return None
     test = replace(test, function=pyfuncitem.obj)  # a debugger may have wrapped it
-    outcome = run_test(test, session_of(pyfuncitem.config))
+    try:
+        outcome = run_test(test, session_of(pyfuncitem.config))
+    except BdbQuit:  # of a debugger that isn't pytest's
+        pytest.exit("Quitting debugger")
     pyfuncitem.stash[_RESULT] = outcome.result
     if outcome.result.status is not Status.PASSED:
-        raise _to_report(outcome, pyfuncitem.config)
+        raise _to_report(outcome, test, pyfuncitem.config)
     return True
 
 
-def _to_report(outcome: Outcome, config: pytest.Config) -> BaseException:
+def _to_report(outcome: Outcome, test: CollectedTest, config: pytest.Config) -> BaseException:
     """Return what to raise: the message alone, unless the exception itself was asked for.
 
     Drawing a traceback can take longer than the test.
     """
-    wanted = config.getoption("usepdb") or not _is_short(config)
-    exception = outcome.exception
+    debugger, exception = config.getoption("usepdb"), outcome.exception
+    wanted = debugger or not _is_short(config)
     if wanted and exception and not (isinstance(exception, CannotLoad) or ends_tests(exception)):
-        return exception
+        return _cut(exception, test) if debugger else exception
     return pytest.fail.Exception(outcome.result.message, pytrace=False)
+
+
+def _cut(exception: BaseException, test: CollectedTest) -> BaseException:
+    """Let a debugger stand in the student's code, or else at the line of the test that calls it."""
+    steps, step = [], exception.__traceback__
+    while step is not None:
+        steps.append(step)
+        step = step.tb_next
+    student = [step for step in steps if is_students(step.tb_frame)]
+    tests = [s for s in steps if s.tb_frame.f_code.co_filename == str(test.problem.test_file)]
+    for last in [*tests, *student][-1:]:
+        last.tb_next = None
+    return exception
 
 
 def _is_short(config: pytest.Config) -> bool:
@@ -141,13 +162,18 @@ def pytest_runtest_makereport(
     """Add to pytest's report what the course knows: a status, and a message for the student."""
     report = yield
     result = item.stash.get(_RESULT, None)
-    if result is not None and call.when == "call" and _is_short(item.config):
-        report.user_properties.append((STATUS, result.status.value))
-        report.longrepr = result.message or None
+    if result is not None and call.when == "call":
+        printed = session_of(item.config).printed[item.stash[_TEST].problem.id]
+        printed[result.id] = report.capstdout + report.capstderr
+        if _is_short(item.config):
+            report.user_properties.append((STATUS, result.status.value))
+            report.longrepr = result.message or None
     return report
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Name the mistakes, once all tests have run."""
+    if exitstatus == pytest.ExitCode.INTERRUPTED:
+        return
     with quiet():
         session_of(session.config).diagnose()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -47,12 +47,14 @@ class Session:
         watch: whether to look out for forbidden calls here; not where the student's code runs in
             another process, which does so itself.
         diagnose: whether to name mistakes once the tests have run.
+        debugger: whether the student may use a debugger, which ends the run when it is left.
 
     Attributes:
         results: what the tests of each problem found, by the problem's id.
         chosen: how many tests of each problem are to run, unless pytest is told to run fewer.
         left_out: how many tests of each problem were not run as they are hidden.
         timeouts: how many tests of each problem did not come to an end.
+        printed: what the student's code printed in the tests of each problem, by the test's id.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Session:
         reverse: bool = False,
         watch: bool = True,
         diagnose: bool = True,
+        debugger: bool = False,
     ) -> None:
         self.open_problem = open_problem
         self.hidden = hidden
@@ -77,11 +80,18 @@ class Session:
         self.reverse = reverse
         self.watch = watch
         self.names_mistakes = diagnose
+        self.debugger = debugger
         self.results: dict[str, ProblemResult] = {}
         self.chosen: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self.timeouts: Counter[str] = Counter()
+        self.printed: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._tests: dict[str, ProblemTests] = {}
+
+    @property
+    def problems(self) -> dict[str, Problem]:
+        """The problems that have results, by their ids."""
+        return {id: tests.problem for id, tests in self._tests.items()}
 
     def choose(self, tests: Sequence[CollectedTest]) -> list[CollectedTest]:
         """Return the tests that are to run in this session, in order; count what is left out."""

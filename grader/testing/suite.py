@@ -16,7 +16,7 @@ from grader.errors import CourseError
 from grader.testing.collecting import collect
 from grader.testing.quiet import quiet
 from grader.testing.records import CollectedTest, ProblemTests
-from grader.testing.runner import run_test
+from grader.testing.runner import load_late_parts, run_test
 from grader.testing.session import Session
 from grader.testing.time_limit import TIMEOUT_SECONDS
 
@@ -101,9 +101,12 @@ class Suite:
         ]
         if names and not found:
             raise CourseError(f"there is no test {' or '.join(sorted(names))}")
-        with quiet():
-            for test in session.choose(found):
-                run_test(test, session, self._timeout)
+        chosen = session.choose(found)
+        load_late_parts(hidden=any(test.hidden for test in chosen))
+        with quiet() as printed:
+            for test in chosen:
+                printed.take()
+                run_test(test, session, self._timeout, printed.take)
             session.diagnose()
         for tensor, before in self._own:  # a submission may have changed the tests' own numbers
             tensor.data = before.clone()

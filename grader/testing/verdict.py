@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unittest
+from bdb import BdbQuit
 from dataclasses import dataclass, replace
 from types import ModuleType, TracebackType
 
@@ -26,6 +27,9 @@ NOT_YET = "This can't be judged yet: "
 _JUDGED = (Status.PASSED, Status.FORBIDDEN, Status.NOT_IMPLEMENTED, Status.INTERNAL)
 
 _CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
+
+_LEFT = "Quitting debugger"
+"""What pytest says when its debugger is left."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,13 @@ def ends_tests(exception: BaseException) -> bool:
     """Return whether an exception is one by which pytest skips a test or ends the whole run."""
     ends = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
     return isinstance(exception, (*ends, unittest.SkipTest))
+
+
+def leaves_debugger(exception: BaseException) -> bool:
+    """Return whether an exception is one by which a debugger ends the run that it was used in."""
+    if isinstance(exception, pytest.exit.Exception):
+        return exception.msg == _LEFT
+    return isinstance(exception, BdbQuit)
 
 
 def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdict:

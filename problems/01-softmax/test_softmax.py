@@ -255,7 +255,7 @@ def test_gradients_flow(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_nothing_is_kept_between_calls(problem, rng):
-    """A second call answers for its own numbers, and chance has no part in it"""
+    """A second call gives the answer for its own numbers, and nothing here is random"""
     kept = []
     with nothing_drawn("dot_product_similarity(q, k) and softmax(x)"):
         for number, shift in [("first", 0.0), ("second", -1000.0), ("third", 2000.0)]:

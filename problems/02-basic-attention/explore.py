@@ -1,59 +1,61 @@
 """Picture for problem 02: who looks at whom in a small sentence.
 
-Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. `--save` writes the picture.
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your layer
+gives; where that is wrong, what is expected stands beside it, and the cells that differ are framed.
+A sentence of your own: `uv run python explore.py "cats chase cat toys"`. `--save` writes the
+picture to pictures/my_attention_weights.png.
 """
 
-# %% Whose layer is it? Yours, as soon as it agrees with the course's on a small input.
+# %% What does each word mean? Here: article, animal, action, size; invented for this picture.
 import matplotlib.pyplot as plt
 import torch
 
-from grader.student import pictures
+from grader.student import expected, pictures
 
 plt.style.use(pictures.STYLE)
-SimpleAttention = pictures.own_or_course(
-    pictures.folder("02-basic-attention") / "problem.py",
-    "SimpleAttention",
-    pictures.SimpleAttention,
-    lambda layer: pictures.same_weights(layer(n_embd=4, bias=False))(
-        torch.linspace(-1, 1, 24).view(2, 3, 4)
-    ),
-)
+words = pictures.words("the cat chased the small mouse")
+known = {
+    "the": [2.0, 0.0, 0.0, 0.0],
+    "cat": [0.0, 1.8, 0.6, 0.0],
+    "chased": [0.0, 0.3, 2.0, 0.0],
+    "small": [0.0, 0.5, 0.0, 1.8],
+    "mouse": [0.0, 1.2, 0.2, 1.4],
+}
+if known.keys() >= {*words}:
+    meanings = torch.tensor([known[word] for word in words])
+else:  # of other words it only knows the letters: words that share letters are alike
+    letters = sorted({*"".join(words)})
+    counts = torch.tensor([[float(word.count(letter)) for letter in letters] for word in words])
+    meanings = 2 * counts / counts.norm(dim=-1, keepdim=True)
 
 # %% How can one see the weights, when the layer only returns its output?
 # Give each word a value with a 1 at the word's own place and 0 elsewhere. An output is then a mix
 # of such values, and the amounts in the mix are the weights.
-words = ["the", "cat", "chased", "the", "small", "mouse"]
-meanings = torch.tensor(  # article, animal, action, size: invented for this picture
-    [
-        [2.0, 0.0, 0.0, 0.0],  # the
-        [0.0, 2.0, 0.8, 0.0],  # cat
-        [0.0, 0.7, 2.0, 0.0],  # chased
-        [2.0, 0.0, 0.0, 0.0],  # the
-        [0.0, 0.5, 0.0, 1.8],  # small
-        [0.0, 1.8, 0.4, 1.0],  # mouse
-    ]
-)
-x = torch.cat([meanings, torch.eye(len(words))], dim=-1)  # (T, C): meaning and place
-reads_meaning = torch.diag(torch.tensor([1.0] * 4 + [0.0] * 6))
-reads_place = torch.diag(torch.tensor([0.0] * 4 + [1.0] * 6))
+T, M = meanings.shape
+x = torch.cat([meanings, torch.eye(T)], dim=-1)  # (T, C): meaning and place
+reads_meaning = torch.diag(torch.tensor([1.0] * M + [0.0] * T))
+reads_place = torch.diag(torch.tensor([0.0] * M + [1.0] * T))
 
-layer = SimpleAttention(n_embd=10, bias=False)
-layer.load_state_dict(
-    {"query.weight": reads_meaning, "key.weight": reads_meaning, "value.weight": reads_place},
-    strict=False,
-)
-weights = layer(x[None])[0, :, 4:].detach()  # (T, T)
+
+def attention_weights(module):
+    """Return who looks at whom, by this module's SimpleAttention: (T, T)."""
+    layer = module.SimpleAttention(n_embd=M + T, bias=False)
+    layer.load_state_dict(
+        {"query.weight": reads_meaning, "key.weight": reads_meaning, "value.weight": reads_place},
+        strict=False,
+    )
+    return layer(x[None])[0, :, M:].detach()
+
+
+right = attention_weights(expected)
+yours = pictures.yours("02-basic-attention", "SimpleAttention", attention_weights, right)
 
 # %% Who looks at whom?
-figure, axes = plt.subplots(figsize=(8, 4.5))
-image = pictures.heatmap(axes, weights, words, words)
-pictures.write_numbers(axes, weights)
-axes.set_aspect("auto")
-axes.set_xlabel("key: the word that is looked at")
-axes.set_ylabel("query: the word that looks")
-figure.colorbar(image, label="attention weight")
+figure = plt.figure(figsize=(8, 4.5))
+pictures.draw_panels(figure, [pictures.Panel("attention weights", right, yours)], words)
 pictures.save(figure, "attention_weights")
 
-# Each row sums to 1: a word shares out its attention. "cat" looks most at itself and at "mouse",
-# whose meaning is close to its own. The two "the" have equal rows, since equal words ask equal
-# questions: nothing in the scores tells where a word stands.
+# Each row sums to 1: a word shares out its attention. "mouse" looks at itself and at "small", and
+# so learns which mouse it is. "cat" looks most at itself, then at "mouse", whose meaning is close.
+# The two "the" have equal rows, since equal words ask equal questions: nothing in the scores tells
+# where a word stands.

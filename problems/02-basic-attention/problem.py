@@ -38,3 +38,7 @@ class SimpleAttention(nn.Module):
         """
         # TODO: make queries, keys and values; then scores, weights and the weighted average.
         raise NotImplementedError
+
+
+if __name__ == "__main__":
+    print("To test what you wrote here: uv run pytest")

@@ -180,7 +180,7 @@ def test_names_and_positions(problem, rng):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("mode", ["train", "eval"])
 def test_train_and_eval(problem, rng, mode):
-    """attention is the same in training and in evaluation; nothing in it is left to chance"""
+    """attention is the same in training and in evaluation; nothing in it is random"""
     weights, x = small_weights(rng, 4), rng.normal(2, 3, 4)
     module = make_attention(problem, weights)
     module.train(mode == "train")
@@ -387,7 +387,7 @@ def test_hidden_learning(problem, solution, rng):
 
 @pytest.mark.points(1)
 def test_hidden_calls_are_apart(problem, solution, rng):
-    """Calls and modules know nothing of each other, in any mode"""
+    """Calls and modules have no effect on each other, in training and in evaluation"""
     many = [small_weights(rng, 4), small_weights(rng, 4), small_weights(rng, 3, bias=False)]
     modules = [make_attention(problem, weights) for weights in many]
     rights = [reference(solution, weights) for weights in many]

@@ -1,39 +1,41 @@
 """Pictures for problem 03: why scores are divided by √d_k.
 
-Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. `--save` writes the pictures.
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your functions
+give, beside what is expected; cells that differ from it are framed. Other lengths of vectors:
+`uv run python explore.py 4 16 4096`. `--save` writes the pictures to pictures/my_variance.png and
+pictures/my_saturation.png.
 """
 
-# %% Whose functions are they? Yours, as soon as they agree with the course's on small inputs.
+# %% The lengths of vectors that the tables below are drawn for, or yours.
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from grader.student import pictures
+from grader.student import expected, pictures
 
 plt.style.use(pictures.STYLE)
-problem = pictures.folder("03-scaled-attention") / "problem.py"
-attention = pictures.own_or_course(
-    problem,
-    "scaled_dot_product_attention",
-    F.scaled_dot_product_attention,
-    lambda attention: attention(*torch.linspace(-2, 2, 36).view(3, 3, 4)),
-)
-generator = torch.Generator().manual_seed(0)
-dot_product_variance = pictures.own_or_course(
-    problem,
-    "dot_product_variance",
-    pictures.dot_product_variance,
-    lambda variance: torch.tensor(  # random, so all one can ask is that it is near
+sizes_of_tables = [max(1, int(size)) for size in pictures.numbers([64, 256, 1024])[:3]]
+sizes = np.array([1, *range(32, 513, 32)])
+
+
+def variances(module):
+    """Return the variance of dot products by length, plain and scaled: (2, lengths)."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.tensor(
         [
-            abs(variance(20, 20_000, False, generator) - 20) < 2,
-            abs(variance(20, 20_000, True, generator) - 1) < 0.1,
+            [module.dot_product_variance(d, 5_000, scaled, generator) for d in sizes.tolist()]
+            for scaled in (False, True)
         ]
-    ),
-)
+    )
+
+
+law = torch.stack([torch.tensor(sizes), torch.ones(len(sizes))])  # what the variances come near
+yours = pictures.yours("03-scaled-attention", "dot_product_variance", variances, law, 0.2)
+not_scaled, scaled = (variances(expected) if yours is None else yours).tolist()
 
 # %% How far do the dot products of random vectors spread, and how does this grow with d?
-random, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
+random = np.random.default_rng(0)
 figure, grid = plt.subplot_mosaic(
     [["3", "normal"]] * 2 + [["100", "normal"], ["100", "uniform"]] + [["1000", "uniform"]] * 2,
     figsize=(8, 5),
@@ -47,10 +49,8 @@ for d in (3, 100, 1000):
 grid["3"].set_title("Dot products of N(0, 1) vectors")
 grid["1000"].set_xlabel("q · k")
 
-sizes = np.array([1, *range(32, 513, 32)])
-normal = [dot_product_variance(d, 5_000, False, generator) for d in sizes]
 uniform = [pictures.dot_products(random.random, d).var() for d in sizes]
-measured = [("normal", "d", 1, normal), ("uniform", "7 d / 144", 7 / 144, uniform)]
+measured = [("normal", "d", 1, not_scaled), ("uniform", "7 d / 144", 7 / 144, uniform)]
 for name, law, factor, variances in measured:
     slope = np.dot(sizes, variances) / np.dot(sizes, sizes)  # least squares through 0
     fitted = f"measured, fitted slope {slope:.4f}"
@@ -58,7 +58,6 @@ for name, law, factor, variances in measured:
     label = f"law: {law}, slope {factor:.4f}"
     grid[name].plot(sizes, factor * sizes, color=pictures.BLACK, label=label)
     grid[name].set_ylabel("variance")
-scaled = [dot_product_variance(d, 5_000, True, generator) for d in sizes]
 label = f"divided by √d first, mean {np.mean(scaled):.2f}"
 grid["normal"].plot(sizes, scaled, "s", ms=4, color=pictures.ORANGE, label=label)
 grid["normal"].set_title("Variance of q · k, entries N(0, 1)")
@@ -72,15 +71,24 @@ pictures.save(figure, "variance")
 # they are uniform on [0, 1). So the variance is a straight line in d. Dividing the dot products by
 # √d divides their variance by d, and for N(0, 1) it stays near 1 at every size.
 
+
 # %% What do large scores do to attention, and to learning?
-generator = torch.Generator().manual_seed(0)
+def random_vectors(n, m, d):
+    """Return random queries (n, d) and keys (m, d), the same for the same sizes."""
+    generator = torch.Generator().manual_seed(d)
+    return torch.randn(n, d, generator=generator), torch.randn(m, d, generator=generator)
 
 
-def both_weights(n, m, d):
-    """Return the weights of n random queries on m random keys, without scaling and with it."""
-    q, k = torch.randn(n, d, generator=generator), torch.randn(m, d, generator=generator)
-    values = torch.eye(m)  # one-hot values: the output is the weights
-    return attention(q * d**0.5, k, values), attention(q, k, values)  # √d takes the scaling back
+def weights(n, m, d, scale):
+    """Return the weights of n random queries on m random keys, with the scores times `scale`."""
+    q, k = random_vectors(n, m, d)
+    return F.softmax(q @ k.T * scale, dim=-1)
+
+
+def weights_by(module, d):
+    """Return the weights for vectors of length d, by this module's function."""
+    # one-hot values: the output is the weights
+    return module.scaled_dot_product_attention(*random_vectors(8, 8, d), torch.eye(8))
 
 
 def slope_of_softmax(weights):
@@ -89,24 +97,37 @@ def slope_of_softmax(weights):
     return jacobian.norm(dim=(-2, -1))
 
 
+right = torch.stack([weights(8, 8, d, d**-0.5) for d in sizes_of_tables])
+yours = pictures.yours(
+    "03-scaled-attention",
+    "scaled_dot_product_attention",
+    lambda problem: torch.stack([weights_by(problem, d) for d in sizes_of_tables]),
+    right,
+)
+rows = {"not scaled": torch.stack([weights(8, 8, d, 1) for d in sizes_of_tables]), "scaled": right}
+if yours is not None and pictures.differs(yours, right).any():
+    rows["yours"] = yours
 figure = plt.figure(figsize=(8, 3.9))
-left, right = figure.subfigures(1, 2, width_ratios=(1.25, 1))
-tables = left.subplots(2, 3)
-for column, d_k in enumerate((64, 256, 1024)):
-    for axes, weights in zip(tables[:, column], both_weights(8, 8, d_k), strict=True):
-        image = pictures.heatmap(axes, weights)
-    tables[0, column].set_title(f"$d_k$ = {d_k}")
-    tables[1, column].set_xlabel("key")
-tables[0, 0].set_ylabel("not scaled\nquery")
-tables[1, 0].set_ylabel("scaled\nquery")
+left, side = figure.subfigures(1, 2, width_ratios=(1.25, 1))
+tables = left.subplots(len(rows), len(sizes_of_tables), squeeze=False)
+for (name, by_size), line in zip(rows.items(), tables, strict=True):
+    for column, axes in enumerate(line):
+        image = pictures.heatmap(axes, by_size[column])
+        if name == "yours":
+            pictures.frame(axes, pictures.differs(by_size[column], right[column]))
+    line[0].set_ylabel(f"{name}\nquery")
+for axes, d_k in zip(tables[0], sizes_of_tables, strict=True):
+    axes.set_title(f"$d_k$ = {d_k}")
+for axes in tables[-1]:
+    axes.set_xlabel("key")
 left.colorbar(image, ax=tables, location="bottom", label="attention weight", aspect=40)
 
-axes = right.subplots()
-sizes = [2**power for power in range(1, 11)]
-slopes = [[slope_of_softmax(w).median().item() for w in both_weights(2000, 8, d)] for d in sizes]
-not_scaled, scaled = zip(*slopes, strict=True)
-axes.loglog(sizes, scaled, "s-", color=pictures.ORANGE, label="scaled")
-axes.loglog(sizes, not_scaled, "o-", color=pictures.BLUE, label="not scaled")
+axes = side.subplots()
+lengths = [2**power for power in range(1, 11)]
+for scaled, marker, colour in ((True, "s-", pictures.ORANGE), (False, "o-", pictures.BLUE)):
+    slopes = [slope_of_softmax(weights(2000, 8, d, d**-0.5 if scaled else 1)) for d in lengths]
+    medians = [slope.median().item() for slope in slopes]
+    axes.loglog(lengths, medians, marker, color=colour, label="scaled" if scaled else "not scaled")
 axes.set_xticks([4, 16, 64, 256, 1024], ["4", "16", "64", "256", "1024"])
 axes.minorticks_off()
 axes.set_title("Gradient through softmax")

@@ -73,3 +73,7 @@ class CausalAttention(nn.Module):
         """
         # TODO: scaled scores, masked weights, output.
         raise NotImplementedError
+
+
+if __name__ == "__main__":
+    print("To test what you wrote here: uv run pytest")

@@ -85,3 +85,7 @@ class MultiHeadAttention(nn.Module):
         """
         # TODO: scaled attention in every head, causal if asked; then merge, project, drop.
         raise NotImplementedError
+
+
+if __name__ == "__main__":
+    print("To test what you wrote here: uv run pytest")

@@ -907,7 +907,7 @@ def test_hidden_second_call(problem, solution, rng, causal):
 
 @pytest.mark.points(0.5)
 def test_hidden_long_sequence(problem, rng):
-    """A causal layer works for a sequence longer than any limit one would think of"""
+    """A causal layer works for very long sequences"""
     weights, x = gpt2_weights(rng, 2), rng.normal(1, 2100, 2).float()
     module = make_attention(problem, weights, 1, causal=True, dtype=torch.float32)
     check_long_sequence(module, weights, x, [0, 1, 1500, 2099])

@@ -158,3 +158,24 @@ def test_double_backward_is_refused(opened):
     (first,) = torch.autograd.grad(problem.f(x).sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="does not require grad"):
         first.sum().backward()
+
+
+def test_what_is_compiled_runs_as_it_is_written(opened):
+    problem = opened("""
+        import torch
+
+        @torch.compile
+        def double(x): return x + x
+
+        @torch.compile(dynamic=True)
+        def triple(x): return 3 * x
+
+        def through_a_layer(x):
+            layer = torch.nn.Linear(2, 2)
+            layer.compile()
+            return layer(x) - layer(x)
+    """)
+    x = torch.ones(2)
+    assert torch.equal(problem.double(x), 2 * x)
+    assert torch.equal(problem.triple(x), 3 * x)
+    assert torch.equal(problem.through_a_layer(x), 0 * x)

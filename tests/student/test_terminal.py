@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -60,9 +61,40 @@ def test_only_the_first_message_is_shown_unless_all_are_wanted(
     short, full = student_pytest(source), student_pytest(source, "-v")
     assert [f"ValueError: number {n}" in short.lines for n in range(3)] == [True, False, False]
     assert "2 other tests may well pass once this one does." in short.text
-    assert "To see all messages: uv run pytest -v" in short.text
+    assert "All: uv run pytest -v" in short.text
     assert [f"ValueError: number {n}" in full.lines for n in range(3)] == [True, True, True]
     assert "LOOK" in full.text
+
+
+@pytest.fixture
+def two_problems(
+    student_pytest: StudentPytest, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> StudentPytest:
+    """Run pytest from the root of a course of two problems, of which the second is unwritten."""
+    (problem,) = small_course.problems()
+    second = small_course.root / "problems/02-doubling-again"
+    shutil.copytree(problem.folder, second)
+    (second / "test_doubling.py").rename(second / "test_doubling_again.py")
+    monkeypatch.chdir(small_course.root)
+    return student_pytest
+
+
+def test_from_the_root_the_table_of_all_stands_last(two_problems: StudentPytest) -> None:
+    lines = two_problems("def double(x): return x + x").lines
+    assert "2 of 4 points." in lines
+    assert any(line.startswith("01-doubling") and line.endswith("done") for line in lines)
+    end = lines.index("2 of 4 points.")
+    assert lines[end + 1] == "02-doubling-again: Next: double (line 2) in problem.py."
+    assert lines[end + 2] == "For the details: cd problems/02-doubling-again && uv run pytest"
+    assert "✓ double returns twice its argument" not in lines
+
+
+def test_from_the_root_the_first_wrong_answer_is_shown_before_the_table(
+    two_problems: StudentPytest,
+) -> None:
+    lines = two_problems("def double(x): return 3 * x").lines
+    assert lines.index("got      [3.0000]") < lines.index("0 of 4 points.")
+    assert two_problems("def double(x): return x + x", "-k", "1").text.count("of 4 points") == 0
 
 
 def test_a_style_of_traceback_brings_back_what_pytest_shows(student_pytest: StudentPytest) -> None:
@@ -75,4 +107,47 @@ def test_what_code_prints_when_it_is_asked_for_mistakes_is_not_shown(
     student_pytest: StudentPytest,
 ) -> None:
     source = "def double(x):\n    print(x.tolist())\n    return 3 * x"
-    assert "[3.0]" not in student_pytest(source).text
+    text = student_pytest(source).text
+    assert text.count("[1.0]") == 1
+    assert "[3.0]" not in text
+
+
+def test_the_help_ends_where_the_screen_ends(student_pytest: StudentPytest) -> None:
+    *_, others, points, summary = student_pytest("def double(x): return 3 * x", "--hidden").lines
+    assert others.startswith("1 other test may well pass")
+    assert points == "0 of 4 points."
+    assert "3 to look at" in summary
+
+
+PRINTS = """
+def double(x):
+    for number in range({lines}):
+        print(number, "x" * {width})
+    return {answer}
+"""
+
+
+def test_what_the_first_wrong_case_prints_stands_under_its_message(
+    student_pytest: StudentPytest,
+) -> None:
+    source = "def double(x):\n    print('x has', x.numel())\n    return 3 * x"
+    lines = student_pytest(source).lines
+    head = lines.index("Your code printed:")
+    assert lines[head + 1] == "x has 1"
+    assert "x has 2" not in lines
+    assert head > max(n for n, line in enumerate(lines) if line.startswith("expected"))
+
+
+def test_much_that_is_printed_is_cut(student_pytest: StudentPytest) -> None:
+    text = student_pytest(PRINTS.format(lines=100, width=200, answer="3 * x")).text
+    assert text.count("xxxx…") == 10
+    assert "and 90 lines more; `uv run pytest -s` shows all" in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_what_right_code_prints_is_not_shown(student_pytest: StudentPytest) -> None:
+    assert "xxxx" not in student_pytest(PRINTS.format(lines=5, width=9, answer="x + x")).text
+
+
+def test_what_a_file_prints_before_it_stops_is_shown(student_pytest: StudentPytest) -> None:
+    assert "so far" in student_pytest("print('so far')\n1 / 0").lines

@@ -95,26 +95,69 @@ def test_a_file_that_can_not_be_read_has_no_traceback(student_pytest: StudentPyt
 
 def test_what_is_printed_is_pytests_to_show(student_pytest: StudentPytest) -> None:
     source = "def double(x):\n    print('so far')\n    return 3 * x"
-    assert "so far" not in student_pytest(source).text
     assert "so far" in student_pytest(source, "-s").text
     assert "Captured stdout call" in student_pytest(source, "--tb=long").text
 
 
-@pytest.mark.slow
-def test_a_debugger_can_be_used(small_course: Course) -> None:
-    (problem,) = small_course.problems()
-    problem.stub.write_text("def double(x):\n    y = x + x\n    breakpoint()\n    return y\n")
-    (small_course.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--import-mode=importlib"],
+def debug(
+    course: Course, source: str, typed: str, *options: str
+) -> subprocess.CompletedProcess[str]:
+    """Run pytest on a source text and type into the debugger."""
+    (problem,) = course.problems()
+    problem.stub.write_text(source)
+    (course.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "--import-mode=importlib", *options],
         cwd=problem.folder,
-        input="p 'y is', y.tolist()\ncontinue\n" * 2,
+        input=typed,
         capture_output=True,
         text=True,
         encoding="utf-8",
     )
+
+
+STOPS = "def double(x):\n    y = x + x\n    {stop}\n    return {answer}\n"
+
+
+@pytest.mark.slow
+def test_a_debugger_can_be_used(small_course: Course) -> None:
+    source = STOPS.format(stop="breakpoint()", answer="y")
+    done = debug(small_course, source, "p 'y is', y.tolist()\ncontinue\n" * 2)
     assert done.returncode == 0
     assert "('y is', [2.0, 2.0])" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_a_debugger_that_is_left_ends_the_run(small_course: Course, stop: str) -> None:
+    done = debug(small_course, STOPS.format(stop=stop, answer="3 * x"), "q\n" * 3)
+    assert done.returncode == pytest.ExitCode.INTERRUPTED
+    assert done.stdout.count("(Pdb)") == 1
+    assert "can't be skipped" not in done.stdout
+    assert "01-doubling" not in done.stdout.rpartition("(Pdb)")[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_nothing_stops_while_mistakes_are_looked_for(small_course: Course, stop: str) -> None:
+    done = debug(small_course, STOPS.format(stop=stop, answer="3 * x"), "continue\n" * 2)
+    assert done.stdout.count("(Pdb)") == 2
+    assert "✗ double returns twice its argument" in done.stdout
+
+
+@pytest.mark.slow
+def test_after_a_wrong_answer_the_debugger_stands_at_the_call(small_course: Course) -> None:
+    done = debug(small_course, "def double(x):\n    return 3 * x\n", "p size\nq\n", "--pdb")
+    assert "-> check(problem.double(torch.ones(size))" in done.stdout
+    assert "(Pdb) 1" in done.stdout
+
+
+@pytest.mark.slow
+def test_after_an_exception_the_debugger_stands_in_the_students_code(small_course: Course) -> None:
+    source = "import torch\ndef double(x):\n    y = 5\n    return torch.stack(['a'])\n"
+    done = debug(small_course, source, "p y\nq\n", "--pdb")
+    assert "-> return torch.stack(['a'])" in done.stdout
+    assert "(Pdb) 5" in done.stdout
 
 
 def test_other_tests_are_left_alone(student_pytest: StudentPytest) -> None:

@@ -1,0 +1,71 @@
+"""What right code gives, for the student's own to be drawn beside.
+
+It says what comes out, not how one gets there: each hands the work to one of PyTorch's built-in
+functions. torch.softmax serves problem 01 as it is, and F.scaled_dot_product_attention serves 03.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class SimpleAttention(nn.Module):
+    """Problem 02's layer, by PyTorch's built-in attention."""
+
+    def __init__(self, n_embd: int = 768, bias: bool = True) -> None:
+        super().__init__()
+        for name in ("query", "key", "value"):
+            self.add_module(name, nn.Linear(n_embd, n_embd, bias=bias))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the attention's output; scale=1 means unscaled."""
+        q, k, v = (layer(x) for layer in self.children())
+        return F.scaled_dot_product_attention(q, k, v, scale=1.0)
+
+
+def dot_product_variance(
+    d_k: int, n_pairs: int, scaled: bool, generator: torch.Generator | None = None
+) -> float:
+    """Measure problem 03's variance without any vectors.
+
+    The dot product of q and k is distributed as the length of q times one N(0, 1) number, and the
+    squared length of q as chi-squared.
+    """
+    seed = int(torch.randint(2**31, (), generator=generator))
+    random = np.random.default_rng(seed)
+    dots = np.sqrt(random.chisquare(d_k, n_pairs)) * random.standard_normal(n_pairs)
+    return float(dots.var()) / (d_k if scaled else 1)
+
+
+def causal_mask(seq_len: int, device: torch.device | None = None) -> Tensor:
+    """Return problem 04's mask, made from PyTorch's mask of 0 and -inf."""
+    return nn.Transformer.generate_square_subsequent_mask(seq_len, device=device) == 0
+
+
+def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Return problem 04's weights: attention whose scores and values are given outright."""
+    identity = torch.eye(scores.shape[-1], dtype=scores.dtype)
+    return F.scaled_dot_product_attention(scores, identity, identity, attn_mask=mask, scale=1.0)
+
+
+class MultiHeadAttention(nn.Module):
+    """Problem 05's layer without mask and dropout, by PyTorch's built-in one."""
+
+    def __init__(self, n_embd: int = 768, n_head: int = 12, bias: bool = True) -> None:
+        super().__init__()
+        self.n_embd, self.n_head = n_embd, n_head
+        self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)
+        self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the output for x, shape (B, T, C); the built-in function wants (T, B, C)."""
+        x = x.transpose(0, 1)
+        packed = self.c_attn.weight, self.c_attn.bias
+        output, _ = F.multi_head_attention_forward(
+            x, x, x, self.n_embd, self.n_head, *packed, None, None, False, 0.0,
+            self.c_proj.weight, self.c_proj.bias, need_weights=False,
+        )  # fmt: skip
+        return output.transpose(0, 1)

@@ -1,0 +1,47 @@
+"""What a small window shows of a problem while it is watched."""
+
+from __future__ import annotations
+
+from grader.student.screen import Screen
+
+TITLE = "  ✗ it doubles"
+
+
+def rows(screen: Screen) -> int:
+    parts = [part for part in (screen.headline, screen.text, screen.hint, screen.keys) if part]
+    return sum(len(part.splitlines()) for part in parts) + len(parts) - 1 + screen.table
+
+
+def whole(lines: int, hint: str = "") -> Screen:
+    text = "\n".join([TITLE, *(f"      line {n}" for n in range(lines))])
+    return Screen("01: 0 of 2 points", text, hint, table=6, keys="q quit")
+
+
+def test_what_fits_is_shown() -> None:
+    assert whole(5).fitted(80, 24) == whole(5)
+
+
+def test_the_table_gives_way_first() -> None:
+    fitted = whole(14).fitted(80, 24)
+    assert not fitted.table
+    assert fitted.text == whole(14).text
+
+
+def test_the_title_stays_in_sight() -> None:
+    fitted = whole(100).fitted(80, 24)
+    assert fitted.text.startswith(TITLE)
+    assert fitted.text.endswith("uv run pytest")
+    assert rows(fitted) == 23
+    assert fitted.keys
+
+
+def test_a_hint_takes_the_place_of_the_message() -> None:
+    hint = "\n".join("hint" for _ in range(12))
+    fitted = whole(10, hint).fitted(80, 24)
+    assert fitted.hint == hint
+    assert not fitted.text
+
+
+def test_long_lines_take_several_rows() -> None:
+    long = Screen("01", "x" * 800, table=6, keys="q quit")
+    assert not long.fitted(80, 14).table

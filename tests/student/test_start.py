@@ -1,0 +1,66 @@
+"""A student's run loads no more than it needs, and says a word before it loads PyTorch."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+
+LEAN = """
+import sys, pytest
+plugins = ["grader.testing.plugin", "grader.student.terminal", "pytest_timeout"]
+status = pytest.main([f"-p{name}" for name in plugins])
+print("loaded:", *({"sympy", "torch._dynamo", "torch._inductor", "IPython"} & {*sys.modules}))
+sys.exit(status)
+"""
+
+
+@pytest.mark.slow
+def test_a_right_solution_loads_little(course: Course, tmp_path: Path) -> None:
+    shutil.copytree(course.root / "problems", tmp_path / "problems")
+    shutil.copy(course.root / "students/pyproject.toml", tmp_path)
+    folder = tmp_path / "problems/01-softmax"
+    shutil.copy(course.root / "solutions/01-softmax/problem.py", folder)
+    done = subprocess.run(
+        [sys.executable, "-c", LEAN],
+        cwd=folder,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
+def test_a_word_stands_on_the_screen_while_torch_is_loaded(small_course: Course) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import grader.testing.plugin"], stderr=theirs, stdout=theirs
+    )
+    os.close(theirs)
+    try:
+        assert os.read(ours, 100).startswith(b"Loading PyTorch")
+    finally:
+        process.wait()
+        os.close(ours)
+
+
+@pytest.mark.slow
+def test_garbage_is_collected_again_once_torch_is_loaded(small_course: Course) -> None:
+    code = (
+        "import gc, grader.testing.plugin as plugin; print(gc.isenabled());"
+        "from grader.testing.announce import loaded; loaded(); print(gc.isenabled())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "True"]

@@ -1,0 +1,73 @@
+"""Each problem's README has the parts that a student looks for, in the same order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from grader.course import own_course
+
+READMES = [problem.folder / "README.md" for problem in own_course().problems()]
+PARTS = [
+    "Start here",
+    "What you will learn",
+    "Background",
+    "A worked example",
+    "Predict, then run",
+    "Your task",
+    "Rules that the tests enforce",
+    "Hints",
+    "Common pitfalls",
+    "How to test",
+    "Look inside",
+    "Shapes",
+    "Concepts",
+    "Picture",
+    "Resources",
+    "Next step",
+]
+
+each_readme = pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
+
+
+def part(readme: Path, title: str) -> str:
+    return readme.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+@each_readme
+def test_its_parts(readme: Path) -> None:
+    found = re.findall(r"^## (.*)$", readme.read_text(encoding="utf-8"), re.MULTILINE)
+    found = [title.replace("Pictures", "Picture") for title in found]
+    assert found == PARTS
+
+
+@each_readme
+def test_start_here_has_three_steps(readme: Path) -> None:
+    assert re.findall(r"^(\d)\. ", part(readme, "Start here"), re.MULTILINE) == ["1", "2", "3"]
+
+
+@each_readme
+def test_the_prediction_is_in_numbers_and_its_answer_is_folded(readme: Path) -> None:
+    text = part(readme, "Predict, then run")
+    question, fold, answer = text.partition("<details>\n<summary>The numbers</summary>\n\n")
+    assert "?" in question
+    assert fold
+    assert re.search(r"\d", answer)
+    assert text.rstrip().endswith("</details>")
+
+
+@each_readme
+def test_what_a_file_may_use_is_said_in_a_line(readme: Path) -> None:
+    assert (
+        "`problem.py` is graded by itself: use Python, `torch` and `numpy`, but no other file, no "
+        "network and no `sys.path`." in part(readme, "Your task")
+    )
+
+
+@each_readme
+def test_every_fold_is_closed(readme: Path) -> None:
+    text = readme.read_text(encoding="utf-8")
+    assert text.count("<details>\n<summary>") == text.count("\n</details>\n")
+    assert text.count("<details>") == text.count("</summary>\n\n")
