@@ -6,9 +6,11 @@ torch: the command that started it does without.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import torch
 
@@ -19,6 +21,11 @@ from grader.grading.submission import Grader, boundary_for
 from grader.intake.submissions import Submission
 from grader.isolation.spawn import end_with_parent
 from grader.result import SubmissionResult
+
+if sys.platform != "win32":
+    import resource
+
+_MEMORY = 4 << 30
 
 
 def serve(connection: Connection, course: Course, settings: Settings, core: int | None) -> None:
@@ -34,10 +41,24 @@ def serve(connection: Connection, course: Course, settings: Settings, core: int 
     with suppress(EOFError, BrokenPipeError):
         try:
             with grader_for(course, settings, core) as grader:
+                limit_memory(_MEMORY)
                 while True:
                     connection.send(answer(connection.recv(), grader))
         except (InternalError, CourseError) as error:
             connection.send(str(error))
+
+
+def limit_memory(size: int) -> None:
+    """Let this process take no more than so many bytes beyond what it has; on Linux only.
+
+    Answers have their own limits. Should a test make too much of one, that ends the test.
+    """
+    if sys.platform == "linux":
+        pages = int(Path("/proc/self/statm").read_text().split()[5])
+        limit = pages * resource.getpagesize() + size
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        if most == resource.RLIM_INFINITY or limit < most:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
 
 
 @contextmanager

@@ -29,6 +29,9 @@ KILLED = (
     "where memory runs out. That is no fault of the code's."
 )
 
+MAX_BYTES = 64 << 30
+"""Bytes of tensors that all answers of a submission may have: ten times what the course needs."""
+
 _FULL = "Your code keeps more of what it is given than fits into memory."
 
 _READ_AFTER = 0.1
@@ -58,10 +61,21 @@ class Budget:
     def __init__(self, call_seconds: float, seconds: float) -> None:
         self.call_seconds = call_seconds
         self.left = seconds
+        self._bytes = MAX_BYTES
 
     def spend(self, seconds: float) -> None:
         """Take note of time that was used."""
         self.left = max(0.0, self.left - seconds)
+
+    def build(self, size: int) -> None:
+        """Take note of so many bytes that came as tensors.
+
+        Raises:
+            ProtocolError: those of all answers are too many.
+        """
+        self._bytes -= size
+        if self._bytes < 0:
+            raise ProtocolError("too much came back")
 
 
 class Connection:
@@ -132,7 +146,7 @@ class Connection:
             raise WorkerFailure(Status.TIMEOUT, "Your code did not come to an end.") from None
         except (Closed, ConnectionError):
             raise _failure(self._end(_GRACE_SECONDS)) from None
-        except ProtocolError:
+        except (ProtocolError, MemoryError):
             self.close()
             raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
         except BaseException:
@@ -182,6 +196,7 @@ class Connection:
         if answer.get("id") != self._count:
             raise ProtocolError("an answer to another request")
         self._inbox.release(answer.get("released"))
+        self._budget.build(sum(tensor.nbytes for tensor in found))
         return answer, found
 
     def checked(self) -> _Checked:

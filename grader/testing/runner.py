@@ -53,7 +53,7 @@ def run_test(test: CollectedTest, session: Session, timeout: float = TIMEOUT_SEC
     exception, seconds = _call(test, session, guard, timeout)
     if exception is not None:
         session.on_exception(test.id, exception)
-    verdict = judge(exception, guard)
+    verdict = judge(exception, guard, remote=not session.watch)
     result = TestResult(
         id=test.id,
         title=test.title,

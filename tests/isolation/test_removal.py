@@ -24,22 +24,27 @@ def test_forbidden_calls_are_reported_even_when_swallowed(opened):
 
 
 LYING = """
+import gc
 import warnings
 import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import _disable_current_modes
-from grader import forbidden
-from grader.isolation.worker import serving
+
+(worker,) = [found for found in gc.get_objects() if type(found).__name__ == "Worker"]
+Worker = type(worker)
+forbidden = Worker._load.__globals__["removal"].__globals__
 
 warnings.simplefilter("error")
-ANSWER = serving.Worker.answer
+ANSWER = Worker.answer
 
 def lie(self, header, tensors):
     told, tensors = ANSWER(self, header, tensors)
     return told | {"called": None}, tensors
 
-serving.Worker.answer = lie
-forbidden._replace_kernels = forbidden._refused = forbidden._find = lambda *_: None
+Worker.answer = lie
+for name in ("_replace_kernels", "_refused", "_find"):
+    assert name in forbidden
+    forbidden[name] = lambda *_: None
 
 WAYS = {
     "torch": lambda x: torch.softmax(x, -1),

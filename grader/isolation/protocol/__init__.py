@@ -1,9 +1,9 @@
 """The language that the trusted and the untrusted side speak. Both sides run what is here.
 
 A message is a frame: two lengths, a header of JSON, and the bytes of tensors, whose dtypes and
-shapes the header tells. Nothing in it is ever run: no pickle, no class names that are looked up, no
-attribute names that are set. Whatever arrives is measured before it is read, and any deviation is a
-`ProtocolError`.
+shapes the header tells. The bytes lie in memory that both sides see. Nothing in a message is ever
+run: no pickle, no class names that are looked up, no attribute names that are set. Whatever arrives
+is measured before it is read, and any deviation is a `ProtocolError`.
 
 Values are written as JSON. What JSON doesn't know is an object with a single letter:
 
@@ -13,6 +13,7 @@ Values are written as JSON. What JSON doesn't know is an object with a single le
 
 and each side may add letters of its own.
 
+- `memory` is what both sides see
 - `frames` sends and receives messages
 - `values` writes values as JSON and reads them back
 - `tensors` knows how tensors are told and compared
@@ -26,6 +27,7 @@ from typing import Any
 
 MAX_HEADER = 1 << 20
 MAX_PAYLOAD = 256 << 20
+MAX_BUILT = 512 << 20
 MAX_TENSORS = 4096
 MAX_DEPTH = 40
 MAX_DIMENSIONS = 16

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from grader.isolation.protocol import (
+    MAX_BUILT,
     MAX_DEPTH,
     MAX_DIMENSIONS,
     MAX_HEADER,
@@ -126,6 +127,31 @@ def _plain(value: int | float | str) -> Packed:
     return number
 
 
+class Received(list[Tensor]):
+    """The tensors of an answer, and what is built of them.
+
+    Each time one is named it counts: as entry of a list, as a buffer, with its dimensions turned.
+    Whoever reads it may make copies of them all.
+
+    Attributes:
+        built: the bytes that were named so far.
+    """
+
+    built = 0
+
+    def named(self, number: Packed) -> Tensor:
+        """Return a tensor by its number.
+
+        Raises:
+            ProtocolError: there is none, or too much was named.
+        """
+        tensor = self[index(number, len(self))]
+        self.built += tensor.nbytes
+        if self.built > MAX_BUILT:
+            raise ProtocolError("too much is made of the tensors")
+        return tensor
+
+
 class Unpacker:
     """Reads values back. A side that receives more kinds of values overrides `special`.
 
@@ -137,7 +163,7 @@ class Unpacker:
     """
 
     def __init__(self, tensors: list[Tensor]) -> None:
-        self.tensors = tensors
+        self.tensors = tensors if isinstance(tensors, Received) else Received(tensors)
 
     def unpack(self, packed: Packed) -> Any:
         """Return the value that `packed` stands for.
@@ -191,7 +217,7 @@ class Unpacker:
         Raises:
             ProtocolError: there is no such tensor.
         """
-        tensor = self.tensors[index(packed["t"], len(self.tensors))]
+        tensor = self.tensors.named(packed["t"])
         order = packed.get("order")
         if order is None:
             return tensor
