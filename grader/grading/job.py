@@ -6,6 +6,7 @@ torch: the command that started it does without.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -77,6 +78,9 @@ def grader_for(course: Course, settings: Settings, core: int | None = None) -> I
     torch.set_num_threads(1)  # there is a job for each core, and small tensors need no second one
     with boundary_for(settings) as boundary:
         grader = Grader(course, settings, boundary)
+        # What is here now stays: the collector of garbage need not look at it again and again.
+        gc.collect()
+        gc.freeze()
         if core is not None:
             boundary.stay_on(core)  # starting was quicker with several
         yield grader

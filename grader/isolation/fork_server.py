@@ -32,7 +32,7 @@ from grader.isolation.protocol.memory import Memory
 from grader.isolation.sandbox import user
 from grader.isolation.sandbox.confine import Limits, confine
 from grader.isolation.sandbox.landlock import readable_paths
-from grader.isolation.sandbox.libc import hide_from_debuggers
+from grader.isolation.sandbox.libc import hide_from_debuggers, keep_memory
 from grader.isolation.worker import serving
 
 _MESSAGE = 4096
@@ -69,6 +69,7 @@ def main(channel: socket.socket, config: dict[str, Any]) -> None:
 
 def warm() -> None:
     """Do what torch does once per process: a worker would do it again, or could not any more."""
+    keep_memory()
     torch.set_num_threads(1)
     # A worker can't make threads, and torch would wait for them.
     torch.set_num_threads = torch._C.set_num_threads = _ignore

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
 import numpy
 import torch
 
@@ -322,7 +323,7 @@ def _environment() -> dict[str, str]:
 
 def _library_folders() -> list[str]:
     """Return the folders that hold the libraries which both sides need."""
-    found = (Path(str(m.__file__)).resolve().parents[1] for m in (torch, numpy))
+    found = (Path(str(m.__file__)).resolve().parents[1] for m in (torch, numpy, msgspec))
     return sorted({str(folder) for folder in found})
 
 

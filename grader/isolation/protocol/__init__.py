@@ -10,6 +10,7 @@ Values are written as JSON. What JSON doesn't know is an object with a single le
     {"t": 3, ...}   the frame's tensor 3           {"l": [...]}  a list    {"u": [...]}  a tuple
     {"m": [...]}    a tensor's form without data   {"s": [...]}  a Size    {"d": [...]}  a dict
     {"y": "int64"}  a dtype                        {"v": "cpu"}  a device
+    {"f": "nan"}    a number that isn't finite
 
 and each side may add letters of its own.
 

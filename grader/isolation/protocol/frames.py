@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import socket
@@ -13,6 +12,7 @@ from contextlib import suppress
 from itertools import accumulate
 from typing import Any
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -37,9 +37,9 @@ _FIRST_CHUNK, _CHUNK = 1 << 14, 1 << 18
 _ALIGNED = 16
 _FILLING = [bytes(count) for count in range(_ALIGNED)]
 
-# Made once: json.dumps would make one for each text.
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-_decode = json.JSONDecoder().decode
+# A tenth of what json takes.
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 _NOT_BRACKETS = bytes({*range(256)} - {*b"[]{}"})
 # A text, closed or not, or a bracket. Possessive, so that no input takes more than one pass.
@@ -85,7 +85,10 @@ def send(
         OSError: the connection is broken.
     """
     header["tensors"] = [[NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
-    text = _encode(header).encode()
+    try:
+        text = _encode(header)
+    except UnicodeEncodeError:
+        raise Unsendable("a text that is no Unicode") from None
     # Spaces, so that the first tensor's bytes lie as the receiver's memory is aligned.
     text += b" " * (-(_LENGTHS.size + len(text)) % _ALIGNED)
     sizes = [tensor.nbytes + -tensor.nbytes % _ALIGNED for tensor in tensors]
@@ -167,7 +170,7 @@ def parse(text: bytes | bytearray, payload: bytearray | memoryview) -> tuple[Hea
     """
     try:
         _check_depth(text)
-        header = _decode(text.decode())
+        header = _decode(text)
         if type(header) is not dict:
             raise ProtocolError("the header isn't an object")
         return header, _tensors(header.pop("tensors", []), payload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -118,13 +119,22 @@ def _few(kind: Any, values: Any) -> list[Any]:
 def _plain(value: int | float | str) -> Packed:
     # Subclasses (numpy's float64, an IntEnum) become the plain number or text that they are.
     if isinstance(value, float):
-        return float.__float__(value)
+        number = float.__float__(value)
+        return number if math.isfinite(number) else {"f": float.__repr__(number)}
     if isinstance(value, str):
-        return str.__str__(value)
-    number = int.__int__(value)
-    if not -(1 << 63) <= number < 1 << 63:
+        return _unicode(str.__str__(value))
+    whole = int.__int__(value)
+    if not -(1 << 63) <= whole < 1 << 63:
         raise Unsendable("an integer of more than 64 bits")
-    return number
+    return whole
+
+
+def _unicode(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Unsendable("a text that is no Unicode") from None
+    return text
 
 
 class Received(list[Tensor]):
@@ -177,7 +187,7 @@ class Unpacker:
             return int64(packed)
         if type(packed) is not dict:
             raise ProtocolError("a value is neither plain nor marked")
-        for mark in ("t", "m", "l", "u", "s", "d", "y", "v"):
+        for mark in ("t", "l", "u", "d", "m", "f", "s", "y", "v"):
             if mark in packed:
                 return self._marked(mark, packed)
         return self.special(packed)
@@ -197,6 +207,8 @@ class Unpacker:
                 return torch.Size(sizes(content))
             case "d":
                 return self._dict(content)
+            case "f":
+                return float(name_in(content, ("nan", "inf", "-inf")))
             case "y":
                 return DTYPES[name_in(content, DTYPES)]
             case _:

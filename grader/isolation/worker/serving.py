@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from grader.forbidden import removal
 from grader.isolation.protocol import MAX_NAME, MODULE, Closed, Header, Packed, Unsendable
 from grader.isolation.protocol.frames import receive, send
-from grader.isolation.protocol.memory import Memory
+from grader.isolation.protocol.memory import Memory, same_bytes
 from grader.isolation.protocol.tensors import DTYPES, same
 from grader.isolation.worker.exceptions import attempt
 from grader.isolation.worker.inbox import Inbox
@@ -27,9 +27,16 @@ from grader.isolation.worker.values import AnswerPacker, Request
 _RESULTS_WATCHED = 64
 
 # Taken before a student's code can put anything else in their places.
-_equal = torch.equal
 _random_state = torch.default_generator.get_state
+_set_random_state = torch.default_generator.set_state
 _state_of = torch.Generator.get_state
+_address = torch._C.TensorBase.data_ptr
+_STATE_BYTES = _random_state().nbytes
+
+
+def _equal(state: Tensor, before: Tensor) -> bool:
+    return same_bytes(_address(state), _address(before), _STATE_BYTES)
+
 
 Answer = tuple[Header, AnswerPacker]
 
@@ -169,11 +176,12 @@ class Worker:
         """Run the student's code in the state that the request asks for."""
         if header["random"] is not None:  # otherwise it is as before the last call
             self._random = request.tensors[header["random"]].clone()
-        torch.set_rng_state(self._random)
-        torch.set_default_dtype(DTYPES[header["dtype"]])
-        torch.set_grad_enabled(header["grad"])
+        _set_random_state(self._random)
+        if torch.get_default_dtype() is not DTYPES[header["dtype"]]:
+            torch.set_default_dtype(DTYPES[header["dtype"]])
+        torch._C._set_grad_enabled(header["grad"])
         answer, value = attempt(function)
-        torch.set_grad_enabled(True)
+        torch._C._set_grad_enabled(True)
         answer["moved"] = not _equal(_random_state(), self._random)
         answer["generators"] = [
             not _equal(_state_of(generator), before) for generator, before in request.generators

@@ -32,11 +32,11 @@ class Request(Unpacker):
 
     def plain(self, packed: Packed) -> Tensor:
         """Return a tensor that is no argument."""
-        return form(packed["m"]) if "m" in packed else own(super().tensor(packed))
+        return form(packed["m"]) if "m" in packed else self._sent(packed)
 
     def tensor(self, packed: Header) -> Tensor:
         """Return a tensor argument; in a graph if the sender's was in one."""
-        tensor = own(super().tensor(packed))
+        tensor = self._sent(packed)
         if packed.get("grad"):
             leaf = tensor.requires_grad_() if packed["leaf"] else own(tensor).requires_grad_()
             self.leaves.append(leaf)
@@ -46,6 +46,10 @@ class Request(Unpacker):
                     tensor = apply(leaf, [tensor])
         self._given.append((tensor, _place(tensor)))
         return tensor
+
+    def _sent(self, packed: Header) -> Tensor:
+        tensor = super().tensor(packed)
+        return own(tensor) if "order" in packed else tensor
 
     def moved_away(self) -> list[int]:
         """Return the numbers of the arguments whose form or place was changed.
