@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,9 @@ def cell(text: str) -> str:
     """Return text that a spreadsheet shows and doesn't run; a formula starts with =, +, - or @."""
     # Control characters could end the line in the eyes of some readers, or hide a formula's sign.
     plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return f"'{plain}" if text.lstrip().startswith(tuple("=+-@")) else plain
+    # Some programs read the signs of full width, and the minus of print, as the plain ones.
+    start = unicodedata.normalize("NFKC", text.lstrip())
+    return f"'{plain}" if start.startswith(tuple("=+-@\N{MINUS SIGN}")) else plain
 
 
 def read_gradebook(path: Path) -> dict[str, Row]:
