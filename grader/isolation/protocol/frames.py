@@ -29,7 +29,7 @@ from grader.isolation.protocol import (
 )
 from grader.isolation.protocol.checks import items, name_in, sizes
 from grader.isolation.protocol.memory import ANSWERS_AT, Memory
-from grader.isolation.protocol.tensors import NAMES, SENT_DTYPES, array
+from grader.isolation.protocol.tensors import NAMES, SENT_DTYPES, array, array_on, tensor_on
 
 _LENGTHS = struct.Struct("!II")
 # Most frames fit into the first; a larger buffer takes the system longer to provide.
@@ -241,7 +241,6 @@ def _tensor(
     if count == 0:
         return torch.empty(shape, dtype=dtype)
     if dtype != torch.bool:
-        return torch.frombuffer(payload, dtype=dtype, count=count, offset=start).view(shape)
+        return tensor_on(array_on(payload, dtype, shape, start), dtype)
     # A byte such as 2 is neither True nor False, and sum() and any() would disagree about it.
-    data = torch.frombuffer(payload, dtype=torch.uint8, count=count, offset=start)
-    return data.ne(0).view(shape)
+    return tensor_on(array_on(payload, torch.uint8, shape, start), torch.uint8).ne(0)

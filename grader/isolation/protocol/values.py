@@ -90,15 +90,17 @@ class Packer:
         name = NAMES.get(tensor.dtype)
         if name is None or tensor.dim() > MAX_DIMENSIONS:
             raise Unsendable(f"a tensor of {tensor.dtype} with {tensor.dim()} dimensions")
-        if tensor.device.type == "meta" or name not in SENT_DTYPES:
+        if tensor.is_meta or name not in SENT_DTYPES:
             return {"m": [name, list(tensor.shape)]}
-        if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+        if tensor.layout is not torch.strided or not tensor.is_cpu:
             raise Unsendable("a tensor that isn't a plain dense one on the CPU")
-        self._bytes += tensor.numel() * tensor.element_size()
+        self._bytes += tensor.nbytes
         if self._bytes > MAX_PAYLOAD or len(self.tensors) >= MAX_TENSORS:
             raise Unsendable("it is too large")
         packed: Packed = {"t": len(self.tensors)}
-        plain = tensor.detach().resolve_neg()
+        plain = tensor.detach()
+        if plain.is_neg():
+            plain = plain.resolve_neg()
         if not plain.is_contiguous():
             # `view` fails or not by the order of the dimensions in memory, so that order is kept.
             order = order_in_memory(plain)

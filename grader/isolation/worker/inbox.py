@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import math
 import weakref
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from grader.isolation.protocol import Packed
 from grader.isolation.protocol.memory import Memory
-from grader.isolation.protocol.tensors import SENT_DTYPES
+from grader.isolation.protocol.tensors import SENT_DTYPES, array_on, tensor_on
 
 
 class Inbox:
@@ -23,7 +24,7 @@ class Inbox:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._needed: dict[int, weakref.ref[memoryview]] = {}
+        self._needed: dict[int, weakref.ref[Any]] = {}
         self._released: list[int] = []
 
     def tensors(self, placed: Packed) -> list[Tensor]:
@@ -41,13 +42,11 @@ class Inbox:
         if not size:
             self._released.append(place)
             return torch.empty(shape, dtype=dtype)
-        part = self._memory.part(place, size)
-        # The tensor's storage holds this piece of memory, as do its views, and graphs.
+        array = array_on(self._memory.part(place, size), dtype, shape)
+        # The tensor's storage holds the array, as do its views, and graphs.
         forget = functools.partial(_forget, self._needed, self._released, place)
-        self._needed[place] = weakref.ref(part, forget)
-        flat = torch.frombuffer(part, dtype=dtype)
-        # Not a view of the flat one: student code could tell that from a tensor of its own.
-        return own(flat.view(shape))
+        self._needed[place] = weakref.ref(array, forget)
+        return tensor_on(array, dtype)
 
 
 def own(tensor: Tensor) -> Tensor:
@@ -58,7 +57,7 @@ def own(tensor: Tensor) -> Tensor:
 
 
 def _forget(
-    needed: dict[int, weakref.ref[memoryview]], released: list[int], place: int, gone: object
+    needed: dict[int, weakref.ref[Any]], released: list[int], place: int, gone: object
 ) -> None:
     del needed[place]
     released.append(place)
