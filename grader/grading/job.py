@@ -6,9 +6,12 @@ torch: the command that started it does without.
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import torch
 
@@ -19,6 +22,11 @@ from grader.grading.submission import Grader, boundary_for
 from grader.intake.submissions import Submission
 from grader.isolation.spawn import end_with_parent
 from grader.result import SubmissionResult
+
+if sys.platform != "win32":
+    import resource
+
+_MEMORY = 4 << 30
 
 
 def serve(connection: Connection, course: Course, settings: Settings, core: int | None) -> None:
@@ -34,10 +42,24 @@ def serve(connection: Connection, course: Course, settings: Settings, core: int 
     with suppress(EOFError, BrokenPipeError):
         try:
             with grader_for(course, settings, core) as grader:
+                limit_memory(_MEMORY)
                 while True:
                     connection.send(answer(connection.recv(), grader))
         except (InternalError, CourseError) as error:
             connection.send(str(error))
+
+
+def limit_memory(size: int) -> None:
+    """Let this process take no more than so many bytes beyond what it has; on Linux only.
+
+    Answers have their own limits. Should a test make too much of one, that ends the test.
+    """
+    if sys.platform == "linux":
+        pages = int(Path("/proc/self/statm").read_text().split()[5])
+        limit = pages * resource.getpagesize() + size
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        if most == resource.RLIM_INFINITY or limit < most:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
 
 
 @contextmanager
@@ -56,6 +78,9 @@ def grader_for(course: Course, settings: Settings, core: int | None = None) -> I
     torch.set_num_threads(1)  # there is a job for each core, and small tensors need no second one
     with boundary_for(settings) as boundary:
         grader = Grader(course, settings, boundary)
+        # What is here now stays: the collector of garbage need not look at it again and again.
+        gc.collect()
+        gc.freeze()
         if core is not None:
             boundary.stay_on(core)  # starting was quicker with several
         yield grader

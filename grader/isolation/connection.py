@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.errors import CannotLoad
+from grader.isolation.inbox import Full, Inbox
 from grader.isolation.protocol import Closed, Header, ProtocolError
 from grader.isolation.protocol.checks import clean_text
 from grader.isolation.protocol.frames import Left, receive, send
@@ -27,6 +28,11 @@ KILLED = (
     "Something on this machine killed the process of the student's code (SIGKILL), as Linux does "
     "where memory runs out. That is no fault of the code's."
 )
+
+MAX_BYTES = 64 << 30
+"""Bytes of tensors that all answers of a submission may have: ten times what the course needs."""
+
+_FULL = "Your code keeps more of what it is given than fits into memory."
 
 _READ_AFTER = 0.1
 _GRACE_SECONDS = 2.0
@@ -55,10 +61,21 @@ class Budget:
     def __init__(self, call_seconds: float, seconds: float) -> None:
         self.call_seconds = call_seconds
         self.left = seconds
+        self._bytes = MAX_BYTES
 
     def spend(self, seconds: float) -> None:
         """Take note of time that was used."""
         self.left = max(0.0, self.left - seconds)
+
+    def build(self, size: int) -> None:
+        """Take note of so many bytes that came as tensors.
+
+        Raises:
+            ProtocolError: those of all answers are too many.
+        """
+        self._bytes -= size
+        if self._bytes < 0:
+            raise ProtocolError("too much came back")
 
 
 class Connection:
@@ -80,6 +97,7 @@ class Connection:
         self._budget = budget
         self._count = 0
         self._stopwatch = Stopwatch(process.pid)
+        self._inbox = Inbox(process.memory)
         self._unread = 0.0  # seconds on the wall since the stopwatch was read
         self.dead = False
         self.free: list[int] = []
@@ -89,8 +107,25 @@ class Connection:
         self._finalizer = weakref.finalize(self, _end_quietly, process)
         self._finalizer.atexit = False
 
-    def exchange(self, header: Header, tensors: list[Tensor]) -> tuple[Header, list[Tensor]]:
-        """Send a request and return the answer.
+    def put(self, header: Header, tensors: list[Tensor]) -> list[int]:
+        """Put a request's tensors where the worker sees them, and return their places.
+
+        Raises:
+            WorkerFailure: there is no room left.
+        """
+        try:
+            header["placed"] = placed = self._inbox.put(tensors)
+        except Full:
+            self.close()
+            raise WorkerFailure(Status.MEMORY, _FULL) from None
+        return [place for _, _, place in placed]
+
+    def holds(self, place: int, tensor: Tensor) -> bool:
+        """Return whether the worker has left a tensor's bytes at its place as they were."""
+        return self._inbox.holds(place, tensor)
+
+    def exchange(self, header: Header) -> tuple[Header, list[Tensor]]:
+        """Send a request, whose tensors were put, and return the answer.
 
         Raises:
             WorkerFailure: there is none.
@@ -101,7 +136,7 @@ class Connection:
         seconds = min(self._budget.call_seconds, self._budget.left)
         limit = Limit(seconds, self._stopwatch, self._unread)
         try:
-            answer, found = self._charged(header, tensors, limit)
+            answer, found = self._charged(header, limit)
             text = answer.get("printed")
             if self._printed is not None and isinstance(text, str) and text:
                 self._printed.append(clean_text(text))
@@ -111,7 +146,7 @@ class Connection:
             raise WorkerFailure(Status.TIMEOUT, "Your code did not come to an end.") from None
         except (Closed, ConnectionError):
             raise _failure(self._end(_GRACE_SECONDS)) from None
-        except ProtocolError:
+        except (ProtocolError, MemoryError):
             self.close()
             raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
         except BaseException:
@@ -136,12 +171,10 @@ class Connection:
             thing, functools.partial(_forget, self._kept, self.free, number)
         )
 
-    def _charged(
-        self, header: Header, tensors: list[Tensor], limit: Limit
-    ) -> tuple[Header, list[Tensor]]:
+    def _charged(self, header: Header, limit: Limit) -> tuple[Header, list[Tensor]]:
         """Exchange, and have the budget pay while the worker is there to be measured."""
         try:
-            return self._exchange(header, tensors, limit.left)
+            return self._exchange(header, limit.left)
         finally:
             self._charge(limit.wall)
 
@@ -152,18 +185,18 @@ class Connection:
             self._unread = 0.0
             self._stopwatch.restart()
 
-    def _exchange(
-        self, header: Header, tensors: list[Tensor], left: Left
-    ) -> tuple[Header, list[Tensor]]:
+    def _exchange(self, header: Header, left: Left) -> tuple[Header, list[Tensor]]:
         self._count += 1
         free = self.free[:]
         del self.free[: len(free)]
         header["id"], header["free"] = self._count, free
         channel = self._process.channel
-        send(channel, header, tensors, left)
-        answer, found = receive(channel, left)
+        send(channel, header, [], left)
+        answer, found = receive(channel, left, self._process.memory)
         if answer.get("id") != self._count:
             raise ProtocolError("an answer to another request")
+        self._inbox.release(answer.get("released"))
+        self._budget.build(sum(tensor.nbytes for tensor in found))
         return answer, found
 
     def checked(self) -> _Checked:

@@ -28,10 +28,11 @@ import torch
 
 from grader.forbidden import without_compiler
 from grader.isolation.protocol.frames import send
+from grader.isolation.protocol.memory import Memory
 from grader.isolation.sandbox import user
 from grader.isolation.sandbox.confine import Limits, confine
 from grader.isolation.sandbox.landlock import readable_paths
-from grader.isolation.sandbox.libc import hide_from_debuggers
+from grader.isolation.sandbox.libc import hide_from_debuggers, keep_memory
 from grader.isolation.worker import serving
 from grader.isolation.worker.removal import close_roads, functions, operators
 
@@ -69,6 +70,7 @@ def main(channel: socket.socket, config: dict[str, Any]) -> None:
 
 def warm() -> None:
     """Do what torch does once per process: a worker would do it again, or could not any more."""
+    keep_memory()
     torch.set_num_threads(1)
     # A worker can't make threads, and torch would wait for them.
     torch.set_num_threads = torch._C.set_num_threads = _ignore
@@ -122,15 +124,15 @@ class ForkServer:
     def serve(self) -> None:
         """Answer until the connection closes."""
         while True:
-            message, sockets = _receive(self._channel)
+            message, descriptors, _, _ = socket.recv_fds(self._channel, _MESSAGE, 4)
             if not message:
                 return
             request = json.loads(message)
             try:
-                answer = self._carry_out(request, sockets)
+                answer = self._carry_out(request, descriptors)
             finally:
-                for unused in sockets:
-                    unused.close()
+                for passed_on in descriptors:
+                    os.close(passed_on)
             self._channel.send(json.dumps(answer | {"id": request["id"]}).encode())
 
     def end_workers(self) -> None:
@@ -138,9 +140,9 @@ class ForkServer:
         while self._workers:
             _end(self._workers.pop(), 0.0)
 
-    def _carry_out(self, request: dict[str, Any], sockets: list[socket.socket]) -> dict[str, Any]:
+    def _carry_out(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         if request["do"] == "fork":
-            process = self._fork(sockets[0])
+            process = self._fork(*descriptors)
             self._workers.add(process)
             return {"worker": process}
         process = request["worker"]
@@ -150,16 +152,17 @@ class ForkServer:
         code, killed, seconds = _end(process, request["grace"])
         return {"code": code, "killed": killed, "out_of_time": seconds >= self._cpu_seconds}
 
-    def _fork(self, channel: socket.socket) -> int:
+    def _fork(self, channel: int, shared: int) -> int:
         parent = os.getpid()
         process = os.fork()
         if process:
             return process
         # In the worker. It must never return into the loop above.
         try:
-            kept = socket.socket(fileno=_only_descriptor(channel.detach()))
+            memory = Memory.attached(shared)
+            kept = socket.socket(fileno=_only_descriptor(channel))
             self._confine(kept, parent)
-            serving.main(kept)
+            serving.main(kept, memory)
         finally:
             os._exit(1)
 
@@ -184,11 +187,6 @@ def _only_descriptor(kept: int) -> int:
         os.dup2(kept, 3)
     os.closerange(4, os.sysconf("SC_OPEN_MAX"))
     return 3
-
-
-def _receive(channel: socket.socket) -> tuple[bytes, list[socket.socket]]:
-    message, descriptors, _, _ = socket.recv_fds(channel, _MESSAGE, 4)
-    return message, [socket.socket(fileno=number) for number in descriptors]
 
 
 def _end(process: int, grace: float) -> tuple[int, bool, float]:

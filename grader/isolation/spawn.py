@@ -8,23 +8,32 @@ from __future__ import annotations
 
 import base64
 import json
+import mmap
 import os
+import secrets
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from abc import ABC, abstractmethod
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import msgspec
 import numpy
 import torch
 
 from grader.errors import InternalError
 from grader.isolation.protocol import Closed, ProtocolError
 from grader.isolation.protocol.frames import receive, within
+from grader.isolation.protocol.memory import SIZE, Memory
+
+if sys.platform != "win32":
+    import fcntl
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,6 +41,8 @@ _START_SECONDS = 120.0
 """How long a fresh interpreter may take to load torch, on a busy machine."""
 
 _ASK_SECONDS = 60.0
+
+_SEALS = 0x1 | 0x2 | 0x4  # no other seals, no smaller size, no larger one
 
 # What a fresh interpreter runs. It is told what to do on its standard input, not by arguments,
 # which student code could read. The course is on its path only while its few modules are imported.
@@ -50,15 +61,12 @@ else:
 # What is left in the main module, student code can read.
 _BOOT_FORK_SERVER = _BOOT.format(module="fork_server") + "main(channel, globals().pop('config'))\n"
 _BOOT_WORKER = (
-    _BOOT.format(module="worker.serving")
+    _BOOT.format(module="worker.spawned")
     + """
 if sys.platform == "linux":
     from grader.isolation.sandbox.libc import die_with
     die_with(config["parent"])
-del config
-from grader.isolation.protocol.frames import send
-send(channel, {"ready": True}, [])
-main(channel)
+main(channel, config.pop("shared"))
 """
 )
 
@@ -96,10 +104,12 @@ class Process(ABC):
     Attributes:
         channel: a stream socket to it.
         pid: its id.
+        memory: what it shares with this process.
     """
 
     channel: socket.socket
     pid: int
+    memory: Memory
 
     @abstractmethod
     def end(self, grace: float = 0.0) -> Ending:
@@ -160,9 +170,9 @@ class ForkedWorkers(Workers):
     def spawn(self) -> Process:
         """Ask for a new worker."""
         ours, theirs = socket.socketpair()
-        with theirs:
-            answer = self._ask({"do": "fork"}, [theirs])
-        process = _ForkedProcess(self, answer["worker"], ours)
+        with theirs, _shared_memory() as (memory, handle):
+            answer = self._ask({"do": "fork"}, [theirs.fileno(), int(handle)])
+        process = _ForkedProcess(self, answer["worker"], ours, memory)
         _wait_until_ready(process, _ASK_SECONDS)
         return process
 
@@ -176,11 +186,11 @@ class ForkedWorkers(Workers):
         self._channel.close()
         _wait_or_kill(self._server)
 
-    def _ask(self, request: dict[str, Any], sockets: list[socket.socket] | None = None) -> Any:
+    def _ask(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> Any:
         self._count += 1
         text = json.dumps(request | {"id": self._count}).encode()
         try:
-            socket.send_fds(self._channel, [text], [s.fileno() for s in sockets or ()])
+            socket.send_fds(self._channel, [text], descriptors)
             deadline = time.monotonic() + _ASK_SECONDS
             while time.monotonic() < deadline:
                 answer = json.loads(self._channel.recv(4096))
@@ -193,10 +203,13 @@ class ForkedWorkers(Workers):
 
 
 class _ForkedProcess(Process):
-    def __init__(self, workers: ForkedWorkers, pid: int, channel: socket.socket) -> None:
+    def __init__(
+        self, workers: ForkedWorkers, pid: int, channel: socket.socket, memory: Memory
+    ) -> None:
         self._workers = workers
         self.pid = pid
         self.channel = channel
+        self.memory = memory
 
     def end(self, grace: float = 0.0) -> Ending:
         self.channel.close()
@@ -220,7 +233,10 @@ class SpawnedWorkers(Workers):
     def spawn(self) -> Process:
         """Start an interpreter and wait until it has loaded torch."""
         ours, theirs = socket.socketpair()
-        process = _SpawnedProcess(_boot(_BOOT_WORKER, theirs, {"parent": os.getpid()}), ours)
+        with _shared_memory() as (memory, handle):
+            config = {"parent": os.getpid(), "shared": handle}
+            started = _boot(_BOOT_WORKER, theirs, config)
+        process = _SpawnedProcess(started, ours, memory)
         _wait_until_ready(process, _START_SECONDS)
         return process
 
@@ -229,10 +245,13 @@ class SpawnedWorkers(Workers):
 
 
 class _SpawnedProcess(Process):
-    def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], channel: socket.socket, memory: Memory
+    ) -> None:
         self._process = process
         self.pid = process.pid
         self.channel = channel
+        self.memory = memory
 
     def end(self, grace: float = 0.0) -> Ending:
         self.channel.close()
@@ -242,23 +261,51 @@ class _SpawnedProcess(Process):
         return Ending(self._process.wait(), killed=True)
 
 
+@contextmanager
+def _shared_memory() -> Iterator[tuple[Memory, int | str]]:
+    """Give memory to share with a worker, and by what that finds it while this context lasts.
+
+    The worker can't make it smaller: who reads behind its end would be killed.
+    """
+    if sys.platform == "win32":
+        name = f"grader-{secrets.token_hex(16)}"
+        yield Memory(mmap.mmap(-1, SIZE, tagname=name)), name
+        return
+    with _anonymous_file() as file:
+        file.truncate(SIZE)
+        if sys.platform == "linux":
+            fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
+        yield Memory(mmap.mmap(file.fileno(), SIZE)), file.fileno()
+
+
+def _anonymous_file() -> IO[bytes]:
+    if sys.platform != "linux":
+        file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (its context is the caller's)
+    else:
+        flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+        file = os.fdopen(os.memfd_create("tensors", flags), "r+b")
+    return file
+
+
 def _boot(program: str, channel: socket.socket, config: dict[str, Any]) -> subprocess.Popen[bytes]:
     """Start an interpreter with nothing but the given program, and hand it the channel."""
-    descriptor = channel.fileno()
+    descriptors = [channel.fileno()]
+    if isinstance(config.get("shared"), int):
+        descriptors.append(config["shared"])
     on_windows = sys.platform == "win32"
     process = subprocess.Popen(
         [sys.executable, "-I", "-W", "ignore", "-c", program],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         env=_environment(),
-        pass_fds=() if on_windows else (descriptor,),
+        pass_fds=() if on_windows else descriptors,
         start_new_session=not on_windows,
     )
     config = config | {"root": str(_ROOT), "wanted": _library_folders()}
     if sys.platform == "win32":
         config["share"] = base64.b64encode(channel.share(process.pid)).decode()
     else:
-        config["fd"] = descriptor
+        config["fd"] = channel.fileno()
     assert process.stdin is not None
     with process.stdin as stdin:
         stdin.write(json.dumps(config).encode() + b"\n")
@@ -276,7 +323,7 @@ def _environment() -> dict[str, str]:
 
 def _library_folders() -> list[str]:
     """Return the folders that hold the libraries which both sides need."""
-    found = (Path(str(m.__file__)).resolve().parents[1] for m in (torch, numpy))
+    found = (Path(str(m.__file__)).resolve().parents[1] for m in (torch, numpy, msgspec))
     return sorted({str(folder) for folder in found})
 
 

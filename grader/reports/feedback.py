@@ -180,8 +180,17 @@ def _code(text: str) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """Return text with everything that Markdown or HTML would take for a sign escaped."""
-    return re.sub(r"([\\`*_{}\[\]<>#|!&~])", r"\\\1", plain(text))
+    """Return text with everything that Markdown or HTML would take for a sign escaped.
+
+    Addresses would become links, and GitHub tells those whose name follows an @.
+    """
+    escaped = re.sub(r"([\\`*_{}\[\]<>#|!&~])", r"\\\1", plain(text))
+    escaped = re.sub(r"(?i)(\b(?:https?|ftp)):|\b(www)\.", _unlinked, escaped)
+    return escaped.replace("@", "@\N{COMBINING GRAPHEME JOINER}")  # which nobody sees
+
+
+def _unlinked(found: re.Match[str]) -> str:
+    return f"{found[0][:-1]}\\{found[0][-1]}"
 
 
 # As a page

@@ -15,7 +15,8 @@ from grader.result import Status, SubmissionResult, shown
 
 Row = dict[str, str]
 
-_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the wide forms too, which some take for them
+# The minus of print and the wide and small forms, too, which some programs take for them.
+_FORMULA = tuple("=+-@\u2212\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b")
 _JOINERS = "\u200c\u200d"  # not seen, but part of names in Persian and in Indian scripts
 
 

@@ -64,7 +64,7 @@ def run_test(
     exception, seconds = _call(test, session, guard, timeout)
     if exception is not None:
         session.on_exception(test.id, exception)
-    verdict = judge(exception, guard)
+    verdict = judge(exception, guard, remote=not session.watch)
     if test.by_looking:
         verdict = judged_by_looking(verdict)
     result = TestResult(

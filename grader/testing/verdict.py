@@ -27,6 +27,7 @@ NOT_YET = "This can't be judged yet: "
 _JUDGED = (Status.PASSED, Status.FORBIDDEN, Status.NOT_IMPLEMENTED, Status.INTERNAL)
 
 _CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
+_TOO_LARGE = "What came back from your code takes more memory than there is to look at it."
 
 _LEFT = "Quitting debugger"
 """What pytest says when its debugger is left."""
@@ -40,17 +41,21 @@ class Verdict:
     message: str = ""
 
 
-def judge(exception: BaseException | None, guard: Guard) -> Verdict:
+def judge(exception: BaseException | None, guard: Guard, *, remote: bool = False) -> Verdict:
     """Return the verdict on a test that ended with this exception, or with none.
 
     Args:
         exception: what the test raised.
         guard: what watched it; a forbidden call counts even if the student's code caught it.
+        remote: whether the student's code runs in another process.
     """
     if guard.called:
         return Verdict(Status.FORBIDDEN, _forbidden(guard.called))
     if exception is None:
         return Verdict(Status.PASSED)
+    if remote and out_of_memory(exception) and not hasattr(exception, "operands"):
+        # It isn't the student's code that ran out of memory, but who looked at what it returned.
+        return Verdict(Status.BAD_OUTPUT, _TOO_LARGE)
     return _from_exception(exception, exception.__traceback__)
 
 

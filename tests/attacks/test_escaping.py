@@ -10,6 +10,7 @@ from grader.reports.gradebook import write_gradebook
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 FORMULAS = ['=HYPERLINK("http://x","y")', "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1"]
+FORMULAS += ["\uff1d1+1", " \uff0b1", "\uff0d1", "\uff20SUM(1)", "\ufe661", "\u22121"]
 NAMES = [*FORMULAS, "a,b", 'a"b', "a\nb", "a;b", "a\r\nada,graded,4,4"]
 
 
@@ -20,7 +21,7 @@ def test_a_name_in_the_gradebook_is_one_cell_and_no_formula(tmp_path, name):
         rows = list(csv.reader(file))
     assert [len(row) for row in rows] == [5, 5, 5]
     (cell,) = [row[0] for row in rows[1:] if row[0] != "zoe"]
-    assert cell[0] not in "=+-@\t\r"
+    assert cell[0] not in "=+-@\t\r\uff1d\uff0b\uff0d\uff20\ufe66\u2212"
     assert cell.startswith("'") == (name in FORMULAS)
     assert cell.isprintable()
 
@@ -58,6 +59,19 @@ def test_a_name_in_the_feedback_is_text(name):
     text = feedback(result(TEXTS[name]), Policy.FULL)
     assert not re.search(r"(?<!\\)[<>\[\]`|&!]", text)
     assert all(c.isprintable() or c == "\n" for c in text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["http://x.org", "HTTPS://x.org", "ftp://x.org", "www.x.org", "WWW.x.org", "@ada", "a@b.org"],
+)
+def test_a_name_is_no_link_and_calls_nobody(name):
+    """Readers of Markdown make links of addresses, and GitHub tells those whose name it finds."""
+    text = feedback(result(f"see {name}"), Policy.FULL)
+    assert not re.search(r"(?i)(http|https|ftp)://|www\.|@\w", text)
+    assert name.rpartition("/")[2].replace("@", "").split(".")[0] in text.replace(
+        "\u034f", ""
+    ).replace("@", "")
 
 
 def result(name, message="no"):

@@ -18,6 +18,7 @@ import torch
 from grader.errors import CannotLoad
 from grader.isolation import Boundary, BoundaryError, WorkerFailure
 from grader.isolation.connection import Budget
+from grader.isolation.protocol.memory import SIZE
 from grader.isolation.proxy.problem import RemoteProblem
 from grader.isolation.spawn import ForkedWorkers
 from grader.result import Status
@@ -222,7 +223,10 @@ def test_a_fork_server_whose_grader_is_gone_ends_without_a_word(sandbox, capfd):
     ours, theirs = socket.socketpair()
     with ours, theirs:
         request = json.dumps({"do": "fork", "id": 1}).encode()
-        socket.send_fds(workers._channel, [request], [theirs.fileno()])
+        memory = os.memfd_create("memory")
+        os.truncate(memory, SIZE)
+        socket.send_fds(workers._channel, [request], [theirs.fileno(), memory])
+        os.close(memory)
         assert select.select([workers._channel], [], [], 60)[0]
         workers.close()
     assert capfd.readouterr().err == ""

@@ -4,6 +4,7 @@
 """
 
 import copy
+import mmap
 from random import Random
 
 import pytest
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 from grader.errors import InternalError
 from grader.isolation import WorkerFailure
 from grader.isolation.connection import Budget, Connection
+from grader.isolation.protocol.memory import SIZE, Memory
 from grader.isolation.proxy.problem import RemoteProblem
-from grader.isolation.spawn import Process, Workers
+from grader.isolation.spawn import Ending, Process, Workers
 from grader.result import Status
 
 EXAMPLES, EACH = 20, 15
@@ -50,8 +52,11 @@ def use(problem):
 class NoProcess(Process):
     """A worker that was never started."""
 
-    def end(self):
-        return 0
+    pid = 0
+    memory = Memory(mmap.mmap(-1, SIZE))
+
+    def end(self, grace=0.0):
+        return Ending(0)
 
 
 class NoWorkers(Workers):
@@ -68,8 +73,8 @@ def answers(sandbox):
     heard = []
     exchange = Connection.exchange
 
-    def listen(self, header, tensors):
-        answer, found = exchange(self, header, tensors)
+    def listen(self, header):
+        answer, found = exchange(self, header)
         heard.append((copy.deepcopy(answer), [tensor.clone() for tensor in found]))
         return answer, found
 
@@ -131,10 +136,10 @@ def damaged(header, random):
 
 
 def replay(answers, random):
-    """Return what stands in for `exchange`: the answers in order, one of them damaged."""
-    broken, rest = random.randrange(len(answers)), iter(enumerate(answers))
+    """Return what stands in for `exchange`: the answers in order, one of them damaged if random."""
+    broken, rest = random and random.randrange(len(answers)), iter(enumerate(answers))
 
-    def exchange(self, header, tensors):
+    def exchange(self, header):
         number, (answer, found) = next(rest, (0, (None, [])))
         if answer is None:
             raise WorkerFailure(Status.CRASH, "there are no more answers")
@@ -156,6 +161,12 @@ def ending():
 def state():
     """Return what of this process no answer may change."""
     return torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()
+
+
+def test_answers_that_are_not_damaged_serve(answers, monkeypatch):
+    """Else what follows would prove nothing."""
+    monkeypatch.setattr(Connection, "exchange", replay(answers, None))
+    assert str(ending()) == "module 'problem_' has no attribute 'nothing'"
 
 
 @settings(

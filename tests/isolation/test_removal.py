@@ -28,25 +28,30 @@ def test_forbidden_calls_are_reported_even_when_swallowed(opened):
 
 
 LYING = """
+import gc
 import warnings
 import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import _disable_current_modes
-from grader import forbidden
-from grader.isolation.worker import audit_hook, removal, serving
+
+(worker,) = [found for found in gc.get_objects() if type(found).__name__ == "Worker"]
+Worker = type(worker)
+serving = Worker._load.__globals__
+modules = [serving["remove"].__globals__, serving["audit_hook"].__dict__]
+modules += [modules[0]["betrayed"].__globals__]
 
 warnings.simplefilter("error")
-ANSWER = serving.Worker.answer
+ANSWER = Worker.answer
 
 def lie(self, header, tensors):
     told, tensors = ANSWER(self, header, tensors)
     return told | {"called": None}, tensors
 
-serving.Worker.answer = lie
-for module in (forbidden, removal, audit_hook):
-    for name in list(vars(module)):
+Worker.answer = lie
+for module in modules:
+    for name in list(module):
         if not name.startswith("__"):
-            setattr(module, name, lambda *_: None)
+            module[name] = lambda *_: None
 
 WAYS = {
     "torch": lambda x: torch.softmax(x, -1),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -27,7 +28,8 @@ from grader.isolation.protocol import (
     Unsendable,
 )
 from grader.isolation.protocol.checks import items, name_in, sizes
-from grader.isolation.protocol.tensors import NAMES, SENT_DTYPES, array
+from grader.isolation.protocol.memory import ANSWERS_AT, Memory
+from grader.isolation.protocol.tensors import NAMES, SENT_DTYPES, array, array_on, tensor_on
 
 _LENGTHS = struct.Struct("!II")
 # Most frames fit into the first; a larger buffer takes the system longer to provide.
@@ -35,9 +37,9 @@ _FIRST_CHUNK, _CHUNK = 1 << 14, 1 << 18
 _ALIGNED = 16
 _FILLING = [bytes(count) for count in range(_ALIGNED)]
 
-# Made once: json.dumps would make one for each text.
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-_decode = json.JSONDecoder().decode
+# A tenth of what json takes.
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 _NOT_BRACKETS = bytes({*range(256)} - {*b"[]{}"})
 # A text, closed or not, or a bracket. Possessive, so that no input takes more than one pass.
@@ -62,7 +64,11 @@ def within(seconds: float) -> Left:
 
 
 def send(
-    channel: socket.socket, header: Header, tensors: list[Tensor], left: Left | None = None
+    channel: socket.socket,
+    header: Header,
+    tensors: list[Tensor],
+    left: Left | None = None,
+    memory: Memory | None = None,
 ) -> None:
     """Send one frame.
 
@@ -71,6 +77,7 @@ def send(
         header: plain data for JSON. The key "tensors" is set here.
         tensors: contiguous tensors of the dtypes of SENT_DTYPES, in no graph.
         left: how long the other side may take to receive it; None for ever.
+        memory: where to put the tensors' bytes; None to send them, too.
 
     Raises:
         Unsendable: the frame would be larger than a frame may be.
@@ -78,23 +85,34 @@ def send(
         OSError: the connection is broken.
     """
     header["tensors"] = [[NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
-    text = _encode(header).encode()
+    try:
+        text = _encode(header)
+    except UnicodeEncodeError:
+        raise Unsendable("a text that is no Unicode") from None
     # Spaces, so that the first tensor's bytes lie as the receiver's memory is aligned.
     text += b" " * (-(_LENGTHS.size + len(text)) % _ALIGNED)
-    pieces: list[Any] = [text]
-    size = 0
-    for tensor in tensors:
-        data = array(tensor)
-        filling = _FILLING[-data.nbytes % _ALIGNED]  # up to where the next tensor may begin
-        pieces += data, filling
-        size += data.nbytes + len(filling)
+    sizes = [tensor.nbytes + -tensor.nbytes % _ALIGNED for tensor in tensors]
+    size = sum(sizes)
     if len(text) > MAX_HEADER or size > MAX_PAYLOAD or len(tensors) > MAX_TENSORS:
         raise Unsendable("it is too large")
-    frame = b"".join((_LENGTHS.pack(len(text), size), *pieces))
+    frame = _LENGTHS.pack(len(text), size) + text
+    if memory is None:
+        frame = b"".join((frame, *_with_fillings(tensors)))
+    else:
+        for tensor, start in zip(tensors, accumulate(sizes, initial=ANSWERS_AT), strict=False):
+            memory.write(start, tensor)
     if left is None:
         channel.sendall(frame)
     else:
         _write(channel, frame, left)
+
+
+def _with_fillings(tensors: list[Tensor]) -> Iterator[Any]:
+    """Yield the bytes of tensors, and after each as many as up to where the next one may begin."""
+    for tensor in tensors:
+        data = array(tensor)
+        yield data
+        yield _FILLING[-data.nbytes % _ALIGNED]
 
 
 def _write(channel: socket.socket, frame: bytes, left: Left) -> None:
@@ -106,12 +124,15 @@ def _write(channel: socket.socket, frame: bytes, left: Left) -> None:
             rest = rest[channel.send(rest) :]
 
 
-def receive(channel: socket.socket, left: Left | None = None) -> tuple[Header, list[Tensor]]:
+def receive(
+    channel: socket.socket, left: Left | None = None, memory: Memory | None = None
+) -> tuple[Header, list[Tensor]]:
     """Receive one frame.
 
     Args:
         channel: a stream socket.
         left: how long it may take until the whole frame is here; None for ever.
+        memory: where the tensors' bytes lie; None if they are in the frame.
 
     Raises:
         ProtocolError: what arrived isn't a frame, or is larger than a frame may be.
@@ -127,10 +148,14 @@ def receive(channel: socket.socket, left: Left | None = None) -> tuple[Header, l
     payload_at = _LENGTHS.size + header_size
     if payload_at % _ALIGNED:
         raise ProtocolError("the tensors' bytes aren't aligned")
-    _read(channel, data, payload_at + payload_size, left)
-    if len(data) != payload_at + payload_size:
+    end = payload_at if memory is not None else payload_at + payload_size
+    _read(channel, data, end, left)
+    if len(data) != end:
         raise ProtocolError("more than one frame")  # each side waits for the other's answer
-    return parse(data[_LENGTHS.size : payload_at], memoryview(data)[payload_at:])
+    text = data[_LENGTHS.size : payload_at]
+    if memory is not None:
+        return parse(text, memory.copy(ANSWERS_AT, payload_size))
+    return parse(text, memoryview(data)[payload_at:])
 
 
 def parse(text: bytes | bytearray, payload: bytearray | memoryview) -> tuple[Header, list[Tensor]]:
@@ -145,7 +170,7 @@ def parse(text: bytes | bytearray, payload: bytearray | memoryview) -> tuple[Hea
     """
     try:
         _check_depth(text)
-        header = _decode(text.decode())
+        header = _decode(text)
         if type(header) is not dict:
             raise ProtocolError("the header isn't an object")
         return header, _tensors(header.pop("tensors", []), payload)
@@ -216,7 +241,6 @@ def _tensor(
     if count == 0:
         return torch.empty(shape, dtype=dtype)
     if dtype != torch.bool:
-        return torch.frombuffer(payload, dtype=dtype, count=count, offset=start).view(shape)
+        return tensor_on(array_on(payload, dtype, shape, start), dtype)
     # A byte such as 2 is neither True nor False, and sum() and any() would disagree about it.
-    data = torch.frombuffer(payload, dtype=torch.uint8, count=count, offset=start)
-    return data.ne(0).view(shape)
+    return tensor_on(array_on(payload, torch.uint8, shape, start), torch.uint8).ne(0)

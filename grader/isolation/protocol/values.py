@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from grader.isolation.protocol import (
+    MAX_BUILT,
     MAX_DEPTH,
     MAX_DIMENSIONS,
     MAX_HEADER,
@@ -88,15 +90,17 @@ class Packer:
         name = NAMES.get(tensor.dtype)
         if name is None or tensor.dim() > MAX_DIMENSIONS:
             raise Unsendable(f"a tensor of {tensor.dtype} with {tensor.dim()} dimensions")
-        if tensor.device.type == "meta" or name not in SENT_DTYPES:
+        if tensor.is_meta or name not in SENT_DTYPES:
             return {"m": [name, list(tensor.shape)]}
-        if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+        if tensor.layout is not torch.strided or not tensor.is_cpu:
             raise Unsendable("a tensor that isn't a plain dense one on the CPU")
-        self._bytes += tensor.numel() * tensor.element_size()
+        self._bytes += tensor.nbytes
         if self._bytes > MAX_PAYLOAD or len(self.tensors) >= MAX_TENSORS:
             raise Unsendable("it is too large")
         packed: Packed = {"t": len(self.tensors)}
-        plain = tensor.detach().resolve_neg()
+        plain = tensor.detach()
+        if plain.is_neg():
+            plain = plain.resolve_neg()
         if not plain.is_contiguous():
             # `view` fails or not by the order of the dimensions in memory, so that order is kept.
             order = order_in_memory(plain)
@@ -117,13 +121,47 @@ def _few(kind: Any, values: Any) -> list[Any]:
 def _plain(value: int | float | str) -> Packed:
     # Subclasses (numpy's float64, an IntEnum) become the plain number or text that they are.
     if isinstance(value, float):
-        return float.__float__(value)
+        number = float.__float__(value)
+        return number if math.isfinite(number) else {"f": float.__repr__(number)}
     if isinstance(value, str):
-        return str.__str__(value)
-    number = int.__int__(value)
-    if not -(1 << 63) <= number < 1 << 63:
+        return _unicode(str.__str__(value))
+    whole = int.__int__(value)
+    if not -(1 << 63) <= whole < 1 << 63:
         raise Unsendable("an integer of more than 64 bits")
-    return number
+    return whole
+
+
+def _unicode(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Unsendable("a text that is no Unicode") from None
+    return text
+
+
+class Received(list[Tensor]):
+    """The tensors of an answer, and what is built of them.
+
+    Each time one is named it counts: as entry of a list, as a buffer, with its dimensions turned.
+    Whoever reads it may make copies of them all.
+
+    Attributes:
+        built: the bytes that were named so far.
+    """
+
+    built = 0
+
+    def named(self, number: Packed) -> Tensor:
+        """Return a tensor by its number.
+
+        Raises:
+            ProtocolError: there is none, or too much was named.
+        """
+        tensor = self[index(number, len(self))]
+        self.built += tensor.nbytes
+        if self.built > MAX_BUILT:
+            raise ProtocolError("too much is made of the tensors")
+        return tensor
 
 
 class Unpacker:
@@ -137,7 +175,7 @@ class Unpacker:
     """
 
     def __init__(self, tensors: list[Tensor]) -> None:
-        self.tensors = tensors
+        self.tensors = tensors if isinstance(tensors, Received) else Received(tensors)
 
     def unpack(self, packed: Packed) -> Any:
         """Return the value that `packed` stands for.
@@ -151,7 +189,7 @@ class Unpacker:
             return int64(packed)
         if type(packed) is not dict:
             raise ProtocolError("a value is neither plain nor marked")
-        for mark in ("t", "m", "l", "u", "s", "d", "y", "v"):
+        for mark in ("t", "l", "u", "d", "m", "f", "s", "y", "v"):
             if mark in packed:
                 return self._marked(mark, packed)
         return self.special(packed)
@@ -171,6 +209,8 @@ class Unpacker:
                 return torch.Size(sizes(content))
             case "d":
                 return self._dict(content)
+            case "f":
+                return float(name_in(content, ("nan", "inf", "-inf")))
             case "y":
                 return DTYPES[name_in(content, DTYPES)]
             case _:
@@ -191,7 +231,7 @@ class Unpacker:
         Raises:
             ProtocolError: there is no such tensor.
         """
-        tensor = self.tensors[index(packed["t"], len(self.tensors))]
+        tensor = self.tensors.named(packed["t"])
         order = packed.get("order")
         if order is None:
             return tensor

@@ -49,7 +49,8 @@ class Backward:
         packer = RequestPacker()
         gradients = [None if g is None else packer.plain(g) for g in upstream]
         header = {"do": "backward", "graph": self._graph, "upstream": gradients, "wanted": places}
-        answer, tensors = self._connection.exchange(header, packer.tensors)
+        self._connection.put(header, packer.tensors)
+        answer, tensors = self._connection.exchange(header)
         self._caller.settle(self._connection, answer, packer)
         with self._connection.checked():
             unpacker = Unpacker(tensors)

@@ -85,8 +85,13 @@ def _remote_class(name: str, stock: Packed) -> type[RemoteModule]:
     return type(name, (RemoteModule, *bases), {})
 
 
+# What a new module has; nn.Module() takes several times as long as to copy it.
+_ATTRIBUTES = vars(nn.Module())
+
+
 def _new_module_attributes() -> dict[str, Any]:
-    return dict(vars(nn.Module()))
+    copied = (dict, set)
+    return {n: v.copy() if isinstance(v, copied) else v for n, v in _ATTRIBUTES.items()}
 
 
 def _triples(packed: Packed) -> Iterator[list[Any]]:

@@ -28,7 +28,7 @@ from grader.isolation.protocol.tensors import NAMES
 from grader.isolation.protocol.values import Unpacker
 from grader.isolation.proxy.autograd import Backward, connect
 from grader.isolation.proxy.builder import Builder
-from grader.isolation.proxy.changes import changed_arguments, mark
+from grader.isolation.proxy.changes import changed_arguments, mark, name_of
 from grader.isolation.proxy.exceptions import raise_as_students, read_exception, readable_lines
 from grader.isolation.proxy.twin import Target, Twin
 from grader.isolation.proxy.values import AnswerUnpacker, RequestPacker, foreign
@@ -103,7 +103,8 @@ class Caller:
         try:
             capture = self._printed is not None
             load = {"do": "load", "forbidden": list(self._forbidden), "capture": capture}
-            answer, _ = connection.exchange(load, [source])
+            connection.put(load, [source])
+            answer, _ = connection.exchange(load)
         except WorkerFailure as failure:
             text = f"{FILE} can't be imported. {failure}"
             raise CannotLoad(failure.status, text) from None
@@ -143,16 +144,18 @@ class Caller:
             raise TypeError(f"can't be handed to a student's code in grading: {reason}") from None
         header["weights"] = [*packer.weights]
         packer.inputs += packer.weights.values()
-        answer, tensors = connection.exchange(header, packer.tensors)
+        places = self._put(connection, target, header, packer)
+        answer, tensors = connection.exchange(header)
         self.settle(connection, answer, packer)
         with connection.checked():
             stale = bool(answer["stale"])
-            changed = changed_arguments(answer["changed"], packer.arguments)
+            changed = changed_arguments(connection, answer, packer, places)
             value = self._value(connection, answer, tensors, packer)
             weights_changed = target.twin.take(answer, tensors, target.root) if target.twin else []
-        for argument, name in changed:
-            if not mark(argument):
-                raise Mismatch(f"Your code changed its argument {name}.")
+        unmarked = [argument for argument in changed if not mark(argument)]
+        if unmarked:
+            name = name_of(unmarked[0], args, kwargs, self._parameters(connection, target))
+            raise Mismatch(f"Your code changed its argument{name and ' '}{name}.")
         if weights_changed:
             raise Mismatch(f"Your code changed its own weights ({weights_changed[0]}) in a call.")
         if stale:
@@ -171,13 +174,31 @@ class Caller:
         """
         connection = self._connection_of(target)
         packer, header = self._header("attribute", target, connection)
-        answer, tensors = connection.exchange(header, packer.tensors)
+        self._put(connection, target, header, packer)
+        answer, tensors = connection.exchange(header)
         self.settle(connection, answer, packer, target)
         with connection.checked():
             found = answer["value"]
             if type(found) is dict and found.get("method") is True:
                 return RemoteFunction(self, target)
             return self._value(connection, answer, tensors, packer)
+
+    def _put(
+        self, connection: Connection, target: Target, header: Header, packer: RequestPacker
+    ) -> list[int]:
+        """Put a request's tensors where the worker sees them, and return their places."""
+        places = connection.put(header, packer.tensors)
+        if target.twin is not None:
+            target.twin.placed(places, packer)
+        return places
+
+    def _parameters(self, connection: Connection, target: Target) -> list[str]:
+        """Return the names of a function's parameters, as its worker tells them."""
+        _, header = self._header("parameters", target, connection)
+        connection.put(header, [])
+        answer, _ = connection.exchange(header)
+        with connection.checked():
+            return [identifier(name) for name in items(answer["value"])]
 
     def _connection_of(self, target: Target) -> Connection:
         if target.twin is None:

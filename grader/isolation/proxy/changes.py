@@ -3,28 +3,57 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from grader.isolation.protocol import Packed
-from grader.isolation.protocol.checks import identifier, index, items
+from grader.isolation.connection import Connection
+from grader.isolation.protocol import Header
+from grader.isolation.protocol.checks import index, items
+from grader.isolation.proxy.values import RequestPacker
 
 
-def changed_arguments(packed: Packed, arguments: list[Tensor]) -> list[tuple[Tensor, str]]:
-    """Return the arguments that the worker says were changed, with their names or numbers.
+def changed_arguments(
+    connection: Connection, answer: Header, packer: RequestPacker, places: list[int]
+) -> list[Tensor]:
+    """Return the arguments that a call changed.
+
+    That their numbers did is seen where they lie. That one got another form, or other memory, is
+    what the worker says.
+
+    Args:
+        connection: to the worker.
+        answer: the answer to the call.
+        packer: knows the arguments.
+        places: where the request's tensors lie.
 
     Raises:
-        ProtocolError: that can't be read.
+        ProtocolError: the answer can't be read.
     """
-    found = []
-    for entry in items(packed):
-        number, name = items(entry, 2)
-        place = index(number, len(arguments))
-        if not (type(name) is str and name.isdigit() and len(name) < 4):
-            name = identifier(name) if name else str(place + 1)
-        found.append((arguments[place], name))
-    return found
+    moved = {index(number, len(packer.arguments)) for number in items(answer["moved_away"])}
+    return [
+        argument
+        for number, (argument, sent) in enumerate(packer.arguments)
+        if number in moved or not connection.holds(places[sent], packer.tensors[sent])
+    ]
+
+
+def name_of(
+    argument: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any], parameters: list[str]
+) -> str:
+    """Return the name of an argument, or its number.
+
+    Args:
+        argument: one of a call's, or in one of them.
+        args: the call's.
+        kwargs: the call's.
+        parameters: the function's, as far as they are known.
+    """
+    named = {str(number): value for number, value in enumerate(args, 1)}
+    named |= dict(zip(parameters, args, strict=False)) | kwargs
+    names = {id(value): name for name, value in named.items()}
+    return names.get(id(argument), "")
 
 
 def mark(argument: Tensor) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from grader.isolation.connection import Connection
@@ -27,40 +28,72 @@ class Twin:
     def __init__(self, connection: Connection, number: int) -> None:
         self.connection = connection
         self.number = number
-        self._tensors: dict[str, tuple[Tensor, bool]] = {}
+        self._buffers: dict[str, Tensor] = {}
         self._settings: dict[str, list[Any]] = {}
+        self._known: dict[str, _Known] = {}
+        self._weights: list[tuple[str, int, Tensor]] = []
+        self._sent: list[tuple[str, bool, int]] = []
         connection.keep(number, self)
 
     def remember(self, root: nn.Module) -> None:
-        """Take the state of `root` for what the worker has."""
-        self._tensors = {
-            name: (tensor.detach().clone(), tensor.requires_grad)
-            for name, tensor, _ in tensors_of(root)
+        """Take the buffers and settings of `root` for what the worker has."""
+        tensors = tensors_of(root)
+        self._buffers = {
+            n: t.detach().clone() for n, t, is_parameter in tensors if not is_parameter
         }
         self._settings = {path: values for path, _, values in _settings(root)}
 
     def state(self, root: nn.Module | None, packer: RequestPacker) -> Packed:
         """Return what changed here since the worker was last told; give the packer the weights."""
         assert root is not None
-        tensors = []
+        self._weights, self._sent, tensors = [], [], []
         for name, tensor, is_parameter in tensors_of(root):
             if is_parameter and tensor.requires_grad:
                 packer.weights[name] = tensor
-            known = self._tensors.get(name)
-            if known and same(tensor, known[0]) and tensor.requires_grad == known[1]:
-                continue
-            self._tensors[name] = tensor.detach().clone(), tensor.requires_grad
-            tensors.append([name, packer.plain(tensor), tensor.requires_grad])
-        settings = []
+            if not (self._has_weight if is_parameter else self._has_buffer)(name, tensor):
+                packed = packer.plain(tensor)
+                tensors.append([name, packed, tensor.requires_grad])
+                if is_parameter and "t" in packed:
+                    self._sent.append((name, tensor.requires_grad, packed["t"]))
+        return {"tensors": tensors, "settings": self._new_settings(root, packer)}
+
+    def _has_weight(self, name: str, tensor: Tensor) -> bool:
+        known = self._known.get(name)
+        if known is None or not known.is_like(tensor):
+            return False
+        if not self.connection.holds(known.place, tensor):
+            return False
+        self._weights.append((name, known.place, tensor))
+        return True
+
+    def _has_buffer(self, name: str, tensor: Tensor) -> bool:
+        known = self._buffers.get(name)
+        if known is not None and same(tensor, known):
+            return True
+        self._buffers[name] = tensor.detach().clone()
+        return False
+
+    def _new_settings(self, root: nn.Module, packer: RequestPacker) -> list[Packed]:
+        new = []
         for path, names, values in _settings(root):
             if self._settings.get(path) != values:
                 self._settings[path] = values
                 training, *others = (packer.pack(value) for value in values)
-                settings.append([path, training, [*zip(names, others, strict=True)]])
-        return {"tensors": tensors, "settings": settings}
+                new.append([path, training, [*zip(names, others, strict=True)]])
+        return new
+
+    def placed(self, places: list[int], packer: RequestPacker) -> None:
+        """Take note of where the weights lie that this request brings the worker."""
+        for name, requires_grad, number in self._sent:
+            place, tensor = places[number], packer.tensors[number]
+            self._known[name] = _Known(place, tensor.dtype, tensor.shape, requires_grad)
+            self._weights.append((name, place, tensor))
 
     def take(self, answer: Header, tensors: list[Tensor], root: nn.Module | None) -> list[str]:
-        """Take over new buffers; return the names of the parameters that the call changed."""
+        """Take over new buffers; return the names of the parameters that the call changed.
+
+        That their numbers did is seen where they lie; that one was replaced, the worker says.
+        """
         assert root is not None
         unpacker = Unpacker(tensors)
         for entry in items(answer["state"]["buffers"]):
@@ -73,9 +106,31 @@ class Twin:
             owner._buffers[last] = tensor = unpacker.unpack(packed)
             if not persistent:
                 owner._non_persistent_buffers_set.add(last)
-            self._tensors[name] = tensor.clone(), False
-        changed = texts(answer["state"]["parameters"])
-        return [name_in(name, self._tensors) for name in changed]
+            self._buffers[name] = tensor.clone()
+        replaced = [name_in(n, self._known) for n in texts(answer["state"]["parameters"])]
+        for name in replaced:
+            del self._known[name]  # the worker is told again
+        holds = self.connection.holds
+        return replaced + [n for n, place, tensor in self._weights if not holds(place, tensor)]
+
+
+class _Known(NamedTuple):
+    """A parameter as it lies before the worker."""
+
+    place: int
+    dtype: torch.dtype
+    shape: torch.Size
+    requires_grad: bool
+
+    def is_like(self, tensor: Tensor) -> bool:
+        """Return whether a parameter may have the same bytes."""
+        return (
+            tensor.dtype is self.dtype
+            and tensor.shape == self.shape
+            and tensor.requires_grad == self.requires_grad
+            and tensor.is_contiguous()
+            and not tensor.is_meta
+        )
 
 
 def _settings(root: nn.Module) -> Iterator[tuple[str, list[str], list[Any]]]:

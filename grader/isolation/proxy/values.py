@@ -18,7 +18,7 @@ class RequestPacker(Packer):
     """Writes a test's values.
 
     Attributes:
-        arguments: the tensors among the values.
+        arguments: the tensors among the values, and which of the request's tensors each is.
         inputs: those of them that want gradients.
         weights: the parameters of the module in question that want gradients, by name.
         generators: the random generators among the values.
@@ -26,7 +26,7 @@ class RequestPacker(Packer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.arguments: list[Tensor] = []
+        self.arguments: list[tuple[Tensor, int]] = []
         self.inputs: list[Tensor] = []
         self.weights: dict[str, Tensor] = {}
         self.generators: list[torch.Generator] = []
@@ -35,7 +35,7 @@ class RequestPacker(Packer):
         """Add an argument."""
         packed = super().tensor(tensor)
         if "t" in packed:
-            self.arguments.append(tensor)
+            self.arguments.append((tensor, packed["t"]))
             if tensor.requires_grad:
                 packed |= {"grad": True, "leaf": tensor.is_leaf}
                 self.inputs.append(tensor)

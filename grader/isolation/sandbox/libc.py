@@ -8,6 +8,8 @@ import signal
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP = 1, 4, 24
 _PR_SET_NO_NEW_PRIVS = 38
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_KEPT_BYTES, _KEPT_AT_LEAST = 1 << 29, 1 << 25  # some versions refuse the first
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -56,6 +58,16 @@ def drop_capabilities() -> None:
     for capability in range(64):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
+
+
+def keep_memory() -> None:
+    """Let the C library keep the memory of tensors that are gone for those that come.
+
+    It would give large pieces back to the system and get them anew, page by page.
+    """
+    if hasattr(_libc, "mallopt"):  # not every C library has it
+        for threshold in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+            _libc.mallopt(threshold, _KEPT_BYTES) or _libc.mallopt(threshold, _KEPT_AT_LEAST)
 
 
 def _prctl(option: int, value: int) -> None:

@@ -42,7 +42,7 @@ def describe_exception(exception: BaseException) -> Header:
 
 def _text(exception: BaseException) -> str:
     try:
-        return str(exception)
+        return str(exception).encode("utf-8", "replace").decode()
     except BaseException:
         return ""
 

@@ -21,10 +21,12 @@ class StudentModule:
     def __init__(self, module: nn.Module) -> None:
         self.module = module
         self._known: dict[str, Tensor] = {}
+        self._places: dict[str, int] = {}
         self._remember()
 
     def _remember(self) -> None:
-        self._known = {name: t.detach().clone() for name, t, _ in tensors_of(self.module)}
+        tensors = tensors_of(self.module)
+        self._known = {n: t.detach().clone() for n, t, is_parameter in tensors if not is_parameter}
 
     def _parameters(self) -> dict[str, Tensor]:
         return {name: t for name, t, is_parameter in tensors_of(self.module) if is_parameter}
@@ -38,10 +40,11 @@ class StudentModule:
                 parameters[name].requires_grad_(False)
                 parameters[name].data = tensor
                 parameters[name].requires_grad_(requires_grad)
+                self._places[name] = tensor.data_ptr()
             else:
                 path, _, last = name.rpartition(".")
                 self.module.get_submodule(path)._buffers[last] = tensor
-            self._known[name] = tensor.clone()
+                self._known[name] = tensor.clone()
         for path, training, settings in state["settings"]:
             module = self.module.get_submodule(path)
             module.training = training
@@ -54,21 +57,26 @@ class StudentModule:
         return [parameters[name] for name in names]
 
     def changes(self, packer: AnswerPacker) -> Packed:
-        """Return the names of parameters that a call changed, and the buffers that it changed."""
-        known = self._known
-        changed = [
-            (name, tensor, is_parameter)
-            for name, tensor, is_parameter in tensors_of(self.module)
-            if name not in known or not same(tensor, known[name])
+        """Return the names of parameters that were replaced, and the buffers that were changed.
+
+        Whether the numbers of parameters were changed, the other side sees.
+        """
+        tensors, places, known = [*tensors_of(self.module)], self._places, self._known
+        buffers = [
+            (name, tensor)
+            for name, tensor, is_parameter in tensors
+            if not is_parameter and (name not in known or not same(tensor, known[name]))
         ]
-        if changed:
+        if buffers:
             self._remember()
         return {
-            "parameters": [name for name, _, is_one in changed if is_one and name in known],
+            "parameters": [
+                name
+                for name, tensor, is_parameter in tensors
+                if is_parameter and places.get(name, tensor.data_ptr()) != tensor.data_ptr()
+            ],
             "buffers": [
-                [name, packer.plain(tensor), self._is_persistent(name)]
-                for name, tensor, is_parameter in changed
-                if not is_parameter
+                [name, packer.plain(tensor), self._is_persistent(name)] for name, tensor in buffers
             ],
         }
 

@@ -12,12 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.isolation.protocol import MODULE, Closed, Header, Packed, Unsendable
+from grader.isolation.protocol import MAX_NAME, MODULE, Closed, Header, Packed, Unsendable
 from grader.isolation.protocol.frames import receive, send
+from grader.isolation.protocol.memory import Memory, same_bytes
 from grader.isolation.protocol.tensors import DTYPES, same
 from grader.isolation.worker import audit_hook
 from grader.isolation.worker.exceptions import attempt
-from grader.isolation.worker.loading import public_names, run_file
+from grader.isolation.worker.inbox import Inbox
+from grader.isolation.worker.loading import hide_own_modules, public_names, run_file
 from grader.isolation.worker.objects import StudentModule, describe_module
 from grader.isolation.worker.output import Printed
 from grader.isolation.worker.removal import remove
@@ -25,22 +27,41 @@ from grader.isolation.worker.values import AnswerPacker, Request
 
 _RESULTS_WATCHED = 64
 
+# Taken before a student's code can put anything else in their places.
+_random_state = torch.default_generator.get_state
+_set_random_state = torch.default_generator.set_state
+_state_of = torch.Generator.get_state
+_address = torch._C.TensorBase.data_ptr
+_STATE_BYTES = _random_state().nbytes
+
+
+def _equal(state: Tensor, before: Tensor) -> bool:
+    return same_bytes(_address(state), _address(before), _STATE_BYTES)
+
+
 Answer = tuple[Header, AnswerPacker]
 
 
-def main(channel: socket.socket) -> None:
-    """Answer requests until the other side closes the connection."""
-    worker = Worker()
+def main(channel: socket.socket, memory: Memory) -> None:
+    """Answer requests until the other side closes the connection.
+
+    Args:
+        channel: to the trusted process.
+        memory: shared with it.
+    """
+    worker, inbox = Worker(), Inbox(memory)
     while True:
         try:
-            header, tensors = receive(channel)
+            header, _ = receive(channel)
         except Closed:
             return
-        answer, tensors = worker.answer(header, tensors)
+        answer, tensors = worker.answer(header, Request(inbox.tensors(header["placed"])))
+        answer["released"] = inbox.released()
         try:
-            send(channel, answer, tensors)
+            send(channel, answer, tensors, memory=memory)
         except Unsendable as reason:
-            send(channel, {"id": header["id"], "unsendable": str(reason)}, [])
+            refusal = {"id": header["id"], "unsendable": str(reason)}
+            send(channel, refusal | {"released": answer["released"]}, [])
 
 
 class Worker:
@@ -54,15 +75,16 @@ class Worker:
         self._count = 0
         self._called: list[str] = []
         self._printed: Printed | None = None
-        self._random = torch.get_rng_state()
+        self._random = _random_state()
         self._do = {
             "load": self._load,
             "call": self._call,
             "attribute": self._attribute,
+            "parameters": self._parameters,
             "backward": self._backward,
         }
 
-    def answer(self, header: Header, tensors: list[Tensor]) -> tuple[Header, list[Tensor]]:
+    def answer(self, header: Header, request: Request) -> tuple[Header, list[Tensor]]:
         """Carry out one request and return the answer's header and tensors.
 
         What the student's code raises is part of the answer.
@@ -70,7 +92,7 @@ class Worker:
         for number in header["free"]:
             for kept in (self._objects, self._graphs, self._results):
                 kept.pop(number, None)
-        answer, packer = self._do[header["do"]](header, Request(tensors))
+        answer, packer = self._do[header["do"]](header, request)
         # Also while an answer was written down.
         answer["called"] = self._called.pop() if self._called else None
         if self._printed is not None:
@@ -85,6 +107,7 @@ class Worker:
             self._printed = sys.stdout = sys.stderr = Printed()
         remove(header["forbidden"], self._called)
         audit_hook.install(header["forbidden"], self._called)
+        hide_own_modules()
         answer = run_file(request.tensors[0].numpy().tobytes(), self._module)
         self._called.clear()  # what was called while the file was loaded is no offence
         return answer | {"names": public_names(self._module)}, AnswerPacker()
@@ -93,13 +116,11 @@ class Worker:
         thing = self._objects.get(header["object"])
         if thing is not None:
             thing.update(header["state"], request)
-        owner = self._owner(header)
-        # A function is looked up by name; a module of the student's is called itself.
-        function = getattr(owner, header["name"]) if header["name"] else owner
+        function = self._function(header)
         args, kwargs = request.unpack(header["args"]), request.unpack(header["kwargs"])
         leaves = request.leaves + (thing.weights(header["weights"]) if thing else [])
         answer, value = self._run(lambda: function(*args, **kwargs), header, request)
-        answer["changed"] = _changed_arguments(function, args, kwargs, request)
+        answer["moved_away"] = request.moved_away()
         answer["stale"] = any(not same(t, copy) for t, copy in self._results.values())
         return self._finish(answer, value, thing, leaves)
 
@@ -110,6 +131,15 @@ class Worker:
         owner = self._owner(header)
         answer, value = self._run(lambda: getattr(owner, header["name"]), header, request)
         return self._finish(answer, value, None, [])
+
+    def _parameters(self, header: Header, request: Request) -> Answer:
+        function = self._function(header)
+        try:
+            called = function.forward if isinstance(function, nn.Module) else function
+            names = [name[:MAX_NAME] for name in inspect.signature(called).parameters]
+        except Exception:
+            names = []  # numbers will do
+        return {"value": names}, AnswerPacker()
 
     def _backward(self, header: Header, request: Request) -> Answer:
         outputs, leaves = self._graphs[header["graph"]]
@@ -137,20 +167,26 @@ class Worker:
         thing = self._objects.get(header["object"])
         return self._module if thing is None else thing.module.get_submodule(header["path"])
 
+    def _function(self, header: Header) -> Any:
+        """Return what is called: something found by its name, or a module itself."""
+        owner = self._owner(header)
+        return getattr(owner, header["name"]) if header["name"] else owner
+
     def _run(
         self, function: Callable[[], Any], header: Header, request: Request
     ) -> tuple[Header, Any]:
         """Run the student's code in the state that the request asks for."""
         if header["random"] is not None:  # otherwise it is as before the last call
             self._random = request.tensors[header["random"]].clone()
-        torch.set_rng_state(self._random)
-        torch.set_default_dtype(DTYPES[header["dtype"]])
-        torch.set_grad_enabled(header["grad"])
+        _set_random_state(self._random)
+        if torch.get_default_dtype() is not DTYPES[header["dtype"]]:
+            torch.set_default_dtype(DTYPES[header["dtype"]])
+        torch._C._set_grad_enabled(header["grad"])
         answer, value = attempt(function)
-        torch.set_grad_enabled(True)
-        answer["moved"] = not same(torch.get_rng_state(), self._random)
+        torch._C._set_grad_enabled(True)
+        answer["moved"] = not _equal(_random_state(), self._random)
         answer["generators"] = [
-            not same(generator.get_state(), before) for generator, before in request.generators
+            not _equal(_state_of(generator), before) for generator, before in request.generators
         ]
         return answer, value
 
@@ -193,20 +229,3 @@ class Worker:
         number = self._number()
         self._results[number] = result, copy
         return number
-
-
-def _changed_arguments(
-    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], request: Request
-) -> list[tuple[int, str]]:
-    """Return the tensor arguments that aren't as they were: which of all, and its name."""
-    changed = [i for i, (now, then) in enumerate(request.given) if not same(now, then)]
-    if not changed:
-        return []
-    named = {str(number): value for number, value in enumerate(args, 1)} | kwargs
-    try:
-        called = function.forward if isinstance(function, nn.Module) else function
-        named = dict(inspect.signature(called).bind(*args, **kwargs).arguments)
-    except Exception:
-        pass  # the numbers will do
-    names = {id(value): name for name, value in named.items()}
-    return [(number, names.get(id(request.given[number][0]), "")) for number in changed]

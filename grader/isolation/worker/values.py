@@ -12,40 +12,51 @@ from torch import Tensor, nn
 from grader.isolation.protocol import MAX_NAME, Header, Packed
 from grader.isolation.protocol.tensors import form, in_order
 from grader.isolation.protocol.values import Packer, Unpacker
+from grader.isolation.worker.inbox import own
 
 
 class Request(Unpacker):
     """The values of one request.
 
     Attributes:
-        tensors: the frame's tensors.
+        tensors: those that it brings; they lie in memory that the other side sees.
         leaves: the tensors that gradients are asked for.
-        given: each tensor as the student's code gets it, and a copy from before.
         generators: random generators among the arguments, and their states from before.
     """
 
     def __init__(self, tensors: list[Tensor]) -> None:
         super().__init__(tensors)
         self.leaves: list[Tensor] = []
-        self.given: list[tuple[Tensor, Tensor]] = []
         self.generators: list[tuple[torch.Generator, Tensor]] = []
+        self._given: list[tuple[Tensor, object]] = []
 
     def plain(self, packed: Packed) -> Tensor:
         """Return a tensor that is no argument."""
-        return form(packed["m"]) if "m" in packed else super().tensor(packed)
+        return form(packed["m"]) if "m" in packed else self._sent(packed)
 
     def tensor(self, packed: Header) -> Tensor:
         """Return a tensor argument; in a graph if the sender's was in one."""
-        before = super().tensor(packed)
-        # A copy, because a view of the frame could not be told from a view of the student's own.
-        tensor = before.clone()
+        tensor = self._sent(packed)
         if packed.get("grad"):
-            leaf = tensor.requires_grad_()
+            leaf = tensor.requires_grad_() if packed["leaf"] else own(tensor).requires_grad_()
             self.leaves.append(leaf)
-            with torch.enable_grad():
-                tensor = leaf if packed["leaf"] else leaf.clone()
-        self.given.append((tensor, before))
+            if not packed["leaf"]:
+                with torch.enable_grad():
+                    apply: Callable[..., Tensor] = _Given.apply
+                    tensor = apply(leaf, [tensor])
+        self._given.append((tensor, _place(tensor)))
         return tensor
+
+    def _sent(self, packed: Header) -> Tensor:
+        tensor = super().tensor(packed)
+        return own(tensor) if "order" in packed else tensor
+
+    def moved_away(self) -> list[int]:
+        """Return the numbers of the arguments whose form or place was changed.
+
+        Whether their numbers were, the other side sees.
+        """
+        return [i for i, (tensor, place) in enumerate(self._given) if _place(tensor) != place]
 
     def special(self, packed: Header) -> Any:
         """Return a random generator in the sender's state."""
@@ -56,6 +67,22 @@ class Request(Unpacker):
         generator.set_state(state)
         self.generators.append((generator, state))
         return generator
+
+
+class _Given(torch.autograd.Function):
+    """Makes of an argument's memory a tensor of a graph that isn't its leaf."""
+
+    @staticmethod
+    def forward(ctx: Any, leaf: Tensor, given: list[Tensor]) -> Tensor:
+        return given.pop()
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Any) -> Any:
+        return *upstream, None
+
+
+def _place(tensor: Tensor) -> object:
+    return tensor.data_ptr(), tensor.shape, tensor.stride()
 
 
 class AnswerPacker(Packer):

@@ -1,0 +1,20 @@
+"""A worker that is a fresh interpreter, on systems and at levels without a fork server."""
+
+from __future__ import annotations
+
+import socket
+
+from grader.isolation.protocol.frames import send
+from grader.isolation.protocol.memory import Memory
+from grader.isolation.worker import serving
+
+
+def main(channel: socket.socket, memory: int | str) -> None:
+    """Say that this process is ready, and answer requests.
+
+    Args:
+        channel: to the trusted process.
+        memory: by what the shared memory is found.
+    """
+    send(channel, {"ready": True}, [])
+    serving.main(channel, Memory.attached(memory))

@@ -1,0 +1,23 @@
+"""Says of one tensor that it is thousands. Each time it is named it counts: bad output."""
+
+import gc
+
+import torch
+
+(worker,) = [found for found in gc.get_objects() if type(found).__name__ == "Worker"]
+Worker = type(worker)
+answer = Worker.answer
+
+
+def lie(self, header, request):
+    told, tensors = answer(self, header, request)
+    if type(told.get("value")) is dict:
+        told["value"] = {"l": [told["value"]] * 4000}
+    return told, tensors
+
+
+Worker.answer = lie
+
+
+def double(x):
+    return torch.ones(1 << 22)
