@@ -1,4 +1,4 @@
-"""What has to be installed beside the course: PyTorch, in the build that fits the machine."""
+"""What has to be installed beside the course: PyTorch."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from grader.errors import UsageError
 
 _NO_TORCH = (
-    "PyTorch is not installed yet. Run this once, in the course's folder:\n"
-    "  uv pip install --torch-backend auto torch\n"
-    "It takes the build that fits your machine. Without uv: pip install torch"
+    "PyTorch is not installed. Run this once, in the course's folder:\n"
+    "  uv sync\n"
+    "README.md says how to take its small build, for a machine without a GPU."
 )
 
 
