@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 from grader.course import Course
 from grader.result import ProblemResult, Status
@@ -97,11 +96,7 @@ def test_what_works_when_graded_works_here(run: Run, source: str) -> None:
 
 @pytest.mark.parametrize("how", ["@torch.compile", "@torch.compile(dynamic=True)"])
 def test_what_is_compiled_runs_as_it_is_written(run: Run, how: str) -> None:
-    before = torch.compile
-    try:
-        assert run(f"import torch\n{how}\ndef double(x): return x + x").passed
-    finally:
-        torch.compile = before
+    assert run(f"import torch\n{how}\ndef double(x): return x + x").passed
 
 
 def test_imports_take_no_time_of_a_test(run: Run) -> None:
