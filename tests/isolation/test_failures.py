@@ -330,6 +330,7 @@ def test_no_code_can_look_as_if_something_else_had_killed_it(opened, name):
         assert outcome(problem.f) in (1, Status.TIMEOUT, Status.CRASH)
 
 
+@pytest.mark.slow
 def test_code_that_uses_up_its_processor_time_is_not_killed_by_something_else():
     """It ignores the kernel's first warning; the second one is SIGKILL."""
     source = b"import signal\nsignal.signal(24, signal.SIG_IGN)\ndef f():\n    while True: pass"
