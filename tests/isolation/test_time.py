@@ -40,21 +40,32 @@ def test_slow_but_right_code_is_not_ended_on_a_busy_machine():
             os.sched_setaffinity(0, cores)
 
 
-@pytest.mark.parametrize("level", [pytest.param("process", marks=pytest.mark.slow), "sandbox"])
-def test_sleeping_is_charged(sandbox, level):
-    with Boundary(level, call_seconds=30) as boundary:
-        budget = Budget(0.5, 100)
-        problem = boundary.open(
-            b"import time, threading\ndef f(): time.sleep(1000)\n"
-            b"def g(): threading.Semaphore(0).acquire()",
-            budget=budget,
-        )
-        for function in (problem.f, problem.g):
-            before = budget.left
-            with pytest.raises(WorkerFailure, match="did not come to an end") as caught:
-                function()
-            assert caught.value.status is Status.TIMEOUT
-            assert 0.4 < before - budget.left < 60
+SLEEPS = b"""
+import threading, time
+def f(): time.sleep(1000)
+def g(): threading.Semaphore(0).acquire()
+"""
+
+
+def test_sleeping_is_charged(sandbox):
+    sleeps_at_its_own_cost(sandbox)
+
+
+@pytest.mark.slow
+def test_sleeping_is_charged_without_a_sandbox():
+    with Boundary("process") as boundary:
+        sleeps_at_its_own_cost(boundary)
+
+
+def sleeps_at_its_own_cost(boundary):
+    budget = Budget(0.5, 100)
+    problem = boundary.open(SLEEPS, budget=budget)
+    for function in (problem.f, problem.g):
+        before = budget.left
+        with pytest.raises(WorkerFailure, match="did not come to an end") as caught:
+            function()
+        assert caught.value.status is Status.TIMEOUT
+        assert 0.4 < before - budget.left < 60
 
 
 @pytest.mark.slow
