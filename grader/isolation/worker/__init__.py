@@ -4,10 +4,14 @@ Only a worker runs this, with the student's code in the same process. Whatever i
 because the student's code can change anything in it. So it only describes: values, names, what was
 raised, what was changed. The trusted side decides what follows from that.
 
-A request says what to `do` ("load", "call", "attribute", "backward"), with which values, in which
+Whether it changed its arguments or weights is not asked: they lie in shared memory.
+
+A request says what to `do` ("load", "call", "attribute", "parameters", "backward"), with which values, in which
 state (random numbers, default dtype, whether gradients are wanted), and what can be forgotten.
 
 - `serving` answers requests
+- `spawned` starts that where there is no fork server
+- `inbox` makes tensors of what lies in the shared memory
 - `loading` runs the student's file
 - `values` reads what a request brings and writes what an answer tells
 - `objects` keeps the modules that the trusted side knows
