@@ -2,12 +2,13 @@
 
 Only a worker runs this, with the student's code in the same process. Whatever it says may be a lie,
 because the student's code can change anything in it. So it only describes: values, names, what was
-raised, what was changed. The trusted side decides what follows from that.
+raised. The trusted side decides what follows from that.
 
 Whether it changed its arguments or weights is not asked: they lie in shared memory.
 
-A request says what to `do` ("load", "call", "attribute", "parameters", "backward"), with which values, in which
-state (random numbers, default dtype, whether gradients are wanted), and what can be forgotten.
+A request says what to `do` ("load", "call", "attribute", "parameters", "backward"), with which
+values, in which state (random numbers, default dtype, whether gradients are wanted), and what can
+be forgotten.
 
 - `serving` answers requests
 - `spawned` starts that where there is no fork server
@@ -18,6 +19,6 @@ state (random numbers, default dtype, whether gradients are wanted), and what ca
 - `exceptions` describes what was raised
 - `output` keeps what was printed
 
-All of it stands on `grader.isolation.protocol` and `grader.forbidden` only: what is loaded here,
-student code can read.
+All of it stands on `grader.isolation.protocol`, `grader.forbidden`, `grader.operands` and
+`grader.unwritten` only: what is loaded here, student code can read.
 """
