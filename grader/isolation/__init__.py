@@ -6,8 +6,8 @@
 
 See docs/isolation.md for what it protects against, by which means, and what it doesn't.
 
-- the trusted side, with the tests, runs `boundary`, `proxy`, `connection`, `spawn` and the
-  self-test in `sandbox`
+- the trusted side, with the tests, runs `boundary`, `proxy`, `connection`, `inbox`, `spawn`,
+  `sharing` and the self-test in `sandbox`
 - the untrusted side runs `fork_server`, `worker` and the rest of `sandbox`
 - both speak `protocol`
 """

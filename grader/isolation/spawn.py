@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import base64
 import json
-import mmap
 import os
-import secrets
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 import numpy
@@ -30,10 +27,8 @@ import torch
 from grader.errors import InternalError
 from grader.isolation.protocol import Closed, ProtocolError
 from grader.isolation.protocol.frames import receive, within
-from grader.isolation.protocol.memory import SIZE, Memory
-
-if sys.platform != "win32":
-    import fcntl
+from grader.isolation.protocol.memory import Memory
+from grader.isolation.sharing import shared_memory
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,8 +36,6 @@ _START_SECONDS = 120.0
 """How long a fresh interpreter may take to load torch, on a busy machine."""
 
 _ASK_SECONDS = 60.0
-
-_SEALS = 0x1 | 0x2 | 0x4  # no other seals, no smaller size, no larger one
 
 # What a fresh interpreter runs. It is told what to do on its standard input, not by arguments,
 # which student code could read. The course is on its path only while its few modules are imported.
@@ -170,7 +163,7 @@ class ForkedWorkers(Workers):
     def spawn(self) -> Process:
         """Ask for a new worker."""
         ours, theirs = socket.socketpair()
-        with theirs, _shared_memory() as (memory, handle):
+        with theirs, shared_memory() as (memory, handle):
             answer = self._ask({"do": "fork"}, [theirs.fileno(), int(handle)])
         process = _ForkedProcess(self, answer["worker"], ours, memory)
         _wait_until_ready(process, _ASK_SECONDS)
@@ -233,7 +226,7 @@ class SpawnedWorkers(Workers):
     def spawn(self) -> Process:
         """Start an interpreter and wait until it has loaded torch."""
         ours, theirs = socket.socketpair()
-        with _shared_memory() as (memory, handle):
+        with shared_memory() as (memory, handle):
             config = {"parent": os.getpid(), "shared": handle}
             started = _boot(_BOOT_WORKER, theirs, config)
         process = _SpawnedProcess(started, ours, memory)
@@ -259,32 +252,6 @@ class _SpawnedProcess(Process):
             return Ending(self._process.wait(grace))
         self._process.kill()
         return Ending(self._process.wait(), killed=True)
-
-
-@contextmanager
-def _shared_memory() -> Iterator[tuple[Memory, int | str]]:
-    """Give memory to share with a worker, and by what that finds it while this context lasts.
-
-    The worker can't make it smaller: who reads behind its end would be killed.
-    """
-    if sys.platform == "win32":
-        name = f"grader-{secrets.token_hex(16)}"
-        yield Memory(mmap.mmap(-1, SIZE, tagname=name)), name
-        return
-    with _anonymous_file() as file:
-        file.truncate(SIZE)
-        if sys.platform == "linux":
-            fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
-        yield Memory(mmap.mmap(file.fileno(), SIZE)), file.fileno()
-
-
-def _anonymous_file() -> IO[bytes]:
-    if sys.platform != "linux":
-        file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (its context is the caller's)
-    else:
-        flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
-        file = os.fdopen(os.memfd_create("tensors", flags), "r+b")
-    return file
 
 
 def _boot(program: str, channel: socket.socket, config: dict[str, Any]) -> subprocess.Popen[bytes]:

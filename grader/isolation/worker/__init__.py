@@ -2,18 +2,23 @@
 
 Only a worker runs this, with the student's code in the same process. Whatever it says may be a lie,
 because the student's code can change anything in it. So it only describes: values, names, what was
-raised, what was changed. The trusted side decides what follows from that.
+raised. The trusted side decides what follows from that.
 
-A request says what to `do` ("load", "call", "attribute", "backward"), with which values, in which
-state (random numbers, default dtype, whether gradients are wanted), and what can be forgotten.
+Whether it changed its arguments or weights is not asked: they lie in shared memory.
+
+A request says what to `do` ("load", "call", "attribute", "parameters", "backward"), with which
+values, in which state (random numbers, default dtype, whether gradients are wanted), and what can
+be forgotten.
 
 - `serving` answers requests
+- `spawned` starts that where there is no fork server
+- `inbox` makes tensors of what lies in the shared memory
 - `loading` runs the student's file
 - `values` reads what a request brings and writes what an answer tells
 - `objects` keeps the modules that the trusted side knows
 - `exceptions` describes what was raised
 - `output` keeps what was printed
 
-All of it stands on `grader.isolation.protocol` and `grader.forbidden` only: what is loaded here,
-student code can read.
+All of it stands on `grader.isolation.protocol`, `grader.forbidden`, `grader.operands` and
+`grader.unwritten` only: what is loaded here, student code can read.
 """
