@@ -130,15 +130,22 @@ def _read_problem(folder: Entry, id: str, notes: list[str]) -> StudentFile:
         return StudentFile(None, refused.sentence(id), bad=True)
     copies = _copies(inside.values())
     if SUBMISSION_FILE not in inside:
-        near = (
-            f" There is {listed(copies)}: it has to be called {SUBMISSION_FILE} and stand in {id} "
-            "itself."
-        )
-        missing = f"There is no {SUBMISSION_FILE} in {id}.{near if copies else ''}"
-        return StudentFile(None, missing)
+        near = _nearly(copies, id) if copies else ""
+        return StudentFile(None, f"There is no {SUBMISSION_FILE} in {id}.{near}")
     if copies:
         notes.append(f"{id}: {SUBMISSION_FILE} was read, but not {listed(copies)}.")
     return _read_file(inside[SUBMISSION_FILE], id)
+
+
+def _nearly(copies: list[str], id: str) -> str:
+    """Return what to do about files that could have been meant."""
+    if all(_is_notebook(name) for name in copies):
+        return (
+            f" There is {listed(copies)}: a notebook is not graded. What its code cells hold has "
+            f"to be in {SUBMISSION_FILE}."
+        )
+    named = f"it has to be called {SUBMISSION_FILE} and stand in {id} itself."
+    return f" There is {listed(copies)}: {named}"
 
 
 def _copies(inside: Iterable[Entry]) -> list[str]:
@@ -150,8 +157,16 @@ def _copies(inside: Iterable[Entry]) -> list[str]:
                 names = {below.name for below in child.children()}
                 copies += [f"{child.name}/{SUBMISSION_FILE}"] if SUBMISSION_FILE in names else []
         elif child.kind is Kind.FILE and child.name != SUBMISSION_FILE:
-            copies += [child.name] if is_nearly_problem_file(child.name) else []
+            copies += [child.name] if _could_be_meant(child.name) else []
     return copies
+
+
+def _could_be_meant(name: str) -> bool:
+    return is_nearly_problem_file(name) or _is_notebook(name)
+
+
+def _is_notebook(name: str) -> bool:
+    return name.lower().endswith(".ipynb")
 
 
 def _read_file(file: Entry, folder_name: str) -> StudentFile:

@@ -41,6 +41,14 @@ def test_a_misspelt_file_is_named_and_not_guessed(class_folder: Path, small_cour
     assert "'problem (1).py': it has to be called problem.py" in file.reason
 
 
+@pytest.mark.parametrize("name", ["problem.ipynb", "My Notebook.ipynb"])
+def test_a_notebook_is_named_as_one(class_folder: Path, small_course: Course, name: str) -> None:
+    submission(class_folder, "ada", file=name)
+    (found,) = find_submissions([class_folder], small_course)
+    reason = found.files["01-doubling"].reason
+    assert f"There is '{name}': a notebook is not graded." in reason
+
+
 @pytest.mark.parametrize("name", ["Problem.py", "problem.py.txt", "problem.py ", "problen.py"])
 def test_a_name_that_is_nearly_right_is_named(hand_in, small_course, name):
     folder = hand_in(None)
