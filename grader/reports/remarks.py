@@ -108,8 +108,7 @@ def _on_problem(problem: ProblemResult) -> Iterable[Remark]:
 
 def _standing_out(problem: ProblemResult) -> list[str]:
     failed = [t for t in problem.tests if t.status != Status.PASSED]
-    alike = len({t.message for t in problem.tests}) == 1
-    if failed and failed[0].message and alike and not problem.untouched:
+    if failed and failed[0].message and problem.ended_alike and not problem.untouched:
         return [f"{problem.id[:2]}: {failed[0].message.splitlines()[0]}"]
     found = dict.fromkeys(_NAMED[t.status] for t in failed if t.status in _NAMED)
     return [f"{problem.id[:2]}: {', '.join(found)}."] if found else []

@@ -165,7 +165,7 @@ def _problem(result: SubmissionResult, problem: ProblemResult, class_: _Class) -
     view = None if source is None else SourceView.of(source)
     tests = [list(cases) for _, cases in groupby(problem.tests, key=lambda test: test.name)]
     same = class_.identical.get((problem.id, result.submission))
-    alike = len({(t.status, t.message) for t in problem.tests}) == 1 and not problem.passed
+    alike = problem.ended_alike and not problem.passed
     return ProblemView(
         problem,
         told_adjustments(problem),

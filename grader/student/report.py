@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
-from grader.result import ProblemResult, Status, TestResult, shown
-from grader.testing.verdict import NOT_YET
+from grader.result import NOT_YET, ProblemResult, Status, TestResult, shown
 from grader.text import counted, printable
 
 WIDTH = 96

@@ -16,13 +16,10 @@ from grader.errors import CannotLoad, InternalError, Mismatch
 from grader.forbidden import ForbiddenCall, Guard
 from grader.loading import STUDENT_MODULE, named, out_of_memory, place, student_frame
 from grader.operands import Operands, operands_of
-from grader.result import Status
+from grader.result import NOT_YET, Status
 from grader.testing.slips import slip
 from grader.testing.time_limit import NO_END, DoesNotEnd
 from grader.unwritten import says_unwritten
-
-NOT_YET = "This can't be judged yet: "
-"""How a message begins that says why nothing is known of a rule."""
 
 _JUDGED = (Status.PASSED, Status.FORBIDDEN, Status.NOT_IMPLEMENTED, Status.INTERNAL)
 
