@@ -48,6 +48,7 @@ def test_every_stub_scores_nothing() -> None:
         assert result.points == 0
 
 
+@pytest.mark.slow
 def test_a_rule_that_code_is_watched_for_is_not_judged_by_a_typo(tmp_path: Path) -> None:
     """In each problem one test watches; it says what it knows, and no other says so."""
     course = own_course()

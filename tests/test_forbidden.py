@@ -198,6 +198,7 @@ print(is_noticed(tests.own_softmax))
 """
 
 
+@pytest.mark.slow
 def test_where_functions_are_removed_no_watch_is_needed() -> None:
     command = [sys.executable, "-W", "ignore", "-c", WITHOUT_HOOKS, __file__]
     run = subprocess.run(command, capture_output=True, text=True)

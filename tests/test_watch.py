@@ -131,6 +131,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
+@pytest.mark.slow
 def test_keys_work_in_a_terminal(small_course: Course, tmp_path: Path) -> None:
     import pty
     import termios

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from grader.cli import app
@@ -59,6 +60,7 @@ def term(saved: Callable[..., Path], file: Path, rng: random.Random, weeks: list
     return file.read_bytes()
 
 
+@pytest.mark.slow
 def test_every_mark_is_at_the_right_id_in_whatever_order(
     tmp_path: Path, saved: Callable[..., Path]
 ) -> None:

@@ -217,6 +217,7 @@ def test_workers_end_with_the_connection(opened):
         os.kill(pid, 0)
 
 
+@pytest.mark.slow
 def test_a_fork_server_whose_grader_is_gone_ends_without_a_word(sandbox, capfd):
     """Also if an answer was on its way, as when the grader is killed."""
     workers = ForkedWorkers(1 << 28, 60)
@@ -245,6 +246,7 @@ with Boundary(sys.argv[1], call_seconds=100) as boundary:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
 @pytest.mark.parametrize("level", ["sandbox", "process"])
+@pytest.mark.slow
 def test_nothing_outlives_a_grader_that_is_killed(level):
     """Not even a worker that is busy and ignores its connection."""
     grader = subprocess.Popen([sys.executable, "-c", GRADER, level], stdout=subprocess.PIPE)

@@ -233,6 +233,7 @@ def of_a_worker(module):
 
 
 @pytest.mark.parametrize("entry", ["fork_server", "worker.serving", "sandbox.confine"])
+@pytest.mark.slow
 def test_what_a_worker_runs_loads_nothing_of_the_trusted_side(entry):
     """Not by a detour either: what is loaded there, student code can read and patch."""
     program = f"import sys, grader.isolation.{entry}\nprint(*sys.modules)"
