@@ -41,11 +41,12 @@ def run_file(source: bytes, module: ModuleType) -> Header:
     module.__file__ = FILE
     sys.modules[MODULE] = module
     try:
-        whole = compile(source, FILE, "exec")
+        file = ast.parse(source, FILE)
+        whole = compile(file, FILE, "exec")
         text = importlib.util.decode_source(source)  # compile doesn't look into comments
         # For what reads its own source, as torch.jit.script does.
         linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
-        _run(ast.parse(source, FILE), whole.co_flags & _FUTURE, module)
+        _run(file, whole.co_flags & _FUTURE, module)
     except BaseException as exception:
         return {"error": describe_loading(exception, source)}
     return {}
