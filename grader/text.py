@@ -61,3 +61,12 @@ def counted(number: int, what: str) -> str:
 def quoted(name: str) -> str:
     """Return a name as it stands in a sentence, in any script, with nothing in it that controls."""
     return f"'{plain(name)}'".replace("\n", "\N{REPLACEMENT CHARACTER}")
+
+
+def look(name: str) -> str:
+    """Return what names that look the same have in common, however they are encoded.
+
+    That is a name without what one does not see: capitals, blanks, marks of format.
+    """
+    letters = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(c for c in letters if unicodedata.category(c) not in {"Cf", "Zs", "Cc"})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.intake.handed_in import Submission
 from grader.intake.result_names import longer_result_name, result_name
-from grader.text import quoted
+from grader.text import look, quoted
 
 _SAID = 5
 """How many of one name a sentence lists."""
@@ -102,14 +102,8 @@ def _candidates(identity: str, where: str, submission: Submission) -> Iterable[s
 
 def _look_alike(found: Sequence[Found]) -> list[str]:
     """Return a sentence about each name that several have, as far as one can see."""
-    groups = _grouped(found, lambda each: _looks(each[0].full_name))
+    groups = _grouped(found, lambda each: look(each[0].full_name))
     return [_said([submission for submission, _ in group]) for group in groups]
-
-
-def _looks(name: str) -> str:
-    """Return a name without what one does not see: capitals, blanks, marks of format."""
-    letters = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(c for c in letters if unicodedata.category(c) not in {"Cf", "Zs", "Cc"})
 
 
 def _said(alike: Sequence[Submission]) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.result import SubmissionResult
-from grader.text import line
+from grader.text import line, look
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,10 @@ class Person:
 def people(results: Iterable[SubmissionResult]) -> dict[str, Person]:
     """Return who everybody is, by submission; who shares a name has the submission's behind it."""
     names = {result.submission: _name(result) for result in results}
-    borne = Counter(map(_looks, names.values()))
+    borne = Counter(map(look, names.values()))
     return {
         submission: Person(
-            f"{name} ({line(submission)})" if borne[_looks(name)] > 1 else name, submission
+            f"{name} ({line(submission)})" if borne[look(name)] > 1 else name, submission
         )
         for submission, name in names.items()
     }
@@ -42,11 +41,6 @@ def people(results: Iterable[SubmissionResult]) -> dict[str, Person]:
 
 def _name(result: SubmissionResult) -> str:
     return line(result.shown_name) or line(result.submission)
-
-
-def _looks(name: str) -> str:
-    """Return what names have in common that look the same, however they are encoded."""
-    return unicodedata.normalize("NFKC", name).casefold()
 
 
 def by_name(results: Iterable[SubmissionResult]) -> list[SubmissionResult]:

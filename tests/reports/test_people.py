@@ -74,6 +74,8 @@ def test_names_that_look_the_same_are_told_apart() -> None:
     both = [graded("a", "Zo\u00eb"), graded("b", "Zoe\u0308"), graded("c", " \t ")]
     assert [person.name for person in people(both).values()][0].endswith("(a)")
     assert people(both)["c"].name == "c"
+    unseen = people([graded("a", "Zoe\u200b"), graded("b", "Zoe")])
+    assert [person.name for person in unseen.values()] == ["Zoe\u200b (a)", "Zoe (b)"]
 
 
 def test_a_class_stands_in_the_order_of_names() -> None:
