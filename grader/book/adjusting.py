@@ -12,7 +12,7 @@ from grader.book.corrections import Correction, Followed, follow, not_followed, 
 from grader.book.late_policy import Extension, LatePolicy, read_late_policy
 from grader.book.people import People, nearly
 from grader.result import ProblemResult, Status, SubmissionResult, total
-from grader.text import counted
+from grader.text import counted, quoted
 
 
 def adjusted(
@@ -98,12 +98,12 @@ def _why_nothing(line: Correction, meant: Iterable[SubmissionResult]) -> str:
     """Return why a line is about nothing that somebody was graded in; empty if it is."""
     problems = [p for result in meant for p in result.problems if line.concerns(p)]
     if not problems:
-        whose = "nobody has" if line.for_everybody else f"{line.submission!a} has not"
-        return f"{whose} been graded in {line.problem!a}"
+        whose = "nobody has" if line.for_everybody else f"{quoted(line.submission)} has not"
+        return f"{whose} been graded in {quoted(line.problem)}"
     if any(line.tests(problem) for problem in problems):
         return ""
     names = dict.fromkeys(name for t in problems[0].tests for name in (t.name, t.id))
-    return f"{problems[0].id} has no test {line.test!a}{nearly(line.test, names)}"
+    return f"{problems[0].id} has no test {quoted(line.test)}{nearly(line.test, names)}"
 
 
 def _extended(

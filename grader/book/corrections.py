@@ -18,6 +18,7 @@ from pathlib import Path
 
 from grader.errors import UsageError
 from grader.result import Adjustment, ProblemResult, TestResult, shown, total
+from grader.text import quoted
 
 FILE = "corrections.csv"
 EVERYBODY = "*"
@@ -133,7 +134,7 @@ def _mark(text: str) -> float | None:
     if text.lower() == LEAVE_OUT:
         return None
     if not _NUMBER.fullmatch(text):
-        raise ValueError(f"the mark {text!a} is neither a number nor {LEAVE_OUT!r}")
+        raise ValueError(f"the mark {quoted(text)} is neither a number nor {LEAVE_OUT!r}")
     return float(text.replace(",", "."))
 
 

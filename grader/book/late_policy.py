@@ -32,7 +32,7 @@ from zoneinfo import ZoneInfo
 
 from grader.errors import UsageError
 from grader.result import Adjustment, ProblemResult, total
-from grader.text import counted
+from grader.text import counted, quoted
 
 FILE = "late.toml"
 
@@ -218,7 +218,9 @@ def _zone(name: Any) -> tzinfo | None:
     try:
         return None if name is None else ZoneInfo(name)
     except (OSError, TypeError, ValueError, KeyError):
-        raise ValueError(f"there is no zone {name!a}; it is called such as Europe/Berlin") from None
+        raise ValueError(
+            f"there is no zone {quoted(str(name))}; it is called such as Europe/Berlin"
+        ) from None
 
 
 def _table(data: dict[str, Any], name: str) -> dict[str, Any]:
@@ -230,13 +232,13 @@ def _table(data: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _problem(name: str) -> str:
     if name != EVERY_PROBLEM and not _PROBLEM.fullmatch(name):
-        raise ValueError(f"{name!a} is no problem; write its number, such as 03")
+        raise ValueError(f"{quoted(name)} is no problem; write its number, such as 03")
     return name if name == EVERY_PROBLEM else _number(name)
 
 
 def _deadline(at: Any, zone: tzinfo | None) -> datetime:
     if not isinstance(at, datetime):
-        raise ValueError(f"{str(at)!a} is no deadline; write 2026-11-02T23:59:00")
+        raise ValueError(f"{quoted(str(at))} is no deadline; write 2026-11-02T23:59:00")
     if at.tzinfo is None and zone is None:
         raise ValueError(f"the deadline {at} has no zone; say which under 'zone'")
     # An hour that the clock shows twice counts as the second one, in the students' favour.

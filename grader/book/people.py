@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from grader.result import SubmissionResult
+from grader.text import quoted
 
 
 class People:
@@ -46,15 +47,15 @@ class People:
         if len(found) == 1:
             return ""
         if not found:
-            return f"nobody in these results is called {name!a}{nearly(name, self._names())}"
+            return f"nobody in these results is called {quoted(name)}{nearly(name, self._names())}"
         known = " and ".join(sorted(result.identity or result.submission for result in found))
-        return f"{name!a} may be {known}; write which"
+        return f"{quoted(name)} may be {known}; write which"
 
 
 def nearly(name: str, known: Iterable[str]) -> str:
     """Return a question, with a comma before it, about what a name may mean; empty if nothing."""
     near = difflib.get_close_matches(name, [*known], n=1, cutoff=0.7)
-    return f", did you mean {near[0]!a}" if near else ""
+    return f", did you mean {quoted(near[0])}" if near else ""
 
 
 def _folded(name: str) -> str:

@@ -85,7 +85,7 @@ def _about(work: Work) -> list[str]:
     """Return what to say of a submission before it is looked into."""
     notes = []
     if len(work.members) > 1:
-        notes.append(f"A group of {len(work.members)}: {', '.join(map(ascii, work.members))}.")
+        notes.append(f"A group of {len(work.members)}: {', '.join(map(quoted, work.members))}.")
     if work.late:
         notes.append("It was handed in late.")
     return [*notes, *work.notes]

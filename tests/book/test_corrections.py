@@ -121,6 +121,7 @@ def test_lines_that_contradict_each_other_are_named_and_end_nothing_else(folder:
             "03-scaled-attention has no test 'test_case', did you mean 'test_cases'",
         ),
         ("bobb,03,,2,why", "nobody in these results is called 'bobb', did you mean 'bob'"),
+        ("Ольга,03,,2,why", "nobody in these results is called 'Ольга'"),
         ("ada,03,,20,", "its column 'reason' is empty"),
         ("ada,03,,twenty,why", "the mark 'twenty' is neither a number nor 'leave out'"),
         ("ada,03,,-1,why", "the mark '-1' is neither a number nor 'leave out'"),

@@ -24,6 +24,7 @@ from grader.book.export.sheet import (
 from grader.book.export.table import Row, Table
 from grader.errors import UsageError
 from grader.result import SubmissionResult
+from grader.text import quoted
 
 _POINTS_POSSIBLE = "points possible"
 _READ_ONLY = "read only"
@@ -45,7 +46,7 @@ def _sheet(table: Table, choice: Choice) -> Sheet:
         and not (possible and _says(possible, n, _READ_ONLY))
     ]
     if _SCORES.search(choice.new_column):
-        raise UsageError(f"Canvas takes {choice.new_column!a} for a column of its own.")
+        raise UsageError(f"Canvas takes {quoted(choice.new_column)} for a column of its own.")
     column = chosen_column(table, choice, candidates)
     most = number(possible.value(column)) if possible else None
     sheet = Sheet(table, column, [], worth=possible)

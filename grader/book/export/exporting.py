@@ -16,7 +16,7 @@ from grader.book.export.table import read_table
 from grader.errors import UsageError
 from grader.files import write_whole
 from grader.result import SubmissionResult
-from grader.text import counted
+from grader.text import counted, quoted
 
 PLATFORMS = {
     "canvas": canvas.PLATFORM,
@@ -94,7 +94,7 @@ def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
     """
     if order.platform not in PLATFORMS:
         names = ", ".join(PLATFORMS)
-        raise UsageError(f"{order.platform!a} is no platform known here; there are: {names}.")
+        raise UsageError(f"{quoted(order.platform)} is no platform known here; there are: {names}.")
     if not results:
         raise UsageError(f"There are no results in {order.folder}. Grade first, or say --from.")
     if order.feedback and order.platform not in ("canvas", "moodle"):

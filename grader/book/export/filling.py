@@ -9,7 +9,7 @@ from grader.book.export.marks import Mark, Marks, called, number, written
 from grader.book.export.sheet import Choice, Person, Platform, Sheet
 from grader.errors import UsageError
 from grader.result import shown
-from grader.text import counted
+from grader.text import counted, quoted
 
 
 @dataclass
@@ -117,7 +117,8 @@ class _Filling:
             lines = " and ".join(str(person.row.line) for person in found)
             who = found[0].name if choice.by_name else key
             self.refused.append(
-                f"{choice.file} has {who!a} in lines {lines}, so these were left as they were."
+                f"{choice.file} has {quoted(who)} in lines {lines}, so these were left as they "
+                "were."
             )
             self.found.update(owners.get(key, ()))
         return [p for p in self.sheet.people if not twice.keys() & set(p.keys)]
@@ -162,7 +163,7 @@ class _Filling:
         """Return what is said of what was done."""
         column = self.sheet.table.columns[self.sheet.column]
         same = f"; {self.same} stood there already" if self.same else ""
-        told = [f"{counted(self.new, 'mark')} filled in under {column!a}{same}."]
+        told = [f"{counted(self.new, 'mark')} filled in under {quoted(column)}{same}."]
         told += [f"changed: {text}." for text in self.changed]
         told += [f"left alone: {text}." for text in self.locked]
         told += self.refused

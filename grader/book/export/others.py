@@ -17,6 +17,7 @@ from grader.book.export.sheet import (
 from grader.book.export.table import Row, Table
 from grader.errors import UsageError
 from grader.result import SubmissionResult
+from grader.text import quoted
 
 
 def _gradescope(table: Table, choice: Choice) -> Sheet:
@@ -58,7 +59,7 @@ def _nbgrader(table: Table, choice: Choice) -> Sheet:
     names = sorted({row.value(assignment) for row in table.rows if not row.is_empty})
     if choice.column not in names and (choice.column or len(names) != 1):
         raise UsageError(
-            f"Which assignment of {choice.file}? There are: {', '.join(map(ascii, names))}. "
+            f"Which assignment of {choice.file}? There are: {', '.join(map(quoted, names))}. "
             "Say which with --column."
         )
     people = [
@@ -71,7 +72,7 @@ def _nbgrader(table: Table, choice: Choice) -> Sheet:
 
 def _plain(table: Table, choice: Choice) -> Sheet:
     if not choice.id_column:
-        names = ", ".join(map(ascii, table.columns))
+        names = ", ".join(map(quoted, table.columns))
         raise UsageError(f"By which column are people known? Say it with --id-column: {names}.")
     id_column = needed(table, choice.file, choice.id_column)
     column = _any_column(table, choice)

@@ -10,6 +10,7 @@ from grader.book.export.marks import number
 from grader.book.export.table import Row, Table
 from grader.errors import UsageError
 from grader.result import SubmissionResult
+from grader.text import quoted
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def chosen_column(table: Table, choice: Choice, candidates: Sequence[int]) -> in
         found = [n for n in candidates if wanted in title_and_id(columns[n])]
     if len(found) == 1:
         return found[0]
-    names = ", ".join(ascii(columns[n]) for n in found or candidates)
+    names = ", ".join(quoted(columns[n]) for n in found or candidates)
     if not names:
         raise UsageError(
             f"{choice.file} has no column for a mark. Say what to call a new one: --new-column."
@@ -147,9 +148,11 @@ def chosen_column(table: Table, choice: Choice, candidates: Sequence[int]) -> in
 def _new_column(table: Table, choice: Choice) -> int:
     name = choice.new_column.strip()
     if not name or name in table.columns:
-        raise UsageError(f"{choice.file} has a column {name!a} already; use --column.")
+        raise UsageError(f"{choice.file} has a column {quoted(name)} already; use --column.")
     if name.startswith(("=", "+", "-", "@")) or not name.isprintable():
-        raise UsageError(f"A spreadsheet would run a column called {name!a}; choose another name.")
+        raise UsageError(
+            f"A spreadsheet would run a column called {quoted(name)}; choose another name."
+        )
     return table.add_column(name)
 
 
@@ -167,5 +170,5 @@ def squeezed(name: str) -> str:
 
 
 def _has(columns: Iterable[str]) -> str:
-    names = ", ".join(ascii(name) for name in columns if name)
+    names = ", ".join(quoted(name) for name in columns if name)
     return f"It has: {names}." if names else "Its first line is empty."

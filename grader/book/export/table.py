@@ -63,7 +63,7 @@ class Table:
         """Put a text into a cell; what stood there in quotation marks is put into some again."""
         row.cells += [""] * (column + 1 - len(row.cells))
         is_quoted = row.cells[column].lstrip().startswith('"')
-        row.cells[column] = quoted(text, self.separator, always=is_quoted)
+        row.cells[column] = as_cell(text, self.separator, always=is_quoted)
 
     def add_column(self, name: str) -> int:
         """Add a column behind all others and return where it is."""
@@ -111,7 +111,7 @@ def unquoted(cell: str) -> str:
     return cell[1:-1].replace('""', '"') if _is_quoted(cell) else cell
 
 
-def quoted(text: str, separator: str, *, always: bool = False) -> str:
+def as_cell(text: str, separator: str, *, always: bool = False) -> str:
     """Return text as a cell of a file, in quotation marks where they are needed."""
     needed = any(sign in text for sign in (separator, '"', "\n", "\r")) or text != text.strip()
     return '"' + text.replace('"', '""') + '"' if always or needed else text
