@@ -67,6 +67,11 @@ _KNOWN = (
         "NumPy knows no gradients. torch has the same functions, and gradients pass through them.",
     ),
     (
+        "torch.return_types.",
+        "max, min, sort and topk along a dimension give two tensors: the values, and where they "
+        "stand. Take .values; for max and min there are amax and amin, too.",
+    ),
+    (
         "not an nn.Module subclass",
         "Call super().__init__() first in __init__.",
     ),

@@ -59,6 +59,7 @@ def last(raised: pytest.ExceptionInfo[BaseException]) -> FrameType:
         ("y = x.masked_fill(m, 0.0)", {"x": X, "m": X}, "has to be of bools"),
         ("y = torch.where(m, x, x)", {"x": X, "m": X}, "has to be of bools"),
         ("y = 1 if x > 0 else 2", {"x": X}, "decide entry by entry"),
+        ("y = x - x.max(-1)", {"x": X}, "Take .values"),
         ("y = float(x)", {"x": X}, "can't become one number"),
         ("y = x.nothing", {"x": X}, ""),
         ("y = x + z", {"x": X, "z": torch.ones(7)}, ""),
