@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from grader.cost import Cost, elsewhere
 from grader.errors import CannotLoad, Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
@@ -51,6 +54,7 @@ class Caller:
 
     Attributes:
         called: the first forbidden function that was called, or None.
+        costs: what counts during a request, and is told what the worker counted.
 
     Raises:
         CannotLoad: the file can't be used.
@@ -67,6 +71,7 @@ class Caller:
         printed: list[str] | None,
     ) -> None:
         self.called: str | None = None
+        self.costs: list[Cost] = []
         self._workers = workers
         self._source = source
         self._forbidden = forbidden
@@ -125,6 +130,15 @@ class Caller:
 
     # Requests
 
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Let nothing count that this side does for a request; the worker counts."""
+        with elsewhere() as self.costs:
+            try:
+                yield
+            finally:
+                self.costs = []
+
     def call(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function, a method or a module in the worker.
 
@@ -135,6 +149,10 @@ class Caller:
             ForbiddenCall: a forbidden function was called.
             Exception: what the student's code raised.
         """
+        with self.apart():
+            return self._call(target, args, kwargs)
+
+    def _call(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         connection = self._connection_of(target)
         packer, header = self._header("call", target, connection)
         try:
@@ -172,6 +190,10 @@ class Caller:
             AttributeError: there is none.
             Exception: as `call` does.
         """
+        with self.apart():
+            return self._attribute(target)
+
+    def _attribute(self, target: Target) -> Any:
         connection = self._connection_of(target)
         packer, header = self._header("attribute", target, connection)
         self._put(connection, target, header, packer)
@@ -221,6 +243,7 @@ class Caller:
             "random": connection.random(packer.tensors),
             "dtype": NAMES[torch.get_default_dtype()],
             "grad": torch.is_grad_enabled(),
+            "count": bool(self.costs),
         }
         if target.twin is not None:
             header["object"] = target.twin.number
@@ -237,6 +260,7 @@ class Caller:
         """Draw what the worker drew, and raise what it raised."""
         with connection.checked():
             _draw(answer, packer.generators)
+            _count(answer, self.costs)
             called = answer.get("called")
             if called is not None:
                 name_in(called, self._forbidden)
@@ -323,6 +347,14 @@ def _draw(answer: Header, generators: list[torch.Generator]) -> None:
     for generator, drawn in zip(generators, moved, strict=bool(moved)):
         if drawn:
             torch.rand(1, generator=generator)
+
+
+def _count(answer: Header, costs: list[Cost]) -> None:
+    """Add what the worker counted, which is its own word."""
+    if costs:
+        counted = [index(number, _MOST_NUMBERS) for number in items(answer["cost"], 3)]
+        for cost in costs:
+            cost.add(*counted)
 
 
 def _keep_results(

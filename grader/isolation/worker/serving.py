@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from grader.cost import counting
 from grader.isolation.protocol import MAX_NAME, MODULE, Closed, Header, Packed, Unsendable
 from grader.isolation.protocol.frames import receive, send
 from grader.isolation.protocol.memory import Memory, same_bytes
@@ -26,6 +27,7 @@ from grader.isolation.worker.removal import remove
 from grader.isolation.worker.values import AnswerPacker, Request
 
 _RESULTS_WATCHED = 64
+_MOST_COUNTED = (1 << 62) - 1
 
 # Taken before a student's code can put anything else in their places.
 _random_state = torch.default_generator.get_state
@@ -40,6 +42,16 @@ def _equal(state: Tensor, before: Tensor) -> bool:
 
 
 Answer = tuple[Header, AnswerPacker]
+
+
+def _counted(function: Callable[[], Any], header: Header) -> tuple[Header, Any]:
+    """Run the student's code, and tell what it cost if that was asked."""
+    if not header["count"]:
+        return attempt(function)
+    with counting() as cost:
+        answer, value = attempt(function)
+    numbers = cost.operations, cost.elements, cost.largest
+    return answer | {"cost": [min(number, _MOST_COUNTED) for number in numbers]}, value
 
 
 def main(channel: socket.socket, memory: Memory) -> None:
@@ -155,7 +167,7 @@ class Worker:
                 allow_unused=True,
             )
 
-        answer, value = attempt(run)
+        answer, value = _counted(run, header)
         packer = AnswerPacker()
         if "error" not in answer:
             answer["value"] = [packer.plain(gradient) for gradient in value]
@@ -182,7 +194,7 @@ class Worker:
         if torch.get_default_dtype() is not DTYPES[header["dtype"]]:
             torch.set_default_dtype(DTYPES[header["dtype"]])
         torch._C._set_grad_enabled(header["grad"])
-        answer, value = attempt(function)
+        answer, value = _counted(function, header)
         torch._C._set_grad_enabled(True)
         answer["moved"] = not _equal(_random_state(), self._random)
         answer["generators"] = [
