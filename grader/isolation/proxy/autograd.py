@@ -57,7 +57,7 @@ class Backward:
     def _ask(
         self, upstream: tuple[Tensor | None, ...], wanted: list[int]
     ) -> tuple[Header, list[Tensor]]:
-        packer = RequestPacker()
+        packer = RequestPacker(self._connection)
         gradients = [None if g is None else packer.plain(g) for g in upstream]
         header = {"do": "backward", "graph": self._graph, "upstream": gradients, "wanted": wanted}
         header["count"] = bool(self._caller.costs)

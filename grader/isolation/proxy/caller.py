@@ -18,7 +18,7 @@ from grader.cost import Cost, elsewhere
 from grader.errors import CannotLoad, Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
-from grader.isolation.protocol import FILE, MODULE, Header, Unsendable
+from grader.isolation.protocol import FILE, MAX_NUMBER, MODULE, Header, Unsendable
 from grader.isolation.protocol.checks import (
     clean_text,
     identifier,
@@ -33,13 +33,12 @@ from grader.isolation.proxy.autograd import Backward, connect
 from grader.isolation.proxy.builder import Builder
 from grader.isolation.proxy.changes import changed_arguments, mark, name_of
 from grader.isolation.proxy.exceptions import raise_as_students, read_exception, readable_lines
+from grader.isolation.proxy.handles import Handles
 from grader.isolation.proxy.twin import Target, Twin
-from grader.isolation.proxy.values import AnswerUnpacker, RequestPacker, foreign
+from grader.isolation.proxy.values import AnswerUnpacker, RequestPacker, foreign, living
 from grader.isolation.spawn import Workers
 from grader.loading import judge_load
 from grader.result import Status
-
-_MOST_NUMBERS = 1 << 62
 
 
 class Caller:
@@ -223,23 +222,23 @@ class Caller:
             return [identifier(name) for name in items(answer["value"])]
 
     def _connection_of(self, target: Target) -> Connection:
-        if target.twin is None:
-            return self._alive()
-        if target.twin.connection.dead:
-            text = f"The process that held this {type(target.root).__name__} has ended."
-            raise WorkerFailure(Status.CRASH, text)
-        return target.twin.connection
+        if target.held is not None:
+            return living(target.held._connection, target.held)
+        if target.twin is not None:
+            return living(target.twin.connection, target.root)
+        return self._alive()
 
     def _header(
         self, do: str, target: Target, connection: Connection
     ) -> tuple[RequestPacker, Header]:
         """Return the part of a request that says about what, and in which state."""
-        packer = RequestPacker()
+        packer = RequestPacker(connection)
         header: Header = {
             "do": do,
             "name": target.name,
             "path": target.path,
             "object": None,
+            "held": None if target.held is None else target.held._number,
             "random": connection.random(packer.tensors),
             "dtype": NAMES[torch.get_default_dtype()],
             "grad": torch.is_grad_enabled(),
@@ -276,7 +275,7 @@ class Caller:
             raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}: {unsendable}.")
         if exception is None:
             return
-        whole = target is not None and target.twin is None
+        whole = target is not None and target.twin is None and target.held is None
         if whole and target is not None and isinstance(exception, AttributeError):
             raise AttributeError(str(exception), name=target.name, obj=self._listing())
         raise_as_students(exception, self._file)
@@ -296,15 +295,19 @@ class Caller:
         outputs: tuple[Tensor, ...] = ()
         if "graph" in answer:
             unpacker = AnswerUnpacker(tensors)
-            graph = index(answer["graph"], _MOST_NUMBERS)
+            graph = index(answer["graph"], MAX_NUMBER)
             found = tuple(unpacker.unpack(packed) for packed in items(answer["outputs"]))
             outputs = connect(Backward(self, connection, graph), found, packer.inputs)
+
+        handles = Handles(self, connection)
 
         def special(packed: Header, unpacker: AnswerUnpacker) -> Any:
             if "out" in packed:
                 return outputs[index(packed["out"], len(outputs))]
             if "o" in packed:
                 return self._module(connection, packed, unpacker)
+            if "h" in packed:
+                return handles.handle(packed)
             return foreign(identifier(packed["x"]))
 
         unpacker = AnswerUnpacker(tensors, special)
@@ -315,7 +318,7 @@ class Caller:
     def _module(
         self, connection: Connection, packed: Header, unpacker: AnswerUnpacker
     ) -> nn.Module:
-        twin = Twin(connection, index(packed["o"], _MOST_NUMBERS))
+        twin = Twin(connection, index(packed["o"], MAX_NUMBER))
         module = Builder(self, twin, Unpacker(unpacker.tensors)).build(packed["module"])
         twin.remember(module)
         return module
@@ -352,7 +355,7 @@ def _draw(answer: Header, generators: list[torch.Generator]) -> None:
 def _count(answer: Header, costs: list[Cost]) -> None:
     """Add what the worker counted, which is its own word."""
     if costs:
-        counted = [index(number, _MOST_NUMBERS) for number in items(answer["cost"], 3)]
+        counted = [index(number, MAX_NUMBER) for number in items(answer["cost"], 3)]
         for cost in costs:
             cost.add(*counted)
 
@@ -361,7 +364,7 @@ def _keep_results(
     connection: Connection, answer: Header, unpacker: AnswerUnpacker, outputs: tuple[Tensor, ...]
 ) -> None:
     """Let the worker forget a result when no test holds it any more."""
-    numbers = [index(number, _MOST_NUMBERS) for number in items(answer.get("results", []))]
+    numbers = [index(number, MAX_NUMBER) for number in items(answer.get("results", []))]
     for place, packed in enumerate(answer.get("outputs", [])):
         if type(packed) is dict and "r" in packed:
             unpacker.numbered[packed["r"]] = outputs[place]

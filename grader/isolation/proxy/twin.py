@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,9 @@ from grader.isolation.protocol.modules import parts_of, tensors_of
 from grader.isolation.protocol.tensors import same
 from grader.isolation.protocol.values import Unpacker
 from grader.isolation.proxy.values import RequestPacker
+
+if TYPE_CHECKING:
+    from grader.isolation.proxy.handles import Handle
 
 
 class Twin:
@@ -142,19 +145,21 @@ def _settings(root: nn.Module) -> Iterator[tuple[str, list[str], list[Any]]]:
 
 
 class Target(NamedTuple):
-    """What a request is about: a function of the student's file, or something of a module's twin.
+    """What a request is about: something of the student's file, of a module's twin, of an object.
 
     Attributes:
         name: the function, method or attribute; empty for a module itself.
         path: the place of the module within its root.
         twin: what the worker knows of the root; None for a function of the file.
         root: the module that was made by a call.
+        held: the object.
     """
 
     name: str
     path: str = ""
     twin: Twin | None = None
     root: nn.Module | None = None
+    held: Handle | None = None
 
     @property
     def label(self) -> str:

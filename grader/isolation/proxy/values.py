@@ -9,13 +9,18 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.isolation.protocol import MAX_TENSORS, Header, Packed
+from grader.isolation.connection import Connection, WorkerFailure
+from grader.isolation.protocol import MAX_TENSORS, Header, Packed, Unsendable
 from grader.isolation.protocol.checks import index
 from grader.isolation.protocol.values import Packer, Unpacker
+from grader.result import Status
 
 
 class RequestPacker(Packer):
     """Writes a test's values.
+
+    Args:
+        connection: to the worker that gets them.
 
     Attributes:
         arguments: the tensors among the values, and which of the request's tensors each is.
@@ -24,8 +29,9 @@ class RequestPacker(Packer):
         generators: the random generators among the values.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, connection: Connection) -> None:
         super().__init__()
+        self._connection = connection
         self.arguments: list[tuple[Tensor, int]] = []
         self.inputs: list[Tensor] = []
         self.weights: dict[str, Tensor] = {}
@@ -46,12 +52,19 @@ class RequestPacker(Packer):
         return super().tensor(tensor.detach())
 
     def other(self, value: object) -> Packed:
-        """Add a random generator, by its state."""
+        """Add a random generator, by its state; name an object that the worker holds."""
+        if isinstance(value, Held):
+            return self._held(value)
         if not isinstance(value, torch.Generator):
             return super().other(value)
         self.generators.append(value)
         self.tensors.append(value.get_state())
         return {"g": len(self.tensors) - 1}
+
+    def _held(self, value: Held) -> Packed:
+        if living(value._connection, value) is not self._connection:
+            raise Unsendable(f"a {type(value).__name__} of another file")
+        return {"h": value._number}
 
 
 class AnswerUnpacker(Unpacker):
@@ -114,7 +127,26 @@ class Foreign:
     """Stands for a value that stays in the worker. Only its type's name is known here."""
 
 
+class Held(Foreign):
+    """Stands for an object that its worker keeps, and that can be handed back to it."""
+
+    _connection: Connection
+    _number: int
+
+
 def foreign(name: str) -> Foreign:
     """Return what stands for a value whose type has that name."""
     value: Foreign = type(name, (Foreign,), {})()
     return value
+
+
+def living(connection: Connection, thing: object) -> Connection:
+    """Return the connection to the worker that holds something.
+
+    Raises:
+        WorkerFailure: it has ended.
+    """
+    if connection.dead:
+        text = f"The process that held this {type(thing).__name__} has ended."
+        raise WorkerFailure(Status.CRASH, text)
+    return connection

@@ -19,6 +19,7 @@ from grader.isolation.protocol.memory import Memory, same_bytes
 from grader.isolation.protocol.tensors import DTYPES, same
 from grader.isolation.worker import audit_hook
 from grader.isolation.worker.exceptions import attempt
+from grader.isolation.worker.handles import plain_fields
 from grader.isolation.worker.inbox import Inbox
 from grader.isolation.worker.loading import hide_own_modules, public_names, run_file
 from grader.isolation.worker.objects import StudentModule, describe_module
@@ -67,7 +68,7 @@ def main(channel: socket.socket, memory: Memory) -> None:
             header, _ = receive(channel)
         except Closed:
             return
-        answer, tensors = worker.answer(header, Request(inbox.tensors(header["placed"])))
+        answer, tensors = worker.answer(header, worker.request(inbox.tensors(header["placed"])))
         answer["released"] = inbox.released()
         try:
             send(channel, answer, tensors, memory=memory)
@@ -82,6 +83,7 @@ class Worker:
     def __init__(self) -> None:
         self._module = ModuleType(MODULE)
         self._objects: dict[int, StudentModule] = {}
+        self._held: dict[int, object] = {}
         self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
         self._count = 0
@@ -96,13 +98,17 @@ class Worker:
             "backward": self._backward,
         }
 
+    def request(self, tensors: list[Tensor]) -> Request:
+        """Return what reads a request's values."""
+        return Request(tensors, self._held)
+
     def answer(self, header: Header, request: Request) -> tuple[Header, list[Tensor]]:
         """Carry out one request and return the answer's header and tensors.
 
         What the student's code raises is part of the answer.
         """
         for number in header["free"]:
-            for kept in (self._objects, self._graphs, self._results):
+            for kept in (self._objects, self._held, self._graphs, self._results):
                 kept.pop(number, None)
         answer, packer = self._do[header["do"]](header, request)
         # Also while an answer was written down.
@@ -176,6 +182,8 @@ class Worker:
     # What they share
 
     def _owner(self, header: Header) -> Any:
+        if header["held"] is not None:
+            return self._held[header["held"]]
         thing = self._objects.get(header["object"])
         return self._module if thing is None else thing.module.get_submodule(header["path"])
 
@@ -228,11 +236,14 @@ class Worker:
         self._count += 1
         return self._count
 
-    def _keep(self, module: nn.Module, packer: AnswerPacker) -> Packed:
-        """Keep a module that later requests may refer to, and describe it."""
+    def _keep(self, value: object, packer: AnswerPacker) -> Packed:
+        """Keep a module or an object that later requests may refer to, and describe it."""
         number = self._number()
-        self._objects[number] = StudentModule(module)
-        return {"o": number, "module": describe_module(module, packer)}
+        if isinstance(value, nn.Module):
+            self._objects[number] = StudentModule(value)
+            return {"o": number, "module": describe_module(value, packer)}
+        self._held[number] = value
+        return {"h": number, "x": type(value).__name__[:MAX_NAME], "fields": plain_fields(value)}
 
     def _watch(self, result: Tensor, copy: Tensor) -> int:
         """Remember a result, to notice when a later call changes it."""

@@ -12,11 +12,16 @@ from torch import Tensor, nn
 from grader.isolation.protocol import MAX_NAME, Header, Packed
 from grader.isolation.protocol.tensors import form, in_order
 from grader.isolation.protocol.values import Packer, Unpacker
+from grader.isolation.worker.handles import is_students
 from grader.isolation.worker.inbox import own
 
 
 class Request(Unpacker):
     """The values of one request.
+
+    Args:
+        tensors: those that it brings.
+        held: the objects that it can name.
 
     Attributes:
         tensors: those that it brings; they lie in memory that the other side sees.
@@ -24,8 +29,9 @@ class Request(Unpacker):
         generators: random generators among the arguments, and their states from before.
     """
 
-    def __init__(self, tensors: list[Tensor]) -> None:
+    def __init__(self, tensors: list[Tensor], held: dict[int, object] | None = None) -> None:
         super().__init__(tensors)
+        self._held = held or {}
         self.leaves: list[Tensor] = []
         self.generators: list[tuple[torch.Generator, Tensor]] = []
         self._given: list[tuple[Tensor, object]] = []
@@ -59,7 +65,9 @@ class Request(Unpacker):
         return [i for i, (tensor, place) in enumerate(self._given) if _place(tensor) != place]
 
     def special(self, packed: Header) -> Any:
-        """Return a random generator in the sender's state."""
+        """Return an object that is kept here, or a random generator in the sender's state."""
+        if "h" in packed:
+            return self._held[packed["h"]]
         if "g" not in packed:
             return super().special(packed)
         state = self.tensors[packed["g"]]
@@ -89,7 +97,7 @@ class AnswerPacker(Packer):
     """Writes the student's values: tensors with their place in the graph, modules as descriptions.
 
     Args:
-        keep: keeps a module that the trusted side will refer to, and describes it to this packer.
+        keep: keeps what the trusted side will refer to, and describes it to this packer.
 
     Attributes:
         outputs: the tensors that a gradient can come back to.
@@ -97,7 +105,7 @@ class AnswerPacker(Packer):
         results: all tensors among the values, with the copies that are sent.
     """
 
-    def __init__(self, keep: Callable[[nn.Module, AnswerPacker], Packed] | None = None) -> None:
+    def __init__(self, keep: Callable[[object, AnswerPacker], Packed] | None = None) -> None:
         super().__init__()
         self.outputs: list[Tensor] = []
         self.packed_outputs: list[Packed] = []
@@ -125,7 +133,7 @@ class AnswerPacker(Packer):
         return None if tensor is None else super().tensor(tensor.detach())
 
     def other(self, value: object) -> Packed:
-        """Describe a module; of anything else name only the type."""
-        if isinstance(value, nn.Module) and self._keep is not None:
+        """Describe a module or an object of the student's; of all else name only the type."""
+        if self._keep is not None and (isinstance(value, nn.Module) or is_students(value)):
             return self._keep(value, self)
         return {"x": type(value).__name__[:MAX_NAME], "method": inspect.ismethod(value)}
