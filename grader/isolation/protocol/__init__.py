@@ -12,7 +12,8 @@ Values are written as JSON. What JSON doesn't know is an object with a single le
     {"y": "int64"}  a dtype                        {"v": "cpu"}  a device
     {"f": "nan"}    a number that isn't finite
 
-and each side may add letters of its own.
+and each side may add letters of its own. Where a list, tuple or dict is of a class of the student's
+(a NamedTuple), the class's name stands beside it as "as".
 
 - `memory` is what both sides see
 - `frames` sends and receives messages

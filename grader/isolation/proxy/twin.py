@@ -33,6 +33,7 @@ class Twin:
         self.number = number
         self._buffers: dict[str, Tensor] = {}
         self._settings: dict[str, list[Any]] = {}
+        self._names: set[str] = set()
         self._known: dict[str, _Known] = {}
         self._weights: list[tuple[str, int, Tensor]] = []
         self._sent: list[tuple[str, bool, int]] = []
@@ -45,12 +46,19 @@ class Twin:
             n: t.detach().clone() for n, t, is_parameter in tensors if not is_parameter
         }
         self._settings = {path: values for path, _, values in _settings(root)}
+        self._names = {name for name, _, is_parameter in tensors_of(root) if is_parameter}
 
     def state(self, root: nn.Module | None, packer: RequestPacker) -> Packed:
-        """Return what changed here since the worker was last told; give the packer the weights."""
+        """Return what changed here since the worker was last told; give the packer the weights.
+
+        Raises:
+            TypeError: a weight isn't shared as it is in the worker.
+        """
         assert root is not None
         self._weights, self._sent, tensors = [], [], []
-        for name, tensor, is_parameter in tensors_of(root):
+        listed = [*tensors_of(root)]
+        self._check_names({name for name, _, is_parameter in listed if is_parameter})
+        for name, tensor, is_parameter in listed:
             if is_parameter and tensor.requires_grad:
                 packer.weights[name] = tensor
             if not (self._has_weight if is_parameter else self._has_buffer)(name, tensor):
@@ -59,6 +67,10 @@ class Twin:
                 if is_parameter and "t" in packed:
                     self._sent.append((name, tensor.requires_grad, packed["t"]))
         return {"tensors": tensors, "settings": self._new_settings(root, packer)}
+
+    def _check_names(self, names: set[str]) -> None:
+        for name in sorted(names ^ self._names):
+            raise TypeError(f"sharing, parting or removing weights ({name}) isn't supported")
 
     def _has_weight(self, name: str, tensor: Tensor) -> bool:
         known = self._known.get(name)

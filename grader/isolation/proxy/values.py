@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,8 @@ from torch import Tensor
 
 from grader.errors import Mismatch
 from grader.isolation.connection import Connection, WorkerFailure
-from grader.isolation.protocol import MAX_TENSORS, Header, Packed, Unsendable
-from grader.isolation.protocol.checks import index
+from grader.isolation.protocol import MAX_TENSORS, Header, Packed, ProtocolError, Unsendable
+from grader.isolation.protocol.checks import identifier, index
 from grader.isolation.protocol.values import Packer, Unpacker
 from grader.result import Status
 
@@ -61,6 +62,11 @@ class RequestPacker(Packer):
         self.tensors.append(value.get_state())
         return {"g": len(self.tensors) - 1}
 
+    def container(self, value: object, depth: int) -> Packed:
+        """Return a container; one that came from the worker with the name of its class."""
+        packed = super().container(value, depth)
+        return packed | {"as": type(value).__name__} if isinstance(value, OfStudents) else packed
+
     def _held(self, value: Held) -> Packed:
         if living(value._connection, value) is not self._connection:
             raise Unsendable(f"a {type(value).__name__} of another file")
@@ -98,6 +104,13 @@ class AnswerUnpacker(Unpacker):
         """Return a tensor without data that no comparison takes for an answer."""
         return super().form(packed).as_subclass(Formal)
 
+    def named(self, value: Any, name: Packed) -> Any:
+        """Return a list, tuple or dict as one of a class with the name of the student's."""
+        if type(value) not in (list, tuple, dict):
+            raise ProtocolError("this can't be of a class of the student's")
+        kind: Any = type(value)
+        return _container_class(kind, identifier(name))(value)
+
     def special(self, packed: Header) -> Any:
         """Return a module, or a stand-in for something that can't be sent."""
         return super().special(packed) if self._special is None else self._special(packed, self)
@@ -121,6 +134,15 @@ class Formal(Tensor):
 
 _FORM = {"__get__", "__repr__", "__format__", "__len__", "detach", "dim", "size", "stride", "numel"}
 _FORM |= {"element_size", "is_floating_point", "is_complex", "as_subclass"}
+
+
+class OfStudents:
+    """A list, tuple or dict that is in the worker one of a class of the student's."""
+
+
+@functools.lru_cache(maxsize=256)
+def _container_class(kind: Any, name: str) -> Any:
+    return type(name, (OfStudents, kind), {})
 
 
 class Foreign:

@@ -100,7 +100,7 @@ class Worker:
 
     def request(self, tensors: list[Tensor]) -> Request:
         """Return what reads a request's values."""
-        return Request(tensors, self._held)
+        return Request(tensors, self._held, vars(self._module))
 
     def answer(self, header: Header, request: Request) -> tuple[Header, list[Tensor]]:
         """Carry out one request and return the answer's header and tensors.

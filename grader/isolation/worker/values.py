@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.isolation.protocol import MAX_NAME, Header, Packed
+from grader.isolation.protocol import MAX_NAME, MODULE, Header, Packed
 from grader.isolation.protocol.tensors import form, in_order
 from grader.isolation.protocol.values import Packer, Unpacker
 from grader.isolation.worker.handles import is_students
@@ -22,6 +22,7 @@ class Request(Unpacker):
     Args:
         tensors: those that it brings.
         held: the objects that it can name.
+        names: what stands in the student's file.
 
     Attributes:
         tensors: those that it brings; they lie in memory that the other side sees.
@@ -29,9 +30,12 @@ class Request(Unpacker):
         generators: random generators among the arguments, and their states from before.
     """
 
-    def __init__(self, tensors: list[Tensor], held: dict[int, object] | None = None) -> None:
+    def __init__(
+        self, tensors: list[Tensor], held: dict[int, object], names: dict[str, Any]
+    ) -> None:
         super().__init__(tensors)
-        self._held = held or {}
+        self._held = held
+        self._names = names
         self.leaves: list[Tensor] = []
         self.generators: list[tuple[torch.Generator, Tensor]] = []
         self._given: list[tuple[Tensor, object]] = []
@@ -63,6 +67,18 @@ class Request(Unpacker):
         Whether their numbers were, the other side sees.
         """
         return [i for i, (tensor, place) in enumerate(self._given) if _place(tensor) != place]
+
+    def named(self, value: Any, name: Packed) -> Any:
+        """Return a container as one of a class of the student's, where that is still to be had."""
+        cls: Any = self._names.get(name)
+        kind: Any = type(value)
+        if not isinstance(cls, type) or not issubclass(cls, kind):
+            return value
+        if kind is tuple:
+            return kind.__new__(cls, value)
+        new = kind.__new__(cls)
+        (kind.extend if kind is list else kind.update)(new, value)
+        return new
 
     def special(self, packed: Header) -> Any:
         """Return an object that is kept here, or a random generator in the sender's state."""
@@ -131,6 +147,13 @@ class AnswerPacker(Packer):
     def plain(self, tensor: Tensor | None) -> Packed:
         """Add a parameter or buffer, which is no result of a call."""
         return None if tensor is None else super().tensor(tensor.detach())
+
+    def container(self, value: object, depth: int) -> Packed:
+        """Return a container; one of a class of the student's with the class's name."""
+        packed = super().container(value, depth)
+        if isinstance(value, list | tuple | dict) and type(value).__module__ == MODULE:
+            packed["as"] = type(value).__name__[:MAX_NAME]
+        return packed
 
     def other(self, value: object) -> Packed:
         """Describe a module or an object of the student's; of all else name only the type."""
