@@ -242,6 +242,7 @@ class Worker:
         if isinstance(value, nn.Module):
             self._objects[number] = StudentModule(value)
             return {"o": number, "module": describe_module(value, packer)}
+        packer.count_handle()
         self._held[number] = value
         return {"h": number, "x": type(value).__name__[:MAX_NAME], "fields": plain_fields(value)}
 

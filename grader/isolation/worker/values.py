@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.isolation.protocol import MAX_NAME, MODULE, Header, Packed
+from grader.isolation.protocol import MAX_HANDLES, MAX_NAME, MODULE, Header, Packed, Unsendable
 from grader.isolation.protocol.tensors import form, in_order
 from grader.isolation.protocol.values import Packer, Unpacker
 from grader.isolation.worker.handles import is_students
@@ -127,6 +127,7 @@ class AnswerPacker(Packer):
         self.packed_outputs: list[Packed] = []
         self.results: list[tuple[Tensor, Tensor]] = []
         self._keep = keep
+        self._handles = 0
 
     def tensor(self, tensor: Tensor) -> Packed:
         """Add a tensor as a plain one, whatever subclass of Tensor it was."""
@@ -147,6 +148,16 @@ class AnswerPacker(Packer):
     def plain(self, tensor: Tensor | None) -> Packed:
         """Add a parameter or buffer, which is no result of a call."""
         return None if tensor is None else super().tensor(tensor.detach())
+
+    def count_handle(self) -> None:
+        """Take note of one more object that is kept.
+
+        Raises:
+            Unsendable: it is one too many.
+        """
+        self._handles += 1
+        if self._handles > MAX_HANDLES:
+            raise Unsendable("it has too many objects")
 
     def container(self, value: object, depth: int) -> Packed:
         """Return a container; one of a class of the student's with the class's name."""
