@@ -29,6 +29,7 @@ from grader.isolation.protocol.checks import (
 )
 from grader.isolation.protocol.tensors import NAMES
 from grader.isolation.protocol.values import Unpacker
+from grader.isolation.proxy.attempts import told_attempts
 from grader.isolation.proxy.autograd import Backward, connect
 from grader.isolation.proxy.builder import Builder
 from grader.isolation.proxy.changes import changed_arguments, mark, name_of
@@ -53,6 +54,7 @@ class Caller:
 
     Attributes:
         called: the first forbidden function that was called, or None.
+        tried: sentences on what the file tried while it was loaded, by its worker's word.
         costs: what counts during a request, and is told what the worker counted.
 
     Raises:
@@ -70,6 +72,7 @@ class Caller:
         printed: list[str] | None,
     ) -> None:
         self.called: str | None = None
+        self.tried: list[str] = []
         self.costs: list[Cost] = []
         self._workers = workers
         self._source = source
@@ -116,6 +119,7 @@ class Caller:
             error = answer.get("error")
             exception = None if error is None else read_exception(error, self._file)
             self._names = [identifier(name) for name in items(answer["names"])]
+            self.tried = told_attempts(answer["tried"])
         if exception is not None:
             connection.close()
             raise self._judge_load(exception)

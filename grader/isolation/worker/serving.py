@@ -18,7 +18,8 @@ from grader.isolation.protocol.frames import receive, send
 from grader.isolation.protocol.memory import Memory, same_bytes
 from grader.isolation.protocol.tensors import DTYPES, same
 from grader.isolation.worker import audit_hook
-from grader.isolation.worker.exceptions import attempt
+from grader.isolation.worker.attempts import Attempts
+from grader.isolation.worker.exceptions import attempt, speaks_of_meta
 from grader.isolation.worker.handles import plain_fields
 from grader.isolation.worker.inbox import Inbox
 from grader.isolation.worker.loading import hide_own_modules, public_names, run_file
@@ -126,9 +127,11 @@ class Worker:
         remove(header["forbidden"], self._called)
         audit_hook.install(header["forbidden"], self._called)
         hide_own_modules()
+        attempts = Attempts()
         answer = run_file(request.tensors[0].numpy().tobytes(), self._module)
         self._called.clear()  # what was called while the file was loaded is no offence
-        return answer | {"names": public_names(self._module)}, AnswerPacker()
+        told = {"names": public_names(self._module), "tried": attempts.told()}
+        return answer | told, AnswerPacker()
 
     def _call(self, header: Header, request: Request) -> Answer:
         thing = self._objects.get(header["object"])
@@ -175,6 +178,8 @@ class Worker:
 
         answer, value = _counted(run, header)
         packer = AnswerPacker()
+        if speaks_of_meta(answer.get("error")):
+            answer["unsendable"] = "a gradient on the meta device, a shape without numbers"
         if "error" not in answer:
             answer["value"] = [packer.plain(gradient) for gradient in value]
         return answer, packer
