@@ -10,10 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from grader.isolation.protocol import MAX_HANDLES, MAX_NAME, MODULE, Header, Packed, Unsendable
-from grader.isolation.protocol.tensors import form, in_order
+from grader.isolation.protocol.tensors import form, in_order, own
 from grader.isolation.protocol.values import Packer, Unpacker
 from grader.isolation.worker.handles import is_students
-from grader.isolation.worker.inbox import own
 
 
 class Request(Unpacker):
