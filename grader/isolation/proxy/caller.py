@@ -6,7 +6,7 @@ import itertools
 import linecache
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.cost import Cost, elsewhere
+from grader.cost import Cost, counters, elsewhere
 from grader.errors import CannotLoad, Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
@@ -40,6 +40,8 @@ from grader.isolation.proxy.values import AnswerUnpacker, RequestPacker, foreign
 from grader.isolation.spawn import Workers
 from grader.loading import judge_load
 from grader.result import Status
+
+_NOTHING_COUNTS = nullcontext()
 
 
 class Caller:
@@ -133,9 +135,12 @@ class Caller:
 
     # Requests
 
-    @contextmanager
-    def apart(self) -> Iterator[None]:
+    def apart(self) -> AbstractContextManager[None]:
         """Let nothing count that this side does for a request; the worker counts."""
+        return self._uncounted() if counters() else _NOTHING_COUNTS
+
+    @contextmanager
+    def _uncounted(self) -> Iterator[None]:
         with elsewhere() as self.costs:
             try:
                 yield
