@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -349,6 +349,12 @@ class RemoteFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it in the worker."""
         return self._caller.call(self._target, args, kwargs)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(f"a function at a distance has no attribute {name!r}")
+        owner = self.__dict__["__name__"]
+        raise TypeError(f"reading {owner}.{name} isn't supported; read it from what {owner} makes")
 
 
 def _draw(answer: Header, generators: list[torch.Generator]) -> None:
