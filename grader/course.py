@@ -61,6 +61,13 @@ class Problem:
         return self.folder / ".stub.py"
 
     @property
+    def is_begun(self) -> bool:
+        """Whether the student's file is there and no longer the stub, however its lines end."""
+        if not self.stub.is_file() or not self.original.is_file():
+            return self.stub.is_file()
+        return self.stub.read_bytes().splitlines() != self.original.read_bytes().splitlines()
+
+    @property
     def probe_file(self) -> Path:
         """The questions by which a mistake is told; `grader.testing.diagnosis` asks them."""
         return self.folder / "probe.py"
@@ -143,6 +150,27 @@ class Course:
     def solution(self, problem: Problem) -> Path:
         """Return where the problem's reference solution is, whether or not it is there."""
         return self.root / "solutions" / problem.id / SUBMISSION_FILE
+
+
+def on_the_way(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems that a student is at: all of part one, and of part two what was begun.
+
+    Where there are none of part one, somebody asked for part two: then they are all.
+    """
+    problems = list(problems)
+    asked = all(problem.part is Part.TWO for problem in problems)
+    return [p for p in problems if asked or p.part is Part.ONE or p.is_begun]
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems in the order in which a student goes through them.
+
+    That is the order of their numbers, but for who began part two and nothing of part one.
+    """
+    problems = list(problems)
+    begun = {problem.part for problem in problems if problem.is_begun}
+    skips = begun == {Part.TWO}
+    return sorted(problems, key=lambda p: (p.part is Part.ONE) == skips)
 
 
 def own_course() -> Course:
