@@ -208,8 +208,7 @@ def grade(
         from grader.reports.terminal import about_run, class_table, remarks
 
         course = own_course()
-        if problem is not None and part is not None:
-            raise UsageError("Say either --problem or --part: a problem is of one part.")
+        _require_one_of(problem, part)
         settings = Settings(seed, timeout, memory, isolation)
         require_ready(out, settings)
         chosen = None if problem is None else course.select([problem])[0]
@@ -242,6 +241,11 @@ def grade(
         console.print(f"{graded} graded.{kept} Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in run.results):
         sys.exit(GRADERS_FAULT)
+
+
+def _require_one_of(problem: str | None, part: Part | None) -> None:
+    if problem is not None and part is not None:
+        raise UsageError("Say --problem or --part, not both.")
 
 
 def _require_outside(out: Path, paths: list[Path]) -> None:
@@ -284,14 +288,16 @@ def gradescope(
     problem: Annotated[
         str | None, typer.Option(help="for an assignment of this one alone, such as 03")
     ] = None,
+    part: PartOfCourse = None,
 ) -> None:
     """Build the archive by which Gradescope grades with this course."""
     with _faults():
         from grader.grading.gradescope import build
 
         course = own_course()
+        _require_one_of(problem, part)
         only = None if problem is None else course.select([problem])[0]
-        path = build(course, folder, isolation, feedback, only)
+        path = build(course, folder, isolation, feedback, only, part)
     console.print(f"Upload {path} as the assignment's autograder.", markup=False, soft_wrap=True)
 
 
