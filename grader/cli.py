@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,6 +46,14 @@ GRADERS_FAULT = 3
 INTERRUPTED = 130
 
 Command = Callable[..., Any]
+
+
+class Parts(StrEnum):
+    """Which parts of the course a copy has."""
+
+    ONE = "one"
+    TWO = "two"
+    BOTH = "both"
 
 
 def instructors(name: str | None = None) -> Callable[[Command], Command]:
@@ -314,6 +323,7 @@ def export(
     total: Annotated[
         bool, typer.Option("--total", help="fill in the sum of all problems that were graded")
     ] = False,
+    part: Annotated[Part, typer.Option(help="for --total: of which part")] = Part.ONE,
     column: Annotated[str, typer.Option(help="the column to fill in, by name or id")] = "",
     new_column: Annotated[str, typer.Option(help="the name of a column to add")] = "",
     id_column: Annotated[str, typer.Option(help="for csv: by which column people are known")] = "",
@@ -349,6 +359,7 @@ def export(
             problem=own_course().select([problem])[0].id if problem else "",
             choice=Choice(file.name, column, new_column, id_column, by_name),
             out=out or file.with_name(f"{file.stem}-filled{file.suffix}"),
+            part=part,
             scale=scale,
             feedback=feedback,
             download=download,
@@ -434,12 +445,17 @@ def audit(
 @instructors()
 def release(
     folder: Annotated[Path, typer.Argument(help="a new folder, or a previous copy to update")],
+    part: Annotated[
+        Parts | None,
+        typer.Option(help="what it has; default: what a previous copy has, both in a new one"),
+    ] = None,
 ) -> None:
     """Write the students' copy of the course, or bring one up to date."""
     with _faults():
         from grader.author.release import release as write_release
 
-        done = write_release(own_course(), folder)
+        parts = [] if part is None else [*Part] if part is Parts.BOTH else [Part(part)]
+        done = write_release(own_course(), folder, parts)
     console.print(done.summary(), markup=False)
 
 
