@@ -1,8 +1,8 @@
 """How fast a class is graded: a made-up class of any size, through the code of `grader grade`.
 
 Most of the class is right, each in a style of its own; some made one of the catalogue's mistakes,
-some did not get beyond the second problem, all in part one. With `--problem 03` the class handed in that problem
-alone, as for an assignment, and some not at all. Printed are
+some did not get beyond the second problem; all of it in part one. With `--problem 03` the class
+handed in that problem alone, as for an assignment, and some not at all. Printed are
 
 - submissions per minute, all in: starting, grading the reference solutions, writing the reports
 - the share of the cores' time that was used, by the CPU time of all processes
