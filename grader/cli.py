@@ -214,7 +214,7 @@ def grade(
         from grader.intake.only import only_these
         from grader.intake.submissions import take_in
         from grader.reports.progress_bar import progress_bar
-        from grader.reports.terminal import about_run, class_table, remarks
+        from grader.reports.terminal import about_run, class_table, part_two_table, remarks
 
         course = own_course()
         _require_one_of(problem, part)
@@ -242,7 +242,10 @@ def grade(
                 on_start=lambda count: progress.update(task, total=count),
                 on_result=lambda result: progress.advance(task),
             )
-        console.print(class_table(run.results, run.problems, run.part_two))
+        if run.problems:
+            console.print(class_table(run.results, run.problems))
+        if run.part_two:
+            console.print(part_two_table(run.results, run.part_two))
         _print_lines([*remarks(run.results), *intake.unmatched, *about_run(run)])
         graded = counted(len(submissions), "submission")
         others = len(run.results) - len(submissions)

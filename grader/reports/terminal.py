@@ -19,48 +19,52 @@ _NAMED_AT_MOST = 5
 """Of the many that share a remark, as many are named here; the class page names all."""
 
 
-def class_table(
-    results: Iterable[SubmissionResult], problems: Sequence[str], part_two: Sequence[str] = ()
-) -> Table:
-    """Return the class: a row for each submission, with its points.
+def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) -> Table:
+    """Return the class: a row for each submission, with its points in part one.
 
     Args:
         results: of the whole class.
         problems: the ids of the problems of part one.
-        part_two: the ids of the problems of part two, if they are to be shown.
     """
-    table = Table(pad_edge=False)
-    table.add_column("submission", overflow="fold")
-    _add_columns(table, problems, "total")
-    _add_columns(table, part_two, "part two")
-    results = list(results)
-    names = people(results)
-    for result in by_name(results):
-        cells = [*_cells(result, problems), *_cells_of_part_two(result, part_two)]
-        table.add_row(escape(str(names[result.submission])), *cells)
+    table = _table(problems, "total")
+    for name, result in _named(results):
+        points = {problem.id: shown(problem.points) for problem in result.problems}
+        internal = result.status == Status.INTERNAL
+        total = "-" if internal else f"{shown(result.points)} / {shown(result.max)}"
+        table.add_row(name, *(points.get(id, "-") for id in problems), total)
     return table
 
 
-def _add_columns(table: Table, problems: Sequence[str], of_all: str) -> None:
+def part_two_table(results: Iterable[SubmissionResult], problems: Sequence[str]) -> Table:
+    """Return a row for each submission that went on to part two, with its points there.
+
+    Args:
+        results: of the whole class.
+        problems: the ids of the problems of part two.
+    """
+    table = _table(problems, "part two")
+    for name, result in _named(results):
+        points = {problem.id: shown(problem.points) for problem in result.of_part(Part.TWO)}
+        if points:
+            total = f"{shown(result.part_two_points)} / {shown(result.part_two_max)}"
+            table.add_row(name, *(points.get(id, "") for id in problems), total)
+    return table
+
+
+def _table(problems: Sequence[str], total: str) -> Table:
+    table = Table(pad_edge=False)
+    table.add_column("submission", overflow="fold")
     for id in problems:
         table.add_column(id[:2], justify="right")
-    if problems:
-        table.add_column(of_all, justify="right", style="bold")
+    table.add_column(total, justify="right", style="bold")
+    return table
 
 
-def _cells(result: SubmissionResult, problems: Sequence[str]) -> list[str]:
-    points = {problem.id: shown(problem.points) for problem in result.problems}
-    internal = result.status == Status.INTERNAL
-    total = "-" if internal else f"{shown(result.points)} / {shown(result.max)}"
-    return [*(points.get(id, "-") for id in problems), total] if problems else []
-
-
-def _cells_of_part_two(result: SubmissionResult, problems: Sequence[str]) -> list[str]:
-    """Return the cells of part two; who left out something, or all of it, has nothing there."""
-    points = {problem.id: shown(problem.points) for problem in result.problems}
-    tried = problems and result.of_part(Part.TWO)
-    total = f"{shown(result.part_two_points)} / {shown(result.part_two_max)}" if tried else ""
-    return [*(points.get(id, "") for id in problems), total] if problems else []
+def _named(results: Iterable[SubmissionResult]) -> list[tuple[str, SubmissionResult]]:
+    """Return the results in the order of people's names, which stand before them."""
+    results = list(results)
+    names = people(results)
+    return [(escape(str(names[result.submission])), result) for result in by_name(results)]
 
 
 def remarks(results: Iterable[SubmissionResult]) -> list[str]:

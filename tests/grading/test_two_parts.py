@@ -13,7 +13,7 @@ import pytest
 from grader.course import Course, own_course
 from grader.errors import UsageError
 from grader.intake.submissions import find_submissions
-from grader.reports.terminal import class_table
+from grader.reports.terminal import class_table, part_two_table
 from grader.result import Part, ProblemResult, Status, SubmissionResult, TestResult
 
 SIX, SEVEN = "06-doubling", "07-doubling"
@@ -152,9 +152,17 @@ def test_who_tried_has_columns_and_totals_of_their_own(long_school: Any) -> None
     assert [*found["ada"]][2:] == ["01-doubling", "total", "max", *OF_TWO]
     assert [*found["ada"].values()][2:] == ["4", "4", "4", "4", "0", "4", "8"]
     assert [*found["bob"].values()][2:] == ["0", "0", "4", "", "", "", ""]
-    table = class_table(run.results, run.problems, run.part_two)
-    assert [column.header for column in table.columns][-3:] == ["06", "07", "part two"]
-    assert [[*column.cells] for column in table.columns][-1] == ["4 / 8", ""]
+    assert [[c.header, *c.cells] for c in class_table(run.results, run.problems).columns] == [
+        ["submission", "ada", "bob"],
+        ["01", "4", "0"],
+        ["total", "4 / 4", "0 / 4"],
+    ]
+    assert [[c.header, *c.cells] for c in part_two_table(run.results, run.part_two).columns] == [
+        ["submission", "ada"],
+        ["06", "4"],
+        ["07", "0"],
+        ["part two", "4 / 8"],
+    ]
     said = texts(long_school)
     for name in ("feedback/ada.md", "feedback/ada.html", "instructor/ada.html"):
         assert "4 of 4 points" in said[name]
