@@ -166,7 +166,7 @@ def _asked_for(submission: Submission, course: Course, part: Part | None) -> lis
 def _is_of_one_problem(submissions: Sequence[Submission], common: Mapping[str, Provenance]) -> bool:
     """Tell whether it was said that all of these were handed in for the same single problem."""
     asked = {tuple(each.files) for each in submissions}
-    return len(common) > 1 and len(asked) == 1 and len(*asked) == 1
+    return len(common) > 1 and [len(ids) for ids in asked] == [1]
 
 
 def _missing(
