@@ -111,7 +111,8 @@ def grade_class(
         adjusted([], out)  # a file that can't be read is told before hours of grading
         previous = load_previous(out / RESULTS)
         submissions, told = _who_is_who(submissions, previous, people or {}, out)
-        submissions = [each.only(_asked_for(each, course, part)) for each in submissions]
+        asked = {problem.id for problem in course.of_part(part)}
+        submissions = [each.only(id for id in each.files if id in asked) for each in submissions]
         names = {submission.name for submission in submissions}
         common = common_provenance(course, settings)
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
@@ -156,11 +157,6 @@ def _who_is_who(
     submissions, unclear = as_said(submissions, previous, people)
     submissions, taken = named_as_before(submissions, previous)
     return submissions, [*unclear, *taken, *suggest(submissions, previous, people, out)]
-
-
-def _asked_for(submission: Submission, course: Course, part: Part | None) -> list[str]:
-    """Return the ids of the problems that a submission has and that are to be graded."""
-    return [p.id for p in course.of_part(part) if p.id in submission.files]
 
 
 def _is_of_one_problem(submissions: Sequence[Submission], common: Mapping[str, Provenance]) -> bool:

@@ -7,20 +7,18 @@ from dataclasses import replace
 
 from grader.course import Problem
 from grader.intake.handed_in import StudentFile, Submission
-from grader.result import Part
 
 
-def without_skipped(submission: Submission, problems: Iterable[Problem]) -> Submission:
+def without_skipped(submission: Submission, part_two: Iterable[Problem]) -> Submission:
     """Return a submission without the problems of part two that were left out, or are the stub.
 
     A file whose name was nearly right was meant to be graded: that is told among the notes.
 
     Args:
         submission: as it was read.
-        problems: those of the course.
+        part_two: the problems of part two.
     """
-    of_two = [problem for problem in problems if problem.part is Part.TWO]
-    skipped = {problem.id for problem in of_two if _is_skipped(submission, problem)}
+    skipped = {problem.id for problem in part_two if _is_skipped(submission, problem)}
     files = {id: file for id, file in submission.files.items() if id not in skipped}
     nearly = [file.reason for id, file in submission.files.items() if id in skipped and file.nearly]
     return replace(submission, files=files, notes=[*submission.notes, *nearly])

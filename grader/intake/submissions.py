@@ -23,6 +23,7 @@ from grader.intake.part_two import without_skipped
 from grader.intake.paths import are_all_classes, opened_path
 from grader.intake.problem_names import Problems
 from grader.intake.reading import read_source, read_submission
+from grader.result import Part
 
 __all__ = [
     "MAX_SOURCE_BYTES",
@@ -69,8 +70,8 @@ def take_in(
     Raises:
         SubmissionError: a path is neither a folder nor an archive, or there is nothing in it.
     """
-    of_course = course.problems()
-    known = tuple(problem.id for problem in of_course)
+    known = tuple(problem.id for problem in course.problems())
+    part_two = [problem for problem in course.problems() if problem.part is Part.TWO]
     problems = Problems(known, only.id if only else "", meant=meant or {})
     paths = list(paths)
     intake = Intake()
@@ -81,7 +82,7 @@ def take_in(
         with opened_path(path, problems, several=several, as_one=as_one) as layout:
             rows = [read_submission(work, problems) for work in layout.works]
         if only is None:
-            rows = [without_skipped(row, of_course) for row in rows]
+            rows = [without_skipped(row, part_two) for row in rows]
         if layout.title:
             line = remarks.summary(layout, rows)
             intake.recognised.append(f"{path.name}: {line}" if several else line)
