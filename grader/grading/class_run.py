@@ -27,6 +27,7 @@ from grader.grading.previous import (
 )
 from grader.grading.provenance import common_provenance, grader_sha256
 from grader.grading.settings import Settings
+from grader.intake.part_two import without_skipped
 from grader.intake.submissions import Submission
 from grader.reports.dashboard import write_dashboard
 from grader.reports.feedback import feedback, feedback_page
@@ -111,8 +112,7 @@ def grade_class(
         adjusted([], out)  # a file that can't be read is told before hours of grading
         previous = load_previous(out / RESULTS)
         submissions, told = _who_is_who(submissions, previous, people or {}, out)
-        asked = {problem.id for problem in course.of_part(part)}
-        submissions = [each.only(id for id in each.files if id in asked) for each in submissions]
+        submissions = _asked_for(submissions, course, part)
         names = {submission.name for submission in submissions}
         common = common_provenance(course, settings)
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
@@ -157,6 +157,16 @@ def _who_is_who(
     submissions, unclear = as_said(submissions, previous, people)
     submissions, taken = named_as_before(submissions, previous)
     return submissions, [*unclear, *taken, *suggest(submissions, previous, people, out)]
+
+
+def _asked_for(
+    submissions: Iterable[Submission], course: Course, part: Part | None
+) -> list[Submission]:
+    """Return submissions with what is to be graded of them: a part, and what nobody left out."""
+    asked = {problem.id for problem in course.of_part(part)}
+    part_two = [problem for problem in course.problems() if problem.part is Part.TWO]
+    found = [each.only(id for id in each.files if id in asked) for each in submissions]
+    return [without_skipped(each, part_two) for each in found]
 
 
 def _is_of_one_problem(submissions: Sequence[Submission], common: Mapping[str, Provenance]) -> bool:

@@ -12,7 +12,8 @@ from grader.intake.handed_in import StudentFile, Submission
 def without_skipped(submission: Submission, part_two: Iterable[Problem]) -> Submission:
     """Return a submission without the problems of part two that were left out, or are the stub.
 
-    A file whose name was nearly right was meant to be graded: that is told among the notes.
+    A file whose name was nearly right was meant to be graded: why it was not is told among the
+    notes. So it is where something else was handed in for one problem alone.
 
     Args:
         submission: as it was read.
@@ -20,8 +21,10 @@ def without_skipped(submission: Submission, part_two: Iterable[Problem]) -> Subm
     """
     skipped = {problem.id for problem in part_two if _is_skipped(submission, problem)}
     files = {id: file for id, file in submission.files.items() if id not in skipped}
-    nearly = [file.reason for id, file in submission.files.items() if id in skipped and file.nearly]
-    return replace(submission, files=files, notes=[*submission.notes, *nearly])
+    alone = len(submission.files) == 1 and bool(submission.unused)
+    meant = [submission.files[id] for id in submission.files if id in skipped]
+    told = [f.reason for f in meant if f.source is None and (f.nearly or alone)]
+    return replace(submission, files=files, notes=[*submission.notes, *told])
 
 
 def _is_skipped(submission: Submission, problem: Problem) -> bool:
@@ -32,9 +35,10 @@ def _is_skipped(submission: Submission, problem: Problem) -> bool:
 
 
 def _is_unreadable(submission: Submission) -> bool:
-    """Tell whether all of a submission can't be read, so that nobody knows what there is."""
+    """Tell whether several problems can't be read for one reason, so that nobody knows of any."""
     files = [*submission.files.values()]
-    return files[0].bad and all(file.reason == files[0].reason for file in files)
+    alike = all(file.reason == files[0].reason for file in files)
+    return len(files) > 1 and files[0].bad and alike
 
 
 def _is_stub(file: StudentFile, problem: Problem) -> bool:

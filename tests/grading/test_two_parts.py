@@ -130,6 +130,37 @@ def test_an_archive_that_cannot_be_read_is_no_zero_in_part_two(
     assert [(id, file.bad) for id, file in ada.files.items()] == [("01-doubling", True)]
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (f"{SIX}/problem.py", ""),
+        (f"{SIX}/problem (1).py", "it has to be called problem.py"),
+        ("problem.txt", "There is no problem.py"),
+        ("01-doubling/problem.py", ""),  # a whole repository without it
+    ],
+)
+def test_who_hands_in_for_it_alone_reads_why_there_is_no_mark(
+    long_school: Any, name: str, told: str
+) -> None:
+    file = long_school.folder.with_name("six") / "cleo" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(STUB)
+    run = long_school.grade(folder=file.parents[name.count("/") + 1], only="06", is_whole=True)
+    (cleo,) = run.results
+    assert (cleo.problems, cleo.status) == ([], "not_attempted")
+    notes = [note for note in cleo.notes if not note.startswith("Not used")]
+    assert [told in note for note in notes] == [True] * bool(told)
+    assert long_school.graded == []
+
+
+def test_what_cannot_be_used_for_it_alone_is_graded_with_the_reason(long_school: Any) -> None:
+    folder = long_school.folder.with_name("six")
+    (folder / "cleo").mkdir(parents=True)
+    (folder / "cleo/05-heads.py").write_text(STUB)
+    long_school.grade(folder=folder, only="06")
+    assert long_school.graded == [("cleo", [SIX])]
+
+
 # What is reported
 
 
