@@ -10,18 +10,8 @@ import pytest
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {
-    "cost",
-    "course",
-    "environment",
-    "errors",
-    "files",
-    "forbidden",
-    "loading",
-    "needs",
-    "operands",
-}
-TOP |= {"parts", "result", "stopwatch", "text", "unwritten"}
+TOP = {"cost", "course", "environment", "errors", "files", "forbidden", "loading", "needs"}
+TOP |= {"operands", "packing", "result", "stopwatch", "text", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},
