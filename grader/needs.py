@@ -8,8 +8,8 @@ from grader.errors import UsageError
 
 _NO_TORCH = (
     "PyTorch is not installed. Run this once, in the course's folder:\n"
-    "  uv sync\n"
-    "README.md says how to take its small build, for a machine without a GPU."
+    "  uv pip install torch --torch-backend cpu\n"
+    "That is its small build; with a GPU, leave out --torch-backend cpu."
 )
 
 
