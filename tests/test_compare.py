@@ -60,6 +60,7 @@ def test_nan_and_infinity_are_wrong_where_not_expected(bad: float) -> None:
     wrong[0, 1] = bad
     assert "1 of 2 rows differ" in message(wrong, ROWS)
     assert ("NaN" if math.isnan(bad) else "inf") in message(wrong, ROWS)
+    assert "sum" not in message(wrong.softmax(-1), ROWS.softmax(-1))
 
 
 def test_a_finite_number_is_wrong_where_infinity_is_expected() -> None:

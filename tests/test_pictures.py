@@ -112,7 +112,7 @@ def test_a_sentence_of_ones_own(explore, problem_id):
 
 def test_numbers_of_ones_own(explore):
     _, words = explore("01-softmax", ROOT / "solutions/01-softmax/problem.py", "4", "5")
-    assert "softmax(scores + 0): ['0.2689', '0.7311']" in words
+    assert "softmax(scores + 0): 0.2689 0.7311" in words
 
 
 def test_the_same_figure_gives_the_same_file(explore):
@@ -148,3 +148,16 @@ def test_the_pictures_of_the_readme_are_small_png_files(problem_id):
         assert content[:8] == b"\x89PNG\r\n\x1a\n"
         assert struct.unpack(">I", content[16:20]) == (1200,)  # the width
         assert len(content) < LARGEST
+
+
+def test_a_sentence_is_wrapped_in_a_terminal_only(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "20")
+    sentence = "softmax: yours is not written yet."
+    pictures.say(sentence)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    pictures.say(sentence)
+    assert capsys.readouterr().out.splitlines() == [
+        sentence,
+        "softmax: yours is",
+        "not written yet.",
+    ]

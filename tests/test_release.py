@@ -165,6 +165,15 @@ def test_students_install_what_they_need() -> None:
     assert not tools & others
 
 
+def test_uv_leaves_pytorch_alone_once_it_is_removed() -> None:
+    """The README's two lines: nothing else in the lock would bring the large build back."""
+    readme = (ROOT / "students/README.md").read_text(encoding="utf-8")
+    assert "\nuv remove torch\nuv pip install torch --torch-backend cpu\n" in readme
+    packages = toml(ROOT / "students/uv.lock")["package"]
+    needs = {p["name"]: [need["name"] for need in p.get("dependencies", [])] for p in packages}
+    assert [name for name, needed in needs.items() if "torch" in needed] == ["attention-course"]
+
+
 def test_the_dev_container_takes_the_cpu_build(copy: Course) -> None:
     config = json.loads((copy.root / ".devcontainer/devcontainer.json").read_text("utf-8"))
     assert "uv pip install --torch-backend cpu -e ." in config["postCreateCommand"]
@@ -178,6 +187,7 @@ def test_without_pytorch_a_sentence_says_what_to_do(copy: Course) -> None:
         done = in_the_copy(copy, "problems/01-softmax", "-c", code, *command[1:])
         assert done.returncode, command
         assert "PyTorch is not installed. Run this once" in done.stdout + done.stderr
+        assert "\n  uv pip install torch --torch-backend cpu\n" in done.stdout + done.stderr
         assert "Traceback" not in done.stderr
 
 

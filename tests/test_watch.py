@@ -70,6 +70,42 @@ def test_a_save_is_answered(save: Callable[[str, str], str]) -> None:
     assert "done" in save(RIGHT, "Well done!")
 
 
+ONE_REPORT = """
+import sys
+from pathlib import Path
+
+from grader.course import Course
+from grader.student.warm import Runs
+
+if __name__ == "__main__":
+    course = Course(Path(sys.argv[1]))
+    runs = Runs(course.root, lambda found: print(found.result.tests, found.trouble, flush=True))
+    runs.start(course.problems()[0])
+    runs._running.join()
+"""
+
+
+@pytest.mark.slow
+def test_files_named_like_modules_are_not_taken_for_these(
+    small_course: Course, tmp_path: Path
+) -> None:
+    """Watched from the problem's folder, where a student tried things in files of such names."""
+    script = tmp_path / "one_report.py"
+    script.write_text(ONE_REPORT)
+    folder = small_course.problems()[0].folder
+    for name in ("random", "types", "numpy"):
+        (folder / f"{name}.py").write_text("x = 1\n")
+    done = subprocess.run(
+        [sys.executable, str(script), str(small_course.root)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert "NOT_IMPLEMENTED" in done.stdout, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_what_is_printed_is_shown(save: Callable[[str, str], str]) -> None:
     answer = save("def double(x):\n    print('x is', x)\n    return 3 * x\n", "in progress")
     assert "Your code printed:\n        x is tensor([1.])" in answer

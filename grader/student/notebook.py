@@ -20,7 +20,7 @@ def show(name: str) -> None:
     """
     (problem,) = own_course().select([name])
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--color=no"],
+        [sys.executable, "-P", "-m", "pytest", "--color=no"],  # -P: not the problem's folder first
         cwd=problem.folder,
         env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "96"},
         stdout=subprocess.PIPE,

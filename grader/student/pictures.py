@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -104,15 +106,21 @@ def yours(
     except Exception as exception:
         trouble = f"stops with {type(exception).__name__}: {exception}"
     if trouble:
-        print(f"{name}: yours {trouble}. The picture shows what is expected.")
+        say(f"{name}: yours {trouble}. The picture shows what is expected.")
         return None
     table: Tensor = found.detach().to(expected.dtype)
     wrong = int(differs(table, expected, tolerance).sum())
     if wrong:
-        print(f"{name}: yours differs from what is expected in {wrong} of {table.numel()} numbers.")
+        say(f"{name}: yours differs from what is expected in {wrong} of {table.numel()} numbers.")
     else:
-        print(f"{name}: yours, as expected.")
+        say(f"{name}: yours, as expected.")
     return table
+
+
+def say(sentence: str) -> None:
+    """Print a sentence, in a terminal without cutting a word at its edge."""
+    width = shutil.get_terminal_size().columns
+    print(textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence)
 
 
 def _unlike(found: object, expected: Tensor) -> str:
@@ -266,7 +274,7 @@ def save(figure: Figure, name: str) -> None:
     """
     if {"--save", "--readme"}.isdisjoint(sys.argv):
         if plt.get_backend().lower() == "agg":
-            print(f"No display here: run this with --save to write pictures/my_{name}.png.")
+            say(f"No display here: run this with --save to write pictures/my_{name}.png.")
         else:
             plt.show()
         plt.close(figure)

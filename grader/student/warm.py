@@ -11,8 +11,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
@@ -27,6 +27,8 @@ from grader.result import ProblemResult
 _PRELOADED = ["grader.testing.suite", "torch.fx.experimental.symbolic_shapes"]
 """What the server loads: all that runs tests, and what torch loads when it first differentiates.
 Loading starts no threads, so the server can be forked afterwards."""
+
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 SILENCE_SECONDS = 60.0
 """After so long without a word a run is taken to hang. The time limits of a test and of loading are
@@ -95,7 +97,8 @@ class Runs:
     def _new(self) -> tuple[BaseProcess, Connection]:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(self._root, theirs), daemon=True)
-        process.start()
+        with _without_own_folder():
+            process.start()
         theirs.close()
         return process, ours
 
@@ -132,6 +135,22 @@ def _context() -> SpawnContext | ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
     return context
+
+
+@contextmanager
+def _without_own_folder() -> Iterator[None]:
+    """Let a Python that is started meanwhile not look for modules in the folder where one stands.
+
+    A student may have left a `random.py` there, and nothing would start.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_SAFE_PATH]
+        if before is not None:
+            os.environ[_SAFE_PATH] = before
 
 
 def _end(process: BaseProcess | None) -> None:

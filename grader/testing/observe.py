@@ -47,9 +47,9 @@ def observations(
 def _not_finite(got: Tensor, want: Tensor) -> str | None:
     nan = got.isnan() & ~want.isnan()
     if nan.any():
-        return "There is NaN in it: look for 0/0, inf - inf, or exp of a number that is too large."
+        return "There is NaN in it: look for 0/0, inf - inf, or exp of a large number."
     if (got.isinf() & ~want.isinf()).any():
-        return "There is inf in it: look for exp of a number that is too large, or x / 0."
+        return "There is inf in it: look for exp of a large number, or x / 0."
     return None
 
 
@@ -124,15 +124,16 @@ def _other_order(got: Tensor, want: Tensor) -> str | None:
 
 def _row_sums(got: Tensor, want: Tensor, exactness: float) -> str | None:
     """See whether the right answer is weights, and this one's don't sum to 1."""
+    if not got.isfinite().all():
+        return None  # that is told already, and no sum says more
     names = {-1: "row", -2: "column"}
     for dim, other in [(-1, -2), (-2, -1)][: want.dim()]:
         if not _sum_to_one(want, dim, exactness) or _sum_to_one(got, dim, exactness):
             continue
         if want.dim() > 1 and _sum_to_one(got, other, 0) and not _sum_to_one(want, other, 0):
             return f"Each {names[other]} sums to 1, where each {names[dim]} should."
-        # The one that is farthest off; NaN counts as farthest.
         sums = got.sum(dim)
-        worst = float(sums.flatten()[(sums - 1).abs().nan_to_num(math.inf).argmax()])
+        worst = float(sums.flatten()[(sums - 1).abs().argmax()])  # the one that is farthest off
         if want.dim() == 1:
             return f"The weights should sum to 1; they sum to {worst:.4g}."
         return f"Each {names[dim]} of weights should sum to 1; one of them sums to {worst:.4g}."

@@ -47,7 +47,7 @@ pictures.yours(
 )
 for shift in shifts:
     weights = torch.softmax(scores + shift, dim=-1)
-    print(f"expected, softmax(scores + {shift}):", [f"{w:.4f}" for w in weights])
+    print(f"expected, softmax(scores + {shift}):", *(f"{w:.4f}" for w in weights))
 
 # Nothing, but for the rounding of float32: the differences stay as they are. So softmax is free to
 # choose the shift that keeps its numbers small.

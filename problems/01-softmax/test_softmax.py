@@ -109,7 +109,7 @@ def test_softmax_in_numbers(problem, numbers, weights):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2, -3])
 def test_softmax_along_every_dim(problem, rng, dim):
-    """Softmax makes weights that sum to 1 along the dimension it is told"""
+    """Softmax makes weights that sum to 1 along the dimension dim"""
     x = rng.normal(3, 4, 5)
     expected = softmax_along(x, dim)
     call = f"softmax(x, dim={dim}) with x of shape (3, 4, 5)"
@@ -185,7 +185,7 @@ def test_softmax_of_large_numbers(problem, slices, dim):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("dim", [0, 1])
 def test_softmax_of_minus_infinity(problem, dim):
-    """Softmax gives an entry of -inf exactly 0, and a slice of nothing else NaN"""
+    """Softmax gives an entry of -inf exactly 0, and NaN where a whole slice is -inf"""
     lowest = torch.finfo(torch.float32).min
     rows = torch.tensor(
         [[0.0, -INF, 1.5], [-INF, -INF, 2.0], [lowest, -INF, -INF], [-INF, -INF, -INF]]
@@ -357,7 +357,7 @@ def test_hidden_slices_far_apart(problem, solution, rng, dtype):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_hidden_minus_infinity(problem, solution, rng, dtype):
-    """Softmax gives -inf the weight 0, and a slice of -inf NaN, along every dim, in every dtype"""
+    """Softmax gives -inf the weight 0, and NaN where a whole slice is -inf, in every dtype"""
     for dim in range(-3, 3):
         x = rng.normal(3, 4, 5, dtype=dtype)
         x[torch.rand(x.shape, generator=rng.generator) < 0.3] = -INF

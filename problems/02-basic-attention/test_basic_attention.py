@@ -138,7 +138,7 @@ def test_attention_in_numbers(problem):
 
 @pytest.mark.points(0.75)
 def test_worked_example(problem):
-    """attention of the course's 4 x 8 example goes from Q, K and V by way of the scores Q Kᵀ"""
+    """attention gives the output of the course's 4 x 8 example, from the scores Q Kᵀ"""
     # x holds Q, K and V side by side, and each layer picks its part of x into its first 8 numbers.
     x = torch.cat([Q, K, V], dim=-1)[None]
     weights = {f"{name}.bias": torch.zeros(24, dtype=torch.float64) for name in LAYERS}
@@ -155,7 +155,7 @@ def test_worked_example(problem):
 
 @pytest.mark.points(0.75)
 def test_bias_can_be_left_out(problem, rng):
-    """With bias=False no layer has a bias, and attention is right without"""
+    """With bias=False no layer has a bias, and attention is still right"""
     module = problem.SimpleAttention(5, bias=False)
     for name in LAYERS:
         check_layer(module, name, 5, 5, bias=False)
@@ -220,7 +220,7 @@ def test_transposed_x(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_long_sequences_and_large_values(problem, rng):
-    """attention stays right for 150 positions that count alike, and for values near 1000"""
+    """attention stays right for 150 positions of equal weight, and for values near 1000"""
     weights, x = small_weights(rng, 2), rng.normal(1, 150, 2) / 4
     weights["value.bias"] += torch.tensor([1000.0, -1000.0], dtype=torch.float64)
     call = "attention(x) of 150 positions with values near 1000 and -1000"
@@ -268,7 +268,7 @@ def test_gradients_flow(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_nothing_is_remembered(problem, rng):
-    """Each call is about its own x and the present weights; nothing is left of other calls"""
+    """Each call uses its own x and the current weights; nothing is kept from other calls"""
     weights, first = small_weights(rng, 4), rng.normal(2, 3, 4)
     module, expected = make_attention(problem, weights), simple_attention_by_hand(first, weights)
     output = module(first.clone())

@@ -236,7 +236,7 @@ def test_attention_lets_gradients_through(problem, rng):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("d_k", [64, 256, 1024])
 def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
-    """The scale keeps a gradient alive that long vectors would lose without it"""
+    """With the scale, long vectors get a gradient that would vanish without it"""
     q, k, v = rng.normal(1, d_k), rng.normal(2, d_k), torch.tensor([[1.0], [0.0]]).double()
     # Moved along q until its scores are 1.5 standard deviations above 0 and below, as is common.
     scores = 1.5 * math.sqrt(d_k) * torch.tensor([[1.0], [-1.0]])
@@ -262,7 +262,7 @@ def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
 
 @pytest.mark.points(0.5)
 def test_layers(problem):
-    """ScaledAttention has the layers query, key and value, with a bias unless told otherwise"""
+    """ScaledAttention has the layers query, key and value, with a bias unless bias=False"""
     for module, n_embd, bias in [
         (problem.ScaledAttention(), 768, True),
         (problem.ScaledAttention(6), 6, True),
@@ -291,7 +291,7 @@ def test_module_weights(problem, rng):
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("shape", [(2, 5, 6), (3, 4, 7), (1, 3, 5), (4, 1, 3), (2, 3, 1)], ids=str)
 def test_module(problem, rng, shape, bias):
-    """ScaledAttention makes queries, keys and values of x and lets them attend"""
+    """ScaledAttention makes queries, keys and values from x, and gives their attention"""
     weights, x = random_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
     module = make_attention(problem, weights)
     call = f"ScaledAttention({shape[-1]}, bias={bias})(x) with x of shape {shape}"
@@ -339,7 +339,7 @@ def test_module_with_large_scores(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_module_remembers_nothing(problem, rng):
-    """A call of ScaledAttention depends on x and the weights of now, and on no earlier call"""
+    """A call of ScaledAttention depends on x and the current weights, not on earlier calls"""
     weights, x = random_weights(rng, 4), rng.normal(2, 3, 4)
     module = make_attention(problem, weights)
     check_module(module, x, weights, "ScaledAttention(4)(x)")
@@ -453,7 +453,7 @@ def test_variance_is_scaled_exactly(problem, rng, d_k):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("n_pairs", [3, 25])
 def test_variance_of_these_very_pairs(problem, rng, n_pairs):
-    """dot_product_variance is no multiple of the variance of the pairs that it draws"""
+    """dot_product_variance is the variance of the pairs that it draws, not a multiple of it"""
     seeds = random_seeds(rng, 3)
     values = [problem.dot_product_variance(16, n_pairs, False, seeded(seed)) for seed in seeds]
     call = f"dot_product_variance(16, {n_pairs}, scaled=False, generator)"
@@ -684,7 +684,7 @@ def test_hidden_variance_of_two_pairs(problem, rng):
 
 @pytest.mark.points(0.75)
 def test_hidden_variance_from_seed_to_seed(problem, rng):
-    """dot_product_variance scatters from seed to seed as it does for normal numbers"""
+    """dot_product_variance varies from seed to seed as it does for normal numbers"""
     call = "dot_product_variance(1, 50, scaled=True)"
     values = []
     for seed in random_seeds(rng, 160):

@@ -230,7 +230,7 @@ def test_masked_softmax_leaves_its_arguments_alone(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_masked_softmax_of_equal_scores(problem):
-    """masked_softmax shares out the weight equally among allowed scores that are all 0"""
+    """masked_softmax gives equal weights to allowed scores that are all 0"""
     shares = [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]
     scores, mask = torch.zeros(3, 3, dtype=torch.float64), mask_by_hand(3)
     expected, call = (
@@ -265,7 +265,7 @@ def test_masked_softmax_with_one_place_left(problem, rng):
     ids=str,
 )
 def test_masked_softmax_with_any_mask(problem, rng, shape, mask_shape):
-    """masked_softmax makes softmax weights of each row's allowed scores, whatever the mask"""
+    """masked_softmax gives the softmax of each row's allowed scores, for any mask"""
     scores, mask = rng.normal(*shape) * 2, random_mask(rng, *mask_shape)
     call = f"masked_softmax(scores, mask) with scores {shape} and mask {mask_shape}"
     # Nearer than usual: a small number added to the denominator would show.
@@ -285,7 +285,7 @@ def test_masked_softmax_takes_transposed_tensors(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_masked_softmax_of_long_rows(problem, rng):
-    """masked_softmax shares out the weight among hundreds of allowed scores"""
+    """masked_softmax is right for rows with hundreds of allowed scores"""
     scores, mask = rng.normal(2, 500), torch.arange(500) < torch.tensor([[500], [300]])
     call = "masked_softmax(scores, mask) with rows of 500 scores"
     expected = masked_softmax_by_hand(scores, mask)
@@ -334,7 +334,7 @@ def test_masked_softmax_keeps_the_dtype(problem, rng, dtype):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("bias", [True, False])
 def test_layers(problem, bias):
-    """CausalAttention has the layers query, key and value, with a bias only where asked"""
+    """CausalAttention has the layers query, key and value, with a bias unless bias=False"""
     layer = problem.CausalAttention(n_embd=6, n_positions=4, bias=bias)
     for name in LAYERS:
         check_layer(layer, name, 6, 6, bias=bias)
@@ -342,7 +342,7 @@ def test_layers(problem, bias):
 
 @pytest.mark.points(0.25)
 def test_defaults(problem):
-    """CausalAttention is 768 wide, has 1024 positions and biases, unless told otherwise"""
+    """CausalAttention() is 768 wide and has 1024 positions and biases"""
     layer = problem.CausalAttention(n_positions=3)
     for name in LAYERS:
         check_layer(layer, name, 768, 768)
@@ -429,7 +429,7 @@ def test_attention_in_numbers(problem):
     ids=str,
 )
 def test_attention(problem, rng, shape, n_positions, bias):
-    """CausalAttention averages, for each position, the values up to it, by scaled scores"""
+    """For each position CausalAttention averages the values up to it, by scaled scores"""
     x, weights = rng.normal(*shape), random_weights(rng, shape[-1], bias=bias)
     actual = make_attention(problem, weights, n_positions)(x.clone())
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
@@ -706,7 +706,7 @@ def test_hidden_large_tokens(problem, solution, rng, dtype):
 
 @pytest.mark.points(0.5)
 def test_hidden_second_call(problem, solution, rng):
-    """Calls of any lengths may follow one another, also after one that was refused"""
+    """Sequences of any length may follow each other, even after one that raised ValueError"""
     theirs, mine = both_layers(problem, solution, rng, 4, 5)
     results = []
     for shape in [(2, 5, 4), (3, 2, 4), (2, 6, 4), (1, 4, 4), (2, 1, 4), (2, 5, 4), (1, 5, 4)]:

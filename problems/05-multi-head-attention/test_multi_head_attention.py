@@ -216,7 +216,7 @@ def test_impossible_heads_are_refused(problem, n_head):
 
 @pytest.mark.points(0.25)
 def test_one_token(problem, rng):
-    """A token alone gets what c_proj makes of its value, the last third of what c_attn gives"""
+    """A single token gets c_proj of its value, which is the last third of what c_attn gives"""
     weights, x = plain_weights(6), rng.normal(1, 1, 6)
     weights["c_attn.weight"][:] = 0
     weights["c_attn.bias"] = torch.arange(1, 19, dtype=torch.float64)
@@ -291,7 +291,7 @@ def test_no_dropout_in_evaluation(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_nothing_is_remembered(problem, rng):
-    """Each call is about its own x and the present weights; nothing is left of other calls"""
+    """Each call uses its own x and the current weights; nothing is kept from other calls"""
     weights, inputs = gpt2_weights(rng, 6), [rng.normal(size, 4, 6) for size in (2, 2, 3)]
     module = make_attention(problem, weights, 2)
     call, outputs = f"{named(6, 2)}(x)", []
@@ -378,7 +378,7 @@ def test_future_is_hidden_at_any_score(problem, rng, case):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_large_scores(problem, rng, causal):
-    """Scores of thousands, above or below 0, give no inf and no NaN"""
+    """Scores in the thousands, above or below 0, give no inf and no NaN"""
     # Entry 0 of each key is 1, so entry 0 of a query moves all scores of its row alike.
     weights, x = gpt2_weights(rng, 6), rng.normal(2, 5, 6)
     x[:, :, 5] = torch.tensor([4000.0, -4000, 0, 2000, -2000])
@@ -393,7 +393,7 @@ def test_large_scores(problem, rng, causal):
 
 @pytest.mark.points(0.25)
 def test_large_values(problem, rng):
-    """Values of thousands, and averages of a hundred tokens, are not cut to a range"""
+    """Values in the thousands, and averages of a hundred tokens, are not clipped"""
     weights, x = gpt2_weights(rng, 4), rng.normal(1, 100, 4)
     weights["c_attn.weight"][:4] /= 10  # so that no token outweighs all others
     weights["c_attn.weight"][8:] *= 5000
@@ -432,7 +432,7 @@ def check_long_sequence(module, weights, x, positions):
 
 @pytest.mark.points(0.5)
 def test_sequences_of_any_length(problem, rng):
-    """One and the same causal layer works for short sequences and for long ones"""
+    """The same causal layer works for short sequences and for long ones"""
     weights = gpt2_weights(rng, 3)
     module = make_attention(problem, weights, 1, causal=True)
     for seq_len in (3, 7, 2, 1):
@@ -527,7 +527,7 @@ def check_dropout(problem, scores, dropout, causal=False, batch=320):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_dropout_in_training(problem, rng, causal):
-    """In training, weights and output entries are dropped one by one, and the rest grows"""
+    """In training, single weights and output entries are dropped, and the rest is scaled up"""
     check_dropout(problem, rng.normal(2, 3, 3), 0.25, causal)
 
 
@@ -554,7 +554,7 @@ def test_dropout_keeps_the_mean(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_dropout_is_drawn_anew(problem, rng):
-    """In training each call drops others; torch.manual_seed decides which"""
+    """In training each call drops different entries; torch.manual_seed decides which"""
     scores, batch, dropout = rng.normal(2, 3, 3), 8, 0.25
     module, sequence = readable(problem, scores, dropout)
     weights, x = shown_weights(scores, causal=False), sequence.repeat(batch, 1, 1)
@@ -597,7 +597,7 @@ def test_dropout_is_drawn_anew(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_defaults(problem, rng):
-    """MultiHeadAttention() has GPT-2's width and heads, no dropout, a bias, and sees the future"""
+    """MultiHeadAttention() has GPT-2's width and heads, no dropout, biases, and is not causal"""
     module = problem.MultiHeadAttention()
     for name, size in [("n_embd", 768), ("n_head", 12)]:
         found = getattr(module, name)
@@ -730,7 +730,7 @@ def test_gradients_in_training(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_no_seed_is_set(problem, rng):
-    """The layers start from random weights, nothing sets a seed, and evaluation draws nothing"""
+    """The layers start from random weights, nothing sets a seed, and nothing in eval is random"""
     module = problem.MultiHeadAttention(6, 2, dropout=0.3).eval()
     check_layer(module, "c_attn", 6, 18)
     check_layer(module, "c_proj", 6, 6)
@@ -890,7 +890,7 @@ def test_hidden_precision(problem, solution, rng, causal, dtype):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_hidden_second_call(problem, solution, rng, causal):
-    """Calls do not touch each other, the argument, the weights, or the global random state"""
+    """Calls change neither each other nor the argument, the weights or the global random state"""
     weights = gpt2_weights(rng, 12)
     student, reference = both(problem, solution, weights, 3, causal=causal, dropout=0.3)
     student.eval(), reference.eval()
@@ -917,7 +917,7 @@ def test_hidden_long_sequence(problem, rng):
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize(("n_head", "seq_len", "dropout"), [(2, 3, 0.4), (4, 2, 0.2)])
 def test_hidden_dropout(problem, rng, n_head, seq_len, dropout, causal):
-    """In training weights and entries are dropped one by one, for other sizes and rates too"""
+    """In training single weights and entries are dropped, for other sizes and rates too"""
     check_dropout(problem, rng.normal(n_head, seq_len, seq_len), dropout, causal, batch=400)
 
 

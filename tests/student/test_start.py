@@ -64,3 +64,19 @@ def test_garbage_is_collected_again_once_torch_is_loaded(small_course: Course) -
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch"])
+def test_a_file_with_the_name_of_a_package_is_named(name: str, tmp_path: Path) -> None:
+    file = tmp_path / f"{name}.py"
+    file.write_text("x = 1\n")
+    done = subprocess.run(
+        [sys.executable, "-c", "import grader.testing.plugin"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert f"{file} stands in the way of the package {name}" in done.stderr
+    assert "Rename that file" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -72,6 +72,8 @@ def test_nor_what_the_tests_are_made_of(run: Run, name: str) -> None:
     ("way", "means"),
     [
         ("import socket; socket.socket()", "the network"),
+        ("import socket; socket.gethostbyname('localhost')", "the network"),
+        ("from urllib.request import urlopen; urlopen('http://a.invalid/')", "the network"),
         ("import subprocess; subprocess.run(['true'])", "other programs"),
         ("import os; os.system('true')", "other programs"),
     ],

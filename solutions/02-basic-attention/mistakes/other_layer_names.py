@@ -1,4 +1,4 @@
-"""the layers are called q_proj, k_proj and v_proj instead of query, key and value
+"""the layers are kept under other names than query, key and value
 
 Others find the layers by their names, for example to load weights. Which names does the task
 give?

@@ -1,0 +1,44 @@
+"""What helps is the last thing in a window of 24 lines, however much else there is to say."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.course import Course
+from grader.student.report import problem_report, trouble
+from grader.testing.local_files import LocalFiles
+from grader.testing.session import Session
+from grader.testing.suite import Suite
+
+WIDTH, HEIGHT = 80, 24
+BELOW = 2
+"""Lines that stand below the report: the last one of pytest's, and the shell's prompt."""
+
+PITFALLS = {
+    "01-softmax": ("no_maximum", "keepdim_forgotten"),
+    "02-basic-attention": ("softmax_over_queries", "overflow"),
+    "03-scaled-attention": ("scale_by_d_k", "softmax_global_maximum"),
+    "04-causal-masking": (
+        "mask_hides_own_position",
+        "maximum_of_hidden_scores",
+        "renormalised_after_softmax",
+    ),
+    "05-multi-head-attention": ("heads_by_view", "dropout_on_scores"),
+}
+"""What READMEs warn of, and of all mistakes those of which there is most to say."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", PITFALLS)
+def test_the_sentence_that_helps_is_on_the_screen(course: Course, id: str) -> None:
+    problem = next(problem for problem in course.problems() if problem.id == id)
+    suite = Suite([problem], course.root)
+    for mistake in PITFALLS[id]:
+        path = course.root / "solutions" / id / "mistakes" / f"{mistake}.py"
+        session = Session(LocalFiles(lambda _, path=path: path))
+        suite.run(session)
+        result = session.results[id]
+        assert result.diagnoses, mistake
+        screen = problem_report(result, 0, width=WIDTH).splitlines()[-HEIGHT + BELOW :]
+        for line in trouble(result, width=WIDTH).splitlines():
+            assert line in screen, f"{mistake}: {line}"
