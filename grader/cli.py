@@ -166,6 +166,28 @@ def reset(
         _print(f"What you had is in {kept}.")
 
 
+@app.command("break")
+def break_(
+    problem: OneProblem,
+    tests: Annotated[
+        Path | None, typer.Option(help="the file of tests; default: the problem's test_mine.py")
+    ] = None,
+) -> None:
+    """Say how good the tests are that you wrote: which wrong solutions they catch."""
+    with _faults():
+        from grader.needs import require_torch
+
+        require_torch()
+        from grader.student.breaking import break_problem, own_tests_of
+
+        course = own_course()
+        chosen = course.select([problem])[0]
+        result = break_problem(course, chosen, tests or own_tests_of(chosen))
+    for text in result.lines():
+        _print(text)
+    raise typer.Exit(0 if result.accepts_all else UNSOLVED)
+
+
 # For instructors
 
 

@@ -150,7 +150,11 @@ class ForkedWorkers(Workers):
     def __init__(self, memory: int, cpu_seconds: int, *, with_pytest: bool = False) -> None:
         self._count = 0
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        config: dict[str, Any] = {"memory": memory, "cpu_seconds": cpu_seconds, "secret": _secret_paths()}
+        config: dict[str, Any] = {
+            "memory": memory,
+            "cpu_seconds": cpu_seconds,
+            "secret": _secret_paths(),
+        }
         config["with_pytest"] = with_pytest
         self._server = _boot(_BOOT_FORK_SERVER, theirs, config)
         self.processes = (self._server.pid,)

@@ -170,7 +170,9 @@ class Worker:
             found = run_own_tests(source, self._module)
         except Unusable as reason:
             return {"unusable": str(reason), "tests": []}, AnswerPacker()
-        return {"tests": [[test.name, test.ended.value, test.line] for test in found]}, AnswerPacker()
+        return {
+            "tests": [[test.name, test.ended.value, test.line] for test in found]
+        }, AnswerPacker()
 
     # What they share
 
