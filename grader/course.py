@@ -82,7 +82,7 @@ class Course:
             CourseError: there is no problem, or a problem has no test file of the right name.
         """
         folders = sorted((self.root / "problems").glob("*"))
-        found = [Problem(f) for f in folders if _PROBLEM_FOLDER.fullmatch(f.name)]
+        found = [Problem(f) for f in folders if is_problem_folder(f)]
         problems = [problem for problem in found if self.only in ("", problem.id)]
         if not problems:
             raise CourseError(f"no problem folders such as 01-softmax in {self.root / 'problems'}")
@@ -115,6 +115,11 @@ class Course:
     def solution(self, problem: Problem) -> Path:
         """Return where the problem's reference solution is, whether or not it is there."""
         return self.root / "solutions" / problem.id / SUBMISSION_FILE
+
+
+def is_problem_folder(folder: Path) -> bool:
+    """Tell whether a folder is called as those of problems are."""
+    return _PROBLEM_FOLDER.fullmatch(folder.name) is not None
 
 
 def own_course() -> Course:

@@ -1,4 +1,4 @@
-"""Runs tests that a student wrote on one file of the course's, in a worker: the trusted side's half.
+"""Runs tests that a student wrote on a file of the course's, in a worker: the trusted side's half.
 
 The worker gets the file and the tests, and nothing that says whether the file is right: not its
 name, no docstring, no comment. All that is taken from it is how each test ended. So whoever forges

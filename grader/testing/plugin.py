@@ -9,11 +9,14 @@ from __future__ import annotations
 from bdb import BdbQuit
 from collections.abc import Generator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from grader.course import Problem, is_problem_folder
 from grader.errors import CannotLoad, CourseError
 from grader.loading import is_students
+from grader.own_tests import OWN_TESTS
 from grader.result import Status, TestResult
 from grader.testing.announce import loaded
 from grader.testing.collecting import MARKERS
@@ -83,9 +86,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture
-def problem(request: pytest.FixtureRequest) -> None:
-    """The student's module."""
+def problem(request: pytest.FixtureRequest) -> object:
+    """The student's module; for tests that the student wrote too."""
+    path: Path = request.node.path
+    if path.name == OWN_TESTS and is_problem_folder(path.parent):
+        try:
+            return session_of(request.config).open_problem(Problem(path.parent), ())
+        except CannotLoad as reason:
+            pytest.fail(str(reason), pytrace=False)
     _left_to_the_runner(request)
+    return None
 
 
 @pytest.fixture
