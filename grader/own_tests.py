@@ -10,11 +10,11 @@ import inspect
 import itertools
 import random
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -25,6 +25,8 @@ MOST_TESTS = 500
 """Tests, cases counted, of one file."""
 
 _SEED = 20
+
+T = TypeVar("T")
 
 
 class Ended(StrEnum):
@@ -118,10 +120,10 @@ def _cases(name: str, function: Any) -> list[Case]:
         raise Unusable(f"{name} is no plain function.")
     marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "parametrize"]
     try:
-        given = [list(_values(*mark.args, **mark.kwargs)) for mark in marks]
+        given = [[*_first(_values(*mark.args, **mark.kwargs))] for mark in marks]
     except Exception:
         raise Unusable(f"The cases of {name} don't fit the names that they are for.") from None
-    product = itertools.islice(itertools.product(*given), MOST_TESTS + 1)
+    product = _first(itertools.product(*given))
     cases = [{key: v for part in chosen for key, v in part.items()} for chosen in product]
     asked = inspect.signature(function).parameters.values()
     needed = {each.name for each in asked if each.default is each.empty}
@@ -132,6 +134,11 @@ def _cases(name: str, function: Any) -> list[Case]:
             "parametrize gives it."
         )
     return cases
+
+
+def _first(many: Iterable[T]) -> Iterator[T]:
+    """Yield no more than tells that there are too many."""
+    return itertools.islice(many, MOST_TESTS + 1)
 
 
 def _values(argnames: Any, argvalues: Any, **_: Any) -> Iterator[Case]:
@@ -159,14 +166,13 @@ def _run(name: str, function: Any, case: Case, problem: ModuleType) -> OwnTest:
     return OwnTest(name, Ended.PASSED)
 
 
+_OF_PYTEST = {"Skipped": Ended.SKIPPED, "Failed": Ended.FAILED, "Exit": Ended.STOPPED}
+
+
 def _how(exception: BaseException) -> Ended:
-    """Return how a test ended that raised something. Pytest's names are not needed to be there."""
-    kind = type(exception)
-    if isinstance(exception, Exception) and kind.__name__ != "Exit":
-        return Ended.FAILED
-    if kind.__module__ == "_pytest.outcomes":
-        return {"Skipped": Ended.SKIPPED, "Failed": Ended.FAILED}.get(kind.__name__, Ended.STOPPED)
-    return Ended.STOPPED
+    """Return how a test ended that raised something; what pytest raises is known by its name."""
+    others = Ended.FAILED if isinstance(exception, Exception) else Ended.STOPPED
+    return _OF_PYTEST.get(type(exception).__name__, others)
 
 
 def _line(exception: BaseException) -> int:

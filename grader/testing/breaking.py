@@ -27,7 +27,7 @@ _WITHOUT_END = 3
 """After so many files on which the tests don't end, the others aren't tried."""
 
 _STYLE = "__"
-_BY_FORBIDDEN_CALLS = "!ForbiddenCall"
+_BY_FORBIDDEN_CALLS = "ForbiddenCall"
 
 
 class NoEnd(Exception):  # noqa: N818  (it says how a run went)
@@ -87,7 +87,7 @@ def targets(course: Course, problem: Problem) -> list[Target]:
 def _seen_in_answers(fault: Fault) -> bool:
     parts = fault.deviations.values()
     found = [a for part in parts for a in (*part.main.values(), *part.edges.values())]
-    return any(_BY_FORBIDDEN_CALLS not in str(answer) for answer in found)
+    return any(answer.instead != _BY_FORBIDDEN_CALLS for answer in found)
 
 
 def _families(faults: Iterable[Fault]) -> list[list[str]]:
