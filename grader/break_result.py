@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+BREAK_POINTS = 10.0
+"""What the tests are worth that a student wrote for one problem."""
+
 _BAR = 24
 _MOST_NAMED = 8
+_MOST_POINTS = 1e6
 
 
 @dataclass
@@ -49,11 +53,20 @@ class BreakResult:
         share = self.caught / self.mistakes if self.accepts_all and self.mistakes else 0.0
         return round(self.max * share, 6)
 
+    def is_sound(self) -> bool:
+        """Tell whether the numbers are those that a grader can have written."""
+        return (
+            0 <= self.accepted <= self.right
+            and 0 <= self.caught <= self.mistakes
+            and 0 <= self.max <= _MOST_POINTS
+        )
+
     def lines(self) -> list[str]:
         """Return what the student reads, line by line."""
         if self.reason:
             return [f"Your tests could not be judged. {self.reason}"]
-        found = [self._about_right(), *self.refusals, self._about_mistakes()]
+        worth = [f"Your own tests: {self.points:.3g} of {self.max:g} points."] if self.max else []
+        found = [*worth, self._about_right(), *self.refusals, self._about_mistakes()]
         idle = [name for name, caught in self.tests.items() if not caught]
         if idle and self.mistakes:
             found.append(f"No mistake is caught by {', '.join(idle[:_MOST_NAMED])}.")

@@ -28,7 +28,7 @@ from grader.errors import (
     UsageError,
 )
 from grader.files import told_os_error
-from grader.result import Isolation, Policy
+from grader.result import Isolation, Part, Policy
 from grader.text import counted, plain, printable
 
 app = typer.Typer(
@@ -62,6 +62,7 @@ Seconds = Annotated[float, typer.Option(min=0.1, help="seconds for one call")]
 Memory = Annotated[int, typer.Option(min=64, help="MB for one submission")]
 KeptApart = Annotated[Isolation, typer.Option(help="how to keep code apart")]
 Feedback = Annotated[Policy, typer.Option(help="what students read of hidden tests")]
+PartOfCourse = Annotated[Part | None, typer.Option(help="only this part; default: both")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")]
 
 
@@ -210,6 +211,11 @@ def grade(
         list[str] | None,
         typer.Option(help="grade this submission alone: an identity or a name; may be repeated"),
     ] = None,
+    part: PartOfCourse = None,
+    own_tests: Annotated[
+        bool,
+        typer.Option("--break", help="also judge the tests that students wrote, test_mine.py"),
+    ] = False,
     scheduler: Annotated[
         str,
         typer.Option(help="address of a dask scheduler whose workers grade; --jobs is not used"),
@@ -228,7 +234,9 @@ def grade(
         from grader.reports.terminal import about_run, class_table, remarks
 
         course = own_course()
-        settings = Settings(seed, timeout, memory, isolation)
+        if problem is not None and part is not None:
+            raise UsageError("Say either --problem or --part: a problem is of one part.")
+        settings = Settings(seed, timeout, memory, isolation, own_tests)
         require_ready(out, settings)
         chosen = None if problem is None else course.select([problem])[0]
         names = read_names(out / NAMES_FILE, (each.id for each in course.problems()))
@@ -246,12 +254,13 @@ def grade(
                 policy=feedback,
                 fresh=fresh,
                 is_whole=intake.is_whole and not only,
+                part=part,
                 people=names.people,
                 scheduler=scheduler,
                 on_start=lambda count: progress.update(task, total=count),
                 on_result=lambda result: progress.advance(task),
             )
-        console.print(class_table(run.results, run.problems))
+        console.print(class_table(run.results, run.problems, run.part_two))
         _print_lines([*remarks(run.results), *intake.unmatched, *about_run(run)])
         graded = counted(len(submissions), "submission")
         others = len(run.results) - len(submissions)

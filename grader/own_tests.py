@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 
 import torch
 
-OWN_TESTS = "test_mine.py"
-"""The file in a problem's folder that a student writes tests into."""
+from grader.course import OWN_TESTS
 
 MOST_TESTS = 500
 """Tests, cases counted, of one file."""

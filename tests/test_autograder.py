@@ -18,7 +18,7 @@ from grader.errors import CourseError, InternalError
 from grader.grading.gradescope import build, grade_uploaded
 from grader.grading.outcome import internal_result
 from grader.grading.settings import Settings
-from grader.parts import FOR_AN_AUTOGRADER
+from grader.packing import FOR_AN_AUTOGRADER
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 

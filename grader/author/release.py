@@ -17,7 +17,7 @@ from pathlib import Path
 from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, Problem
 from grader.errors import CourseError, UsageError
 from grader.files import write_whole
-from grader.parts import FOR_STUDENTS, files_of
+from grader.packing import FOR_STUDENTS, files_of
 
 MANIFEST = ".release.json"
 """Says of a folder that it is a released copy, and which files it was released with."""

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from grader.break_result import BreakResult
-from grader.course import Problem
+from grader.break_result import BREAK_POINTS, BreakResult
+from grader.course import Course, Problem
 from grader.errors import InternalError
 from grader.isolation import Boundary, WorkerFailure
 from grader.own_tests import OwnTest
 from grader.result import Status
-from grader.testing.breaking import NoEnd, Target, judge_own_tests
+from grader.testing.breaking import NoEnd, Target, judge_own_tests, targets
 
-POINTS = 10.0
-"""What the tests of one problem are worth."""
+
+class Catalogue:
+    """What own tests are judged by, read when it is first wanted.
+
+    Args:
+        course: where it is.
+    """
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._known: dict[str, list[Target]] = {}
+
+    def of(self, problem: Problem) -> list[Target]:
+        """Return a problem's files, right ones and wrong ones."""
+        if problem.id not in self._known:
+            self._known[problem.id] = targets(self._course, problem)
+        return self._known[problem.id]
 
 
 def break_submitted(
@@ -39,7 +54,7 @@ def break_submitted(
             raise NoEnd(_SAID.get(failure.status, "Your tests end their own process.")) from None
 
     result = judge_own_tests(problem, tests, all_targets, run)
-    result.max = POINTS
+    result.max = BREAK_POINTS
     return result
 
 

@@ -20,7 +20,7 @@ from grader.files import write_whole
 from grader.grading.pool import grade_all
 from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
-from grader.parts import FOR_AN_AUTOGRADER, files_of
+from grader.packing import FOR_AN_AUTOGRADER, files_of
 from grader.reports.gradescope import refused_json, results_json
 from grader.result import Isolation, Policy, Status, SubmissionResult
 from grader.text import plain
@@ -193,7 +193,7 @@ def grade_uploaded(
         write_whole(path, refused_json(f"This holds several submissions ({names}); hand in one."))
         return
     results: list[SubmissionResult] = []
-    graded = course.only_with(problem) if problem else course
+    graded = course.only_with([problem]) if problem else course
     grade(submissions, graded, settings, 1, results.append)
     if results[0].status == Status.INTERNAL:
         raise InternalError(next(iter(results[0].notes), "a test could not be judged"))

@@ -17,7 +17,7 @@ from grader.errors import InternalError
 from grader.files import sha256_of
 from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile
-from grader.parts import MARKS_REST_ON, files_of
+from grader.packing import MARKS_REST_ON, files_of
 from grader.result import Isolation, Provenance
 
 
@@ -85,4 +85,5 @@ def provenance(file: StudentFile, common: Provenance) -> Provenance:
         file: the student's.
         common: what `common_provenance` says of the problem.
     """
-    return {"submission": file.sha256 or file.reason, **common}
+    own_tests = file.own_tests_sha256
+    return {"submission": file.sha256 or file.reason, "own_tests": own_tests, **common}

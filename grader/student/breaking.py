@@ -7,10 +7,10 @@ from pathlib import Path
 from types import ModuleType
 
 from grader.break_result import BreakResult
-from grader.course import Course, Problem
+from grader.course import OWN_TESTS, Course, Problem
 from grader.errors import UsageError
 from grader.loading import STUDENT_MODULE
-from grader.own_tests import OWN_TESTS, OwnTest, run_own_tests
+from grader.own_tests import OwnTest, run_own_tests
 from grader.testing.breaking import NoEnd, judge_own_tests, opened, targets
 from grader.testing.quiet import quiet
 from grader.testing.time_limit import DoesNotEnd, time_limit

@@ -33,7 +33,7 @@ def check(
     loaded()
     session = Session(LocalFiles(), hidden=hidden, seed=seed)
     run_tests(problems, session, course.root)
-    results = {p: session.results.get(p.id, ProblemResult(p.id)) for p in problems}
+    results = {p: session.results.get(p.id, ProblemResult(p.id, part=p.part)) for p in problems}
     todo = show_progress(console, results)
     if hidden and all(p.first_hidden_line() is None for p in problems):
         console.print("The hidden tests are not in this copy of the course.")

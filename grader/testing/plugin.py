@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Problem, is_problem_folder
+from grader.course import OWN_TESTS, Problem, is_problem_folder
 from grader.errors import CannotLoad, CourseError
 from grader.loading import is_students
-from grader.own_tests import OWN_TESTS
 from grader.result import Status, TestResult
 from grader.testing.announce import loaded
 from grader.testing.collecting import MARKERS

@@ -104,7 +104,9 @@ class Session:
         """Keep the result of one of a problem's tests and pass it on."""
         id = tests.problem.id
         self._tests[id] = tests
-        self.results.setdefault(id, ProblemResult(id)).tests.append(result)
+        if id not in self.results:
+            self.results[id] = ProblemResult(id, part=tests.problem.part)
+        self.results[id].tests.append(result)
         self.timeouts[id] += result.status is Status.TIMEOUT
         self.on_result(id, result)
 
