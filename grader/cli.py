@@ -454,12 +454,16 @@ def audit(
 @instructors()
 def release(
     folder: Annotated[Path, typer.Argument(help="a new folder, or a previous copy to update")],
+    practice: Annotated[
+        bool,
+        typer.Option("--break", help="with half of the catalogue, to try tests of one's own on"),
+    ] = False,
 ) -> None:
     """Write the students' copy of the course, or bring one up to date."""
     with _faults():
         from grader.author.release import release as write_release
 
-        done = write_release(own_course(), folder)
+        done = write_release(own_course(), folder, practice=practice)
     console.print(done.summary(), markup=False)
 
 

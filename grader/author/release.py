@@ -55,7 +55,7 @@ class Release:
         return "\n".join([*lines, f"The students' copy in {self.folder} {done}"])
 
 
-def release(course: Course, folder: Path) -> Release:
+def release(course: Course, folder: Path, *, practice: bool = False) -> Release:
     """Write the students' copy into a new folder, or bring an earlier copy up to date.
 
     A `problem.py` that someone has worked on is left alone, and so are files that the copy was not
@@ -64,12 +64,13 @@ def release(course: Course, folder: Path) -> Release:
     Args:
         course: the instructor's, with its hidden tests.
         folder: where the copy goes: new, empty but for `.git`, or an earlier copy.
+        practice: whether students get something to try tests of their own on; see docs/break.md.
 
     Raises:
         UsageError: there is something else in the folder.
         CourseError: a file of the course is missing.
     """
-    files = contents(course)
+    files = contents(course) | (_practice(course) if practice else {})
     before = _released_before(folder)
     done = Release(folder, new=before is None)
     before = before or {}
@@ -156,6 +157,16 @@ def contents(course: Course) -> dict[str, bytes]:
         for name, content in _problem_files(problem):
             found[f"problems/{problem.id}/{name}"] = content
     return found
+
+
+def _practice(course: Course) -> dict[str, bytes]:
+    """Return what `grader break` runs a student's tests on: of each problem about half."""
+    from grader.testing.breaking import seal, sealed_file, targets  # with torch, which takes long
+
+    return {
+        sealed_file(problem).relative_to(course.root).as_posix(): seal(targets(course, problem))
+        for problem in course.problems()
+    }
 
 
 def _files_in(folder: Path) -> list[Path]:
