@@ -494,6 +494,29 @@ def audit(
 
 
 @instructors()
+def adopt(
+    group: Annotated[str, typer.Argument(help="such as 03-7f2a10, as the class page shows it")],
+    name: Annotated[str, typer.Option(help="what to call the mistake, such as scaled_twice")],
+    say: Annotated[str, typer.Option(help='what ends the sentence "It looks as if ..."')],
+    look: Annotated[str, typer.Option(help="a nudge to what to look at")] = "",
+    reports: Annotated[Path, typer.Option("--from", help="folder of results and reports")] = Path(
+        "reports"
+    ),
+    file: Annotated[
+        str, typer.Option(help="take this submission's file into the catalogue as well")
+    ] = "",
+) -> None:
+    """Name a mistake that the class page shows without a name; the next run tells its students."""
+    with _faults():
+        require_address_space(0)
+        from grader.author.adoption import adopt_group
+        from grader.testing.diagnosis.fingerprints import Text
+
+        for line in adopt_group(group, name, Text(say, look), reports, own_course(), file):
+            _print(line)
+
+
+@instructors()
 def release(
     folder: Annotated[Path, typer.Argument(help="a new folder, or a previous copy to update")],
     practice: Annotated[

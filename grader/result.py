@@ -114,6 +114,10 @@ class TestResult:
         return self.id.partition("[")[2].removesuffix("]")
 
 
+WrongAnswers = dict[str, str]
+"""Wrong answers to small questions about a function or a class, by question, as short texts."""
+
+
 class Provenance(TypedDict, total=False):
     """What a problem's marks rest on; while it stays the same they hold.
 
@@ -174,6 +178,7 @@ class ProblemResult:
         handed_in: when it came, in ISO 8601 with the zone; empty where no platform said it.
         adjustments: what changed the marks after the tests had given them.
         part: the part of the course that it belongs to.
+        unknown: by function or class, the wrong answers that fit no known mistake.
         own_tests: what the tests are worth that the student wrote; None where none were judged.
     """
 
@@ -190,6 +195,7 @@ class ProblemResult:
     handed_in: str = ""
     adjustments: list[Adjustment] = field(default_factory=list)
     own_tests: BreakResult | None = None
+    unknown: dict[str, WrongAnswers] = field(default_factory=dict)
     part: Part = Part.ONE
 
     @property
@@ -392,6 +398,7 @@ def _problem_json(problem: ProblemResult) -> dict[str, Any]:
         "max": problem.max,
         "notes": problem.notes,
         "diagnoses": problem.diagnoses,
+        "unknown": problem.unknown,
         "mistakes": problem.mistakes,
         "repeated": problem.repeated,
         "provenance": problem.provenance,
