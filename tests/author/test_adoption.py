@@ -1,11 +1,11 @@
-"""A class teaches the catalogue: wrong answers without a name are grouped, named once, told to all."""
+"""A class teaches the catalogue: wrong answers are grouped, named once, and told to all."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -85,6 +85,24 @@ def nothing():
         as_mistake(b"def (", Text("x"))
 
 
+ONE_TEST = '''
+import pytest
+from grader.testing.compare import check
+# --- hidden tests ---
+@pytest.mark.points(25)
+def test_all(problem, solution, rng):
+    """All is right"""
+    q, k, v = rng.normal(2, 3), rng.normal(4, 3), rng.normal(4, 3)
+    right = solution.scaled_dot_product_attention(q, k, v)
+    check(problem.scaled_dot_product_attention(q, k, v), right, "attention")
+    module, x = problem.ScaledAttention(4), rng.normal(2, 3, 4)
+    want = solution.scaled_dot_product_attention(module.query(x), module.key(x), module.value(x))
+    check(module(x), want, "module(x)")
+    assert problem.dot_product_variance(4, 1000, True) < 2
+'''
+"""In place of all of the problem's, which take longer and tell no more of what is asked here."""
+
+
 # A class of forty with faults that the catalogue was made to forget
 
 
@@ -102,13 +120,6 @@ def planted(tmp_path_factory) -> tuple[Course, Path, dict[str, str]]:
     known = Fingerprints.load(problem.fingerprints)
     Fingerprints(known.reference).save(problem.fingerprints)
     folder, faults = root / "class", {}
-    wanted = (
-        "not scaled",
-        "softmax over queries",
-        "values of the keys",
-        "detached",
-        "divided twice",
-    )
     for change in TRANSFORMATIONS:
         for style in sorted(course.solution(problem).parent.glob("variants/*.py")):
             mutants = list(change.mutants(style.read_text(encoding="utf-8")))
@@ -119,7 +130,8 @@ def planted(tmp_path_factory) -> tuple[Course, Path, dict[str, str]]:
             place = folder / name / SCALED / "problem.py"
             place.parent.mkdir(parents=True)
             place.write_text(mutants[0], encoding="utf-8")
-    assert len(faults) == 40, wanted
+    problem.test_file.write_text(ONE_TEST, encoding="utf-8")
+    assert len(faults) == 40
     return course, folder, faults
 
 
@@ -144,10 +156,6 @@ def test_a_class_teaches_the_catalogue(planted, tmp_path):
     found = groups(before.values())
     mixed = [group for group in found if len({faults[name] for name in group.submissions}) > 1]
     assert not mixed
-    places = defaultdict(set)
-    for group in found:
-        for name in group.submissions:
-            places[faults[name]].add(group.parts)
     chosen = max(found, key=lambda group: len(group.submissions))
     assert len(chosen.submissions) >= 4
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
