@@ -95,7 +95,7 @@ def test_all(problem, solution, rng):
     q, k, v = rng.normal(2, 3), rng.normal(4, 3), rng.normal(4, 3)
     right = solution.scaled_dot_product_attention(q, k, v)
     check(problem.scaled_dot_product_attention(q, k, v), right, "attention")
-    module, x = problem.ScaledAttention(4), rng.normal(2, 3, 4)
+    module, x = problem.ScaledAttention(4).double(), rng.normal(2, 3, 4)
     want = solution.scaled_dot_product_attention(module.query(x), module.key(x), module.value(x))
     check(module(x), want, "module(x)")
     assert problem.dot_product_variance(4, 1000, True) < 2
