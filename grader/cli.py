@@ -176,6 +176,28 @@ def reset(
         _print(f"What you had is in {kept}.")
 
 
+@app.command("break")
+def break_(
+    problem: OneProblem,
+    tests: Annotated[
+        Path | None, typer.Option(help="the file of tests; default: the problem's test_mine.py")
+    ] = None,
+) -> None:
+    """Say how good the tests are that you wrote: which wrong solutions they catch."""
+    with _faults():
+        from grader.needs import require_torch
+
+        require_torch()
+        from grader.student.breaking import break_problem, own_tests_of
+
+        course = own_course()
+        chosen = course.select([problem])[0]
+        result = break_problem(course, chosen, tests or own_tests_of(chosen))
+    for text in result.lines():
+        _print(text)
+    raise typer.Exit(0 if result.accepts_all else UNSOLVED)
+
+
 # For instructors
 
 
@@ -199,6 +221,10 @@ def grade(
         typer.Option(help="grade this submission alone: an identity or a name; may be repeated"),
     ] = None,
     part: PartOfCourse = None,
+    own_tests: Annotated[
+        bool,
+        typer.Option("--break", help="also judge the tests that students wrote, test_mine.py"),
+    ] = False,
     scheduler: Annotated[
         str,
         typer.Option(help="address of a dask scheduler whose workers grade; --jobs is not used"),
@@ -218,7 +244,7 @@ def grade(
 
         course = own_course()
         _require_one_of(problem, part)
-        settings = Settings(seed, timeout, memory, isolation)
+        settings = Settings(seed, timeout, memory, isolation, own_tests)
         require_ready(out, settings)
         chosen = None if problem is None else course.select([problem])[0]
         names = read_names(out / NAMES_FILE, (each.id for each in course.problems()))
@@ -311,6 +337,48 @@ def gradescope(
         only = None if problem is None else course.select([problem])[0]
         path = build(course, folder, isolation, feedback, only, part)
     console.print(f"Upload {path} as the assignment's autograder.", markup=False, soft_wrap=True)
+
+
+@instructors()
+def find(
+    problem: OneProblem,
+    name: Annotated[list[str], typer.Option(help="a student's name; may be repeated")],
+    out: Annotated[Path | None, typer.Option(help="folder to write the exercises to")] = None,
+    answers: Annotated[
+        Path | None, typer.Option("--check", help="folder in which the answers are, as written")
+    ] = None,
+    key: Annotated[bool, typer.Option("--key", help="say what is wrong in each")] = False,
+    word: Annotated[
+        str, typer.Option("--course", help="any word; another one deals the mistakes anew")
+    ] = "",
+) -> None:
+    """Give each student a file with one mistake, to find and to mend; check what comes back."""
+    with _faults():
+        require_address_space(0)
+        from grader.grading.finding import (
+            checked,
+            exercise_for,
+            exercises,
+            key_line,
+            place_of,
+            write_exercise,
+        )
+
+        if [out, answers, key or None].count(None) != 2:
+            raise UsageError("Say one of: --out FOLDER to write, --check FOLDER to judge, --key.")
+        course = own_course()
+        chosen = course.select([problem])[0]
+        known = exercises(course, chosen)
+        dealt = {student: exercise_for(student, known, chosen, word) for student in name}
+        if out is not None:
+            for student, exercise in dealt.items():
+                write_exercise(exercise, place_of(out, student, chosen))
+            _print(f"{counted(len(dealt), 'exercise')} written to {out}.")
+        if key:
+            _print_lines(key_line(student, exercise) for student, exercise in dealt.items())
+        if answers is not None:
+            for line in checked(dealt, answers, course, chosen):
+                _print(line)
 
 
 @instructors()
@@ -446,19 +514,46 @@ def audit(
 
 
 @instructors()
+def adopt(
+    group: Annotated[str, typer.Argument(help="such as 03-7f2a10, as the class page shows it")],
+    name: Annotated[str, typer.Option(help="what to call the mistake, such as scaled_twice")],
+    say: Annotated[str, typer.Option(help='what ends the sentence "It looks as if ..."')],
+    look: Annotated[str, typer.Option(help="a nudge to what to look at")] = "",
+    reports: Annotated[Path, typer.Option("--from", help="folder of results and reports")] = Path(
+        "reports"
+    ),
+    file: Annotated[
+        str, typer.Option(help="take this submission's file into the catalogue as well")
+    ] = "",
+) -> None:
+    """Name a mistake that the class page shows without a name; the next run tells its students."""
+    with _faults():
+        require_address_space(0)
+        from grader.author.adoption import adopt_group
+        from grader.testing.diagnosis.fingerprints import Text
+
+        for line in adopt_group(group, name, Text(say, look), reports, own_course(), file):
+            _print(line)
+
+
+@instructors()
 def release(
     folder: Annotated[Path, typer.Argument(help="a new folder, or a previous copy to update")],
     part: Annotated[
         Parts | None,
         typer.Option(help="what it has; default: what a previous copy has, both in a new one"),
     ] = None,
+    practice: Annotated[
+        bool,
+        typer.Option("--break", help="with half of the catalogue, to try tests of one's own on"),
+    ] = False,
 ) -> None:
     """Write the students' copy of the course, or bring one up to date."""
     with _faults():
         from grader.author.release import release as write_release
 
         parts = [] if part is None else [*Part] if part is Parts.BOTH else [Part(part)]
-        done = write_release(own_course(), folder, parts)
+        done = write_release(own_course(), folder, parts, practice=practice)
     console.print(done.summary(), markup=False)
 
 

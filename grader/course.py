@@ -16,6 +16,9 @@ HIDDEN_MARKER = "# --- hidden tests ---"
 SUBMISSION_FILE = "problem.py"
 """The file that a student edits, in every problem's folder."""
 
+OWN_TESTS = "test_mine.py"
+"""The file in a problem's folder that a student may write tests into."""
+
 _PROBLEM_FOLDER = re.compile(r"\d\d-[a-z0-9-]+")
 
 _PART_TWO = re.compile(r"\bpart two\b", re.IGNORECASE)
@@ -106,7 +109,7 @@ class Course:
             CourseError: there is no problem, or a problem has no test file of the right name.
         """
         folders = sorted((self.root / "problems").glob("*"))
-        found = [Problem(f) for f in folders if _PROBLEM_FOLDER.fullmatch(f.name)]
+        found = [Problem(f) for f in folders if is_problem_folder(f)]
         problems = [problem for problem in found if not self.only or problem.id in self.only]
         if not problems:
             raise CourseError(f"no problem folders such as 01-softmax in {self.root / 'problems'}")
@@ -171,6 +174,11 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
     begun = {problem.part for problem in problems if problem.is_begun}
     skips = begun == {Part.TWO}
     return sorted(problems, key=lambda p: (p.part is Part.ONE) == skips)
+
+
+def is_problem_folder(folder: Path) -> bool:
+    """Tell whether a folder is called as those of problems are."""
+    return _PROBLEM_FOLDER.fullmatch(folder.name) is not None
 
 
 def own_course() -> Course:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypedDict
+
+from grader.break_result import BreakResult
 
 SCHEMA_VERSION = 4
 
@@ -112,6 +114,10 @@ class TestResult:
         return self.id.partition("[")[2].removesuffix("]")
 
 
+WrongAnswers = dict[str, str]
+"""Wrong answers to small questions about a function or a class, by question, as short texts."""
+
+
 class Provenance(TypedDict, total=False):
     """What a problem's marks rest on; while it stays the same they hold.
 
@@ -124,6 +130,7 @@ class Provenance(TypedDict, total=False):
         seed: what the tests' inputs were drawn from.
         limits: time and memory that student code had.
         isolation: how it was kept apart from the tests.
+        own_tests: the hash of the student's own tests, where they were judged.
     """
 
     submission: str
@@ -134,6 +141,7 @@ class Provenance(TypedDict, total=False):
     seed: int
     limits: str
     isolation: Isolation
+    own_tests: str
 
 
 @dataclass(frozen=True)
@@ -170,6 +178,8 @@ class ProblemResult:
         handed_in: when it came, in ISO 8601 with the zone; empty where no platform said it.
         adjustments: what changed the marks after the tests had given them.
         part: the part of the course that it belongs to.
+        unknown: by function or class, the wrong answers that fit no known mistake.
+        own_tests: what the tests are worth that the student wrote; None where none were judged.
     """
 
     id: str
@@ -184,6 +194,8 @@ class ProblemResult:
     late: bool = False
     handed_in: str = ""
     adjustments: list[Adjustment] = field(default_factory=list)
+    own_tests: BreakResult | None = None
+    unknown: dict[str, WrongAnswers] = field(default_factory=dict)
     part: Part = Part.ONE
 
     @property
@@ -355,6 +367,7 @@ class SubmissionResult:
             len(ids) == len(self.problems)
             and all(0 <= t.max <= _MOST_POINTS and 0 <= t.seconds < math.inf for t in tests)
             and all(max(abs(a.points), abs(a.max)) <= _MOST_POINTS for a in adjustments)
+            and all(p.own_tests is None or p.own_tests.is_sound() for p in self.problems)
         )
 
 
@@ -385,6 +398,7 @@ def _problem_json(problem: ProblemResult) -> dict[str, Any]:
         "max": problem.max,
         "notes": problem.notes,
         "diagnoses": problem.diagnoses,
+        "unknown": problem.unknown,
         "mistakes": problem.mistakes,
         "repeated": problem.repeated,
         "provenance": problem.provenance,
@@ -393,6 +407,7 @@ def _problem_json(problem: ProblemResult) -> dict[str, Any]:
         "handed_in": problem.handed_in,
         "adjustments": [_adjustment_json(a) for a in problem.adjustments],
         "tests": [_test_json(test) for test in problem.tests],
+        "own_tests": None if problem.own_tests is None else asdict(problem.own_tests),
     }
 
 

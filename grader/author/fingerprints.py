@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from grader.author.adoption import adopted
 from grader.author.candidates import Kind
 from grader.author.faults import switched
 from grader.author.running import Outcome
@@ -35,7 +36,8 @@ def fingerprints_of(course: Course, problem: Problem, outcomes: list[Outcome]) -
     ]
     switches, texts = switched(course, problem, probe, reference)
     texts |= {outcome.candidate.name: outcome.text for outcome in mistakes}
-    return Fingerprints(reference, (*catalogue, *switches), texts)
+    answers_alone, their_texts = adopted(course, problem)
+    return Fingerprints(reference, (*catalogue, *switches, *answers_alone), texts | their_texts)
 
 
 def diagnosed(outcome: Outcome, known: Fingerprints) -> Outcome:

@@ -63,7 +63,9 @@ class Release:
         return "\n".join([*lines, f"The students' copy in {self.folder} {done}"])
 
 
-def release(course: Course, folder: Path, parts: Sequence[Part] = ()) -> Release:
+def release(
+    course: Course, folder: Path, parts: Sequence[Part] = (), *, practice: bool = False
+) -> Release:
     """Write the students' copy into a new folder, or bring an earlier copy up to date.
 
     A `problem.py` that someone has worked on is left alone, and so are files that the copy was not
@@ -74,6 +76,7 @@ def release(course: Course, folder: Path, parts: Sequence[Part] = ()) -> Release
         folder: where the copy goes: new, empty but for `.git`, or an earlier copy.
         parts: which parts of the course it is to have; if not given, those that an earlier copy
             has, and all in a new one.
+        practice: whether students get something to try tests of their own on; see docs/break.md.
 
     Raises:
         UsageError: there is something else in the folder.
@@ -82,7 +85,7 @@ def release(course: Course, folder: Path, parts: Sequence[Part] = ()) -> Release
     earlier = _released_before(folder)
     before = earlier.files if earlier else {}
     parts = tuple(parts) or (earlier.parts if earlier else tuple(Part))
-    files = contents(course, parts)
+    files = contents(course, parts) | (_practice(course, parts) if practice else {})
     done = Release(folder, new=earlier is None, parts=parts)
     if done.new:  # first, so that a release that is cut short can be carried on
         _write_manifest(folder, _Manifest({}, parts))
@@ -197,6 +200,17 @@ def _used(shared: Sequence[Path], texts: Sequence[bytes]) -> list[Path]:
     found = [path for path in shared if any(path.stem.encode() in text for text in texts)]
     more = [path for path in shared if any(path.stem in _text(used) for used in found)]
     return sorted({*found, *more})
+
+
+def _practice(course: Course, parts: Sequence[Part]) -> dict[str, bytes]:
+    """Return what `grader break` runs a student's tests on: of each problem about half."""
+    from grader.testing.breaking import seal, sealed_file, targets  # with torch, which takes long
+
+    return {
+        sealed_file(problem).relative_to(course.root).as_posix(): seal(targets(course, problem))
+        for problem in course.problems()
+        if problem.part in parts
+    }
 
 
 def _files_in(folder: Path) -> list[Path]:

@@ -113,6 +113,8 @@ def grade_class(
         previous = load_previous(out / RESULTS)
         submissions, told = _who_is_who(submissions, previous, people or {}, out)
         submissions = _asked_for(submissions, course, part)
+        if not settings.own_tests:
+            submissions = [each.without_own_tests() for each in submissions]
         names = {submission.name for submission in submissions}
         common = common_provenance(course, settings)
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]

@@ -217,7 +217,7 @@ def plan(
 def _changed(old: ProblemResult, now: Provenance) -> list[str]:
     """Return the names of what an old result's marks rest on and what is otherwise now."""
     before = dict(old.provenance)
-    return [name for name, value in now.items() if before.get(name) != value]
+    return [name for name, value in now.items() if before.get(name, "") != value]
 
 
 def outdated(

@@ -85,4 +85,5 @@ def provenance(file: StudentFile, common: Provenance) -> Provenance:
         file: the student's.
         common: what `common_provenance` says of the problem.
     """
-    return {"submission": file.sha256 or file.reason, **common}
+    own_tests = file.own_tests_sha256
+    return {"submission": file.sha256 or file.reason, "own_tests": own_tests, **common}

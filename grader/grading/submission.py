@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
+from grader.grading.breaking import Catalogue, break_submitted
 from grader.grading.outcome import assemble
 from grader.grading.provenance import common_provenance, grader_sha256, provenance
 from grader.grading.settings import Settings
@@ -30,6 +31,7 @@ def boundary_for(settings: Settings, *, capture: bool = False) -> Boundary:
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
         capture=capture,
+        with_pytest=settings.own_tests,
     )
 
 
@@ -54,6 +56,7 @@ class Grader:
         self._problems = course.problems()
         self._grader_sha256 = grader_sha256(course)
         self._common = common_provenance(course, settings)
+        self._catalogue = Catalogue(course)
         self._suite = Suite(self._problems, course.root, timeout=TEST_SECONDS)
 
     def grade(self, submission: Submission) -> SubmissionResult:
@@ -73,6 +76,9 @@ class Grader:
             result.notes = [file.reason] if file.reason else []
             result.notes += files.tried(problem)
             result.provenance = provenance(file, self._common[problem.id])
+            if file.own_tests is not None:
+                targets = self._catalogue.of(problem)
+                result.own_tests = break_submitted(problem, file.own_tests, targets, self._boundary)
             found.append(result)
         return assemble(submission, self._settings, self._grader_sha256, found)
 

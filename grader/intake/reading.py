@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from grader.course import SUBMISSION_FILE
+from grader.course import OWN_TESTS, SUBMISSION_FILE
 from grader.intake import disk
 from grader.intake.archives.kinds import archive_suffix
 from grader.intake.did_you_mean import is_nearly_problem_file
@@ -123,11 +123,25 @@ def _no_folder(id: str, beside: Survey, problems: Problems) -> str:
 
 
 def _read_problem(folder: Entry, id: str, notes: list[str]) -> StudentFile:
-    """Read one problem's file; add to the notes what else could have been meant."""
+    """Read what was handed in for one problem; add to the notes what else is to say of it."""
     try:
         inside = {child.name: child for child in folder.children()}
     except Refused as refused:
         return StudentFile(None, refused.sentence(id), bad=True)
+    return replace(_problem_file(inside, id, notes), own_tests=_own_tests(inside, id, notes))
+
+
+def _own_tests(inside: Mapping[str, Entry], id: str, notes: list[str]) -> bytes | None:
+    """Return the tests that the student wrote, if there are any."""
+    if OWN_TESTS not in inside:
+        return None
+    file = _read_file(inside[OWN_TESTS], id)
+    notes += [file.reason] if file.reason else []
+    return file.source
+
+
+def _problem_file(inside: Mapping[str, Entry], id: str, notes: list[str]) -> StudentFile:
+    """Return one problem's file; add to the notes what else could have been meant."""
     copies = _copies(inside.values())
     if SUBMISSION_FILE not in inside:
         near = _nearly(copies, id) if copies else ""

@@ -13,6 +13,8 @@ from grader.isolation.connection import Budget
 from grader.isolation.proxy.problem import RemoteProblem
 from grader.isolation.sandbox.selftest import attack
 from grader.isolation.spawn import BoundaryError, ForkedWorkers, SpawnedWorkers, Workers
+from grader.isolation.trial import run_trial
+from grader.own_tests import OwnTest
 
 LEVELS = ("sandbox", "process")
 
@@ -28,6 +30,7 @@ class Boundary:
         submission_seconds: how long all calls of one submission may take together; see `budget`.
         memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox only.
         capture: whether to keep what student code prints, which is lost otherwise.
+        with_pytest: whether workers find pytest loaded, as tests that students wrote need it.
 
     Attributes:
         level: the same.
@@ -42,6 +45,7 @@ class Boundary:
         submission_seconds: float = 120.0,
         memory_mb: int = 1024,
         capture: bool = False,
+        with_pytest: bool = False,
     ) -> None:
         if level not in LEVELS:
             raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
@@ -51,6 +55,7 @@ class Boundary:
         self._submission_seconds = submission_seconds
         self._memory = memory_mb << 20
         self._capture = capture
+        self._with_pytest = with_pytest
         self._workers: Workers | None = None
 
     def __enter__(self) -> Self:
@@ -123,6 +128,26 @@ class Boundary:
             # The fork server may have died. A new one serves this file and the next ones.
             return self._open(self._restarted(self._workers), source, tuple(forbidden), budget)
 
+    def trial(self, file: bytes, tests: bytes, budget: Budget) -> list[OwnTest]:
+        """Run tests that a student wrote on a file, in a new worker.
+
+        Args:
+            file: what is tested; see `grader.isolation.trial` for what must not stand in it.
+            tests: the student's.
+            budget: how long it may take.
+
+        Raises:
+            Unusable: the tests can't be run.
+            WorkerFailure: they did not end, or ended their process.
+            BoundaryError: no worker could be started.
+        """
+        if self._workers is None:
+            raise BoundaryError("the boundary was not entered")
+        try:
+            return run_trial(self._workers, file, tests, budget)
+        except BoundaryError:
+            return run_trial(self._restarted(self._workers), file, tests, budget)
+
     def _open(
         self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: Budget
     ) -> RemoteProblem:
@@ -149,7 +174,9 @@ class Boundary:
         reason = _missing()
         if reason:
             raise BoundaryError(reason)
-        workers = ForkedWorkers(self._memory, math.ceil(self._submission_seconds))
+        workers = ForkedWorkers(
+            self._memory, math.ceil(self._submission_seconds), with_pytest=self._with_pytest
+        )
         try:
             holes = attack(workers)
         except BaseException:

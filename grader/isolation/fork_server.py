@@ -44,11 +44,13 @@ def main(channel: socket.socket, config: dict[str, Any]) -> None:
 
     Args:
         channel: to the trusted process.
-        config: `memory` in bytes, `cpu_seconds`, `secret` paths and `wanted` paths.
+        config: `memory` in bytes, `cpu_seconds`, `secret` paths, `wanted` paths, `with_pytest`.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
     warm()
+    if config["with_pytest"]:
+        import pytest  # noqa: F401  (a worker would load it anew each time)
     paths = readable_paths(config["secret"], config["wanted"])
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = user.may_become(user.pick_uid(os.getpid()), readable)

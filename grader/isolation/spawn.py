@@ -141,15 +141,21 @@ class ForkedWorkers(Workers):
     Args:
         memory: bytes that a worker may use beyond what torch itself takes.
         cpu_seconds: seconds of CPU time that a worker may use.
+        with_pytest: whether workers find pytest loaded.
 
     Raises:
         BoundaryError: the fork server did not start.
     """
 
-    def __init__(self, memory: int, cpu_seconds: int) -> None:
+    def __init__(self, memory: int, cpu_seconds: int, *, with_pytest: bool = False) -> None:
         self._count = 0
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        config = {"memory": memory, "cpu_seconds": cpu_seconds, "secret": _secret_paths()}
+        config: dict[str, Any] = {
+            "memory": memory,
+            "cpu_seconds": cpu_seconds,
+            "secret": _secret_paths(),
+        }
+        config["with_pytest"] = with_pytest
         self._server = _boot(_BOOT_FORK_SERVER, theirs, config)
         self.processes = (self._server.pid,)
         self._channel.settimeout(_START_SECONDS)

@@ -17,6 +17,7 @@ from grader.reports.page import render
 from grader.reports.people import Person, by_name, people
 from grader.reports.remarks import class_remarks
 from grader.result import Part, ProblemResult, Status, SubmissionResult, shown, total
+from grader.unknown import groups
 
 _AT_A_GLANCE = 3
 _SLOWEST = 10
@@ -118,6 +119,7 @@ def dashboard(
         cells=_cells,
         seconds=_seconds,
         remarks=class_remarks(results),
+        unknown=[(group, [who[name] for name in group.submissions]) for group in groups(valid)],
         mistakes=mistakes_made(valid),
         identical=identical,
         tests=tests,

@@ -98,7 +98,12 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
         problem.id,
         problem.points,
         problem.max,
-        [*problem.notes, *problem.diagnoses, *told_adjustments(problem)],
+        [
+            *problem.notes,
+            *problem.diagnoses,
+            *told_adjustments(problem),
+            *(problem.own_tests.lines() if problem.own_tests else []),
+        ],
         _lines(visible, problem, with_messages=True),
         [] if policy is Policy.POINTS else lines,
         total(test.points for test in hidden),

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.break_result import BREAK_POINTS
 from grader.files import write_whole
 from grader.reports.adjustments import told_adjustment
 from grader.reports.why_changed import why_changed
-from grader.result import Part, Status, SubmissionResult, shown
+from grader.result import Part, Status, SubmissionResult, shown, total
 
 Row = dict[str, str]
 
@@ -33,6 +34,9 @@ def write_gradebook(
     and `late` follow for a learning platform's download, and where a name is more than its file can
     say. A group has a row for each member.
 
+    Where tests that students wrote were judged, `break_<problem>`, `break_total` and `break_max`
+    say what they earned; no other total changes by that.
+
     Where marks were changed after the tests had given them, a last column `adjustments` says how.
 
     Args:
@@ -47,11 +51,14 @@ def write_gradebook(
     text = io.StringIO()
     more += ["adjustments"] if any(p.adjustments for r in results for p in r.problems) else []
     of_two = [*part_two, "part_two_total", "part_two_max"] if part_two else []
-    columns = ["submission", "status", *problems, "total", "max", *of_two, *more]
+    judged = sorted({p.id for r in results for p in r.problems if p.own_tests is not None})
+    of_tests = [*map(_of_tests, judged), "break_total", "break_max"] if judged else []
+    columns = ["submission", "status", *problems, "total", "max", *of_two, *of_tests, *more]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for result in sorted(results, key=lambda r: r.submission):
         row = _row(result, problems) | (_row_of_part_two(result) if part_two else {})
+        row |= _row_of_tests(result, len(judged)) if judged else {}
         for member in result.members or [""]:
             writer.writerow(row | _whose(result, member) if with_names else row)
     write_whole(path, text.getvalue())
@@ -82,6 +89,20 @@ def _row_of_part_two(result: SubmissionResult) -> Row:
     points, most = result.part_two_points, result.part_two_max
     row = {problem.id: shown(problem.points) for problem in tried}
     return row | {"part_two_total": shown(points), "part_two_max": shown(most)}
+
+
+def _of_tests(problem: str) -> str:
+    return f"break_{problem}"
+
+
+def _row_of_tests(result: SubmissionResult, problems: int) -> Row:
+    """Return the cells of what the tests earned that a student wrote for some of the problems."""
+    if result.status == Status.INTERNAL:
+        return {}
+    found = {p.id: p.own_tests for p in result.problems if p.own_tests is not None}
+    row = {_of_tests(id): shown(tests.points) for id, tests in found.items()}
+    points = total(tests.points for tests in found.values())
+    return row | {"break_total": shown(points), "break_max": shown(BREAK_POINTS * problems)}
 
 
 def cell(text: str) -> str:

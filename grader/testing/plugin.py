@@ -9,10 +9,11 @@ from __future__ import annotations
 from bdb import BdbQuit
 from collections.abc import Generator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from grader.course import on_the_way
+from grader.course import OWN_TESTS, Problem, is_problem_folder, on_the_way
 from grader.errors import CannotLoad, CourseError
 from grader.loading import is_students
 from grader.result import Status, TestResult
@@ -91,9 +92,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture
-def problem(request: pytest.FixtureRequest) -> None:
-    """The student's module."""
+def problem(request: pytest.FixtureRequest) -> object:
+    """The student's module; for tests that the student wrote too."""
+    path: Path = request.node.path
+    if path.name == OWN_TESTS and is_problem_folder(path.parent):
+        try:
+            return session_of(request.config).open_problem(Problem(path.parent), ())
+        except CannotLoad as reason:
+            pytest.fail(str(reason), pytrace=False)
     _left_to_the_runner(request)
+    return None
 
 
 @pytest.fixture

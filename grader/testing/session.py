@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from grader.course import Problem
 from grader.errors import CannotLoad
 from grader.result import ProblemResult, Status, TestResult
-from grader.testing.diagnosis.naming import diagnose
+from grader.testing.diagnosis.naming import diagnose, unnamed
 from grader.testing.diagnosis.probe import ask
 from grader.testing.records import CollectedTest, ProblemTests
 
@@ -132,6 +132,7 @@ class Session:
         found = diagnose(tests.fingerprints, answers)
         names = tuple(name for diagnosis in found for name in diagnosis.mistakes)
         result.diagnoses = [diagnosis.text for diagnosis in found]
+        result.unknown = unnamed(tests.fingerprints, answers, found)
         result.mistakes = [list(diagnosis.mistakes) for diagnosis in found]
         result.tests = [
             replace(test, diagnosis=names) if test.status in DIAGNOSED else test

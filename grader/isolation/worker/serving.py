@@ -27,6 +27,7 @@ from grader.isolation.worker.objects import StudentModule, describe_module
 from grader.isolation.worker.output import Printed
 from grader.isolation.worker.removal import remove
 from grader.isolation.worker.values import AnswerPacker, Request
+from grader.own_tests import Unusable, run_own_tests
 
 _RESULTS_WATCHED = 64
 _MOST_COUNTED = (1 << 62) - 1
@@ -97,6 +98,7 @@ class Worker:
             "attribute": self._attribute,
             "parameters": self._parameters,
             "backward": self._backward,
+            "trial": self._trial,
         }
 
     def request(self, tensors: list[Tensor]) -> Request:
@@ -183,6 +185,17 @@ class Worker:
         if "error" not in answer:
             answer["value"] = [packer.plain(gradient) for gradient in value]
         return answer, packer
+
+    def _trial(self, header: Header, request: Request) -> Answer:
+        """Run a student's own tests on the module; see `isolation.trial`."""
+        source = request.tensors[0].numpy().tobytes()
+        try:
+            found = run_own_tests(source, self._module)
+        except Unusable as reason:
+            return {"unusable": str(reason), "tests": []}, AnswerPacker()
+        return {
+            "tests": [[test.name, test.ended.value, test.line] for test in found]
+        }, AnswerPacker()
 
     # What they share
 

@@ -13,11 +13,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from grader.result import WrongAnswers
 from grader.testing.diagnosis.answers import Answer, alike, same
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text, deviations
 from grader.testing.diagnosis.probe import Answers, owner
+from grader.unknown import EDGE
 
 _NOTHING = Answers({}, {})
+
+_NOT_THERE = {"!NotImplementedError", "!AttributeError"}
+"""What code answers that isn't written yet, which is no fault."""
 
 _SHARE_EXPLAINED = 0.6
 """The share of wrong answers at the edges that a fault must explain to be named for them."""
@@ -51,6 +56,27 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Diagno
     wrong = deviations(answers, known.reference)
     fits = {part: _fitting(part, answers[part], known) for part in known.reference if part in wrong}
     return _told([(part, group) for part, groups in fits.items() for group in groups], known)
+
+
+def unnamed(
+    known: Fingerprints, answers: Mapping[str, Answers], found: Iterable[Diagnosis]
+) -> dict[str, WrongAnswers]:
+    """Return the wrong answers of the parts in which no known fault was found.
+
+    Args:
+        known: what the reference answers.
+        answers: what the student's code answered.
+        found: what `diagnose` made of that.
+    """
+    named = {part for diagnosis in found for part in diagnosis.parts}
+    wrong = deviations(answers, known.reference).items()
+    texts = {
+        part: {q: a.write() for q, a in given.main.items()}
+        | {EDGE + q: a.write() for q, a in given.edges.items()}
+        for part, given in wrong
+        if part not in named
+    }
+    return {part: given for part, given in texts.items() if {*given.values()} - _NOT_THERE}
 
 
 def _fitting(part: str, given: Answers, known: Fingerprints) -> list[list[Fault]]:

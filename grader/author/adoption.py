@@ -1,0 +1,209 @@
+"""`grader adopt`: a group of wrong answers that has no name yet gets one, and a sentence to tell.
+
+The answers alone are enough to name the mistake in the feedback of all who give them. They are kept
+in `solutions/NN-name/adopted.json`. A file of a student's makes it a mistake of the catalogue, with
+which tests are judged and which the audit runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import keyword
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from grader.course import Course, Problem
+from grader.errors import UsageError
+from grader.files import write_whole
+from grader.grading.previous import RESULTS, load_previous
+from grader.reports.sources import SOURCES, Sources
+from grader.result import SubmissionResult, WrongAnswers
+from grader.testing.diagnosis.answers import Answer
+from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text
+from grader.testing.diagnosis.probe import Answers
+from grader.text import counted
+from grader.unknown import EDGE, Group, groups
+
+
+def adopted_file(course: Course, problem: Problem) -> Path:
+    """Return where the adopted answers of a problem are kept."""
+    return course.solution(problem).parent / "adopted.json"
+
+
+def adopt_group(
+    group: str, name: str, text: Text, reports: Path, course: Course, submission: str = ""
+) -> list[str]:
+    """Find a group in a folder of reports, adopt it, and return what to say of that.
+
+    Args:
+        group: its name.
+        name: what the mistake is called in the catalogue.
+        text: what to tell students.
+        reports: the folder.
+        course: whose catalogue.
+        submission: whose file to take as well; empty to keep the answers alone.
+
+    Raises:
+        UsageError: there is no such group, submission or file, or the name can't be used.
+    """
+    results = load_previous(reports / RESULTS).results
+    found = {each.name: each for each in groups(results.values())}
+    if group not in found:
+        known = ", ".join(found) or "none"
+        raise UsageError(f"there is no group '{group}' in {reports}; there are: {known}")
+    chosen = found[group]
+    problem = course.select([chosen.problem])[0]
+    source = _source_of(submission, chosen, results, reports) if submission else None
+    written = adopt(chosen, name, _ended(text), course, problem, source)
+    told = [f"{path.relative_to(course.root)} is written." for path in written]
+    told.append(
+        f"With the next run of grade, {counted(len(chosen.submissions), 'student')} will read: "
+        f"It looks as if {_ended(text).when}."
+    )
+    if submission:
+        told.append(
+            f"Read {written[0].name} before you go on: the audit runs it outside of the sandbox. "
+            f"Then run grader audit {problem.id[:2]} --write-fingerprints."
+        )
+    return told
+
+
+def _ended(text: Text) -> Text:
+    """Return a text as those of the catalogue are: the sentence's end is added where it is told."""
+    return Text(text.when.strip().rstrip("."), text.look.strip())
+
+
+def _source_of(
+    submission: str, group: Group, results: Mapping[str, SubmissionResult], reports: Path
+) -> bytes:
+    if submission not in group.submissions:
+        names = ", ".join(group.submissions)
+        raise UsageError(f"'{submission}' is not of that group; of it are: {names}")
+    problems = {problem.id: problem for problem in results[submission].problems}
+    source = Sources(reports / SOURCES).read(problems[group.problem].sha256)
+    if source is None:
+        raise UsageError(f"the file of '{submission}' is not in {reports} any more")
+    return source
+
+
+def adopt(
+    group: Group,
+    name: str,
+    text: Text,
+    course: Course,
+    problem: Problem,
+    source: bytes | None = None,
+) -> list[Path]:
+    """Put a group's answers into the catalogue, and into what reports name mistakes by.
+
+    Args:
+        group: whose answers.
+        name: what the mistake is called in the catalogue.
+        text: what to tell students.
+        course: whose catalogue.
+        problem: the group's.
+        source: the file that makes the mistake; None to keep the answers alone.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        UsageError: the name can't be used, or the file is no Python.
+    """
+    known = Fingerprints.load(problem.fingerprints)
+    _require_new(name, known)
+    fault = Fault((name,), answers_of(group))
+    if source is None:
+        kept = adopted_file(course, problem)
+        write_whole(kept, _with_one_more(kept, name, text, group))
+    else:
+        kept = course.solution(problem).parent / "mistakes" / f"{name}.py"
+        write_whole(kept, as_mistake(source, text))
+    texts = {**known.texts, name: text}
+    replace(known, faults=(*known.faults, fault), texts=texts).save(problem.fingerprints)
+    return [kept, problem.fingerprints]
+
+
+def adopted(course: Course, problem: Problem) -> tuple[list[Fault], dict[str, Text]]:
+    """Return the faults of which the answers alone were adopted, and what to tell of them."""
+    path = adopted_file(course, problem)
+    entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    faults = [Fault((entry["name"],), _read(entry["answers"])) for entry in entries]
+    return faults, {entry["name"]: Text(entry["say"], entry["look"]) for entry in entries}
+
+
+def answers_of(group: Group) -> dict[str, Answers]:
+    """Return the wrong answers that a group has in common."""
+    return _read(group.answers)
+
+
+def _read(answers: object) -> dict[str, Answers]:
+    assert isinstance(answers, dict)
+    return {part: _part(given) for part, given in answers.items()}
+
+
+def _part(given: WrongAnswers) -> Answers:
+    main = {q: Answer.read(text) for q, text in given.items() if not q.startswith(EDGE)}
+    edges = {q: Answer.read(text) for q, text in given.items() if q.startswith(EDGE)}
+    return Answers(main, {q.removeprefix(EDGE): answer for q, answer in edges.items()})
+
+
+def _with_one_more(path: Path, name: str, text: Text, group: Group) -> str:
+    entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    answers = {part: dict(given) for part, given in group.answers.items()}
+    entries.append({"name": name, "say": text.when, "look": text.look, "answers": answers})
+    return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+
+
+def _require_new(name: str, known: Fingerprints) -> None:
+    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
+        raise UsageError(f"'{name}' can't name a mistake; use small letters and _, as scaled_twice")
+    if name in known.texts:
+        raise UsageError(f"there is a mistake '{name}' already: {known.texts[name].when}")
+
+
+def as_mistake(source: bytes, text: Text) -> str:
+    """Return a student's file as a mistake of the catalogue: code without a word of the student's.
+
+    Comments, docstrings and other texts that stand by themselves are left out, since they may hold
+    names.
+
+    Raises:
+        UsageError: the file is no Python.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"this file can't be read as Python: {error}") from None
+    _take_out_texts(tree)
+    docstring = "\n\n".join(part for part in (text.when, text.look) if part)
+    safe = docstring.replace("\\", "\\\\").replace('"""', "'''")
+    return f'"""{safe}\n"""\n\n{ast.unparse(tree)}\n'
+
+
+def _take_out_texts(tree: ast.Module) -> None:
+    """Take out every text that stands by itself, or under a name that nothing asks for."""
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    asked = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    for node in ast.walk(tree):
+        for field in ("body", "orelse", "finalbody"):
+            body = getattr(node, field, None)
+            if isinstance(body, list) and body:
+                kept = [each for each in body if not _is_idle_text(each, names - asked)]
+                setattr(node, field, kept or [ast.Pass()])
+
+
+def _is_idle_text(statement: ast.AST, unasked: set[str]) -> bool:
+    value = getattr(statement, "value", None)
+    if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
+        return False
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+        return all(isinstance(each, ast.Name) and each.id in unasked for each in targets)
+    return isinstance(statement, ast.Expr)

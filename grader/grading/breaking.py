@@ -1,0 +1,65 @@
+"""Judges tests that students handed in: on the whole catalogue, behind the boundary."""
+
+from __future__ import annotations
+
+from grader.break_result import BREAK_POINTS, BreakResult
+from grader.course import Course, Problem
+from grader.errors import InternalError
+from grader.isolation import Boundary, WorkerFailure
+from grader.own_tests import OwnTest
+from grader.result import Status
+from grader.testing.breaking import NoEnd, Target, judge_own_tests, targets
+
+
+class Catalogue:
+    """What own tests are judged by, read when it is first wanted.
+
+    Args:
+        course: where it is.
+    """
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._known: dict[str, list[Target]] = {}
+
+    def of(self, problem: Problem) -> list[Target]:
+        """Return a problem's files, right ones and wrong ones."""
+        if problem.id not in self._known:
+            self._known[problem.id] = targets(self._course, problem)
+        return self._known[problem.id]
+
+
+def break_submitted(
+    problem: Problem, tests: bytes, all_targets: list[Target], boundary: Boundary
+) -> BreakResult:
+    """Run a student's tests on all targets, each time in a new worker, and judge them.
+
+    Args:
+        problem: whose tests they are.
+        tests: the student's file.
+        all_targets: what to test.
+        boundary: behind which both run; it was made with pytest.
+
+    Raises:
+        InternalError: something on this machine ended a worker.
+    """
+    budget = boundary.budget()
+
+    def run(source: bytes) -> list[OwnTest]:
+        try:
+            return boundary.trial(source, tests, budget)
+        except WorkerFailure as failure:
+            if failure.status is Status.INTERNAL:
+                raise InternalError(str(failure)) from None
+            raise NoEnd(_SAID.get(failure.status, "Your tests end their own process.")) from None
+
+    result = judge_own_tests(problem, tests, all_targets, run)
+    result.max = BREAK_POINTS
+    return result
+
+
+_SAID = {
+    Status.TIMEOUT: "Your tests do not come to an end.",
+    Status.MEMORY: "Your tests need too much memory.",
+    Status.BAD_OUTPUT: "How your tests end can't be read.",
+}

@@ -1,0 +1,265 @@
+"""Tells what tests that a student wrote are worth: what is right they accept, what is wrong not.
+
+They run on files of the catalogue, one after the other in an order by chance, and are told nothing
+of which file it is. Where and how they run is the caller's; here is which files, and what follows.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import random
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.break_result import BreakResult
+from grader.course import Course, Problem
+from grader.errors import CourseError, UsageError
+from grader.own_tests import Ended, OwnTest, Unusable
+from grader.result import total
+from grader.testing.diagnosis.fingerprints import Fault, Fingerprints
+
+_WITHOUT_END = 3
+"""After so many files on which the tests don't end, the others aren't tried."""
+
+_STYLE = "__"
+_BY_FORBIDDEN_CALLS = "ForbiddenCall"
+
+
+class NoEnd(Exception):  # noqa: N818  (it says how a run went)
+    """The tests did not come to an end on a file, or ended the process; the text says which."""
+
+
+Run = Callable[[bytes], list[OwnTest]]
+"""Runs the student's tests on a file. May raise Unusable and NoEnd."""
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A file to test.
+
+    Attributes:
+        source: the file, without docstrings, comments and its name.
+        family: for a wrong file, which mistake it makes, as a number; None for a right one.
+        text: of a right file, how it is written; of a wrong one, what is wrong.
+    """
+
+    source: bytes
+    family: int | None
+    text: str
+
+    @property
+    def is_right(self) -> bool:
+        """Whether good tests accept it."""
+        return self.family is None
+
+
+def targets(course: Course, problem: Problem) -> list[Target]:
+    """Return the files that tests of a problem are judged by.
+
+    Of the wrong ones those are left out whose only fault is a forbidden function: what they return
+    is right, and a test can't tell.
+
+    Args:
+        course: where solutions are.
+        problem: whose files.
+
+    Raises:
+        CourseError: there are none, as in the students' copy.
+    """
+    folder = course.solution(problem).parent
+    right = [course.solution(problem), *sorted((folder / "variants").glob("*.py"))]
+    if not right[0].is_file():
+        raise CourseError(f"there are no solutions of {problem.id} here to test")
+    known = Fingerprints.load(problem.fingerprints)
+    mistakes = {path.stem: path for path in sorted((folder / "mistakes").glob("*.py"))}
+    faults = {f.names[0]: f for f in known.faults if len(f.names) == 1 and _seen_in_answers(f)}
+    found = [Target(stripped(path), None, _first_sentence(path)) for path in right]
+    for family, names in enumerate(_families(faults[name] for name in mistakes if name in faults)):
+        found += [Target(stripped(mistakes[n]), family, known.texts[n].when) for n in names]
+    return found
+
+
+def _seen_in_answers(fault: Fault) -> bool:
+    parts = fault.deviations.values()
+    found = [a for part in parts for a in (*part.main.values(), *part.edges.values())]
+    return any(answer.instead != _BY_FORBIDDEN_CALLS for answer in found)
+
+
+def _families(faults: Iterable[Fault]) -> list[list[str]]:
+    """Return the names of mistakes that are one idea: written otherwise, or answering alike."""
+    families: list[list[str]] = []
+    known: dict[str, list[str]] = {}
+    for fault in faults:
+        name = fault.names[0]
+        keys = [name.partition(_STYLE)[0], repr(sorted(fault.deviations.items(), key=str))]
+        family = next((known[key] for key in keys if key in known), None)
+        if family is None:
+            families.append(family := [])
+        family.append(name)
+        known |= dict.fromkeys(keys, family)
+    return families
+
+
+def stripped(path: Path) -> bytes:
+    """Return a file's code without what tells in words what it does."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree).encode() + b"\n"
+
+
+def _first_sentence(path: Path) -> str:
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return " ".join(docstring.partition("\n\n")[0].split())
+
+
+# What students practise on
+
+
+def sealed_file(problem: Problem) -> Path:
+    """Return where in a students' copy the files are that tests can be tried on."""
+    return problem.folder / ".practice.bin"
+
+
+def seal(all_targets: list[Target]) -> bytes:
+    """Return about half of the files as one piece that nobody reads by accident.
+
+    It is packed, not encrypted: docs/break.md says what that means.
+    """
+    families = sorted({t.family for t in all_targets if t.family is not None})
+    shown = {family: number for number, family in enumerate(families[::2])}
+    right = [target for target in all_targets if target.is_right][1::2]  # never the reference
+    wrong = [target for target in all_targets if target.family in shown]
+    packed = [
+        [
+            target.source.decode(),
+            None if target.is_right else shown[target.family or 0],
+            target.text,
+        ]
+        for target in (*right, *wrong)
+    ]
+    return zlib.compress(json.dumps(packed).encode(), 9)
+
+
+def opened(problem: Problem) -> list[Target]:
+    """Return what a students' copy has to try tests on.
+
+    Raises:
+        UsageError: it has nothing.
+    """
+    try:
+        packed = json.loads(zlib.decompress(sealed_file(problem).read_bytes()))
+        return [Target(source.encode(), family, text) for source, family, text in packed]
+    except FileNotFoundError:
+        raise UsageError(
+            f"This copy of the course has nothing to try tests of {problem.id} on. Your tests are "
+            "judged when they are graded."
+        ) from None
+    except (zlib.error, ValueError) as error:
+        raise UsageError(f"{sealed_file(problem)} can't be read: {error}") from error
+
+
+# What follows from how the tests end
+
+
+def judge_own_tests(
+    problem: Problem, tests: bytes, all_targets: list[Target], run: Run
+) -> BreakResult:
+    """Run a student's tests on all targets and return how good they are.
+
+    Args:
+        problem: whose tests they are.
+        tests: the file.
+        all_targets: what to test.
+        run: runs the tests on one file.
+    """
+    judged = _Judged(tests)
+    order = [target for target in all_targets for _ in range(1 + target.is_right)]
+    random.Random(tests).shuffle(order)
+    try:
+        for target in order:
+            judged.take(target, run)
+    except (Unusable, NoEnd) as reason:
+        return BreakResult(problem.id, judged.sha256, reason=str(reason))
+    return judged.result(problem, all_targets)
+
+
+class _Judged:
+    """What the runs tell, one after the other."""
+
+    def __init__(self, tests: bytes) -> None:
+        self.sha256 = hashlib.sha256(tests).hexdigest()
+        self._lines = tests.decode(errors="replace").splitlines()
+        self._names: set[str] = set()
+        self._caught: dict[Target, bool] = {}
+        self._by_test: defaultdict[str, set[int]] = defaultdict(set)
+        self._refused: defaultdict[str, list[Target]] = defaultdict(list)
+        self._without_end = 0
+
+    def take(self, target: Target, run: Run) -> None:
+        """Run the tests on a target, and keep what came of it.
+
+        Raises:
+            Unusable: they can't be run.
+            NoEnd: they have not ended too often.
+        """
+        try:
+            found = run(target.source)
+        except NoEnd as reason:
+            self._without_end += 1
+            if self._without_end >= _WITHOUT_END:
+                raise
+            found = []
+            self._note(target, str(reason))
+        self._names |= {test.name for test in found}
+        for test in found:
+            if test.ended is Ended.STOPPED:
+                self._note(target, f"{test.name} ends the run.")
+            elif test.ended is Ended.FAILED:
+                self._note(target, f"{test.name} fails{self._line(test.line)}.", test.name)
+
+    def _note(self, target: Target, what: str, test: str = "") -> None:
+        if target.is_right:
+            self._refused[what].append(target)
+        elif test:
+            self._caught[target] = True
+            self._by_test[test].add(target.family or 0)
+
+    def _line(self, number: int) -> str:
+        text = self._lines[number - 1].strip() if 0 < number <= len(self._lines) else ""
+        return f" in line {number}, {text}" if text else ""
+
+    def result(self, problem: Problem, all_targets: list[Target]) -> BreakResult:
+        """Return what it comes to."""
+        right = {target for target in all_targets if target.is_right}
+        families: defaultdict[int, list[Target]] = defaultdict(list)
+        for target in all_targets:
+            if target.family is not None:
+                families[target.family].append(target)
+        shares = [sum(t in self._caught for t in each) / len(each) for each in families.values()]
+        missed = [t for t in all_targets if not t.is_right and t not in self._caught]
+        refused = {target for found in self._refused.values() for target in found}
+        return BreakResult(
+            problem.id,
+            self.sha256,
+            tests={name: len(self._by_test[name]) for name in sorted(self._names)},
+            right=len(right),
+            accepted=len(right - refused),
+            refusals=[_refusal(what, found) for what, found in self._refused.items()],
+            mistakes=len(families),
+            caught=total(shares),
+            missed=random.Random(self.sha256).choice(missed).text if missed else "",
+        )
+
+
+def _refusal(what: str, found: list[Target]) -> str:
+    several = f"On {len({*found})} right solutions" if len({*found}) > 1 else "On a right solution"
+    return f"{several} {what} Such a solution: {found[0].text}"

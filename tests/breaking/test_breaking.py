@@ -1,0 +1,185 @@
+"""What tests that a student wrote are worth: five files from naive to thorough, and odd ones."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from grader.break_result import BreakResult
+from grader.course import own_course
+from grader.errors import UsageError
+from grader.own_tests import Ended, OwnTest, Unusable, run_own_tests
+from grader.student.breaking import break_problem
+from grader.testing.breaking import (
+    Target,
+    judge_own_tests,
+    opened,
+    seal,
+    sealed_file,
+    stripped,
+    targets,
+)
+
+FILES = sorted((Path(__file__).parent / "files").glob("*.py"))
+COURSE = own_course()
+(SOFTMAX,) = COURSE.select(["01"])
+(SCALED,) = COURSE.select(["03"])
+
+
+@pytest.mark.slow
+def test_files_from_naive_to_thorough_get_clearly_different_scores():
+    found = [break_problem(COURSE, SCALED, path) for path in FILES]
+    assert all(result.accepts_all for result in found)
+    caught = [result.caught / result.mistakes for result in found]
+    steps = [later - earlier for earlier, later in zip(caught, caught[1:], strict=False)]
+    assert min(steps) > 0.1, caught
+    assert caught[0] < 0.1
+    assert caught[-1] > 0.8
+
+
+def judged(text: str) -> BreakResult:
+    """What a few files say of tests of `double`."""
+    right = Target(b"def double(x):\n    return 2 * x\n", None, "a product")
+    other = Target(b"def double(x, scale=2):\n    return x * scale\n", None, "a scale")
+    wrong = {b"x": 0, b"3 * x": 1, b"0 * x": 2, b"x ** 2": 3}
+    files = [right, other] + [
+        Target(b"def double(x):\n    return %s\n" % code, family, code.decode())
+        for code, family in wrong.items()
+    ]
+    tests = textwrap.dedent(text).encode()
+
+    def run(source: bytes) -> list[OwnTest]:
+        module = ModuleType("problem_")
+        exec(compile(source, "problem.py", "exec"), vars(module))
+        return run_own_tests(tests, module)
+
+    return judge_own_tests(SOFTMAX, tests, files, run)
+
+
+def test_what_fails_on_wrong_code_alone_counts():
+    result = judged("""
+        def test_two(problem):
+            assert problem.double(2) == 4
+        def test_nothing(problem):
+            pass
+    """)
+    assert (result.accepted, result.right) == (2, 2)
+    assert (result.caught, result.mistakes) == (3, 4)
+    assert result.tests == {"test_nothing": 0, "test_two": 3}
+    assert result.missed == "x ** 2"
+    assert any("test_nothing" in line for line in result.lines())
+
+
+def test_a_rule_of_ones_own_is_told_by_the_line_that_asks_for_it():
+    result = judged("""
+        import inspect
+        def test_no_more_arguments(problem):
+            assert problem.double(2) == 4
+            assert len(inspect.signature(problem.double).parameters) == 1
+    """)
+    assert result.accepted == 1
+    result.max = 10
+    assert result.points == 0
+    (refusal,) = result.refusals
+    assert "len(inspect.signature(problem.double).parameters) == 1" in refusal
+    assert "a scale" in refusal
+
+
+def test_half_of_a_family_is_half_a_mistake():
+    files = [Target(b"n = 0\n", None, "right")]
+    files += [Target(b"n = %d\n" % n, 0, "wrong") for n in (1, 2)]
+    tests = b"def test_n(problem):\n    assert problem.n != 1\n"
+
+    def run(source: bytes) -> list[OwnTest]:
+        module = ModuleType("problem_")
+        exec(source, vars(module))
+        return run_own_tests(tests, module)
+
+    result = judge_own_tests(SOFTMAX, tests, files, run)
+    assert (result.caught, result.mistakes) == (0.5, 1)
+
+
+ODD = {
+    "a skip": ("import pytest\ndef test_it(problem):\n    pytest.skip()", Ended.SKIPPED),
+    "a mark": (
+        "import pytest\n@pytest.mark.skip\ndef test_it(problem):\n    assert 0",
+        Ended.SKIPPED,
+    ),
+    "fail": ("import pytest\ndef test_it(problem):\n    pytest.fail('no')", Ended.FAILED),
+    "exit": ("import pytest\ndef test_it(problem):\n    pytest.exit('no')", Ended.STOPPED),
+    "SystemExit": ("def test_it(problem):\n    raise SystemExit", Ended.STOPPED),
+    "a case": (
+        "import pytest\n@pytest.mark.parametrize('a, b', [(1, 2), pytest.param(1, 2)])\n"
+        "def test_it(problem, a, b):\n    assert (a, b) == (1, 2)",
+        Ended.PASSED,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_how_a_test_ends(name):
+    text, ended = ODD[name]
+    assert {test.ended for test in run_own_tests(text.encode(), ModuleType("problem_"))} == {ended}
+
+
+UNUSABLE = {
+    "not Python": "def test_it(problem:\n",
+    "nothing in it": "x = 1\n",
+    "a fixture": "def test_it(problem, tmp_path):\n    pass\n",
+    "a coroutine": "async def test_it(problem):\n    pass\n",
+    "an exit": "raise SystemExit\n",
+    "a skip of all": "import pytest\npytest.skip('x', allow_module_level=True)\n",
+    "odd cases": (
+        "import pytest\n@pytest.mark.parametrize('a, b', [1])\ndef test_it(problem, a, b): pass"
+    ),
+    "no end of cases": (
+        "import itertools, pytest\n@pytest.mark.parametrize('a', range(10**6))\n"
+        "@pytest.mark.parametrize('b', range(100))\ndef test_it(problem, a, b): pass"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_what_is_no_file_of_tests_says_why(name):
+    with pytest.raises(Unusable) as raised:
+        run_own_tests(UNUSABLE[name].encode(), ModuleType("problem_"))
+    assert str(raised.value).endswith(".")
+    result = judged(UNUSABLE[name])
+    assert result.reason == str(raised.value)
+    assert result.points == 0
+
+
+def test_files_tell_nothing_in_words():
+    for target in targets(COURSE, SCALED):
+        assert b'"""' not in target.source
+        assert b"#" not in target.source
+        assert target.text.encode() not in target.source
+
+
+def test_what_only_a_look_at_the_code_tells_is_not_asked_for():
+    path = COURSE.solution(SOFTMAX).parent / "mistakes" / "softmax_of_torch.py"
+    assert stripped(path) not in {target.source for target in targets(COURSE, SOFTMAX)}
+
+
+def test_students_practise_on_half_of_the_files_without_the_reference(tmp_path):
+    problem = type(SCALED)(tmp_path / SCALED.id)
+    problem.folder.mkdir()
+    with pytest.raises(UsageError, match="judged when they are graded"):
+        opened(problem)
+    every = targets(COURSE, SCALED)
+    sealed_file(problem).write_bytes(seal(every))
+    practice = opened(problem)
+    assert 0.4 < len(practice) / len(every) < 0.6
+    assert {t.source for t in practice} < {t.source for t in every}
+    assert every[0].source not in {t.source for t in practice}
+    sealed_file(problem).write_bytes(b"?")
+    with pytest.raises(UsageError, match="can't be read"):
+        opened(problem)
+
+
+def test_no_file_of_tests_is_said_with_an_example(tmp_path):
+    with pytest.raises(UsageError, match="def test_"):
+        break_problem(COURSE, SCALED, tmp_path / "test_mine.py")
