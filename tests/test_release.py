@@ -296,6 +296,9 @@ def test_a_copy_of_one_part_speaks_of_no_other(of_two_parts: Course, tmp_path: P
         assert "06-doubling" not in text
         assert "\n## Part two" not in text
     assert "\n## Part one" in (one / "README.md").read_text(encoding="utf-8")
+    changes = (one / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "art two" not in changes
+    assert "## Unreleased" not in changes
     assert "\nPart two goes on." in (one / "problems/01-doubling/README.md").read_text("utf-8")
 
 

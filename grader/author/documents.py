@@ -11,7 +11,7 @@ from grader.result import Part
 def without_part(text: str, left_out: Sequence[str], parts: Sequence[Part]) -> str:
     """Return a document as it is in a copy without some parts of the course.
 
-    Its sections on them are gone, and links to their problems are plain words.
+    Its sections and list items on them are gone, and links to their problems are plain words.
 
     Args:
         text: in Markdown.
@@ -20,6 +20,8 @@ def without_part(text: str, left_out: Sequence[str], parts: Sequence[Part]) -> s
     """
     for part in set(Part) - set(parts):
         text = re.sub(rf"^## Part {part}\n.*?(?=^## |\Z)", "", text, flags=re.M | re.S)
+        text = re.sub(rf"^- Part {part}\b.*\n", "", text, flags=re.M)
+    text = re.sub(r"^## .*\n+(?=## )", "", text, flags=re.M)  # a heading above nothing
     ids = "|".join(map(re.escape, left_out))
     return re.sub(rf"\[([^\]\n]+)\]\([^)\n]*\b(?:{ids})/[^)\n]*\)", r"\1", text)
 
