@@ -144,7 +144,7 @@ class Worker:
         leaves = request.leaves + (thing.weights(header["weights"]) if thing else [])
         answer, value = self._run(lambda: function(*args, **kwargs), header, request)
         answer["moved_away"] = request.moved_away()
-        answer["stale"] = any(not same(t, copy) for t, copy in self._results.values())
+        answer["stale"] = self._some_changed()
         return self._finish(answer, value, thing, leaves)
 
     def _attribute(self, header: Header, request: Request) -> Answer:
@@ -263,6 +263,13 @@ class Worker:
         packer.count_handle()
         self._held[number] = value
         return {"h": number, "x": type(value).__name__[:MAX_NAME], "fields": plain_fields(value)}
+
+    def _some_changed(self) -> bool:
+        """Return whether earlier results changed; each is told once, for it was the last call's."""
+        changed = [n for n, (result, copy) in self._results.items() if not same(result, copy)]
+        for number in changed:
+            del self._results[number]
+        return bool(changed)
 
     def _watch(self, result: Tensor, copy: Tensor) -> int:
         """Remember a result, to notice when a later call changes it."""
