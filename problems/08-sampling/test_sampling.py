@@ -69,7 +69,7 @@ def clear_logits(rng, *shape, p, dtype=torch.float64):
     while len(rows) < math.prod(shape[:-1]):
         row = (3000 * rng.normal(shape[-1])).round() / 2048
         sums = accumulate(sorted(softmax_by_hand(row.tolist()), reverse=True))
-        if len(set(row.tolist())) == len(row) and (p == 1 or all(abs(s - p) > 2e-3 for s in sums)):
+        if len(set(row.tolist())) == len(row) and (p == 1 or all(abs(s - p) > 1e-3 for s in sums)):
             rows.append(row.to(dtype))
     return torch.stack(rows).reshape(shape)
 
@@ -325,7 +325,7 @@ def test_top_p_of_any_shape(problem, rng, shape):
 def test_top_p_of_one_keeps_all(problem, rng, dtype):
     """keep_top_p with p = 1 keeps every token, however improbable, also of a thousand"""
     unlikely = torch.tensor([0.0, -20.0, -40.0, -800.0], dtype=dtype)
-    many = 3 * rng.normal(12, 1000, dtype=dtype)
+    many = 3 * rng.normal(8, 1000, dtype=dtype)
     for logits, what in [(unlikely, "one likely token of four"), (many, "1000 tokens")]:
         for p in (1.0, 1):
             call = f"keep_top_p(logits, {p}) with {what}"
@@ -675,7 +675,7 @@ def test_names_and_positions(problem, rng):
 # --- hidden tests ---
 
 
-MORE_SHAPES = [(9,), (2, 8), (5, 1, 6), (3, 2, 2, 7), (1, 1), (2, 40)]
+MORE_SHAPES = [(9,), (2, 8), (5, 1, 6), (3, 2, 2, 4), (1, 1), (2, 20)]
 
 
 @pytest.mark.points(0.75)
@@ -720,11 +720,11 @@ def check_filter(function, reference, logits, amount, rng):
 @pytest.mark.parametrize("shape", MORE_SHAPES, ids=str)
 def test_hidden_top_k(problem, solution, rng, shape, dtype):
     """keep_top_k is right for other shapes, with ties and -inf, and so are its gradients"""
-    for k in (1, 2, 3, 5, 7, 39, 40, 1000):
+    for k in (1, 2, 3, 5, 19, 1000):
         logits = rng.normal(*shape, dtype=dtype)
         if k % 2:
             logits = (1.5 * logits).round()
-        if k in (3, 7, 40) and shape[-1] > 1:
+        if k in (3, 19) and shape[-1] > 1:
             logits[..., rng_choice(rng, shape[-1])] = -INF
         check_filter(problem.keep_top_k, solution.keep_top_k, logits, k, rng)
 
@@ -739,11 +739,11 @@ def rng_choice(rng, number):
 @pytest.mark.parametrize("shape", MORE_SHAPES, ids=str)
 def test_hidden_top_p(problem, solution, rng, shape, dtype):
     """keep_top_p is right for other shapes, with -inf and far from 0, and so are its gradients"""
-    for p in (0.01, 0.17, 0.45, 0.66, 0.85, 0.95, 0.99, 1.0):
+    for p in (0.01, 0.17, 0.45, 0.66, 0.95, 1.0):
         logits = clear_logits(rng, *shape, p=p, dtype=dtype)
         if p in (0.45, 0.95, 1.0):
             logits = logits + 500 * torch.sign(rng.normal(*shape[:-1], 1, dtype=dtype))
-        if p in (0.17, 0.66, 0.99, 1.0):  # tokens of no probability change no sum
+        if p in (0.17, 0.66, 1.0):  # tokens of no probability change no sum
             out = torch.full((*shape[:-1], 2), -INF, dtype=dtype)
             logits = torch.cat([out[..., :1], logits, out[..., 1:]], dim=-1)
         check_filter(problem.keep_top_p, solution.keep_top_p, logits, p, rng)
@@ -753,8 +753,8 @@ def test_hidden_top_p(problem, solution, rng, shape, dtype):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_hidden_top_p_of_many(problem, solution, rng, dtype):
     """keep_top_p is right for thousands of tokens, and keeps all of them when p is 1"""
-    for spread in (0.5, 2, 6):
-        logits = spread * rng.normal(8, 3000, dtype=dtype)
+    for spread in (1, 4):
+        logits = spread * rng.normal(4, 3000, dtype=dtype)
         call = "keep_top_p(logits, 1.0) with 3000 tokens"
         check_kept(problem.keep_top_p(logits.clone(), 1.0), logits, logits, call)
     many = torch.full((2, 2000), -9.0, dtype=dtype)  # 1000 tokens in groups, so that sums are clear
