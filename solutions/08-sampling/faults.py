@@ -105,7 +105,6 @@ SWITCHES = {
         _BOUND,
         {
             "any": "a k below 1 is not refused",
-            "all kept": "a k below 1 keeps all tokens",
             "zero": "a k of 0 is not refused",
             "negative": "a k below 0 is not refused",
             "asserted": "an impossible k raises AssertionError, not ValueError",
@@ -704,8 +703,6 @@ def faulty(**faults):
     def keep_top_k(logits, k):
         if on.k_bound == "above V" and k > logits.shape[-1]:
             raise ValueError(k)
-        if k < 1 and on.k_bound == "all kept":
-            return logits
         refuse(on.k_bound, k < 1, k, zero=k == 0, negative=k < 0)
         return filtered(on.k_result, logits, largest_k(on.top_k, logits, max(k, 1)))
 

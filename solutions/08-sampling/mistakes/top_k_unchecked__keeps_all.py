@@ -1,4 +1,4 @@
-"""a k below 1 keeps all tokens
+"""a k below 1 is not refused
 
 The caller has None to say that nothing should be cut. What does k = 0 ask for?
 """
