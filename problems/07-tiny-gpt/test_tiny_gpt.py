@@ -394,15 +394,16 @@ def dropping_model(problem, rng, dropout):
     """
     sizes = DROPPING | {"dropout": dropout}
     n_embd, size = sizes["n_embd"], 0.01
-    weights = {name: torch.zeros(shape) for name, shape in shapes_of(rng, sizes).items()}
+    shapes = shapes_of(rng, sizes)
+    weights = {name: torch.zeros(shape).double() for name, shape in shapes.items()}
     for name, weight in weights.items():
         if ".ln_" in name and name.endswith("weight"):
             weight += 1
-    weights["transformer.wte.weight"] = weights["lm_head.weight"] = size * torch.eye(n_embd)
+    weights["transformer.wte.weight"] = weights["lm_head.weight"] = size * torch.eye(n_embd).double()
     weights["transformer.wpe.weight"] += size
     weights["transformer.wpe.weight"][:, 0] = 0  # token 0 brings it
     weights["transformer.h.0.mlp.c_proj.bias"] += 10 * size
-    model = make_model(problem, {n: w.double() for n, w in weights.items()}, sizes)
+    model = make_model(problem, weights, sizes)
     return model, f"{named(sizes)}(idx)"
 
 
@@ -442,7 +443,7 @@ def check_dropped(logits, dropout, call):
             each.flatten(0, 1), dropout, f"the entries of {what}", "Is it the rate of the config?"
         )
         check_independent(each, dropout, ("batch", "position", "channel"), f"entries of {what}")
-    hidden = (0.01 * kept_embedding + 0.1 * kept_block) / (1 - dropout)
+    hidden = (kept_embedding.double() + 10 * kept_block) * 0.01 / (1 - dropout)
     expected = 0.01 * torch.nn.functional.layer_norm(hidden, hidden.shape[-1:])
     seen = f"the logits of {call}, where what is kept grows by 1/(1 - dropout) and nothing else is"
     check(logits, expected, f"{seen} dropped")
