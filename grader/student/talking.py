@@ -21,17 +21,15 @@ from grader.student import expected_sampling, pictures
 MODEL = "07-tiny-gpt"
 SAMPLING = "08-sampling"
 
-_NO_MODEL = """\
-There is no trained model yet. Train one first; it takes a minute or two:
+_TRAIN = """
 
     cd ../07-tiny-gpt
     uv run python explore.py
 
 Then come back and talk with it."""
 
-_SPOILT = f"{_NO_MODEL.splitlines()[0][:-4]} that can be read. Train it again:\n" + "\n".join(
-    _NO_MODEL.splitlines()[1:]
-)
+_NO_MODEL = f"There is no trained model yet. Train one first; it takes a minute or two:{_TRAIN}"
+_SPOILT = f"The trained model can't be read. Train it again; it takes a minute or two:{_TRAIN}"
 
 _HELP = """\
 Type the beginning of a text, and the model goes on with it. Ctrl-C stops it.
@@ -41,7 +39,9 @@ Type the beginning of a text, and the model goes on with it. Ctrl-C stops it.
     ? text    how probable each next character is
     Enter     ends the talk"""
 
-_LENGTH = 240
+LENGTH = 240
+"""How many tokens the model goes on for."""
+
 _FOUR_SPACES, _TAB = " " * 4, "\t"
 _SETTING = re.compile(r"([Tkp])(?:\s*=?\s*(\d+(?:\.\d*)?|\.\d+))?")
 
@@ -129,7 +129,7 @@ def talk(console: Console | None = None, ask: Callable[[str], str] = input) -> N
     console = console or Console(highlight=False, markup=False)
     model = load_model()
     sample, whose = _sample()
-    console.print(f"{model.whose} reads, and {whose} draws.\n{_HELP}")
+    console.print(f"{model.whose} reads, {whose} draws.\n{_HELP}", soft_wrap=True)
     settings = Settings()
     while True:
         try:
@@ -172,12 +172,10 @@ def _write_on(
     console.print()
 
 
-def continued(
-    model: Model, sample: Sample, text: str, settings: Settings, length: int = _LENGTH
-) -> Iterator[str]:
+def continued(model: Model, sample: Sample, text: str, settings: Settings) -> Iterator[str]:
     """Yield the characters that come after a text, as they are drawn."""
     tokens = model.encode(text) or model.encode("\n") or [0]
-    for _ in range(length):
+    for _ in range(LENGTH):
         drawn = sample(model.next_logits(tokens), **vars(settings))
         tokens.append(int(drawn.item()))
         yield model.decode(tokens[-1])
@@ -218,7 +216,7 @@ def load_model() -> Model:
     with torch.no_grad():
         right = model(tokens)[0]
     own = _students_model(kept, tokens, right)
-    whose = "The course's model" if own is None else "Your model of problem 07"
+    whose = "The course's model (until your problem 07 is right)" if own is None else "Your model"
     return Model(whose, own or model, kept["characters"], config.n_positions)
 
 
@@ -265,7 +263,7 @@ def _sample() -> tuple[Sample, str]:
         is_right = False
     if is_right:
         return sample, "your sample"
-    return expected_sampling.sample, "the course's sample, until yours is right,"
+    return expected_sampling.sample, "the course's sample (until yours is right)"
 
 
 def _drawn(sample: Sample, logits: Tensor, cut: dict[str, Any]) -> list[int]:
