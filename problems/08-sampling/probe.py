@@ -29,8 +29,10 @@ def numbers(*shape, start=0.0):
 
 
 def told(logits):
-    """Logits with 50 in place of -inf, so that it counts which they are."""
-    return torch.where(logits == -INF, 50.0, logits) if isinstance(logits, torch.Tensor) else logits
+    """Logits with 50 in place of -inf, so that it counts which they are; none too large to square."""
+    if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
+        return logits
+    return torch.where(logits == -INF, 50.0, logits.clamp(min=-1e12))
 
 
 def kind(value):
