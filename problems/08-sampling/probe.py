@@ -29,16 +29,17 @@ def numbers(*shape, start=0.0):
 
 
 def told(logits):
-    """Logits with 50 in place of -inf, so that it counts which they are; none too large to square."""
+    """Logits with 50 in place of -inf, so that it counts where that is; none is too large."""
     if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
         return logits
-    return torch.where(logits == -INF, 50.0, logits.clamp(min=-1e12))
+    return torch.where(logits == -INF, 50.0, logits.clamp(min=-5000.0))
 
 
 def kind(value):
     """The dtype that came back, as a number; below 0 where it is no tensor."""
-    if isinstance(value, tuple | list):
-        return -2 if isinstance(value, list) else -3
+    others = (list, tuple, int)
+    if isinstance(value, others):
+        return -2 - next(i for i, other in enumerate(others) if isinstance(value, other))
     dtypes = [torch.int64, torch.float32, torch.float64, torch.int32, torch.bool]
     is_known = isinstance(value, torch.Tensor) and value.dtype in dtypes
     return dtypes.index(value.dtype) if is_known else -1
@@ -217,7 +218,7 @@ def about_top_p(problem):
         },
         edges=edges_of(lambda x, p: problem.keep_top_p(x, p), 0.7)
         | {
-            "far above 0": lambda: shifted(2000.0, torch.float64),
+            "far above 0": lambda: shifted(900.0, torch.float64),
             "above 0, float32": lambda: shifted(120.0, torch.float32),
             "1 drops of many": lambda: many(torch.float64),
             "1 drops of many, float32": lambda: many(torch.float32),
@@ -329,6 +330,8 @@ def about_sample(problem):
             "distribution": lambda: shape(),
             "distribution at 0.5": lambda: shape(temperature=0.5),
             "distribution at 2": lambda: shape(temperature=2.0),
+            "distribution at 2, top_k": lambda: shape(temperature=2.0, top_k=9),
+            "distribution at 2, top_p": lambda: shape(temperature=2.0, top_p=1.0),
             "distribution of another row": lambda: shape([0.5, 1.0, 1.5, 0.0, 0.2]),
             "rows apart": rows_apart,
         },

@@ -83,6 +83,7 @@ SWITCHES = {
                 "first dimension": (
                     "keep_top_k looks along the first dimension, not along the tokens"
                 ),
+                "dimension 1": "keep_top_k looks along dimension 1, whatever the tokens are",
                 "all rows": "a token that is kept in one row is kept in all rows",
             },
         ),
@@ -92,7 +93,6 @@ SWITCHES = {
         {
             "zero": "keep_top_k puts 0 in place of what is out",
             "large": "keep_top_k puts a large negative number in place of what is out, not -inf",
-            "lowest": "keep_top_k puts the lowest float in place of what is out, not -inf",
             "plus": "keep_top_k puts +inf in place of what is out",
             "probabilities": "keep_top_k gives probabilities back, where logits are asked for",
             "logarithms": "keep_top_k gives logarithms of probabilities back, not the logits",
@@ -168,6 +168,10 @@ SWITCHES = {
                 ),
                 "sums over rows": "the sum runs along the first dimension, not along the tokens",
                 "batch": "the tokens of all rows are added up as one",
+                "lowest": "one smallest logit is found for all rows, where each row has its own",
+                "softmax over sorted rows": (
+                    "softmax runs along the first dimension, not along the tokens"
+                ),
                 "number of the first row": (
                     "every row keeps as many tokens as the first one needs"
                 ),
@@ -182,11 +186,16 @@ SWITCHES = {
         {
             "zero": "keep_top_p puts 0 in place of what is out",
             "large": "keep_top_p puts a large negative number in place of what is out, not -inf",
-            "lowest": "keep_top_p puts the lowest float in place of what is out, not -inf",
             "plus": "keep_top_p puts +inf in place of what is out",
             "probabilities": "keep_top_p gives probabilities back, where logits are asked for",
             "not summing to 1": "keep_top_p gives probabilities back, where logits are asked for",
             "logarithms": "the logarithms of the new probabilities come back, not the logits",
+            "probabilities, but for 1": (
+                "keep_top_p gives probabilities back, where logits are asked for"
+            ),
+            "logarithms, but for 1": (
+                "the logarithms of the new probabilities come back, not the logits"
+            ),
             "mask": "keep_top_p returns which tokens are kept, not their logits",
             "sorted": "the logits come back in sorted order",
         },
@@ -223,6 +232,8 @@ SWITCHES = {
             "no filters": "sample uses neither top_k nor top_p",
             "nothing": "sample uses neither the temperature nor the filters",
             "temperature twice": "the temperature is applied twice in sample",
+            "top_k of the logits": "top_k is applied to the logits from before the temperature",
+            "top_p of the logits": "top_p is applied to the logits from before the other steps",
         },
     ),
     "zero": _all(
@@ -258,11 +269,9 @@ SWITCHES = {
             "root": "the root of the probabilities is drawn from",
             "next": "each draw is one token too far",
             "previous": "each draw is one token too low",
-            "normal noise": "normal noise is added to the logits, where Gumbel noise is needed",
+            "normal noise": "noise of another kind than Gumbel's is added to the logits",
             "uniform noise": "noise of another kind than Gumbel's is added to the logits",
-            "exponential noise": (
-                "exponential noise is added to the logits, where Gumbel noise is needed"
-            ),
+            "exponential noise": "noise of another kind than Gumbel's is added to the logits",
             "minus Gumbel": "the Gumbel noise has the wrong sign",
             "largest of two": "the larger of two draws comes back",
             "sorted": (
@@ -285,6 +294,8 @@ SWITCHES = {
             "kept": "the result has one dimension more, of size 1",
             "flat": "the tokens of all rows come back in one long row",
             "last position": "only the last position of each sequence is looked at",
+            "last position, drawn": "only the last position of each sequence is looked at",
+            "number": "one number comes back, where a tensor is asked for",
             "float": "the token numbers come back as floats",
             "int32": "the token numbers come back as int32",
             "one hot": "each token comes back as a row of 0 and 1",
@@ -417,6 +428,10 @@ def largest_k(how, x, k):
             return x >= kth.flatten()[0]
         case "first dimension":
             return x >= x.topk(min(k, x.shape[0]), dim=0).values[-1:]
+        case "dimension 1":
+            along = min(1, x.dim() - 1)
+            first = x.topk(min(k, x.shape[-1], x.shape[along]), dim=along).values[..., -1:]
+            return x >= first if x.dim() < 4 else x >= kth
         case "all rows":
             kept = (x >= kth).reshape(-1, vocab_size).any(0)
             return kept.expand_as(x)
@@ -491,6 +506,8 @@ def largest_p(how, x, p):
     if how == "not sorted":
         order = torch.arange(x.shape[-1]).expand_as(x)
     ordered = probabilities.gather(along, order)
+    if how == "softmax over sorted rows":
+        ordered = x.gather(-1, order).softmax(0)
     sums = ordered.cumsum(0 if how == "sums over rows" else along)
     stay = stay_among_sorted(how, sums, sums - ordered, p)
     match how:
@@ -501,6 +518,8 @@ def largest_p(how, x, p):
         case "reversed":
             return stay.flip(-1).gather(-1, order.argsort(-1))
     kept = torch.zeros_like(stay).scatter(along, order, stay)
+    if how == "lowest":
+        return x >= torch.where(kept, x, math.inf).min()
     if how in ("dropped in all", "kept in all"):
         rows = kept.reshape(-1, x.shape[-1])
         return (rows.all(0) if how == "dropped in all" else rows.any(0)).expand_as(x)
@@ -510,9 +529,10 @@ def largest_p(how, x, p):
 def filtered(how, x, kept):
     """What a filter returns."""
     fills = {"zero": 0.0, "large": -1e9, "plus": math.inf}
-    fills["lowest"] = torch.finfo(x.dtype).min
     out = x.masked_fill(~kept, fills.get(how, -math.inf))
     return {
+        "probabilities, but for 1": lambda: out.softmax(-1),
+        "logarithms, but for 1": lambda: out.log_softmax(-1),
         "probabilities": lambda: out.softmax(-1),
         "not summing to 1": lambda: x.softmax(-1) * kept,
         "logarithms": lambda: out.log_softmax(-1),
@@ -639,6 +659,8 @@ def shaped(how, tokens, x):
             return tokens.unsqueeze(-1)
         case "flat":
             return tokens.flatten()
+        case "number":
+            return int(tokens.flatten()[0])
         case "float":
             return tokens.float()
         case "int32":
@@ -713,6 +735,8 @@ def faulty(**faults):
         if not accepted.get(on.p_bound, False):
             how = "right" if on.p_bound in accepted else on.p_bound
             refuse(how, not 0 < p <= 1, p)
+        if p >= 1 and on.p_result.endswith("but for 1"):
+            return logits
         if p >= 1:
             return filtered(on.p_result, logits, torch.ones_like(logits, dtype=torch.bool))
         return filtered(on.p_result, logits, largest_p(on.top_p, logits, max(p, 1e-9)))
@@ -745,8 +769,11 @@ def faulty(**faults):
             return shaped(on.shape, greedy(on.zero, x), x)
         given["temperature"] = {"drawn": 1.0, "tiny": 1e-6}[on.zero] if t == 0 else t
         given = with_none(on.bounds, given)
+        before = x
         for step in steps_of(on, given):
-            x = cut(x, step, given)
+            x = cut(before if on.used == f"{step} of the logits" else x, step, given)
+        if on.shape == "last position, drawn" and x.dim() == 3:
+            x = x[:, -1]
         source = source_of(on.source, given["generator"])
         if on.rows == "right":
             tokens = draw_once(on.draw, x, source)

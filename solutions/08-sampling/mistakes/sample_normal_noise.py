@@ -1,4 +1,4 @@
-"""normal noise is added to the logits, where Gumbel noise is needed
+"""noise of another kind than Gumbel's is added to the logits
 
 The trick works with -log(-log(u)) only. What do you add?
 """
