@@ -331,7 +331,9 @@ SWITCHES = {
         {
             "global": "the generator is not used",
             "restarted": "the generator is set back to its seed before each draw",
-            "copied": "the draw is made by a copy of the generator, which does not move on",
+            "copied": (
+                "the draw is made by a copy of the generator, which itself does not move on"
+            ),
             "new": (
                 "without a generator a new one is made in each call, which always starts at the "
                 "same number"

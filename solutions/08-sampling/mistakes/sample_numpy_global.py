@@ -1,4 +1,4 @@
-"""the random numbers come from NumPy, and no seed or generator of torch's has a say
+"""neither a generator nor torch.manual_seed decides what is drawn
 
 After torch.manual_seed, and with a generator of the same seed, the same tokens should come. Which
 source do you draw from?
