@@ -10,22 +10,22 @@ import torch.nn.functional as F
 
 def apply_temperature(logits, temperature):
     if temperature <= 0:
-        raise ValueError('temperature must be positive')
+        raise ValueError("temperature must be positive")
     return logits / temperature
 
 
 def keep_top_k(logits, k):
     if k < 1:
-        raise ValueError('k must be positive')
+        raise ValueError("k must be positive")
     logits = logits.clone()
     v, _ = torch.topk(logits, min(k, logits.size(-1)))
-    logits[logits < v[..., [-1]]] = -float('Inf')
+    logits[logits < v[..., [-1]]] = -float("Inf")
     return logits
 
 
 def keep_top_p(logits, p):
     if p <= 0 or p > 1:
-        raise ValueError('p must be in (0, 1]')
+        raise ValueError("p must be in (0, 1]")
     if p == 1:
         return logits
     probs = F.softmax(logits, dim=-1)
@@ -33,7 +33,7 @@ def keep_top_p(logits, p):
     probs_sum = torch.cumsum(probs_sort, dim=-1)
     mask = probs_sum - probs_sort > p
     mask = torch.zeros_like(mask).scatter(-1, probs_idx, mask)
-    return logits.masked_fill(mask, -float('Inf'))
+    return logits.masked_fill(mask, -float("Inf"))
 
 
 @torch.no_grad()

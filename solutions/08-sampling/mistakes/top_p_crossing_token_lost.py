@@ -30,7 +30,9 @@ def keep_top_p(logits, p):
     cumulative_probs = torch.cumsum(torch.softmax(sorted_logits, dim=-1), dim=-1)
     sorted_indices_to_remove = cumulative_probs > p
     sorted_indices_to_remove[..., 0] = False
-    indices_to_remove = sorted_indices_to_remove.scatter(-1, sorted_indices, sorted_indices_to_remove)
+    indices_to_remove = sorted_indices_to_remove.scatter(
+        -1, sorted_indices, sorted_indices_to_remove
+    )
     return logits.masked_fill(indices_to_remove, -float("Inf"))
 
 

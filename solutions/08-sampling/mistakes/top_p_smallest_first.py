@@ -31,7 +31,9 @@ def keep_top_p(logits, p):
     # Shift to the right, so that the first token above the threshold stays
     sorted_indices_to_remove[..., 1:] = sorted_indices_to_remove[..., :-1].clone()
     sorted_indices_to_remove[..., 0] = False
-    indices_to_remove = sorted_indices_to_remove.scatter(-1, sorted_indices, sorted_indices_to_remove)
+    indices_to_remove = sorted_indices_to_remove.scatter(
+        -1, sorted_indices, sorted_indices_to_remove
+    )
     return logits.masked_fill(indices_to_remove, -float("Inf"))
 
 

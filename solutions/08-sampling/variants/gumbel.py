@@ -47,6 +47,8 @@ def sample(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
         logits = keep_top_k(logits, top_k)
     if top_p is not None:
         logits = keep_top_p(logits, top_p)
-    uniform = torch.rand(logits.shape, generator=generator, dtype=logits.dtype, device=logits.device)
+    uniform = torch.rand(
+        logits.shape, generator=generator, dtype=logits.dtype, device=logits.device
+    )
     noise = -torch.log(-torch.log(uniform))
     return torch.argmax(logits + noise, dim=-1)
