@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
+
 from grader.author.candidates import Kind, candidates
 from grader.author.findings import findings
 from grader.author.fingerprints import diagnosed, fingerprints_of
@@ -70,6 +72,7 @@ def run_audit(
         outcomes.append(outcome)
         on_outcome(outcome)
     found: list[str] = []
+    torch.set_num_threads(1)  # faults are asked small questions, for which threads only wait
     for problem in problems:
         of_problem = [outcome for outcome in outcomes if outcome.candidate.problem == problem]
         fresh = fingerprints_of(course, problem, of_problem)

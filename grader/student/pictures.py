@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -98,8 +99,7 @@ def yours(
     """
     try:
         with redirect_stdout(io.StringIO()):
-            module = load_module(folder(problem_id) / SUBMISSION_FILE, STUDENT_MODULE + "shown")
-            found = compute(module)
+            found = compute(students_module(problem_id))
         trouble = _unlike(found, expected)
     except NotImplementedError:
         trouble = "is not written yet"
@@ -121,6 +121,11 @@ def say(sentence: str) -> None:
     """Print a sentence, in a terminal without cutting a word at its edge."""
     width = shutil.get_terminal_size().columns
     print(textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence)
+
+
+def students_module(problem_id: str) -> ModuleType:
+    """Return the student's `problem.py`, loaded afresh."""
+    return load_module(folder(problem_id) / SUBMISSION_FILE, STUDENT_MODULE + "shown")
 
 
 def _unlike(found: object, expected: Tensor) -> str:

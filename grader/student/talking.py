@@ -1,0 +1,275 @@
+"""A talk with the model that was trained in problem 07, by problem 08's `sample`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from rich.console import Console
+from torch import Tensor
+
+from grader.course import SUBMISSION_FILE
+from grader.loading import STUDENT_MODULE, load_module
+from grader.student import expected_sampling, pictures
+
+MODEL = "07-tiny-gpt"
+SAMPLING = "08-sampling"
+
+_TRAIN = """
+
+    cd ../07-tiny-gpt
+    uv run python explore.py
+
+Then come back and talk with it."""
+
+_NO_MODEL = f"There is no trained model yet. Train one first; it takes a minute or two:{_TRAIN}"
+_SPOILT = f"The trained model can't be read. Train it again; it takes a minute or two:{_TRAIN}"
+
+_HELP = """\
+Type the beginning of a text, and the model goes on with it. Ctrl-C stops it.
+    T 0.5     another temperature; 0 is greedy
+    k 10      top-k; k alone switches it off
+    p 0.9     top-p; p alone switches it off
+    ? text    how probable each next character is
+    Enter     ends the talk"""
+
+LENGTH = 240
+"""How many tokens the model goes on for."""
+
+_FOUR_SPACES, _TAB = " " * 4, "\t"
+_SETTING = re.compile(r"([Tkp])(?:\s*=?\s*(\d+(?:\.\d*)?|\.\d+))?")
+
+Sample = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How tokens are drawn; the names are those of `sample`."""
+
+    temperature: float = 0.8
+    top_k: int | None = None
+    top_p: float | None = 0.95
+
+    def __str__(self) -> str:
+        """Say what is set, as it is typed."""
+        told = f"T {self.temperature:g}"
+        told += "" if self.top_k is None else f"  k {self.top_k}"
+        return told + ("" if self.top_p is None else f"  p {self.top_p:g}")
+
+    def changed(self, name: str, value: str | None) -> Settings:
+        """Return the settings with one of them changed.
+
+        Raises:
+            ValueError: the value makes no sense.
+        """
+        if name == "T":
+            return replace(self, temperature=float(value or "1"))
+        if name == "k":
+            if value is not None and int(float(value)) < 1:
+                raise ValueError("k is 1 or more")
+            return replace(self, top_k=None if value is None else int(float(value)))
+        if value is not None and not 0 < float(value) <= 1:
+            raise ValueError("p is above 0 and at most 1")
+        return replace(self, top_p=None if value is None else float(value))
+
+
+@dataclass
+class Model:
+    """A trained model, and how characters become tokens.
+
+    Attributes:
+        whose: whose code it runs, for a sentence.
+        forward: from tokens (B, T) to logits (B, T, V) and a loss.
+        characters: all characters, in the order of their token numbers.
+        n_positions: how many tokens it can read at once.
+    """
+
+    whose: str
+    forward: Callable[[Tensor], tuple[Tensor, Any]]
+    characters: str
+    n_positions: int
+    number_of: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.number_of = {character: i for i, character in enumerate(self.characters)}
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text; characters that the model never saw are left out."""
+        if _TAB in self.number_of:
+            text = text.replace(_FOUR_SPACES, _TAB)
+        return [self.number_of[character] for character in text if character in self.number_of]
+
+    def decode(self, token: int) -> str:
+        """Return a token's character; a tab stands for four spaces."""
+        return self.characters[token].replace(_TAB, _FOUR_SPACES)
+
+    def next_logits(self, tokens: list[int]) -> Tensor:
+        """Return the logits of the token that comes next, (1, V)."""
+        with torch.no_grad():
+            logits, _ = self.forward(torch.tensor([tokens[-self.n_positions :]]))
+        return logits[:, -1]
+
+
+def talk(console: Console | None = None, ask: Callable[[str], str] = input) -> None:
+    """Talk until an empty line is typed.
+
+    Args:
+        console: where the talk is shown.
+        ask: asks for a line.
+
+    Raises:
+        SystemExit: there is no trained model; the sentence says what to run.
+    """
+    console = console or Console(highlight=False, markup=False)
+    model = load_model()
+    sample, whose = _sample()
+    console.print(f"{model.whose} reads, {whose} draws.\n{_HELP}", soft_wrap=True)
+    settings = Settings()
+    while True:
+        try:
+            line = ask(f"\n[{settings}] > ")
+        except (EOFError, KeyboardInterrupt):
+            line = ""
+        if not line.strip():
+            return
+        if setting := _SETTING.fullmatch(line.strip()):
+            settings = _changed(settings, setting, console)
+        elif line.startswith("?"):
+            _show_next(model, line[1:].removeprefix(" "), console)
+        else:
+            _write_on(model, sample, line, settings, console)
+
+
+def _changed(settings: Settings, setting: re.Match[str], console: Console) -> Settings:
+    try:
+        return settings.changed(setting[1], setting[2])
+    except ValueError as error:
+        console.print(f"Not changed: {error}.")
+        return settings
+
+
+def _write_on(
+    model: Model, sample: Sample, text: str, settings: Settings, console: Console
+) -> None:
+    """Show a text and how it goes on, character by character."""
+    unknown = "".join(sorted(set(text) - {*model.characters, " "}))
+    if unknown:
+        console.print(f"The model never saw {unknown} and reads on without.")
+    console.print(text, end="", soft_wrap=True)
+    try:
+        for character in continued(model, sample, text, settings):
+            console.print(character, end="", soft_wrap=True)
+    except KeyboardInterrupt:
+        pass
+    except Exception as error:
+        console.print(f"\nYour code stops with {type(error).__name__}: {error}")
+    console.print()
+
+
+def continued(model: Model, sample: Sample, text: str, settings: Settings) -> Iterator[str]:
+    """Yield the characters that come after a text, as they are drawn."""
+    tokens = model.encode(text) or model.encode("\n") or [0]
+    for _ in range(LENGTH):
+        drawn = sample(model.next_logits(tokens), **vars(settings))
+        tokens.append(int(drawn.item()))
+        yield model.decode(tokens[-1])
+
+
+def _show_next(model: Model, text: str, console: Console) -> None:
+    """Show the most probable next characters as bars, at three temperatures."""
+    logits = model.next_logits(model.encode(text) or model.encode("\n") or [0])[0]
+    console.print("next    " + "".join(f"T = {t:<18g}" for t in (0.5, 1.0, 2.0)))
+    tables = [(logits / t).softmax(-1) for t in (0.5, 1.0, 2.0)]
+    for token in logits.topk(min(8, len(logits))).indices.tolist():
+        bars = [
+            f"{table[token]:6.1%} {'█' * round(12 * table[token].item()):<14}" for table in tables
+        ]
+        name = repr(model.decode(token)).strip("'\"")
+        console.print(f"{name:>5}  " + " ".join(bars))
+
+
+# Whose code
+
+
+def load_model() -> Model:
+    """Return the model that was trained in problem 07, in the student's code if that is right.
+
+    Raises:
+        SystemExit: there is none; the sentence says what to run.
+    """
+    path = pictures.folder(MODEL) / "model.pt"
+    if not path.is_file():
+        raise SystemExit(_NO_MODEL)
+    try:
+        kept = torch.load(path, weights_only=True)
+        config = argparse.Namespace(**kept["config"])
+        model = _course_model(config, kept["state"])
+    except Exception as error:
+        raise SystemExit(f"{_SPOILT}\n\n({type(error).__name__}: {error})") from None
+    tokens = torch.arange(min(12, config.n_positions))[None] % config.vocab_size
+    with torch.no_grad():
+        right = model(tokens)[0]
+    own = _students_model(kept, tokens, right)
+    whose = "The course's model (until your problem 07 is right)" if own is None else "Your model"
+    return Model(whose, own or model, kept["characters"], config.n_positions)
+
+
+def _course_model(config: argparse.Namespace, state: dict[str, Tensor]) -> torch.nn.Module:
+    from grader.student import expected_gpt  # only a talk needs it
+
+    model = expected_gpt.TinyGPT(config)
+    model.load_gpt2_weights(state)
+    model.eval()
+    return model
+
+
+def _students_model(
+    kept: dict[str, Any], tokens: Tensor, right: Tensor
+) -> Callable[[Tensor], Any] | None:
+    """Return the student's GPT with these weights, if it answers as it should."""
+    try:
+        with redirect_stdout(io.StringIO()), torch.no_grad():
+            code = _students(MODEL)
+            model = code.GPT(code.GPTConfig(**kept["config"]))
+            model.load_state_dict(kept["state"], strict=False)
+            is_right = torch.allclose(model.eval()(tokens)[0], right, rtol=1e-3, atol=1e-3)
+    except Exception:
+        return None
+    return model if is_right else None
+
+
+def _sample() -> tuple[Sample, str]:
+    """Return the student's `sample`, if it draws what it should, and whose it is."""
+    logits = torch.tensor([[1.0, 4.0, 0.0, 2.0, 3.0]]).repeat(500, 1)
+    cuts: tuple[dict[str, Any], ...] = (
+        {"top_k": 2},
+        {"top_p": 0.9},
+        {"temperature": 2.0, "top_k": 4, "top_p": 0.8},
+    )
+    try:
+        with redirect_stdout(io.StringIO()), torch.random.fork_rng(devices=[]):
+            sample: Sample = _students(SAMPLING).sample
+            is_right = all(
+                _drawn(sample, logits, cut) == right
+                for cut, right in zip(cuts, ([1, 4], [1, 3, 4], [1, 3, 4]), strict=True)
+            ) and sample(logits, temperature=0).tolist() == [1] * len(logits)
+    except Exception:
+        is_right = False
+    if is_right:
+        return sample, "your sample"
+    return expected_sampling.sample, "the course's sample (until yours is right)"
+
+
+def _drawn(sample: Sample, logits: Tensor, cut: dict[str, Any]) -> list[int]:
+    tokens = sample(logits.clone(), **cut).unique().tolist()
+    return [int(token) for token in tokens]
+
+
+def _students(problem_id: str) -> Any:
+    return load_module(pictures.folder(problem_id) / SUBMISSION_FILE, f"{STUDENT_MODULE}talking")

@@ -1,0 +1,611 @@
+"""The questions by which a mistake in problem 07 is told. An instrument, not a lesson."""
+
+import functools
+import math
+
+import torch
+
+from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis.probe import Part
+
+
+def numbers(*shape, start=0.0):
+    """Numbers between -1.5 and 1.5 that need no chance."""
+    steps = torch.arange(math.prod(shape), dtype=torch.float64)
+    return (1.5 * torch.sin(0.37 * steps * steps + 1.7 * steps + start)).reshape(shape)
+
+
+def tokens(vocab_size, *shape, start=3):
+    """Tokens that need no chance, for each start others."""
+    steps = torch.arange(math.prod(shape)) + start
+    return (steps * steps * 7 + steps * 5 + steps // 3).remainder(vocab_size).reshape(shape)
+
+
+def sizes(vocab_size, n_positions, n_embd, n_layer, n_head, **other):
+    """The arguments of a GPTConfig."""
+    return {
+        "vocab_size": vocab_size,
+        "n_positions": n_positions,
+        "n_embd": n_embd,
+        "n_layer": n_layer,
+        "n_head": n_head,
+    } | other
+
+
+ORDINARY = sizes(7, 6, 8, 2, 2)
+EVEN = sizes(4, 4, 4, 4, 4)
+EVEN_3 = sizes(3, 3, 3, 3, 3)
+
+
+def shapes(given):
+    """The shapes that the parameters of a model of these sizes should have."""
+    width, bias = given["n_embd"], given.get("bias", True)
+    found = {"wte": (given["vocab_size"], width), "wpe": (given["n_positions"], width)}
+    layers = {
+        "attn.c_attn": (3, 1),
+        "attn.c_proj": (1, 1),
+        "mlp.c_fc": (4, 1),
+        "mlp.c_proj": (1, 4),
+    }
+    for number in range(given["n_layer"]):
+        for name, (n_out, n_in) in layers.items():
+            found[f"h.{number}.{name}"] = (n_out * width, n_in * width)
+        found |= {f"h.{number}.{norm}": (width,) for norm in ("ln_1", "ln_2")}
+    found["ln_f"] = (width,)
+    named = {f"transformer.{name}.weight": shape for name, shape in found.items()}
+    biased = [name for name in found if bias and name not in ("wte", "wpe")]
+    named |= {f"transformer.{name}.bias": found[name][:1] for name in biased}
+    return named | {"lm_head.weight": found["wte"]}
+
+
+def ordinary_weights(given):
+    """Weights that make each part of a model count."""
+    weights = {}
+    for place, (name, shape) in enumerate(sorted(shapes(given).items())):
+        weight = numbers(*shape, start=0.1 * place)
+        if "ln_" in name and name.endswith("weight"):
+            weight = 1 + weight / 3
+        elif name.endswith("bias"):
+            weight = weight / 3
+        elif ".h." in name:
+            weight = weight * 1.4 / math.sqrt(shape[-1])
+        weights[name] = weight
+    weights["lm_head.weight"] = weights["transformer.wte.weight"]
+    return weights
+
+
+def models(problem):
+    """Return a function that gives a model for sizes, each of which is made once."""
+    made = functools.cache(lambda given: filled(problem, dict(given)))
+    return lambda given: made(tuple(given.items())).eval()
+
+
+def filled(problem, given, weights=None, dtype=torch.float64):
+    """A model of the student's in evaluation that holds weights, as far as it has a place for them.
+
+    What is missing or too much is told by another part; here it must not count.
+    """
+    model = problem.GPT(problem.GPTConfig(**given)).to(dtype)
+    weights = ordinary_weights(given) if weights is None else weights
+    found = parameters(model)
+    zeros = {name: torch.zeros_like(each) for name, each in found.items() if "bias" in name}
+    fitting = {
+        name: each for name, each in weights.items()
+        if name in found and found[name].shape == each.shape
+    }  # fmt: skip
+    if "transformer.wte.weight" not in fitting:
+        raise AttributeError("no embeddings")
+    set_weights(model, zeros | fitting)
+    return model.eval()
+
+
+def logits_of(model, *arguments):
+    """The logits of a model, in whatever order they come back."""
+    answer = model(*arguments)
+    if not isinstance(answer, tuple | list):
+        return answer
+    return next((each for each in answer if each is not None and each.dim() > 1), answer)
+
+
+def probe(problem):
+    """Return the questions about the class, from several sides, and about each function."""
+    return {
+        "GPT: what it is made of": about_parts(problem),
+        "GPT: initial weights": about_start(problem),
+        "GPT: logits": about_logits(problem),
+        "GPT: loss": about_loss(problem),
+        "GPT: dropout": about_dropout(problem),
+        "GPT: generate": about_generate(problem),
+        "GPT: modes": about_modes(problem),
+        "get_batch": about_batches(problem),
+        "bigram_loss": about_bigram(problem),
+    }
+
+
+def about_parts(problem):
+    """Questions about what a model is made of."""
+
+    def sizes_of(given):
+        """How many numbers each expected parameter has, and the others in all."""
+        found = parameters(problem.GPT(problem.GPTConfig(**given)))
+        wanted = shapes(given)
+        own = [found[name].numel() if name in found else -1 for name in wanted]
+        others = sum(each.numel() for name, each in found.items() if name not in wanted)
+        return torch.tensor([*own, others], dtype=torch.float64)
+
+    def tied():
+        found = parameters(problem.GPT(problem.GPTConfig(**ORDINARY)))
+        wte, lm_head = found["transformer.wte.weight"], found["lm_head.weight"]
+        return torch.tensor([wte is lm_head, torch.equal(wte, lm_head)])
+
+    def how_many():
+        model = problem.GPT(problem.GPTConfig(**ORDINARY))
+        return sum(each.numel() for each in model.parameters())
+
+    def config():
+        model = problem.GPT(problem.GPTConfig(**ORDINARY))
+        return torch.tensor([getattr(model.config, name) for name in ORDINARY])
+
+    return Part(
+        main={
+            "ordinary": lambda: sizes_of(ORDINARY),
+            "all of size 4": lambda: sizes_of(EVEN),
+            "without bias": lambda: sizes_of(ORDINARY | {"bias": False}),
+            "many positions": lambda: sizes_of(sizes(5, 9, 4, 3, 1)),
+            "tied": tied,
+            "how many": how_many,
+            "config": config,
+        },
+    )
+
+
+SPREADS = torch.tensor(
+    [1e-6, 0.005, 0.03, 0.06, 0.11, 0.155, 0.187, 0.25, 0.31, 0.37, 0.45, 0.53, 0.65, 0.79, 0.88]
+    + [1.2, 1.6, 2.5, 3, 4.35, 4.8, 6, 8, 14, 30, 70],
+    dtype=torch.float64,
+)
+"""Between these, as shares of 0.02, lie the standard deviations that known faults start with."""
+
+
+def about_start(problem):
+    """Questions about the initial weights, as coarse as chance has it."""
+    given = sizes(90, 48, 48, 3, 4)
+
+    @functools.cache
+    def started(n_layer):
+        torch.default_generator.manual_seed(1)
+        return parameters(problem.GPT(problem.GPTConfig(**(given | {"n_layer": n_layer}))))
+
+    def spread(n_layer, *names):
+        found = [started(n_layer)[name].detach().double() for name in names]
+        return torch.bucketize(torch.stack([each.std() / 0.02 for each in found]), SPREADS)
+
+    def linear(n_layer):
+        parts = ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")
+        return spread(n_layer, *(f"transformer.h.{n_layer - 1}.{part}.weight" for part in parts))
+
+    def means():
+        weights = {name: each for name, each in started(3).items() if each.dim() == 2}
+        return torch.tensor([each.mean().abs() > 0.3 * each.std() for each in weights.values()])
+
+    def constant(kind):
+        found = [each for name, each in started(3).items() if each.dim() == 1 and kind in name]
+        return torch.tensor([[bool((each == 0).all()), bool((each == 1).all())] for each in found])
+
+    def starts_alike():
+        starts = []
+        for seed in (1, 2):
+            torch.default_generator.manual_seed(seed)
+            starts.append(next(problem.GPT(problem.GPTConfig(**ORDINARY)).parameters()).detach())
+        return torch.equal(*starts)
+
+    return Part(
+        main={
+            "embeddings": lambda: spread(3, "transformer.wte.weight", "transformer.wpe.weight"),
+            "head": lambda: spread(3, "lm_head.weight"),
+            "3 blocks": lambda: linear(3),
+            "1 block": lambda: linear(1),
+            "means": means,
+            "biases": lambda: constant("bias"),
+            "norms": lambda: constant("ln_"),
+        },
+        edges={"starts alike": starts_alike},
+    )
+
+
+def about_logits(problem):
+    """Questions about the logits, with and without targets."""
+    model_of = models(problem)
+
+    def logits(given, batch, length, *, train=False, targets=False):
+        model = model_of(given).train(train)
+        idx = tokens(given["vocab_size"], batch, length)
+        return logits_of(model, idx, *([idx.flip(0)] if targets else []))
+
+    def kind(targets):
+        """What comes back: 0 for a pair as it should be."""
+        model, idx = model_of(ORDINARY), tokens(7, 2, 5)
+        answer = model(idx, *([idx.flip(0)] if targets else []))
+        if not isinstance(answer, tuple | list) or len(answer) != 2:
+            return 1
+        if answer[0] is None or answer[0].dim() == 0:
+            return 2
+        return 3 if (answer[1] is None) == targets else 0
+
+    def refused(length):
+        """1 for a ValueError, 2 for an AssertionError, 3 for another error, else 0."""
+        try:
+            model_of(ORDINARY)(tokens(7, 2, length))
+        except (ValueError, AssertionError) as exception:
+            return 1 if isinstance(exception, ValueError) else 2
+        except NotImplementedError:
+            raise
+        except Exception:
+            return 3
+        return 0
+
+    def in_float32():
+        return logits_of(filled(problem, ORDINARY, dtype=torch.float32), tokens(7, 2, 5))
+
+    def gradient():
+        model, idx = filled(problem, ORDINARY), tokens(7, 2, 5)
+        found = logits_of(model, idx)
+        weight = parameters(model)["transformer.wte.weight"]
+        upstream = numbers(*found.shape, start=0.7)
+        return torch.autograd.grad(found, weight, upstream)[0]
+
+    def remembers():
+        model = filled(problem, ORDINARY)
+        first, again = tokens(7, 2, 5), tokens(7, 2, 5)
+        before = logits_of(model, first)
+        logits_of(model, tokens(7, 3, 6, start=9))
+        return torch.equal(before, logits_of(model, again))
+
+    def draws():
+        model = filled(problem, ORDINARY | {"dropout": 0.5})
+        torch.default_generator.manual_seed(6)
+        before = torch.get_rng_state()
+        logits_of(model, tokens(7, 2, 5))
+        return not torch.equal(torch.get_rng_state(), before)
+
+    return Part(
+        main={
+            "all of size 4": lambda: logits(EVEN, 4, 4),
+            "all of size 3": lambda: logits(EVEN_3, 3, 3),
+            "ordinary": lambda: logits(ORDINARY, 2, 5),
+            "in training": lambda: logits(ORDINARY, 3, 6, train=True),
+            "with targets": lambda: logits(ORDINARY, 2, 5, targets=True),
+            "1 block": lambda: logits(sizes(5, 9, 6, 1, 3), 4, 7),
+            "3 blocks": lambda: logits(sizes(9, 8, 10, 3, 5), 2, 4),
+            "no bias": lambda: logits(ORDINARY | {"bias": False}, 2, 5),
+            "1 token": lambda: logits(ORDINARY, 3, 1),
+            "kind": lambda: torch.tensor([kind(False), kind(True)]),
+            "too long": lambda: torch.tensor([refused(n) for n in (6, 7, 9)]),
+        },
+        edges={
+            "float32": in_float32,
+            "gradient": gradient,
+            "remembers": remembers,
+            "draws in evaluation": draws,
+        },
+    )
+
+
+def plain_weights(given):
+    """Weights of blocks that add nothing."""
+    weights = ordinary_weights(given)
+    return {n: torch.zeros_like(w) if ".c_proj." in n else w for n, w in weights.items()}
+
+
+def about_loss(problem):
+    """Questions about the loss of logits that hang on nothing but ln_f's bias and lm_head."""
+
+    @functools.cache
+    def model_of(vocab_size):
+        given = {3: EVEN_3, 4: EVEN, 7: ORDINARY}[vocab_size]
+        weights = ordinary_weights(given)
+        weights["transformer.ln_f.weight"] = 0 * weights["transformer.ln_f.weight"]
+        weights["transformer.ln_f.bias"] = numbers(given["n_embd"], start=0.4)
+        return filled(problem, given, weights)
+
+    def loss(given, targets):
+        answer = model_of(given["vocab_size"])(
+            tokens(given["vocab_size"], *targets.shape, start=8), targets
+        )
+        if not isinstance(answer, tuple | list):
+            return answer
+        return min(answer, key=lambda each: each.dim() if isinstance(each, torch.Tensor) else 0)
+
+    def with_ignored(targets, places):
+        targets = targets.clone()
+        targets.flatten()[places] = -100
+        return targets
+
+    def gradient():
+        model, idx = filled(problem, ORDINARY), tokens(7, 2, 5)
+        _, found = model(idx, idx.flip(0))
+        return torch.autograd.grad(found, parameters(model)["transformer.wpe.weight"])[0]
+
+    def of_logits():
+        """The loss of logits that differ from position to position, by its own logits."""
+        model, idx = filled(problem, ORDINARY), tokens(7, 3, 5)
+        logits, found = model(idx, idx.flip(0))
+        wanted = torch.nn.functional.cross_entropy(logits.flatten(0, 1), idx.flip(0).flatten())
+        return found - wanted
+
+    four, mixed, most = tokens(4, 4, 4), tokens(7, 3, 5), [*range(11), 12, 13, 14]
+    return Part(
+        main={
+            "all of size 4": lambda: loss(EVEN, four),
+            "all of size 3": lambda: loss(EVEN_3, tokens(3, 3, 3)),
+            "ordinary": lambda: loss(ORDINARY, mixed),
+            "1 sequence": lambda: loss(ORDINARY, tokens(7, 1, 6, start=5)),
+            "1 token": lambda: loss(ORDINARY, tokens(7, 4, 1, start=7)),
+            "ignored": lambda: loss(ORDINARY, with_ignored(mixed, [1, 5, 6, 14])),
+            "all but one ignored": lambda: loss(ORDINARY, with_ignored(mixed, most)),
+            "of its logits": of_logits,
+        },
+        edges={
+            "transposed": lambda: loss(ORDINARY, mixed.T.contiguous().T),
+            "sliced": lambda: loss(ORDINARY, tokens(7, 3, 6)[:, 1:]),
+            "gradient": gradient,
+        },
+    )
+
+
+DROPPING = sizes(48, 4, 48, 1, 1)
+
+
+def about_dropout(problem):
+    """Questions about what is dropped, as the last norm shows it."""
+
+    def model_with(dropout):
+        given = DROPPING | {"dropout": dropout}
+        weights = {name: torch.zeros(shape).double() for name, shape in shapes(given).items()}
+        for name, weight in weights.items():
+            if ".ln_" in name and name.endswith("weight"):
+                weight += 1
+        eye = torch.eye(48, dtype=torch.float64)
+        weights["transformer.wte.weight"] = weights["lm_head.weight"] = 0.01 * eye
+        weights["transformer.wpe.weight"] += 0.01
+        weights["transformer.wpe.weight"][:, 0] = 0
+        weights["transformer.h.0.mlp.c_proj.bias"] += 0.1
+        return filled(problem, given, weights)
+
+    def rows(dropout, *, train=True):
+        torch.default_generator.manual_seed(2)
+        model = model_with(dropout).train(train)
+        found = logits_of(model, torch.zeros(60, 4, dtype=torch.int64)).detach()
+        return found.flatten(0, 1).double()
+
+    def levels(dropout, *, train=True):
+        """How many different entries the rows have, mostly and at most."""
+        found = rows(dropout, train=train)
+        counts = torch.tensor([len(row.round(decimals=7).unique()) for row in found])
+        return torch.stack([counts.median(), counts.max()]).clamp(max=9)
+
+    def shares(dropout):
+        """About which share of a row is at its lowest, and at its highest entry."""
+        found = rows(dropout)
+        lowest = (found < found.amin(-1, keepdim=True) + 1e-6).double().mean()
+        highest = (found > found.amax(-1, keepdim=True) - 1e-6).double().mean()
+        bounds = torch.tensor([0.015, 0.06, 0.12, 0.2, 0.31, 0.42, 0.53, 0.68, 0.85]).double()
+        return torch.bucketize(torch.stack([lowest, highest]), bounds)
+
+    return Part(
+        main={
+            "levels": lambda: levels(0.3),
+            "shares": lambda: shares(0.3),
+            "shares, more": lambda: shares(0.6),
+            "in evaluation": lambda: levels(0.3, train=False),
+            "rate 0": lambda: levels(0.0),
+        },
+    )
+
+
+def about_generate(problem):
+    """Questions about which tokens are generated, in evaluation and without dropout."""
+    model_of = models(problem)
+
+    def generated(given, batch, length, n_new, start=3, blocks=True):
+        model = model_of(given) if blocks else filled(problem, given, plain_weights(given))
+        torch.default_generator.manual_seed(4)
+        found = model.generate(tokens(given["vocab_size"], batch, length, start=start), n_new)
+        return found.double() if isinstance(found, torch.Tensor) else found
+
+    def dtype():
+        found = model_of(ORDINARY).generate(tokens(7, 2, 3), 2)
+        return torch.tensor([found.dtype == each for each in (torch.int64, torch.int32)])
+
+    def changes():
+        idx = tokens(7, 2, 3)
+        filled(problem, ORDINARY).generate(idx, 2)
+        return not torch.equal(idx, tokens(7, 2, 3))
+
+    wide, short = sizes(13, 12, 8, 2, 2), sizes(13, 4, 8, 2, 2)
+    return Part(
+        main={
+            "all of size 4": lambda: generated(EVEN, 4, 2, 2),
+            "short prompt": lambda: generated(wide, 6, 2, 7),
+            "longer prompt": lambda: generated(wide, 6, 5, 5, start=11),
+            "without blocks": lambda: generated(wide, 8, 4, 6, start=5, blocks=False),
+            "1 token": lambda: generated(wide, 5, 1, 4),
+            "beyond n_positions": lambda: generated(short, 6, 3, 7),
+            "beyond, without blocks": lambda: generated(short, 8, 2, 9, start=6, blocks=False),
+            "long prompt": lambda: generated(short, 6, 9, 3),
+            "nothing": lambda: generated(short, 3, 3, 0),
+            "nothing, long prompt": lambda: generated(short, 3, 7, 0),
+            "dtype": dtype,
+        },
+        edges={"changes idx": changes},
+    )
+
+
+def about_modes(problem):
+    """Questions about what generate switches off, and whether it is as before afterwards."""
+    given = sizes(13, 12, 8, 2, 2, dropout=0.5)
+
+    def is_dropping(model):
+        torch.default_generator.manual_seed(5)
+        idx = tokens(13, 4, 6)
+        return not torch.equal(logits_of(model, idx), logits_of(model, idx))
+
+    def alike():
+        """Whether two runs in training give the same text: nothing is dropped there."""
+        model, idx = filled(problem, given).train(), tokens(13, 12, 6)
+        torch.default_generator.manual_seed(6)
+        first, second = (model.train().generate(idx, 3) for _ in range(2))
+        return torch.equal(first, second)
+
+    def as_in_evaluation():
+        model, idx = filled(problem, given), tokens(13, 12, 6)
+        wanted = model.eval().generate(idx, 3)
+        torch.default_generator.manual_seed(6)
+        return torch.equal(model.train().generate(idx, 3), wanted)
+
+    def after(train):
+        model = filled(problem, given).train(train)
+        model.generate(tokens(13, 3, 6), 2)
+        return is_dropping(model)
+
+    def gradients():
+        model = filled(problem, given)
+        model.generate(tokens(13, 3, 6), 2)
+        enabled = torch.is_grad_enabled()
+        found = logits_of(model, tokens(13, 3, 6)).requires_grad
+        with_gradients = torch.tensor([enabled, found])
+        torch.set_grad_enabled(True)
+        return with_gradients
+
+    def draws():
+        model = filled(problem, given).train()
+        before = torch.get_rng_state()
+        model.generate(tokens(13, 3, 6), 2)
+        return not torch.equal(torch.get_rng_state(), before)
+
+    return Part(
+        main={
+            "alike": alike,
+            "as in evaluation": as_in_evaluation,
+            "after training": lambda: after(True),
+            "after evaluation": lambda: after(False),
+            "gradients": gradients,
+        },
+        edges={"draws": draws},
+    )
+
+
+def about_batches(problem):
+    """Questions about what get_batch draws."""
+
+    def batch(length, n_positions, batch_size, *, seed=1, generator=None):
+        torch.default_generator.manual_seed(seed)
+        data = torch.arange(length) * 3 + 100
+        x, y = problem.get_batch(data, n_positions, batch_size, generator)
+        return (x - 100) / 3, (y - 100) / 3
+
+    def only_start():
+        """All that can be drawn where one start is possible."""
+        return torch.stack([each.double() for each in batch(6, 5, 3)])
+
+    def forms(length, n_positions, batch_size):
+        x, y = batch(length, n_positions, batch_size)
+        return torch.tensor([*x.shape, -1, *y.shape], dtype=torch.float64)
+
+    def steps():
+        """From token to token within rows, and from x to y."""
+        x, y = batch(40, 4, 60)
+        ends = [(each[:, 1:] - each[:, :-1]).flatten() for each in (x, y)]
+        far = y[:, -1] - x[:, -1] if y.dim() == x.dim() else y - x[:, -1]
+        first = y[:, 0] - x[:, 0] if y.dim() == x.dim() else y - x[:, 0]
+        return torch.stack([each.amin() for each in (*ends, far, first)]
+                           + [each.amax() for each in (*ends, far, first)])  # fmt: skip
+
+    def starts(length, n_positions, batch_size=400):
+        x, _ = batch(length, n_positions, batch_size)
+        return x[:, 0]
+
+    def ends(length, n_positions):
+        found = starts(length, n_positions)
+        return torch.stack([found.amin(), found.amax()])
+
+    def evenness():
+        """About how often each of five starts comes up."""
+        counts = torch.bincount(starts(9, 4).long(), minlength=5)
+        bounds = torch.tensor([1, 50, 115, 190, 260])
+        return torch.bucketize(counts, bounds)
+
+    def neighbours():
+        """How rows hang together: steps from row to row, and whether all are alike or differ."""
+        found = starts(24, 4, 20)
+        step = found.diff()
+        alike = [(step == each).double().mean() > 0.7 for each in (0, 1, 4)]
+        return torch.tensor([*alike, bool((step >= 0).all()), len(found.unique()) == len(found)])
+
+    def seeds():
+        """Which draws are the same: by generator, and by torch's global seed."""
+        generators = [torch.Generator().manual_seed(seed) for seed in (1, 1, 2)]
+        given = [batch(300, 3, 8, seed=n, generator=g)[0] for n, g in enumerate(generators)]
+        without = [batch(300, 3, 8, seed=seed)[0] for seed in (1, 1, 2)]
+        pairs = [(e[0], e[i]) for e in (given, without) for i in (1, 2)]
+        return torch.tensor([torch.equal(*pair) for pair in pairs])
+
+    def refused(length, n_positions):
+        try:
+            problem.get_batch(torch.arange(length), n_positions, 2)
+        except (ValueError, AssertionError) as exception:
+            return (
+                1 if isinstance(exception, ValueError) and "expected" not in str(exception) else 2
+            )
+        except NotImplementedError:
+            raise
+        except Exception:
+            return 3
+        return 0
+
+    def global_state():
+        torch.default_generator.manual_seed(1)
+        before = torch.get_rng_state()
+        problem.get_batch(torch.arange(30), 3, 4, torch.Generator().manual_seed(1))
+        return not torch.equal(torch.get_rng_state(), before)
+
+    return Part(
+        main={
+            "one start": only_start,
+            "form": lambda: forms(30, 4, 7),
+            "form, one row": lambda: forms(30, 9, 1),
+            "steps": steps,
+            "ends": lambda: ends(9, 4),
+            "ends, two starts": lambda: ends(5, 3),
+            "evenness": evenness,
+            "neighbours": neighbours,
+            "many rows": lambda: forms(12, 4, 50),
+            "seeds": seeds,
+            "too short": lambda: torch.tensor([refused(n, 5) for n in (5, 4, 6, 7)]).clamp(max=2),
+        },
+        edges={"global state": global_state},
+    )
+
+
+def about_bigram(problem):
+    """Questions about the loss of the bigram model."""
+
+    def loss(text, vocab_size=None):
+        letters = sorted(set(text))
+        data = torch.tensor([letters.index(letter) for letter in text])
+        return problem.bigram_loss(data, vocab_size or len(letters))
+
+    def kind():
+        return isinstance(loss("abracadabra"), float)
+
+    return Part(
+        main={
+            "abracadabra": lambda: loss("abracadabra"),
+            "certain": lambda: loss("abababab"),
+            "aaab": lambda: loss("aaab"),
+            "longer": lambda: loss("she sells sea shells by the sea shore"),
+            "more tokens": lambda: loss("abracadabra", 9),
+            "ends with a new letter": lambda: loss("aabbaabc"),
+            "kind": kind,
+        },
+    )

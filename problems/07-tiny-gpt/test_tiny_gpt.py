@@ -1,0 +1,1055 @@
+"""Tests of problem 07. Run them with `uv run pytest` in this folder."""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+
+from grader.testing.compare import (
+    check,
+    check_form,
+    check_gradients,
+    check_number,
+    gradients,
+    parameters,
+    require,
+    set_weights,
+)
+from small_gpt import (
+    batched,
+    cross_entropy_by_hand,
+    gpt_by_hand,
+    gpt_weights,
+    greedy_by_hand,
+)
+from telltale import check_independent, check_rate
+from worked_example import check_weights_are_kept, holding, left_alone, nothing_drawn, turned
+
+# Nothing in problem.py may call these, under any name.
+FORBIDDEN = ("multi_head_attention_forward", "MultiheadAttention")
+
+FIELDS = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "dropout", "bias")
+"""Those of a GPTConfig, in their order."""
+
+GPT2_DEFAULTS = (50257, 1024, 768, 12, 12, 0.0, True)
+
+
+# Models whose weights are known.
+
+
+def named(sizes):
+    """How a student would write the making of a model of these sizes."""
+    given = ", ".join(f"{name}={value}" for name, value in sizes.items())
+    return f"GPT(GPTConfig({given}))"
+
+
+def new_model(problem, sizes):
+    """A new model of the student's, in training, as modules are when they are made."""
+    return problem.GPT(problem.GPTConfig(**sizes))
+
+
+SMALL = {"vocab_size": 7, "n_positions": 6, "n_embd": 8, "n_layer": 2, "n_head": 2}
+
+
+def drawn_weights(rng, sizes):
+    """Weights that make each part of a model of these sizes count."""
+    names = ("vocab_size", "n_positions", "n_embd", "n_layer")
+    return gpt_weights(rng, *(sizes[name] for name in names), bias=sizes.get("bias", True))
+
+
+def make_model(problem, weights, sizes, dtype=torch.float64):
+    """The student's model of these sizes, holding these weights, in evaluation."""
+    return holding(new_model(problem, sizes), weights, dtype).eval()
+
+
+def draw_tokens(rng, sizes, *shape):
+    """Tokens, each as likely."""
+    return torch.randint(sizes["vocab_size"], shape, generator=rng.generator)
+
+
+def answer(model, call, *arguments):
+    """The logits and the loss that a model returns, as the two that they have to be."""
+    returned = model(*(each.clone() for each in arguments))
+    is_pair = isinstance(returned, tuple | list) and len(returned) == 2
+    kind = type(returned).__name__
+    require(is_pair, f"{call}\nIt should return two things, logits and loss, not a {kind}.")
+    return returned
+
+
+def loss_by_hand(logits, targets):
+    """The mean cross entropy of logits (B, T, vocab_size), where targets (B, T) aren't -100."""
+    return logits.new_tensor(
+        cross_entropy_by_hand(logits.flatten(0, 1).tolist(), targets.flatten().tolist())
+    )
+
+
+def seeded(seed):
+    """A generator of its own, with this seed."""
+    return torch.Generator().manual_seed(seed)
+
+
+# What a GPT is made of
+
+
+def shapes_of(rng, sizes):
+    """The shapes of all parameters of a model of these sizes, by GPT-2's names."""
+    return {name: tuple(weight.shape) for name, weight in drawn_weights(rng, sizes).items()}
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+def test_layers(problem, rng, bias):
+    """A GPT has GPT-2's parameters, with their names and shapes, and no others"""
+    sizes = SMALL | {"bias": bias}
+    model, call = new_model(problem, sizes), named(sizes)
+    found, expected = parameters(model), shapes_of(rng, sizes)
+    missing = [name for name in expected if name not in found]
+    here = ", ".join(found) or "none"
+    require(not missing, f"{call} has no parameter {missing[:1]}. The parameters found are: {here}")
+    for name, shape in expected.items():
+        actual = tuple(found[name].shape)
+        require(actual == shape, f"`{name}` of {call} has shape {actual}; expected {shape}.")
+    more = [name for name in found if name not in expected]
+    require(not more, f"{call} has parameters that a GPT-2 doesn't have: {', '.join(more)}.")
+
+
+@pytest.mark.points(1)
+def test_weight_is_tied(problem, rng):
+    """The weight of lm_head is that of wte: one parameter, not two that are alike"""
+    model, call = new_model(problem, SMALL), named(SMALL)
+    found = parameters(model)
+    wte, lm_head = found["transformer.wte.weight"], found["lm_head.weight"]
+    alike = " They hold the same numbers, but each learns by itself." if wte.equal(lm_head) else ""
+    require(
+        wte is lm_head,
+        f"{call}\n`lm_head.weight` and `transformer.wte.weight` are two parameters; they should be "
+        f"one.{alike}",
+    )
+    check_weights_stay_tied(model, call, rng)
+
+
+def check_weights_stay_tied(model, call, rng):
+    """Require that a step of an optimizer changes both uses of the tied weight alike."""
+    optimizer, idx = torch.optim.SGD(model.parameters(), lr=0.5), draw_tokens(rng, SMALL, 2, 5)
+    _, loss = answer(model, f"{call}(idx, targets)", idx, draw_tokens(rng, SMALL, 2, 5))
+    loss.backward()
+    optimizer.step()
+    weights = {name: w.detach().double() for name, w in parameters(model.eval()).items()}
+    expected = batched(gpt_by_hand, idx, weights, SMALL["n_head"], dtype=torch.float32)
+    logits, _ = answer(model, f"{call}(idx)", idx)
+    check(logits, expected, f"the logits of {call}(idx) after a step of an optimizer")
+
+
+@pytest.mark.points(0.5)
+def test_names_and_defaults(problem, rng):
+    """All arguments can be given by name or by position; a GPTConfig has GPT-2's numbers"""
+    weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 5)
+    by_position = problem.GPT(problem.GPTConfig(*SMALL.values(), 0.25, True))
+    by_name = problem.GPT(config=problem.GPTConfig(**SMALL))
+    expected = batched(gpt_by_hand, idx, weights, SMALL["n_head"])
+    for model in (by_position, by_name):
+        model = holding(model, weights).eval()
+        logits, _ = model(idx=idx.clone(), targets=None)
+        check(logits, expected, f"the logits of {named(SMALL)}(idx=idx, targets=None)")
+        tokens = model.generate(idx=idx.clone(), max_new_tokens=2)
+        check_form(tokens, torch.empty(2, 7, dtype=torch.int64), "generate(idx, max_new_tokens=2)")
+    check_config(by_position, dict(zip(FIELDS, (*SMALL.values(), 0.25, True), strict=True)))
+    default = problem.GPTConfig()
+    for name, value in zip(FIELDS, GPT2_DEFAULTS, strict=True):
+        found = getattr(default, name)
+        require(found == value, f"GPTConfig() has {name} = {found}; it is given as {value}.")
+    x, y = problem.get_batch(data=torch.arange(9), n_positions=3, batch_size=2, generator=seeded(1))
+    check_form(x, torch.empty(2, 3, dtype=torch.int64), "get_batch(data, 3, 2, generator)")
+    problem.bigram_loss(data=torch.tensor([0, 1, 0]), vocab_size=2)
+
+
+def check_config(model, fields):
+    """Require that a model keeps the config that it was made from."""
+    require(hasattr(model, "config"), "The model has no attribute `config`.")
+    for name, value in fields.items():
+        found = getattr(model.config, name, None)
+        require(found == value, f"model.config.{name} is {found}; it was given as {value}.")
+
+
+# What it starts from
+
+WIDE = {"vocab_size": 80, "n_positions": 64, "n_embd": 64, "n_layer": 3, "n_head": 4}
+
+
+def check_spread(weight, std, what, why=""):
+    """Require that numbers have about the mean 0 and this standard deviation."""
+    found = weight.detach().double()
+    size, mean = found.std().item(), found.mean().item()
+    require(
+        abs(size - std) < 0.1 * std,
+        f"{what} starts with a standard deviation of {size:.4g}; expected {std:.4g}{why}.",
+    )
+    far = 5 * std / math.sqrt(found.numel())
+    require(abs(mean) < far, f"{what} starts with the mean {mean:.2g}; expected about 0.")
+
+
+def check_start(model, sizes, call):
+    """Require that a new model has GPT-2's initial weights."""
+    n_layer = sizes["n_layer"]
+    for name, weight in parameters(model).items():
+        what = f"`{name}` of {call}"
+        if name.endswith("c_proj.weight"):
+            why = f", which is 0.02 / √(2 · {n_layer})"
+            check_spread(weight, 0.02 / math.sqrt(2 * n_layer), what, why)
+        elif weight.dim() == 2:
+            check_spread(weight, 0.02, what)
+        else:
+            number = 1.0 if name.endswith("weight") else 0.0
+            same = bool((weight == number).all())
+            require(same, f"{what} should start with {number:g} everywhere.")
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("n_layer", [1, 3])
+def test_initial_weights(problem, n_layer):
+    """Weights start from N(0, 0.02²), those of c_proj smaller, biases from 0, norms from 1 and 0"""
+    sizes = WIDE | {"n_layer": n_layer}
+    torch.default_generator.manual_seed(11)
+    check_start(new_model(problem, sizes), sizes, named(sizes))
+
+
+@pytest.mark.points(0.5)
+def test_first_loss(problem, rng):
+    """A new model knows nothing: its loss is about ln(vocab_size)"""
+    torch.default_generator.manual_seed(12)
+    model, call = new_model(problem, WIDE).eval(), f"{named(WIDE)}(idx, targets), a new model"
+    idx, targets = (draw_tokens(rng, WIDE, 8, 40) for _ in range(2))
+    _, loss = answer(model, call, idx, targets)
+    check_form(loss, torch.zeros(()), f"the loss of {call}")
+    expected = math.log(WIDE["vocab_size"])
+    meaning = f"about ln({WIDE['vocab_size']}) = {expected:.2f}"
+    check_number(loss.item(), expected - 0.15, expected + 0.15, f"the loss of {call}", meaning)
+
+
+@pytest.mark.points(0.25)
+def test_no_seed_is_set(problem, rng):
+    """Models start from random weights, nothing sets a seed, and evaluation draws nothing"""
+    sizes, starts = SMALL | {"dropout": 0.3}, []
+    for seed in (1, 2):
+        torch.default_generator.manual_seed(seed)
+        model = new_model(problem, sizes)
+        starts.append({name: w.detach().clone() for name, w in parameters(model).items()})
+    for name, weight in starts[0].items():
+        same = weight.dim() == 2 and torch.equal(weight, starts[1][name])
+        message = f"`{name}` starts with the same weights after another seed. Is a seed set?"
+        require(not same, f"{named(sizes)}, made twice\n{message}")
+    model, idx = model.eval(), draw_tokens(rng, SMALL, 2, 4)
+    with nothing_drawn(f"{named(sizes)}.eval()(idx)"):
+        model(idx.clone())
+    with nothing_drawn(f"{named(sizes)}.train().generate(idx, 3)"):
+        model.train().generate(idx.clone(), 3)
+
+
+# forward: logits
+
+
+@pytest.mark.points(1)
+def test_embeddings(problem, rng):
+    """The blocks get wte[token] + wpe[position]; ln_f and lm_head come after them"""
+    weights = drawn_weights(rng, SMALL)
+    for name in weights:
+        if ".c_proj." in name:
+            weights[name] = torch.zeros_like(weights[name])
+    idx = torch.tensor([[3, 3, 3, 0], [6, 0, 3, 3]])
+    model = make_model(problem, weights, SMALL)
+    call = f"the logits of {named(SMALL)}(idx) with idx = {idx.tolist()} and blocks that add 0"
+    logits, _ = answer(model, call, idx)
+    check(logits, batched(gpt_by_hand, idx, weights, SMALL["n_head"]), call)
+
+
+SIZES = [
+    (2, 5, {}),
+    (3, 6, {"n_layer": 1}),
+    (1, 4, {"n_layer": 3, "n_head": 1}),
+    (4, 1, {"n_head": 8}),
+    (3, 3, {"vocab_size": 3, "n_positions": 3}),
+    (2, 4, {"bias": False}),
+]
+"""Sequences, their length, and what else is not as in SMALL."""
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize(("batch", "seq_len", "other"), SIZES)
+def test_logits_by_hand(problem, rng, batch, seq_len, other):
+    """The logits, at every position, are what the definition says"""
+    sizes = SMALL | other
+    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, seq_len)
+    model = make_model(problem, weights, sizes)
+    call = f"the logits of {named(sizes)}(idx) with idx of shape {tuple(idx.shape)}"
+    logits, loss = answer(model, call, idx)
+    check(logits, batched(gpt_by_hand, idx, weights, sizes["n_head"]), call)
+    require(loss is None, f"{call}\nWithout targets the loss should be None.")
+
+
+@pytest.mark.points(0.5)
+def test_future_is_hidden(problem, rng):
+    """A later token changes no earlier logits"""
+    weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 6)
+    model, call = make_model(problem, weights, SMALL), f"the logits of {named(SMALL)}(idx)"
+    before, _ = answer(model, call, idx)
+    before = check_form(before, torch.empty(2, 6, 7, dtype=torch.float64), call)
+    for kept in (1, 3, 5):
+        changed = torch.cat([idx[:, :kept], (idx[:, kept:] + 1) % SMALL["vocab_size"]], dim=1)
+        after, _ = answer(model, call, changed)
+        seen = f"{call} at the first {kept} of 6 positions, when all later tokens are changed"
+        check(check_form(after, before, call)[:, :kept], before[:, :kept], seen)
+
+
+@pytest.mark.points(0.5)
+def test_too_long_sequences_are_refused(problem, rng):
+    """More than n_positions tokens raise ValueError; n_positions tokens are fine"""
+    sizes = SMALL | {"n_positions": 4}
+    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 2, 6)
+    model = make_model(problem, weights, sizes)
+    for length in (5, 6):
+        refuse(f"{named(sizes)}(idx) with {length} tokens", partial(model, idx[:, :length].clone()))
+    idx = idx[:, :4]
+    call = f"the logits of {named(sizes)}(idx) with n_positions tokens"
+    logits, _ = answer(model, call, idx)
+    check(logits, batched(gpt_by_hand, idx, weights, sizes["n_head"]), call)
+
+
+def refuse(call, run):
+    """Require that `run` raises ValueError."""
+    try:
+        run()
+    except (ValueError, NotImplementedError) as exception:
+        if isinstance(exception, NotImplementedError):
+            raise
+        return
+    except Exception as exception:
+        found = f"raised {type(exception).__name__}: {exception}"
+    else:
+        found = "was accepted"
+    require(False, f"{call} {found}; it should raise ValueError.")
+
+
+# forward: loss
+
+
+def check_loss(problem, rng, targets, what, sizes=SMALL):
+    """Compare logits and loss for these targets with the definition; they are at most 6 long."""
+    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, *targets.shape)
+    model = make_model(problem, weights, sizes)
+    call = f"{named(sizes)}(idx, targets) with {what}"
+    logits, loss = answer(model, call, idx, targets)
+    expected = batched(gpt_by_hand, idx, weights, sizes["n_head"])
+    check(logits, expected, f"the logits of {call}")
+    require(loss is not None, f"{call}\nThe loss is None; with targets it should be a tensor.")
+    check(loss, loss_by_hand(expected, targets), f"the loss of {call}")
+
+
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize(("batch", "seq_len"), [(2, 5), (1, 6), (4, 3), (3, 1), (1, 1)])
+def test_loss_by_hand(problem, rng, batch, seq_len):
+    """The loss is the mean, over all positions, of -ln of the target's probability"""
+    targets = draw_tokens(rng, SMALL, batch, seq_len)
+    check_loss(problem, rng, targets, f"targets of shape {tuple(targets.shape)}")
+
+
+@pytest.mark.points(1)
+def test_targets_that_do_not_count(problem, rng):
+    """Where a target is -100, nothing is asked for: the mean is over the other positions"""
+    targets = draw_tokens(rng, SMALL, 3, 5)
+    targets[0, 2:] = targets[1, 0] = targets[2, 4] = -100
+    check_loss(problem, rng, targets, "targets that are -100 at 5 of 15 places")
+    targets = torch.full((2, 4), -100)
+    targets[1, 2] = 3
+    check_loss(problem, rng, targets, "targets that are -100 at 7 of 8 places")
+
+
+@pytest.mark.points(0.5)
+def test_targets_of_any_strides(problem, rng):
+    """Targets may be a part of another tensor, or transposed, and so may tokens"""
+    weights, model_of = drawn_weights(rng, SMALL), partial(make_model, problem)
+    both = draw_tokens(rng, SMALL, 3, 6)
+    model = model_of(weights, SMALL)
+    for idx, targets, what in [
+        (both[:, :-1], both[:, 1:], "idx = rows[:, :-1] and targets = rows[:, 1:]"),
+        (turned(both), turned(both.flip(1)), "transposed idx and targets"),
+    ]:
+        call = f"the loss of {named(SMALL)}(idx, targets) with {what}"
+        logits = batched(gpt_by_hand, idx, weights, SMALL["n_head"])
+        _, loss = model(idx, targets)
+        check(loss, loss_by_hand(logits, targets), call)
+
+
+# Dropout
+
+RATE = 0.4
+DROPPING = {"vocab_size": 96, "n_positions": 4, "n_embd": 96, "n_layer": 1, "n_head": 1}
+
+
+def dropping_model(problem, rng, dropout):
+    """A model in whose last norm one sees what was dropped of embeddings and of the block.
+
+    Each entry of the embeddings is 0.01, each that the block's MLP adds is 0.1, and nothing else is
+    added. The head shows all entries after the last norm, times 0.01.
+    """
+    sizes = DROPPING | {"dropout": dropout}
+    n_embd, size = sizes["n_embd"], 0.01
+    shapes = shapes_of(rng, sizes)
+    weights = {name: torch.zeros(shape).double() for name, shape in shapes.items()}
+    for name, weight in weights.items():
+        if ".ln_" in name and name.endswith("weight"):
+            weight += 1
+    weights["transformer.wte.weight"] = weights["lm_head.weight"] = size * torch.eye(n_embd).double()
+    weights["transformer.wpe.weight"] += size
+    weights["transformer.wpe.weight"][:, 0] = 0  # token 0 brings it
+    weights["transformer.h.0.mlp.c_proj.bias"] += 10 * size
+    model = make_model(problem, weights, sizes)
+    return model, f"{named(sizes)}(idx)"
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("dropout", [RATE, 0.3])
+def test_dropout_in_training(problem, rng, dropout):
+    """In training, entries of the embeddings are dropped, and every Block drops, too"""
+    model, call = dropping_model(problem, rng, dropout)
+    idx = torch.zeros(80, 4, dtype=torch.int64)
+    logits, _ = answer(model, call, idx)
+    even = torch.zeros(80, 4, 96, dtype=torch.float64)
+    check(logits, even, f"the logits of {call} in evaluation, where all entries are alike")
+    torch.default_generator.manual_seed(3)
+    logits, _ = answer(model.train(), call, idx)
+    call = f"{call} in training"
+    check_dropped(check_form(logits, even, f"the logits of {call}"), dropout, call)
+
+
+def check_dropped(logits, dropout, call):
+    """Require that embeddings and the block's MLP dropped one by one, and grew what they kept."""
+    levels = [row.round(decimals=8).unique() for row in logits.flatten(0, 1)]
+    counts = {len(each) for each in levels}
+    require(
+        counts == {4},
+        f"{call}\nIn each row there should be entries of four sizes: dropped or not by the dropout "
+        "of the embeddings, and dropped or not by that of the Block's MLP. There are "
+        f"{min(counts)}. Does dropout act on the sum of both embeddings, and do the Blocks hear of "
+        "config.dropout?",
+    )
+    flat = logits.flatten(0, 1)
+    below = [(row[:, None] > each + 1e-6).sum(-1) for row, each in zip(flat, levels, strict=True)]
+    places = torch.stack(below).reshape(logits.shape)  # which of the four sizes each entry has
+    kept_embedding, kept_block = places % 2 == 1, places >= 2
+    dropped = ~kept_embedding, ~kept_block
+    for each, what in zip(dropped, ("the embeddings", "what the MLP gives"), strict=True):
+        check_rate(
+            each.flatten(0, 1), dropout, f"the entries of {what}", "Is it the rate of the config?"
+        )
+        check_independent(each, dropout, ("batch", "position", "channel"), f"entries of {what}")
+    hidden = (kept_embedding.double() + 10 * kept_block) * 0.01 / (1 - dropout)
+    expected = 0.01 * torch.nn.functional.layer_norm(hidden, hidden.shape[-1:])
+    seen = f"the logits of {call}, where what is kept grows by 1/(1 - dropout) and nothing else is"
+    check(logits, expected, f"{seen} dropped")
+
+
+@pytest.mark.points(0.5)
+def test_no_dropout_in_evaluation(problem, rng):
+    """After eval(), and with dropout=0.0 also in training, nothing is dropped"""
+    weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 5)
+    expected = batched(gpt_by_hand, idx, weights, SMALL["n_head"])
+    for dropout, training in [(0.0, True), (0.6, False)]:
+        sizes = SMALL | {"dropout": dropout}
+        model = make_model(problem, weights, sizes).train(training)
+        call = f"the logits of {named(sizes)}.{'train' if training else 'eval'}()(idx)"
+        logits, _ = answer(model, call, idx)
+        check(logits, expected, call)
+
+
+# generate
+
+
+def check_generated(problem, rng, sizes, prompt_length, n_new, batch=3):
+    """Compare what the student's model generates with the definition, token by token."""
+    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, prompt_length)
+    model = make_model(problem, weights, sizes)
+    call = f"{named(sizes)}.generate(idx, {n_new}) with a prompt of {prompt_length} tokens"
+    tokens = model.generate(idx.clone(), n_new)
+    check_form(tokens, torch.empty(batch, prompt_length + n_new, dtype=torch.int64), call)
+    same = torch.equal(tokens[:, :prompt_length], idx)
+    require(same, f"{call}\nThe result should begin with the prompt, as it was given.")
+    for row, given in zip(tokens.tolist(), idx.tolist(), strict=True):
+        check_greedy(row, given, weights, sizes, call)
+
+
+def check_greedy(row, prompt, weights, sizes, call):
+    """Require that each new token is the most probable one after those before it."""
+    n_positions, n_head = sizes["n_positions"], sizes["n_head"]
+    for place in range(len(prompt), len(row)):
+        expected, lead = greedy_by_hand(row[:place], weights, n_head, n_positions)
+        if lead > 1e-6:  # else two tokens are equally probable, but for rounding
+            context = row[max(0, place - n_positions) : place]
+            require(
+                row[place] == expected,
+                f"{call}\nAfter {row[:place]} it generated {row[place]}; the most probable token "
+                f"is {expected}. The model reads {context} there, at positions from 0.",
+            )
+
+
+@pytest.mark.points(1.25)
+@pytest.mark.parametrize(("prompt_length", "n_new"), [(1, 5), (3, 3), (4, 1)])
+def test_generate_by_hand(problem, rng, prompt_length, n_new):
+    """generate adds the most probable token, again and again"""
+    check_generated(problem, rng, SMALL | {"vocab_size": 11}, prompt_length, n_new)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(("prompt_length", "n_new"), [(2, 6), (4, 3), (7, 4)])
+def test_generate_beyond_n_positions(problem, rng, prompt_length, n_new):
+    """The model reads the last n_positions tokens, from position 0; prompts come back whole"""
+    sizes = SMALL | {"vocab_size": 11, "n_positions": 4, "n_layer": 1}
+    check_generated(problem, rng, sizes, prompt_length, n_new)
+
+
+@pytest.mark.points(0.5)
+def test_generate_nothing(problem, rng):
+    """0 new tokens give the prompt, also when it is longer than n_positions"""
+    weights = drawn_weights(rng, SMALL)
+    model = make_model(problem, weights, SMALL)
+    for length in (3, 9):
+        idx = draw_tokens(rng, SMALL, 2, length)
+        call = f"{named(SMALL)}.generate(idx, 0) with a prompt of {length} tokens"
+        check(model.generate(idx.clone(), 0), idx, call)
+
+
+@pytest.mark.points(1)
+def test_generate_leaves_the_mode(problem, rng):
+    """generate drops nothing; afterwards the model is in training or evaluation as it was"""
+    sizes = SMALL | {"dropout": 0.5, "vocab_size": 11}
+    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 4, 5)
+    model, call = make_model(problem, weights, sizes), named(sizes)
+    for mode in ("train", "eval"):
+        model.train(mode == "train")
+        torch.default_generator.manual_seed(5)
+        for row, given in zip(model.generate(idx, 2).tolist(), idx.tolist(), strict=True):
+            what = f"{call}.{mode}().generate(idx, 2)"
+            check_greedy(row, given, weights, sizes, what)
+        check_mode(model, idx, mode == "train", f"{what}, then model(idx) twice")
+
+
+def check_mode(model, idx, training, call):
+    """Require that two forwards differ, as dropout has it in training, or agree."""
+    torch.default_generator.manual_seed(6)
+    (first, _), (second, _) = (answer(model, call, idx) for _ in range(2))
+    form = torch.empty(*idx.shape, 11, dtype=torch.float64)
+    differ = not torch.equal(check_form(first, form, call), check_form(second, form, call))
+    found, wanted = [("evaluation", "training"), ("training", "evaluation")][differ]
+    message = f"The model is in {found} afterwards; it was in {wanted} before."
+    require(differ == training, f"{call}\n{message}")
+
+
+@pytest.mark.points(0.5)
+def test_gradients_flow(problem, rng):
+    """Gradients of the loss reach every weight, also after generate"""
+    sizes = SMALL | {"n_layer": 1, "n_embd": 4}
+    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 2, 4)
+    targets = draw_tokens(rng, sizes, 2, 4)
+    model, call = make_model(problem, weights, sizes), f"{named(sizes)}(idx, targets)"
+    model.generate(idx.clone(), 1)
+    check_slopes(model, weights, idx, targets, sizes, f"the loss of {call}, after generate", rng)
+
+
+def check_slopes(model, weights, idx, targets, sizes, call, rng):
+    """Compare gradients of the loss with slopes of the definition along random directions."""
+
+    def by_hand(weights):
+        return loss_by_hand(batched(gpt_by_hand, idx, weights, sizes["n_head"]), targets)
+
+    _, loss = answer(model, call, idx, targets)
+    check(loss, by_hand(weights), call)
+    wanted = {name: w for name, w in parameters(model).items() if name in weights}
+    found = gradients(loss, wanted, torch.ones((), dtype=torch.float64), call)
+    for name in weights:
+        if name == "lm_head.weight":
+            continue  # it is wte's
+        direction, losses = rng.normal(*weights[name].shape), []
+        for step in (1e-5, -1e-5):
+            moved = weights | {name: weights[name] + step * direction}
+            if name == "transformer.wte.weight":
+                moved["lm_head.weight"] = moved[name]
+            losses.append(by_hand(moved))
+        slope = (losses[0] - losses[1]) / 2e-5
+        what = f"the gradient of {call} with respect to {name}, times a random direction"
+        check((found[name] * direction).sum(), slope, what, rtol=1e-6, atol=1e-8)
+
+
+# get_batch
+
+
+def check_pieces(x, y, data, n_positions, batch_size, call):
+    """Require that x holds pieces of data, and y the same one token further; return the starts."""
+    form = torch.empty(batch_size, n_positions, dtype=torch.int64)
+    x, y = check_form(x, form, f"x of {call}"), check_form(y, form, f"y of {call}")
+    pieces = data.unfold(0, n_positions + 1, 1)
+    both = torch.cat([x, y[:, -1:]], dim=1)
+    starts = (both[:, None] == pieces[None]).all(-1)
+    for row in range(batch_size):
+        require(
+            starts[row].any(),
+            f"{call}\nRow {row} of x is {x[row].tolist()}, and of y {y[row].tolist()}. x should be "
+            f"a piece of data = {data.tolist()[:12]}..., and y the piece that begins one token "
+            "further.",
+        )
+        same = torch.equal(x[row, 1:], y[row, :-1])
+        message = f"Row {row} of x is {x[row].tolist()}, but of y {y[row].tolist()}: y[t] should be"
+        require(same, f"{call}\n{message} the token after x[t].")
+    return starts.int().argmax(1)
+
+
+def draw_batch(problem, data, n_positions, batch_size, *generator):
+    """A batch from the student's code, and how the call is written."""
+    call = f"get_batch(data, {n_positions}, {batch_size}) with {len(data)} tokens"
+    returned = problem.get_batch(data.clone(), n_positions, batch_size, *generator)
+    is_pair = isinstance(returned, tuple | list) and len(returned) == 2
+    require(is_pair, f"{call}\nIt should return two things, x and y.")
+    return *returned, call
+
+
+def marked_text(rng, length):
+    """Tokens of a text in which no token comes twice, so that a piece shows where it is from."""
+    return torch.randperm(length, generator=rng.generator) + 100
+
+
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize(
+    ("length", "n_positions", "batch_size"), [(30, 4, 5), (9, 1, 3), (50, 20, 1)]
+)
+def test_batches(problem, rng, length, n_positions, batch_size):
+    """Rows of x are pieces of the text; y is one token further"""
+    data = marked_text(rng, length)
+    torch.default_generator.manual_seed(21)
+    x, y, call = draw_batch(problem, data, n_positions, batch_size)
+    check_pieces(x, y, data, n_positions, batch_size, call)
+
+
+def check_starts(problem, data, n_positions, batch_size, *generator):
+    """Require that each possible start is drawn about equally often, and each row by itself."""
+    x, y, call = draw_batch(problem, data, n_positions, batch_size, *generator)
+    starts = check_pieces(x, y, data, n_positions, batch_size, call)
+    possible = len(data) - n_positions
+    share, counts = batch_size / possible, torch.bincount(starts, minlength=possible)
+    far = 6 * math.sqrt(share)
+    for start in sorted(range(possible), key=lambda start: counts[start]):
+        found = int(counts[start])
+        require(
+            abs(found - share) < far,
+            f"{call}\n{found} rows begin at {start}; {possible} starts are possible, 0 to "
+            f"{possible - 1}, and each should come up about {share:.0f} times.",
+        )
+    steps = torch.bincount((starts.diff() % possible), minlength=possible)
+    even = bool(((steps - share).abs() < far).all()) or possible == 1
+    require(
+        even, f"{call}\nThe starts of neighbouring rows hang together; each is drawn by itself."
+    )
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(("length", "n_positions"), [(12, 5), (6, 5), (7, 5), (8, 2)])
+def test_batch_starts(problem, rng, length, n_positions):
+    """Each possible start is as likely, the last one too, and each row is drawn by itself"""
+    torch.default_generator.manual_seed(22)
+    check_starts(problem, marked_text(rng, length), n_positions, 700)
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("length", [5, 4, 1])
+def test_too_short_texts_are_refused(problem, length):
+    """A text without one piece and the token after it raises ValueError"""
+    data = torch.arange(length)
+    call = f"get_batch(data, 5, 2) with {length} tokens"
+    refuse(call, partial(problem.get_batch, data, 5, 2))
+
+
+@pytest.mark.points(0.5)
+def test_batches_by_generator(problem, rng):
+    """With a generator all chance comes from it, and without one from torch's global one"""
+    data, call = marked_text(rng, 200), "get_batch(data, 3, 6, generator)"
+
+    def batch(generator, global_seed):
+        torch.default_generator.manual_seed(global_seed)
+        before = torch.get_rng_state()
+        x, y, _ = draw_batch(problem, data, 3, 6, generator)
+        check_pieces(x, y, data, 3, 6, call)
+        kept = torch.equal(torch.get_rng_state(), before)
+        message = "The global random state changed; all chance should come from the generator."
+        require(generator is None or kept, f"{call}\n{message}")
+        return x
+
+    for kind, first, again, other in [
+        (call, (seeded(1), 1), (seeded(1), 2), (seeded(2), 1)),
+        ("get_batch(data, 3, 6)", (None, 1), (None, 1), (None, 2)),
+    ]:
+        x = batch(*first)
+        require(torch.equal(x, batch(*again)), f"{kind}\nThe same seed gave another batch.")
+        require(not torch.equal(x, batch(*other)), f"{kind}\nAnother seed gave the same batch.")
+    used = seeded(3)
+    both = [batch(used, 1) for _ in range(2)]
+    message = "Two batches drawn one after the other from a generator are the same."
+    require(not torch.equal(*both), f"{call}\n{message}")
+
+
+# bigram_loss
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("abracadabra", 0.6 * math.log(2)),  # of 10 pairs 4 begin with a: ab twice, ac, ad
+        ("abababab", 0.0),
+        ("aaab", math.log(3) - 2 / 3 * math.log(2)),
+        ("aabb", 2 / 3 * math.log(2)),
+        ("ab", 0.0),
+        ("aabacaaabc", None),
+    ],
+)
+def test_bigram_in_numbers(problem, text, expected):
+    """bigram_loss counts pairs, and averages -ln of how often the second follows the first"""
+    if expected is None:  # 9 pairs: aa 3, ab 2, ac once, so a begins 6; ba, bc; ca
+        expected = -(3 * math.log(3 / 6) + 2 * math.log(2 / 6) + math.log(1 / 6)) / 9
+        expected -= 2 * math.log(1 / 2) / 9
+    letters = sorted(set(text))
+    data = torch.tensor([letters.index(letter) for letter in text])
+    call = f'bigram_loss(data, {len(letters)}) with the letters of "{text}" as tokens'
+    check_nats(problem.bigram_loss(data, len(letters)), expected, call)
+
+
+def check_nats(value, expected, call):
+    """Require this number, right to 1e-6."""
+    meaning = f"{expected:.6f} nats"
+    check_number(value, expected - 1e-6, expected + 1e-6, call, meaning)
+
+
+@pytest.mark.points(0.5)
+def test_bigram_of_a_long_text(problem, rng):
+    """Tokens that never come up, and long texts, change nothing"""
+    # Token t is followed by t + 1 or t + 2, and each as often as the other.
+    steps = torch.tensor([1, 2]).repeat(2000)
+    rounds = torch.cat([torch.tensor([0]), steps.cumsum(0)]) % 3
+    data = torch.cat([rounds * 5, torch.tensor([0])])
+    pairs = list(zip(data[:-1].tolist(), data[1:].tolist(), strict=True))
+    firsts = [pair[0] for pair in pairs]
+    kinds = set(pairs)
+    expected = -sum(
+        pairs.count(kind) * math.log(pairs.count(kind) / firsts.count(kind[0])) for kind in kinds
+    ) / len(pairs)
+    for vocab_size in (11, 40):
+        call = f"bigram_loss(data, {vocab_size}) with {len(data)} tokens, of which three come up"
+        check_nats(problem.bigram_loss(data.clone(), vocab_size), expected, call)
+
+
+# Learning
+
+LEARNER = {"vocab_size": 12, "n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 2}
+STEPS, ENOUGH = 300, 0.1
+
+
+def check_learning(problem, rng, seed):
+    """Require that a small model learns four sequences by heart.
+
+    It stops as soon as the model knows them, or when it is plain that it doesn't learn.
+    """
+    torch.default_generator.manual_seed(seed)
+    model = new_model(problem, LEARNER).train()
+    rows = draw_tokens(rng, LEARNER, 4, 9)
+    rows[:, 0] = torch.arange(4)  # each begins otherwise, so that there is nothing to guess
+    idx, targets = rows[:, :-1], rows[:, 1:]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    call, losses = f"the loss of {named(LEARNER)}(idx, targets)", []
+    for step in range(STEPS):
+        _, loss = model(idx, targets)
+        if not step:
+            check_first_loss(model, loss, idx, targets, call)
+        losses.append(loss.item())
+        if losses[-1] < ENOUGH:
+            return
+        hopeless = step == 100 and losses[-1] > 0.7 * losses[0]
+        message = f"It was {losses[0]:.2f} at first and is {losses[-1]:.2f} after {step} steps"
+        require(
+            not hopeless, f"{call}\n{message} of AdamW on four sequences. It should learn them."
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    message = f"It is still {losses[-1]:.2f} after {STEPS} steps of AdamW on four sequences."
+    require(False, f"{call}\n{message} It should be below {ENOUGH}.")
+
+
+def check_first_loss(model, loss, idx, targets, call):
+    """Require the loss of the definition: a wrong one teaches nothing."""
+    weights = {name: weight.detach().double() for name, weight in parameters(model).items()}
+    logits = batched(gpt_by_hand, idx, weights, LEARNER["n_head"])
+    check(loss, loss_by_hand(logits, targets).float(), f"{call}, before the first step")
+
+
+@pytest.mark.points(1)
+def test_learns_by_heart(problem, rng):
+    """A small model learns four sequences by heart"""
+    check_learning(problem, rng, seed=31)
+
+
+# What holds everywhere
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_dtype_is_kept(problem, rng, dtype):
+    """Logits and loss have the dtype of the weights, with its precision"""
+    weights = {name: weight.to(dtype) for name, weight in drawn_weights(rng, SMALL).items()}
+    idx, targets = (draw_tokens(rng, SMALL, 2, 5) for _ in range(2))
+    model = make_model(problem, weights, SMALL, dtype)
+    expected = batched(gpt_by_hand, idx, weights, SMALL["n_head"])
+    call = f"{named(SMALL)}(idx, targets) in {str(dtype).removeprefix('torch.')}"
+    logits, loss = answer(model, call, idx, targets)
+    check(logits, expected.to(dtype), f"the logits of {call}")
+    check(loss, loss_by_hand(expected, targets).to(dtype), f"the loss of {call}")
+
+
+@pytest.mark.points(0.25)
+def test_arguments_are_left_alone(problem, rng):
+    """Nothing changes its argument, and a call leaves the weights as they are"""
+    weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 6)
+    targets, data = draw_tokens(rng, SMALL, 2, 6), marked_text(rng, 20)
+    targets[0, 1] = -100
+    model = make_model(problem, weights, SMALL)
+    with left_alone(f"{named(SMALL)}(idx, targets)", idx=idx, targets=targets):
+        model(idx, targets)
+    with left_alone(f"{named(SMALL)}.generate(idx, 2)", idx=idx):
+        model.generate(idx, 2)
+    check_weights_are_kept(model, weights, f"{named(SMALL)}.generate(idx, 2)")
+    with left_alone("get_batch(data, 4, 3)", data=data):
+        problem.get_batch(data, 4, 3)
+    with left_alone("bigram_loss(data, 120)", data=data):
+        problem.bigram_loss(data, 120)
+
+
+@pytest.mark.points(0.25)
+def test_nothing_is_remembered(problem, rng):
+    """Each call is about its own tokens and the present weights; nothing is left of other calls"""
+    weights, others = drawn_weights(rng, SMALL), drawn_weights(rng, SMALL)
+    model, other = (make_model(problem, each, SMALL) for each in (weights, others))
+    call = f"{named(SMALL)}(idx)"
+    for number, shape in enumerate([(2, 5), (2, 5), (1, 3), (3, 6)], 1):
+        idx = draw_tokens(rng, SMALL, *shape)
+        for each, held in [(model, weights), (other, others)]:
+            logits, _ = answer(each, call, idx)
+            expected = batched(gpt_by_hand, idx, held, SMALL["n_head"])
+            check(logits, expected, f"the logits of call {number} of {call}, one of two models")
+        model.generate(idx.clone(), 2)
+    set_weights(model, others)
+    logits, _ = answer(model, call, idx)
+    check(logits, expected, f"the logits of {call}, after its weights were changed")
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.by_looking
+def test_model_is_your_own(problem, rng):
+    """The model is written without nn.MultiheadAttention and nn.Transformer"""
+    weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 4)
+    model = make_model(problem, weights, SMALL | {"dropout": 0.1})
+    model.train()(idx.clone())
+    model.eval()(idx.clone(), idx.clone())
+    model.generate(idx.clone(), 2)
+
+
+# --- hidden tests ---
+
+
+def both_models(problem, solution, weights, sizes, dtype=torch.float64):
+    """The student's model and the reference's, with the same weights."""
+    return [make_model(code, weights, sizes, dtype) for code in (problem, solution)]
+
+
+OTHER_SIZES = [
+    (3, 9, {"vocab_size": 23, "n_positions": 10, "n_embd": 12, "n_layer": 3, "n_head": 3}),
+    (1, 7, {"vocab_size": 5, "n_positions": 7, "n_embd": 10, "n_layer": 1, "n_head": 5}),
+    (5, 1, {"vocab_size": 31, "n_positions": 3, "n_embd": 6, "n_layer": 2, "n_head": 1}),
+    (2, 12, {"vocab_size": 9, "n_positions": 20, "n_embd": 16, "n_layer": 4, "n_head": 4}),
+]
+
+
+@pytest.mark.points(3)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize(("batch", "seq_len", "sizes"), OTHER_SIZES)
+def test_hidden_model(problem, solution, rng, batch, seq_len, sizes, bias):
+    """Logits and loss are right for other sizes, and so are all gradients"""
+    sizes = sizes | {"bias": bias}
+    weights = drawn_weights(rng, sizes)
+    student, reference = both_models(problem, solution, weights, sizes)
+    idx, targets = (draw_tokens(rng, sizes, batch, seq_len) for _ in range(2))
+    call = f"{named(sizes)}(idx, targets) with idx of shape {tuple(idx.shape)}"
+    logits, loss = answer(student, call, idx, targets)
+    expected, expected_loss = reference(idx, targets)
+    check(logits, expected, f"the logits of {call}")
+    check(loss, expected_loss, f"the loss of {call}")
+    upstream = rng.normal(*expected.shape)
+    found, wanted = (
+        gradients((a * upstream).sum() + b, parameters(model), b.new_ones(()), call)
+        for a, b, model in [(logits, loss, student), (expected, expected_loss, reference)]
+    )
+    check_gradients(found, wanted, call)
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("ignored", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize(("batch", "seq_len"), [(6, 5), (2, 10)])
+def test_hidden_loss(problem, solution, rng, batch, seq_len, ignored):
+    """The loss is right with any share of targets that don't count, and so are its gradients"""
+    sizes = OTHER_SIZES[0][2]
+    weights = drawn_weights(rng, sizes)
+    student, reference = both_models(problem, solution, weights, sizes)
+    idx, targets = (draw_tokens(rng, sizes, batch, seq_len) for _ in range(2))
+    targets[rng.normal(batch, seq_len).sigmoid() < ignored] = -100
+    targets[-1, -1] = 4
+    call = f"the loss of {named(sizes)}(idx, targets) with {(targets < 0).sum()} targets of -100"
+    (_, loss), (_, expected) = (m(turned(idx), turned(targets)) for m in (student, reference))
+    check(loss, expected, call)
+    found, wanted = (
+        gradients(each, parameters(model), each.new_ones(()), call)
+        for each, model in [(loss, student), (expected, reference)]
+    )
+    check_gradients(found, wanted, call)
+
+
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("n_layer", [2, 6])
+def test_hidden_initial_weights(problem, rng, n_layer, bias):
+    """Initial weights and first loss are right for other sizes"""
+    sizes = {"vocab_size": 130, "n_positions": 80, "n_embd": 64, "n_layer": n_layer, "n_head": 2}
+    sizes |= {"bias": bias, "dropout": 0.1}
+    torch.default_generator.manual_seed(n_layer)
+    model = new_model(problem, sizes)
+    check_start(model, sizes, named(sizes))
+    idx, targets = (draw_tokens(rng, sizes, 4, 60) for _ in range(2))
+    _, loss = answer(model.eval(), f"{named(sizes)}(idx, targets)", idx, targets)
+    expected, call = math.log(130), f"the loss of {named(sizes)}(idx, targets), a new model"
+    meaning = f"about ln(130) = {expected:.2f}"
+    check_number(loss.item(), expected - 0.15, expected + 0.15, call, meaning)
+
+
+@pytest.mark.points(2.5)
+@pytest.mark.parametrize(
+    ("prompt_length", "n_new", "n_positions"),
+    [(1, 9, 5), (5, 5, 5), (12, 4, 5), (3, 4, 12), (2, 5, 1), (8, 1, 3)],
+)
+def test_hidden_generate(problem, solution, rng, prompt_length, n_new, n_positions):
+    """generate is right for prompts and contexts of other lengths"""
+    sizes = OTHER_SIZES[0][2] | {"n_positions": n_positions}
+    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 4, prompt_length)
+    student, reference = both_models(problem, solution, weights, sizes)
+    call = f"{named(sizes)}.generate(idx, {n_new}) with a prompt of {prompt_length} tokens"
+    tokens, expected = student.generate(idx.clone(), n_new), reference.generate(idx, n_new)
+    check_form(tokens, expected, call)
+    for place in range(prompt_length, prompt_length + n_new):
+        with torch.no_grad():
+            context = expected[:, max(0, place - n_positions) : place]
+            best = reference(context)[0][:, -1].topk(2).values
+        if (best[:, 0] - best[:, 1]).min() < 1e-6:
+            return  # two tokens are equally probable, but for rounding
+        check(tokens[:, : place + 1], expected[:, : place + 1], call)
+    check(tokens, expected, call)
+
+
+@pytest.mark.points(1)
+def test_hidden_modes(problem, solution, rng):
+    """generate turns dropout off and leaves everything else as it was, as often as one likes"""
+    sizes = SMALL | {"dropout": 0.3, "vocab_size": 11}
+    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 5, 6)
+    student, reference = both_models(problem, solution, weights, sizes)
+    for training in (True, False, True):
+        student.train(training)
+        call = f"{named(sizes)}.{'train' if training else 'eval'}().generate(idx, 3)"
+        with nothing_drawn(call):
+            tokens = student.generate(idx.clone(), 3)
+        check_form(tokens, reference.generate(idx, 3), call)
+        for row, given in zip(tokens.tolist(), idx.tolist(), strict=True):
+            check_greedy(row, given, weights, sizes, call)
+        check_mode(student, idx, training, f"{call}, then model(idx) twice")
+        logits, _ = student(idx.clone())
+        require(logits.requires_grad, f"{call}, then model(idx)\nThe logits have no gradient.")
+    check_weights_are_kept(student, weights, call)
+
+
+@pytest.mark.points(1)
+def test_hidden_dropout(problem, rng):
+    """Dropout is right for another rate and another draw"""
+    model, call = dropping_model(problem, rng, 0.5)
+    torch.default_generator.manual_seed(41)
+    logits, _ = answer(model.train(), call, torch.zeros(90, 3, dtype=torch.int64))
+    even = torch.empty(90, 3, 96, dtype=torch.float64)
+    check_dropped(check_form(logits, even, call), 0.5, f"{call} in training")
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize(("length", "n_positions"), [(13, 9), (9, 8), (10, 1), (14, 8)])
+def test_hidden_batches(problem, rng, length, n_positions):
+    """Pieces and their starts are right for other lengths, with and without a generator"""
+    data = marked_text(rng, length)
+    torch.default_generator.manual_seed(51)
+    check_starts(problem, data, n_positions, 500)
+    check_starts(problem, data, n_positions, 650, seeded(52))
+    refuse(
+        f"get_batch(data, {length}, 2) with {length} tokens",
+        partial(problem.get_batch, data.clone(), length, 2),
+    )
+
+
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize(("length", "vocab_size"), [(300, 7), (40, 40), (2500, 90), (2, 3)])
+def test_hidden_bigram(problem, solution, rng, length, vocab_size):
+    """bigram_loss is right for other texts"""
+    data = torch.randint(vocab_size, (length,), generator=rng.generator)
+    data = (data * data) % vocab_size
+    expected = solution.bigram_loss(data, vocab_size)
+    call = f"bigram_loss(data, {vocab_size}) with {length} tokens"
+    check_nats(problem.bigram_loss(data.clone(), vocab_size), expected, call)
+
+
+@pytest.mark.points(0.5)
+def test_hidden_second_call(problem, solution, rng):
+    """Calls do not touch each other, their arguments, the weights, or the global random state"""
+    sizes = OTHER_SIZES[0][2] | {"dropout": 0.2}
+    weights = drawn_weights(rng, sizes)
+    student, reference = both_models(problem, solution, weights, sizes)
+    inputs = [draw_tokens(rng, sizes, *shape) for shape in [(2, 5), (1, 9), (2, 5), (4, 2)]]
+    copies = [idx.clone() for idx in inputs]
+    call = f"{named(sizes)}.eval()(idx)"
+    with nothing_drawn(call):
+        outputs = [student(idx)[0] for idx in inputs]
+    for number, (logits, idx, copy) in enumerate(zip(outputs, inputs, copies, strict=True), 1):
+        require(torch.equal(idx, copy), f"{call}\nIt changed its argument idx.")
+        check(logits, reference(idx)[0], f"the logits of call {number} of {call}")
+    check_weights_are_kept(student, weights, call)
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_hidden_precision(problem, solution, rng, dtype):
+    """Logits, loss and gradients have the dtype of the model, with its precision"""
+    sizes = OTHER_SIZES[3][2]
+    weights = {name: weight.to(dtype) for name, weight in drawn_weights(rng, sizes).items()}
+    student, reference = both_models(problem, solution, weights, sizes, dtype)
+    idx, targets = (draw_tokens(rng, sizes, 2, 8) for _ in range(2))
+    call = f"{named(sizes)}(idx, targets) in {str(dtype).removeprefix('torch.')}"
+    (logits, loss), (expected, expected_loss) = (m(idx, targets) for m in (student, reference))
+    check(logits, expected, f"the logits of {call}", rtol=1e-3 if dtype == torch.float32 else None)
+    check(loss, expected_loss, f"the loss of {call}")
+    name = "transformer.h.0.attn.c_attn.weight"
+    found, wanted = (
+        gradients(each, {name: parameters(model)[name]}, each.new_ones(()), call)
+        for each, model in [(loss, student), (expected_loss, reference)]
+    )
+    check_gradients(found, wanted, call)
+
+
+@pytest.mark.points(0.5)
+def test_hidden_learning(problem, rng):
+    """A small model learns other sequences by heart, too"""
+    check_learning(problem, rng, seed=61)

@@ -1,0 +1,432 @@
+"""The questions by which a mistake in problem 08 is told. An instrument, not a lesson."""
+
+import math
+from functools import cache
+
+import torch
+
+from grader.testing.diagnosis.probe import Part
+
+INF = math.inf
+
+
+def probe(problem):
+    """Return the questions about each function, and about each side of sample."""
+    return {
+        "apply_temperature": about_temperature(problem),
+        "keep_top_k": about_top_k(problem),
+        "keep_top_p": about_top_p(problem),
+        "sample": about_sample(problem),
+        "sample: arguments": about_arguments(problem),
+        "sample: chance": about_chance(problem),
+    }
+
+
+def numbers(*shape, start=0.0):
+    """Numbers between -2 and 2 that need no chance, no two of them alike."""
+    steps = torch.arange(math.prod(shape), dtype=torch.float64)
+    return (2 * torch.sin(0.37 * steps * steps + 1.7 * steps + start)).reshape(shape)
+
+
+def told(logits):
+    """Logits with 50 in place of -inf, so that it counts where that is; none is too large."""
+    if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
+        return logits
+    return torch.where(logits == -INF, 50.0, logits.clamp(min=-5000.0))
+
+
+def kind(value):
+    """The dtype that came back, as a number; below 0 where it is no tensor."""
+    others = (list, tuple, int)
+    if isinstance(value, others):
+        return -2 - next(i for i, other in enumerate(others) if isinstance(value, other))
+    dtypes = [torch.int64, torch.float32, torch.float64, torch.int32, torch.bool]
+    is_known = isinstance(value, torch.Tensor) and value.dtype in dtypes
+    return dtypes.index(value.dtype) if is_known else -1
+
+
+def refusals(call, amounts):
+    """How each amount ends: 0 accepted, 1 ValueError, 2 AssertionError, 3 another error."""
+
+    def outcome(amount):
+        try:
+            call(amount)
+        except (ValueError, AssertionError) as exception:
+            return 1.0 if isinstance(exception, ValueError) else 2.0
+        except NotImplementedError:
+            raise
+        except Exception:
+            return 3.0
+        return 0.0
+
+    return torch.tensor([outcome(amount) for amount in amounts])
+
+
+def edges_of(function, amount, factor=1.0):
+    """What is asked of each function that goes from logits to logits.
+
+    Args:
+        function: asks the student's.
+        amount: its second argument.
+        factor: what is kept should be multiplied with.
+    """
+
+    def gradient(x):
+        x = x.clone().requires_grad_()
+        output = function(x.clone(), amount)
+        upstream = numbers(*output.shape, start=0.7)
+        found = torch.autograd.grad(output, x, upstream, allow_unused=True)[0]
+        # Where a token is out the gradient may be anything.
+        return torch.where(output.detach() == -INF, 0, found)
+
+    def changes():
+        x = numbers(3, 5)
+        function(x, amount)
+        return not torch.equal(x, numbers(3, 5))
+
+    def digits_lost():
+        found = function(numbers(3, 5) / 3, amount)
+        kept = found[found != -INF]
+        return len(kept) > 0 and torch.equal(kept, kept.float().double())
+
+    def coarse():
+        """Whether what is kept is nearly right, but not to the last digits."""
+        x = numbers(3, 5, start=0.4) / 3
+        found = function(x.clone(), amount)
+        off = ((found / (x * factor)) - 1)[found.isfinite()].abs().max()
+        return bool(1e-12 < off < 1e-3)
+
+    def draws():
+        torch.default_generator.manual_seed(1)
+        before = torch.get_rng_state()
+        function(numbers(3, 5), amount)
+        return not torch.equal(torch.get_rng_state(), before)
+
+    def second_call():
+        function(numbers(2, 4), amount)
+        return told(function(numbers(2, 4, start=0.5), amount))
+
+    return {
+        "1-D": lambda: told(function(numbers(6), amount)),
+        "3-D": lambda: told(function(numbers(2, 3, 4), amount)),
+        "one row": lambda: told(function(numbers(1, 5), amount)),
+        "turned": lambda: told(function(numbers(5, 3).mT, amount)),
+        "float32": lambda: told(function(numbers(3, 5).float(), amount)),
+        "minus infinity": lambda: told(
+            function(torch.tensor([[0.5, -INF, 2.0, -INF, 1.0]], dtype=torch.float64), amount)
+        ),
+        "gradient": lambda: gradient(numbers(3, 5)),
+        "changes its argument": changes,
+        "digits lost": digits_lost,
+        "coarse": coarse,
+        "draws": draws,
+        "second call": second_call,
+    }
+
+
+def about_temperature(problem):
+    """Questions about apply_temperature."""
+
+    def apply(shape, temperature):
+        return told(problem.apply_temperature(numbers(*shape), temperature))
+
+    return Part(
+        main={
+            "0.5": lambda: apply((4, 4), 0.5),
+            "2": lambda: apply((3, 5), 2),
+            "1": lambda: apply((3, 3), 1.0),
+            "3, batches": lambda: apply((2, 3, 4), 3.0),
+            "0.25, one row": lambda: apply((6,), 0.25),
+            "refused": lambda: refusals(
+                lambda t: problem.apply_temperature(numbers(3, 5), t), (0, 0.0, -1, -0.5)
+            ),
+        },
+        edges=edges_of(lambda x, t: problem.apply_temperature(x, t), 0.7, 1 / 0.7)
+        | {"0.001": lambda: problem.apply_temperature(numbers(3, 5), 0.001) / 1000},
+    )
+
+
+def about_top_k(problem):
+    """Questions about keep_top_k."""
+
+    def keep(shape, k):
+        return told(problem.keep_top_k(numbers(*shape) + 3 * numbers(*shape[:-1], 1), k))
+
+    def ties(k):
+        rows = [[2.0, 5, 2, 1, 2], [3, 3, 3, 3, 3], [0.5, 1, 0.5, 1, -1]]
+        return told(problem.keep_top_k(torch.tensor(rows, dtype=torch.float64), k))
+
+    return Part(
+        main={
+            "k 2 of 4, square": lambda: keep((4, 4), 2),
+            "k 1 of 3, square": lambda: keep((3, 3), 1),
+            "k 2 of 3, cube": lambda: keep((3, 3, 3), 2),
+            "k 3": lambda: keep((3, 5), 3),
+            "k 1": lambda: keep((2, 6), 1),
+            "k 4": lambda: keep((4, 5), 4),
+            "k is V": lambda: keep((3, 4), 4),
+            "k above V": lambda: keep((3, 4), 7),
+            "one row": lambda: keep((6,), 2),
+            "batches": lambda: keep((2, 3, 4), 2),
+            "ties": lambda: ties(2),
+            "refused": lambda: refusals(
+                lambda k: problem.keep_top_k(numbers(3, 5), k), (0, -1, -3)
+            ),
+        },
+        edges=edges_of(lambda x, k: problem.keep_top_k(x, k), 2)
+        | {"ties with 3": lambda: ties(3), "ties with 4": lambda: ties(4)},
+    )
+
+
+def about_top_p(problem):
+    """Questions about keep_top_p."""
+
+    def keep(shape, p):
+        return told(problem.keep_top_p(1.3 * numbers(*shape), p))
+
+    def shifted(by, dtype):
+        x = (numbers(3, 5) * 64).round() / 64 + torch.tensor([[by], [0.0], [-by]])
+        return told(problem.keep_top_p(x.to(dtype), 0.7)).double() - by / 2
+
+    def many(dtype):
+        """How many of thousands of tokens p = 1 drops: none, some."""
+        found = problem.keep_top_p((12 * numbers(6, 1000)).to(dtype), 1.0)
+        return bool((found == -INF).any())
+
+    def unlikely():
+        row = torch.tensor([0.0, -20.0, -40.0, -800.0, 1.0])
+        return told(problem.keep_top_p(row.double(), 1.0))
+
+    return Part(
+        main={
+            "0.6, square": lambda: keep((4, 4), 0.6),
+            "0.9, cube": lambda: keep((3, 3, 3), 0.9),
+            "0.75": lambda: keep((3, 5), 0.75),
+            "0.5": lambda: keep((2, 6), 0.5),
+            "0.95": lambda: keep((3, 7), 0.95),
+            "0.3": lambda: keep((3, 4), 0.3),
+            "0.02": lambda: keep((3, 5), 0.02),
+            "0.8, one row": lambda: keep((6,), 0.8),
+            "0.7, batches": lambda: keep((2, 3, 4), 0.7),
+            "1": lambda: keep((3, 5), 1.0),
+            "refused, too small": lambda: refusals(
+                lambda p: problem.keep_top_p(numbers(3, 5), p), (0, -0.1, -1)
+            ),
+            "refused, too large": lambda: refusals(
+                lambda p: problem.keep_top_p(numbers(3, 5), p), (1.01, 2, 90)
+            ),
+        },
+        edges=edges_of(lambda x, p: problem.keep_top_p(x, p), 0.7)
+        | {
+            "far above 0": lambda: shifted(900.0, torch.float64),
+            "above 0, float32": lambda: shifted(120.0, torch.float32),
+            "1 drops of many": lambda: many(torch.float64),
+            "1 drops of many, float32": lambda: many(torch.float32),
+            "1 and unlikely": unlikely,
+        },
+    )
+
+
+# What comes by chance is asked for often, and told by what hangs on chance no more.
+
+ROW = [1.0, 4.0, 0.0, 2.0, 3.0]
+ROWS = 2000
+
+
+def softmax(row, temperature=1.0):
+    """Probabilities of a row."""
+    return torch.tensor(row, dtype=torch.float64).div(temperature).softmax(-1)
+
+
+SHAPES = {
+    "softmax": lambda row: softmax(row),
+    "T = 0.5": lambda row: softmax(row, 0.5),
+    "T = 0.25": lambda row: softmax(row, 0.25),
+    "T = 0.7": lambda row: softmax(row, 0.7),
+    "T = 2": lambda row: softmax(row, 2.0),
+    "T = 4": lambda row: softmax(row, 4.0),
+    "softmax twice": lambda row: softmax(row).softmax(-1),
+    "alike": lambda row: softmax([0.0 * logit for logit in row]),
+    "logits": lambda row: torch.tensor(row).clamp(min=1e-9) / sum(row),
+    "the opposite": lambda row: softmax([-logit for logit in row]),
+}
+"""How tokens may be distributed, by what is made of logits."""
+
+
+def drawn_often(problem, row=ROW, shape=(ROWS,), seed=5, **options):
+    """One draw for each of many equal rows."""
+    logits = torch.tensor(row, dtype=torch.float64).repeat(*shape, 1)
+    torch.default_generator.manual_seed(seed)
+    return problem.sample(logits, **options)
+
+
+def counted(tokens, vocab_size=5):
+    """How often each token was drawn."""
+    if not isinstance(tokens, torch.Tensor) or tokens.is_floating_point():
+        raise TypeError("these are no tokens")
+    return tokens.flatten().clamp(0, vocab_size - 1).bincount(minlength=vocab_size)
+
+
+def nearest(counts, row):
+    """Which of the known distributions the counts are nearest to, by its number; -1 for none."""
+    shares = counts / counts.sum()
+    gaps = [float((shares - shape(row)).abs().max()) for shape in SHAPES.values()]
+    best = min(gaps)
+    return gaps.index(best) if best < 0.045 else -1
+
+
+def about_sample(problem):
+    """Questions about which token is drawn, where chance has no part in the answer."""
+
+    def greedy(*shape, ties=False, **options):
+        logits = numbers(*shape)
+        logits = (logits * 1.2).round() if ties else logits
+        return problem.sample(logits, temperature=0, **options)
+
+    def certain(*shape, **options):
+        logits = numbers(*shape)
+        largest = logits == logits.amax(-1, keepdim=True)
+        torch.default_generator.manual_seed(4)
+        return problem.sample(torch.where(largest, logits + 1000, logits), **options)
+
+    def kept(row=ROW, **options):
+        return (counted(drawn_often(problem, row, (1000,), **options)) > 0).double()
+
+    def shape(row=ROW, **options):
+        return nearest(counted(drawn_often(problem, row, **options)), row)
+
+    def rows_apart():
+        """Which tokens come in rows that are not alike."""
+        rows = torch.tensor([[9.0, 0, 9, 0], [0, 9, 0, 0], [0, 0, 9, 9]]).double()
+        torch.default_generator.manual_seed(4)
+        found = problem.sample(rows[:, None].repeat(1, 400, 1))
+        return torch.stack([(counted(tokens, 4) > 40).double() for tokens in found])
+
+    def changes():
+        logits = numbers(3, 5)
+        problem.sample(logits, 0.7, 4, 0.8)
+        return not torch.equal(logits, numbers(3, 5))
+
+    return Part(
+        main={
+            "greedy, square": lambda: greedy(4, 4).double(),
+            "greedy": lambda: greedy(3, 5).double(),
+            "greedy, batches": lambda: greedy(2, 3, 4).double(),
+            "greedy, ties": lambda: greedy(6, 7, ties=True).double(),
+            "certain, square": lambda: certain(4, 4).double(),
+            "certain, batches": lambda: certain(2, 3, 4).double(),
+            "certain, one row": lambda: certain(6).double(),
+            "certain, filtered": lambda: certain(3, 5, top_k=3, top_p=0.9).double(),
+            "kind": lambda: kind(certain(3, 5)),
+            "plain": lambda: kept(),
+            "top_k": lambda: kept(top_k=3),
+            "top_k 1": lambda: kept(top_k=1),
+            "top_p": lambda: kept(top_p=0.9),
+            "both": lambda: kept(top_k=4, top_p=0.8),
+            "top_k, then top_p": lambda: kept(top_k=2, top_p=0.7),
+            "top_k 1 and top_p": lambda: kept(top_k=1, top_p=0.9),
+            "warm, then top_p": lambda: kept(temperature=2.0, top_p=0.8),
+            "cold, then top_p": lambda: kept(temperature=0.5, top_p=0.9),
+            "distribution": lambda: shape(),
+            "distribution at 0.5": lambda: shape(temperature=0.5),
+            "distribution at 2": lambda: shape(temperature=2.0),
+            "distribution at 2, top_k": lambda: shape(temperature=2.0, top_k=9),
+            "distribution at 2, top_p": lambda: shape(temperature=2.0, top_p=1.0),
+            "distribution of another row": lambda: shape([0.5, 1.0, 1.5, 0.0, 0.2]),
+            "rows apart": rows_apart,
+        },
+        edges={
+            "greedy, one row": lambda: greedy(6),
+            "greedy, one in a batch": lambda: greedy(1, 5),
+            "certain, one in a batch": lambda: certain(1, 5),
+            "certain, one and one": lambda: certain(2, 1, 4),
+            "four dimensions": lambda: certain(2, 1, 2, 4),
+            "minus infinity": lambda: kept([0.5, -INF, 1.0, -INF, 0.0]),
+            "minus infinity first": lambda: kept([-INF, -INF, 1.0, 0.4, 0.0]),
+            "far above 0": lambda: kept([2001.0, 2000.0, 2003.0, 2002.0, 2000.5]),
+            "changes its argument": changes,
+        },
+    )
+
+
+def about_arguments(problem):
+    """Questions about what is refused, and about arguments by position or left out."""
+
+    def asked(name):
+        return lambda amount: problem.sample(numbers(3, 5), **{name: amount})
+
+    def by_position():
+        logits = torch.tensor(ROW, dtype=torch.float64).repeat(1000, 1)
+        generator = torch.Generator().manual_seed(3)
+        return (counted(problem.sample(logits, 2.0, 4, 0.7, generator)) > 0).double()
+
+    return Part(
+        main={
+            "temperature below 0": lambda: refusals(asked("temperature"), (-1, -0.1)),
+            "temperature 0": lambda: refusals(asked("temperature"), (0, 0.0)),
+            "top_k": lambda: refusals(asked("top_k"), (0, -1)),
+            "top_p below": lambda: refusals(asked("top_p"), (0, -0.5)),
+            "top_p above": lambda: refusals(asked("top_p"), (1.5, 50)),
+            "by position": by_position,
+        },
+    )
+
+
+def about_chance(problem):
+    """Questions about where the random numbers come from, and who shares them."""
+    logits = numbers(4, 40, 12) / 4
+
+    def draw(seed=None, global_seed=1, generator=None):
+        if global_seed is not None:
+            torch.default_generator.manual_seed(global_seed)
+        if seed is not None:
+            generator = torch.Generator().manual_seed(seed)
+        return problem.sample(logits.clone(), generator=generator)
+
+    @cache
+    def by_chance():
+        """Whether anything is drawn at all; without that, nothing can be asked."""
+        found = [draw(seed, seed) for seed in range(3)] + [draw(None, seed) for seed in range(3)]
+        if all(torch.equal(tokens, found[0]) for tokens in found):
+            raise ArithmeticError("it is always the same")
+        return True
+
+    def same(one, other):
+        by_chance()
+        return torch.equal(one, other)
+
+    def following():
+        generator = torch.Generator().manual_seed(1)
+        return same(draw(generator=generator), draw(generator=generator))
+
+    def used():
+        generator = torch.Generator().manual_seed(1)
+        torch.rand(3, generator=generator)
+        return same(draw(generator=generator), draw(1))
+
+    def global_state_moves(seed):
+        torch.default_generator.manual_seed(1)
+        before = torch.get_rng_state()
+        draw(seed, global_seed=None)
+        return not torch.equal(torch.get_rng_state(), before)
+
+    def shared(axis):
+        """Whether neighbours along an axis nearly always get the same token."""
+        by_chance()
+        tokens = drawn_often(problem, [0.0] * 6, (30, 30)).movedim(axis, 0)
+        return float((tokens[1:] == tokens[:-1]).double().mean()) > 0.8
+
+    return Part(
+        main={
+            "same seed": lambda: same(draw(1), draw(1, global_seed=2)),
+            "other seed": lambda: same(draw(1), draw(2)),
+            "following": following,
+            "used before": used,
+            "global state moves": lambda: global_state_moves(1),
+            "none, same seed": lambda: same(draw(), draw()),
+            "none, other seed": lambda: same(draw(), draw(global_seed=2)),
+            "none, following": lambda: same(draw(), draw(global_seed=None)),
+            "shared along 0": lambda: shared(0),
+            "shared along 1": lambda: shared(1),
+        },
+    )

@@ -1,0 +1,932 @@
+"""Tests of problem 08. Run them with `uv run pytest` in this folder."""
+
+import math
+from contextlib import contextmanager
+from itertools import accumulate
+
+import pytest
+import torch
+
+from grader.testing.compare import check, check_form, gradients, require
+from worked_example import left_alone, nothing_drawn, softmax_by_hand, turned
+
+INF = math.inf
+
+LOGITS = [1.0, 4.0, 0.0, 2.0, 3.0]
+"""The example of the README: scores for the words moon, mat, idea, roof and sofa."""
+
+SHAPES = [(7,), (1,), (3, 5), (1, 6), (4, 1), (2, 3, 5), (2, 1, 2, 4)]
+"""The last number is V, how many tokens there are; what stands before it may be anything."""
+
+
+# The definition, in lists of numbers.
+
+
+def top_k_by_hand(row, k):
+    """What is smaller than the k-th largest is out."""
+    smallest = sorted(row, reverse=True)[:k][-1]
+    return [logit if logit >= smallest else -INF for logit in row]
+
+
+def top_p_by_hand(row, p):
+    """Take tokens, the most probable first, until their probabilities reach p; others are out."""
+    if p == 1:
+        return row
+    probabilities = softmax_by_hand(row)
+    total, kept = 0.0, set()
+    while total < p:
+        token = max(set(range(len(row))) - kept, key=probabilities.__getitem__)
+        total += probabilities[token]
+        kept.add(token)
+    return [logit if token in kept else -INF for token, logit in enumerate(row)]
+
+
+def probabilities_by_hand(row, temperature=1.0, top_k=None, top_p=None):
+    """With which probability each token is drawn."""
+    row = [logit / temperature for logit in row]
+    row = row if top_k is None else top_k_by_hand(row, top_k)
+    row = row if top_p is None else top_p_by_hand(row, top_p)
+    return softmax_by_hand(row)
+
+
+def by_rows(by_hand, logits, *arguments):
+    """Apply `by_hand`, which makes a list of a list, to every row."""
+    rows = [
+        by_hand(row, *arguments) for row in logits.double().reshape(-1, logits.shape[-1]).tolist()
+    ]
+    return torch.tensor(rows, dtype=torch.float64).reshape(logits.shape).to(logits.dtype)
+
+
+# What goes in, and what is looked at.
+
+
+def clear_logits(rng, *shape, p, dtype=torch.float64):
+    """Random logits that are all different, and for which rounding doesn't decide what reaches p.
+
+    They are whole multiples of 1/2048, so that float32 holds them exactly, near 2000 too.
+    """
+    rows = []
+    while len(rows) < math.prod(shape[:-1]):
+        row = (3000 * rng.normal(shape[-1])).round() / 2048
+        sums = accumulate(sorted(softmax_by_hand(row.tolist()), reverse=True))
+        if len(set(row.tolist())) == len(row) and (p == 1 or all(abs(s - p) > 1e-3 for s in sums)):
+            rows.append(row.to(dtype))
+    return torch.stack(rows).reshape(shape)
+
+
+def named(**arguments):
+    """How a student would write a call of sample."""
+    return f"sample({', '.join(['logits', *(f'{k}={v}' for k, v in arguments.items())])})"
+
+
+def seeded(seed):
+    """A generator of its own, with this seed."""
+    return torch.Generator().manual_seed(seed)
+
+
+def random_seeds(rng, number):
+    """Different seeds for generators."""
+    first = int(torch.randint(2**31, (), generator=rng.generator))
+    return [first + step for step in range(number)]
+
+
+@contextmanager
+def all_from_generator(call):
+    """Require that what runs meanwhile draws nothing from torch's global generator."""
+    before = torch.get_rng_state()
+    yield
+    same = torch.equal(torch.get_rng_state(), before)
+    message = "The global random state changed; all numbers should come from the generator."
+    require(same, f"{call}\n{message}")
+
+
+def check_kept(actual, logits, expected, call):
+    """Compare what a filter returned with what is expected: first which tokens are kept.
+
+    Args:
+        actual: what the student's code returned.
+        logits: what went in.
+        expected: what should come out.
+        call: what was called.
+    """
+    actual = check_form(actual, expected, call)
+    as_it_was = (actual == logits) | (actual == -INF)
+    if as_it_was.all():
+        rows = (tensor.reshape(-1, logits.shape[-1]) for tensor in (actual, expected, logits))
+        for found, wanted, row in zip(*rows, strict=True):
+            kept, right = ((each > -INF).nonzero().flatten().tolist() for each in (found, wanted))
+            require(
+                kept == right,
+                f"{call}\nOf the row {shown(row)}\n  it keeps the tokens     {kept}\n"
+                f"  it should keep those {' ' * 3}{right}",
+            )
+    check(actual, expected, call)
+
+
+def shown(row):
+    """A row of numbers, of a length that one can read."""
+    numbers = [f"{number:.4g}" for number in row.tolist()]
+    return f"[{', '.join(numbers[:8])}{', ...' if len(numbers) > 8 else ''}]"
+
+
+def check_refused(function, call):
+    """Require a ValueError."""
+    try:
+        function()
+    except (ValueError, NotImplementedError) as exception:
+        if isinstance(exception, NotImplementedError):
+            raise
+        return
+    except Exception as exception:
+        found = f"It raised {type(exception).__name__}"
+    else:
+        found = "It was accepted"
+    require(False, f"{call}\n{found}; it should raise ValueError.")
+
+
+def check_tokens(drawn, shape, vocab_size, call):
+    """Require token numbers of this shape, and return them."""
+    drawn = check_form(drawn, torch.zeros(shape, dtype=torch.int64), call)
+    low, high = int(drawn.min()), int(drawn.max())
+    message = (
+        f"{call}\nIt drew a token {low if low < 0 else high}; there are 0 to {vocab_size - 1}."
+    )
+    require(low >= 0 and high < vocab_size, message)
+    return drawn
+
+
+def is_by_chance(count, number, probability):
+    """Tell whether something of this probability could happen so often, of this number of times.
+
+    The chance of a count as far from what is expected, or farther, is below e to the power of minus
+    what is computed here (Chernoff's bound), so a right draw fails less than once in 10^12 times.
+    """
+    share, rest = count / number, 1 - count / number
+    if (count and not probability) or (rest and probability == 1):
+        return False
+    exponent = share * math.log(share / probability) if count else 0.0
+    exponent += rest * math.log(rest / (1 - probability)) if rest else 0.0
+    return number * exponent < 28
+
+
+def check_frequencies(drawn, probabilities, call):
+    """Require that each token was drawn about as often as its probability says."""
+    number, vocab_size = drawn.numel(), len(probabilities)
+    counts = drawn.flatten().bincount(minlength=vocab_size).tolist()
+    require(
+        max(counts) < number or max(probabilities) > 0.98,
+        f"{call}\nAll {number} rows got the same token; each row should have a draw of its own.",
+    )
+    lines = [
+        f"  token {token}: drawn for {count / number:.2%} of the rows, expected {probability:.2%}"
+        for token, (count, probability) in enumerate(zip(counts, probabilities, strict=True))
+        if not is_by_chance(count, number, probability)
+    ]
+    require(not lines, "\n".join([f"{call}, for {number} rows with these logits", *lines[:5]]))
+
+
+def check_distribution(problem, row, shape, *, dtype=torch.float64, **options):
+    """Draw once for each of many rows that are all alike, and look how often each token comes."""
+    logits = torch.tensor(row, dtype=dtype).repeat(*shape, 1)
+    call = named(**options)
+    torch.default_generator.manual_seed(11)
+    drawn = check_tokens(problem.sample(logits, **options), shape, len(row), call)
+    check_frequencies(drawn, probabilities_by_hand(row, **options), f"{call} of {row}")
+    return drawn
+
+
+# apply_temperature
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize(
+    ("temperature", "expected", "probabilities"),
+    [
+        (0.5, [2.0, 8.0, 0.0, 4.0, 6.0], [0.0021, 0.8647, 0.0003, 0.0158, 0.1170]),
+        (1.0, [1.0, 4.0, 0.0, 2.0, 3.0], [0.0317, 0.6364, 0.0117, 0.0861, 0.2341]),
+        (2.0, [0.5, 2.0, 0.0, 1.0, 1.5], [0.0956, 0.4287, 0.0580, 0.1577, 0.2600]),
+    ],
+)
+def test_temperature_in_numbers(problem, temperature, expected, probabilities):
+    """apply_temperature divides the logits, as in the example of the README"""
+    expected = torch.tensor(expected, dtype=torch.float64)
+    call = f"apply_temperature(tensor({LOGITS}), {temperature})"
+    actual = problem.apply_temperature(torch.tensor(LOGITS, dtype=torch.float64), temperature)
+    check(actual, expected, call)
+    probabilities = torch.tensor(probabilities, dtype=torch.float64)
+    check(actual.softmax(-1), probabilities, f"{call}.softmax(-1)", atol=0.6e-4)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_temperature_of_any_shape(problem, rng, shape):
+    """apply_temperature takes logits of any shape, and temperatures far from 1"""
+    for temperature in (1, 0.7, 3, 1e-3, 1e4):
+        logits = rng.normal(*shape)
+        expected = by_rows(lambda row, t: [logit / t for logit in row], logits, temperature)
+        call = f"apply_temperature(logits, {temperature}) with logits of shape {shape}"
+        check(problem.apply_temperature(logits.clone(), temperature), expected, call)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("temperature", [0, 0.0, -1, -0.25])
+def test_impossible_temperatures_are_refused(problem, temperature):
+    """apply_temperature raises ValueError unless the temperature is above 0"""
+    logits, call = torch.tensor(LOGITS), f"apply_temperature(logits, {temperature})"
+    check_refused(lambda: problem.apply_temperature(logits, temperature), call)
+
+
+# keep_top_k
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize(
+    ("k", "expected"),
+    [
+        (1, [-INF, 4.0, -INF, -INF, -INF]),
+        (2, [-INF, 4.0, -INF, -INF, 3.0]),
+        (3, [-INF, 4.0, -INF, 2.0, 3.0]),
+        (5, [1.0, 4.0, 0.0, 2.0, 3.0]),
+        (8, [1.0, 4.0, 0.0, 2.0, 3.0]),
+    ],
+)
+def test_top_k_in_numbers(problem, k, expected):
+    """keep_top_k keeps the k largest logits of the README's example, or all when k is large"""
+    logits, expected = (torch.tensor(row, dtype=torch.float64) for row in (LOGITS, expected))
+    call = f"keep_top_k(tensor({LOGITS}), {k})"
+    check_kept(problem.keep_top_k(logits.clone(), k), logits, expected, call)
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_top_k_of_any_shape(problem, rng, shape):
+    """keep_top_k treats each row by itself, whatever the shape, for every k"""
+    for k in range(1, shape[-1] + 3):
+        logits = rng.normal(*shape) + 5 * rng.normal(*shape[:-1], 1)
+        call = f"keep_top_k(logits, {k}) with logits of shape {shape}"
+        expected = by_rows(top_k_by_hand, logits, k)
+        check_kept(problem.keep_top_k(logits.clone(), k), logits, expected, call)
+
+
+@pytest.mark.points(0.25)
+def test_top_k_keeps_ties(problem):
+    """keep_top_k keeps all tokens that tie with the k-th largest"""
+    rows = [[2.0, 5.0, 2.0, 1.0, 2.0], [3.0, 3.0, 3.0, 3.0, 3.0], [0.0, 1.0, 0.0, 1.0, -1.0]]
+    logits = torch.tensor(rows, dtype=torch.float64)
+    for k in range(1, 7):
+        expected = by_rows(top_k_by_hand, logits, k)
+        call = f"keep_top_k(logits, {k}) with ties"
+        check_kept(problem.keep_top_k(logits.clone(), k), logits, expected, call)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("k", [0, -1, -5])
+def test_impossible_k_is_refused(problem, k):
+    """keep_top_k raises ValueError when k is less than 1"""
+    check_refused(lambda: problem.keep_top_k(torch.tensor(LOGITS), k), f"keep_top_k(logits, {k})")
+
+
+# keep_top_p
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize(
+    ("p", "expected"),
+    [
+        (0.05, [-INF, 4.0, -INF, -INF, -INF]),
+        (0.63, [-INF, 4.0, -INF, -INF, -INF]),
+        (0.64, [-INF, 4.0, -INF, -INF, 3.0]),
+        (0.9, [-INF, 4.0, -INF, 2.0, 3.0]),
+        (0.96, [1.0, 4.0, -INF, 2.0, 3.0]),
+        (0.999, [1.0, 4.0, 0.0, 2.0, 3.0]),
+        (1.0, [1.0, 4.0, 0.0, 2.0, 3.0]),
+    ],
+)
+def test_top_p_in_numbers(problem, p, expected):
+    """keep_top_p keeps what it takes to reach p, with the token that crosses it, and always one"""
+    logits, expected = (torch.tensor(row, dtype=torch.float64) for row in (LOGITS, expected))
+    call = f"keep_top_p(tensor({LOGITS}), {p})"
+    check_kept(problem.keep_top_p(logits.clone(), p), logits, expected, call)
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_top_p_of_any_shape(problem, rng, shape):
+    """keep_top_p treats each row by itself, whatever the shape, for every p"""
+    for p in (0.02, 0.3, 0.5, 0.8, 0.9, 0.97, 1.0):
+        logits = clear_logits(rng, *shape, p=p)
+        call = f"keep_top_p(logits, {p}) with logits of shape {shape}"
+        expected = by_rows(top_p_by_hand, logits, p)
+        check_kept(problem.keep_top_p(logits.clone(), p), logits, expected, call)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_top_p_of_one_keeps_all(problem, rng, dtype):
+    """keep_top_p with p = 1 keeps every token, however improbable, also of a thousand"""
+    steps = torch.arange(16, dtype=dtype)[:, None] / 7  # so that each row is rounded in its own way
+    unlikely = torch.tensor([0.0, -20.0, -40.0, -800.0], dtype=dtype) + steps * torch.arange(4)
+    many = 3 * rng.normal(8, 1000, dtype=dtype)
+    for logits, what in [(unlikely, "one likely token of four in each row"), (many, "1000 tokens")]:
+        for p in (1.0, 1):
+            call = f"keep_top_p(logits, {p}) with {what}"
+            check_kept(problem.keep_top_p(logits.clone(), p), logits, logits, call)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("p", [0, -0.1, -1, 1.01, 2, 90])
+def test_impossible_p_is_refused(problem, p):
+    """keep_top_p raises ValueError unless p is above 0 and at most 1"""
+    check_refused(lambda: problem.keep_top_p(torch.tensor(LOGITS), p), f"keep_top_p(logits, {p})")
+
+
+# What holds for all three
+
+
+@pytest.mark.points(0.25)
+def test_minus_infinity_stays(problem):
+    """An entry that is -inf stays -inf in all three functions, and the others are treated right"""
+    rows = [[1.0, -INF, 3.0, 2.0, -INF], [-INF, -INF, -INF, 0.5, -INF]]
+    logits = torch.tensor(rows, dtype=torch.float64)
+    expected = by_rows(lambda row: [logit / 0.5 for logit in row], logits)
+    check(
+        problem.apply_temperature(logits.clone(), 0.5), expected, f"apply_temperature({rows}, 0.5)"
+    )
+    for k in (1, 2, 3, 4, 9):
+        expected = by_rows(top_k_by_hand, logits, k)
+        check_kept(
+            problem.keep_top_k(logits.clone(), k), logits, expected, f"keep_top_k({rows}, {k})"
+        )
+    for p in (0.3, 0.8, 0.95, 1):
+        expected = by_rows(top_p_by_hand, logits, p)
+        check_kept(
+            problem.keep_top_p(logits.clone(), p), logits, expected, f"keep_top_p({rows}, {p})"
+        )
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_large_logits(problem, rng, dtype):
+    """Logits near 2000 and near -2000 are treated like any others, also in one batch"""
+    shift = torch.tensor([[2000.0], [-2000.0], [0.0]], dtype=dtype)
+    for p in (0.4, 0.9):
+        logits = clear_logits(rng, 3, 6, p=p, dtype=dtype) + shift
+        call = f"keep_top_p(logits, {p}) with rows near 2000, -2000 and 0"
+        expected = by_rows(top_p_by_hand, logits, p)
+        check_kept(problem.keep_top_p(logits.clone(), p), logits, expected, call)
+    logits = rng.normal(3, 6, dtype=dtype) + shift
+    call = "keep_top_k(logits, 2) with rows near 2000, -2000 and 0"
+    expected = by_rows(top_k_by_hand, logits, 2)
+    check_kept(problem.keep_top_k(logits.clone(), 2), logits, expected, call)
+    row = [2001.0, 2003.0, 2000.0, 2002.0, 2003.5]
+    check_distribution(problem, row, (1000,), dtype=dtype, top_p=0.95)
+    row = [logit - 4004 for logit in row]
+    check_distribution(problem, row, (1000,), dtype=dtype, temperature=2.0)
+
+
+@pytest.mark.points(0.25)
+def test_transposed_logits(problem, rng):
+    """Logits may have been transposed, so that their numbers lie in memory in another order"""
+    logits = clear_logits(rng, 2, 3, 5, p=0.8)
+    expected = by_rows(lambda row: [logit / 0.8 for logit in row], logits)
+    check(
+        problem.apply_temperature(turned(logits), 0.8), expected, "apply_temperature(logits, 0.8)"
+    )
+    expected = by_rows(top_k_by_hand, logits, 2)
+    check_kept(problem.keep_top_k(turned(logits), 2), logits, expected, "keep_top_k(logits, 2)")
+    expected = by_rows(top_p_by_hand, logits, 0.8)
+    check_kept(problem.keep_top_p(turned(logits), 0.8), logits, expected, "keep_top_p(logits, 0.8)")
+    drawn = problem.sample(turned(logits), top_k=1)
+    check(drawn, first_largest(logits), "sample(logits, top_k=1) with transposed logits")
+
+
+# sample
+
+
+def first_largest(logits):
+    """The number of the largest logit in each row; of several that tie, the first."""
+    rows = [row.index(max(row)) for row in logits.reshape(-1, logits.shape[-1]).tolist()]
+    return torch.tensor(rows).reshape(logits.shape[:-1])
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_greedy(problem, rng, shape):
+    """With temperature=0 sample takes the largest logit of each row, the first one of a tie"""
+    for temperature in (0, 0.0):
+        logits = rng.normal(*shape)
+        call = f"{named(temperature=temperature)} with logits of shape {shape}"
+        check(problem.sample(logits.clone(), temperature), first_largest(logits), call)
+        ties = (2 * logits).round()
+        check(problem.sample(ties.clone(), temperature), first_largest(ties), f"{call} and ties")
+    options = {"temperature": 0, "top_k": 3, "top_p": 0.5, "generator": seeded(1)}
+    drawn = problem.sample(logits.clone(), **options)
+    check(drawn, first_largest(logits), "sample(logits, temperature=0, top_k=3, top_p=0.5, ...)")
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_one_token_for_each_row(problem, rng, shape):
+    """sample returns one token number, int64, for each row, however many dimensions there are"""
+    logits = rng.normal(*shape)
+    certain = torch.where(logits == logits.amax(-1, keepdim=True), logits + 1000, logits)
+    for options in ({}, {"temperature": 2.0}, {"top_p": 0.9, "top_k": 3}, {"generator": seeded(1)}):
+        shown = {name: "g" if name == "generator" else value for name, value in options.items()}
+        call = f"{named(**shown)} with logits of shape {shape} in which one token is certain"
+        check(problem.sample(certain.clone(), **options), first_largest(logits), call)
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.5}, {"temperature": 2.0}], ids=str)
+def test_draws(problem, options):
+    """sample draws each token with its probability, the softmax of logits / temperature"""
+    check_distribution(problem, LOGITS, (6000,), **options)
+    check_distribution(problem, [0.5, -INF, 1.0, -INF, 0.0, 0.3], (1500,), **options)
+
+
+@pytest.mark.points(0.25)
+def test_each_row_has_its_own_draw(problem):
+    """Rows with other logits have other probabilities, and no two rows share a draw"""
+    rows = [LOGITS, [2.0, 0.0, 1.0, 2.0, -1.0], [0.0] * 5, [0.0, 0.0, 3.0, -INF, 1.0]]
+    logits = torch.tensor(rows, dtype=torch.float64)[:, None].repeat(1, 1200, 1)
+    torch.default_generator.manual_seed(12)
+    drawn = check_tokens(problem.sample(logits), (4, 1200), 5, "sample(logits)")
+    for row, tokens in zip(rows, drawn, strict=True):
+        check_frequencies(tokens, probabilities_by_hand(row), f"sample(logits), rows {row}")
+    tokens = check_distribution(problem, LOGITS, (4, 1200))
+    alike = sum(probability**2 for probability in probabilities_by_hand(LOGITS))
+    for axis, (one, other) in enumerate(
+        [(tokens[0::2], tokens[1::2]), (tokens[:, 0::2], tokens[:, 1::2])]
+    ):
+        same = int((one == other).sum())
+        require(
+            is_by_chance(same, one.numel(), alike),
+            f"sample(logits) with logits of shape (4, 1200, 5)\nNeighbours along dimension {axis} "
+            f"got the same token in {same / one.numel():.0%} of all cases; by chance it would be "
+            f"{alike:.0%}. Each row should have a draw of its own.",
+        )
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize(
+    "options", [{"top_k": 3}, {"top_p": 0.9}, {"top_k": 4, "top_p": 0.8}, {"top_k": 9}], ids=str
+)
+def test_draws_from_what_is_kept(problem, options):
+    """With top_k and top_p, tokens that are out are never drawn, and the others share their part"""
+    check_distribution(problem, LOGITS, (3000,), **options)
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"temperature": 2.0, "top_p": 0.8},
+        {"temperature": 0.5, "top_p": 0.9},
+        {"top_k": 2, "top_p": 0.7},
+        {"temperature": 2.0, "top_k": 3, "top_p": 0.8},
+    ],
+    ids=str,
+)
+def test_order_of_the_steps(problem, options):
+    """sample applies the temperature first, then top_k, then top_p to what top_k has left"""
+    check_distribution(problem, LOGITS, (3000,), **options)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"temperature": -1},
+        {"temperature": -0.1, "top_k": 2},
+        {"top_k": 0},
+        {"top_k": -1},
+        {"top_p": 0},
+        {"top_p": -0.5},
+        {"top_p": 1.5},
+    ],
+    ids=str,
+)
+def test_impossible_requests_are_refused(problem, options):
+    """sample raises ValueError below temperature 0, and for a top_k or top_p that is impossible"""
+    logits = torch.tensor([LOGITS, LOGITS])
+    check_refused(lambda: problem.sample(logits, **options), named(**options))
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize(
+    "options", [{}, {"temperature": 1.5, "top_k": 15, "top_p": 0.95}], ids=["plain", "all options"]
+)
+def test_generator(problem, rng, options):
+    """sample draws all its random numbers from the generator that it is given, which moves on"""
+    logits, (seed, other) = rng.normal(4, 60, 20), random_seeds(rng, 2)
+    call = named(**options, generator="generator")
+
+    def draw(generator, global_seed):
+        torch.default_generator.manual_seed(global_seed)
+        with all_from_generator(call):
+            drawn = problem.sample(logits.clone(), generator=generator, **options)
+        return check_tokens(drawn, (4, 60), 20, call)
+
+    generator = seeded(seed)
+    first, second = draw(generator, 1), draw(generator, 1)
+    again = torch.equal(draw(seeded(seed), 2), first)
+    require(again, f"{call}\nTwo generators with the same seed gave different tokens.")
+    differ = not torch.equal(first, second)
+    require(differ, f"{call}\nTwo calls with one and the same generator drew the same tokens.")
+    differ = not torch.equal(draw(seeded(other), 1), first)
+    require(differ, f"{call}\nGenerators with different seeds gave the same tokens.")
+    used = seeded(seed)
+    torch.rand(5, generator=used)
+    message = f"{call}\nA generator that had been drawn from before gave the tokens of a fresh one."
+    require(not torch.equal(draw(used, 1), first), message)
+
+
+@pytest.mark.points(0.25)
+def test_without_a_generator(problem, rng):
+    """sample draws from torch's global generator when it is given none"""
+    logits, (seed, other) = rng.normal(4, 60, 20), random_seeds(rng, 2)
+
+    def draw(global_seed=None):
+        if global_seed is not None:
+            torch.default_generator.manual_seed(global_seed)
+        return check_tokens(problem.sample(logits.clone()), (4, 60), 20, "sample(logits)")
+
+    first, second, again, another = draw(seed), draw(), draw(seed), draw(other)
+    call = "sample(logits)\n"
+    same = torch.equal(first, again)
+    require(same, f"{call}After the same torch.manual_seed it drew other tokens the second time.")
+    differ = not torch.equal(first, second)
+    require(differ, f"{call}Two calls, one after the other, drew the same tokens.")
+    differ = not torch.equal(first, another)
+    require(differ, f"{call}After two different torch.manual_seed it drew the same tokens.")
+
+
+# What holds everywhere in this course
+
+
+@pytest.mark.points(0.25)
+def test_gradients_flow(problem, rng):
+    """Gradients pass through the temperature and the filters: they are 1 where a token is kept"""
+    logits, upstream = clear_logits(rng, 3, 6, p=0.8).requires_grad_(), rng.normal(3, 6)
+    call = "apply_temperature(logits, 0.5)"
+    found = gradients(
+        problem.apply_temperature(logits.clone(), 0.5), {"logits": logits}, upstream, call
+    )
+    check(found["logits"], upstream / 0.5, f"the gradient of {call}")
+    for call, filtered, kept in [
+        ("keep_top_k(logits, 3)", problem.keep_top_k(logits.clone(), 3), (top_k_by_hand, 3)),
+        ("keep_top_k(logits, 9)", problem.keep_top_k(logits.clone(), 9), (top_k_by_hand, 9)),
+        ("keep_top_p(logits, 0.8)", problem.keep_top_p(logits.clone(), 0.8), (top_p_by_hand, 0.8)),
+        ("keep_top_p(logits, 1)", problem.keep_top_p(logits.clone(), 1), (top_p_by_hand, 1)),
+    ]:
+        kept = by_rows(*kept[:1], logits.detach(), *kept[1:]) > -INF
+        found = gradients(filtered, {"logits": logits}, upstream, call)["logits"]
+        what = f"the gradient of {call}, where tokens are kept"
+        check(torch.where(kept, found, 0), torch.where(kept, upstream, 0), what)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_dtype_is_kept(problem, rng, dtype):
+    """float32 logits give float32, float64 logits give float64 with all digits; tokens are int64"""
+    logits, name = clear_logits(rng, 3, 5, p=0.7, dtype=dtype), str(dtype).removeprefix("torch.")
+    logits = logits + torch.tensor([[0.3], [1 / 3], [-0.7]], dtype=dtype)
+    expected = by_rows(lambda row: [logit / 0.7 for logit in row], logits)
+    call = f"apply_temperature(logits, 0.7) in {name}"
+    check(problem.apply_temperature(logits.clone(), 0.7), expected, call)
+    expected = by_rows(top_k_by_hand, logits, 3)
+    check(problem.keep_top_k(logits.clone(), 3), expected, f"keep_top_k(logits, 3) in {name}")
+    for p in (0.7, 1.0):
+        expected = by_rows(top_p_by_hand, logits, p)
+        check(problem.keep_top_p(logits.clone(), p), expected, f"keep_top_p(logits, {p}) in {name}")
+    for options in ({"temperature": 0}, {"temperature": 0.9, "top_k": 4, "top_p": 0.9}):
+        check_tokens(problem.sample(logits.clone(), **options), (3,), 5, named(**options))
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_arguments_are_left_alone(problem, rng, dtype):
+    """No function changes its argument, and the filters leave the global random state as it is"""
+    logits = rng.normal(3, 6, dtype=dtype)
+    logits[1, 2] = -INF
+    with nothing_drawn("apply_temperature(logits, 0.7)"), left_alone("", logits=logits):
+        problem.apply_temperature(logits, 0.7)
+    for k in (2, 6):
+        call = f"keep_top_k(logits, {k})"
+        with nothing_drawn(call), left_alone(call, logits=logits):
+            problem.keep_top_k(logits, k)
+    for p in (0.6, 1.0):
+        call = f"keep_top_p(logits, {p})"
+        with nothing_drawn(call), left_alone(call, logits=logits):
+            problem.keep_top_p(logits, p)
+    options = {"temperature": 0.7, "top_k": 4, "top_p": 0.8}
+    for given in ({"temperature": 0}, {}, *({name: options[name]} for name in options), options):
+        with left_alone(named(**given), logits=logits):
+            problem.sample(logits, **given)
+
+
+@pytest.mark.points(0.25)
+def test_nothing_is_remembered(problem, rng):
+    """An answer depends on the arguments of its own call only"""
+    kept = []
+    for number, (shape, k, p) in enumerate([((2, 5), 2, 0.5), ((2, 5), 3, 0.8), ((7,), 4, 0.3)], 1):
+        logits = clear_logits(rng, *shape, p=p)
+        for call, filtered, expected in [
+            (f"keep_top_k(logits, {k})", problem.keep_top_k(logits.clone(), k), (top_k_by_hand, k)),
+            (f"keep_top_p(logits, {p})", problem.keep_top_p(logits.clone(), p), (top_p_by_hand, p)),
+        ]:
+            expected = by_rows(expected[0], logits, expected[1])
+            check_kept(filtered, logits, expected, f"{call}, call number {number}")
+            kept.append((filtered, expected, f"{call}, looked at after other calls"))
+        expected = by_rows(lambda row, t: [logit / t for logit in row], logits, p)
+        actual = problem.apply_temperature(logits.clone(), p)
+        check(actual, expected, f"apply_temperature(logits, {p}), call number {number}")
+        call = "sample(logits, temperature=0), after other calls"
+        check(problem.sample(logits.clone(), temperature=0), first_largest(logits), call)
+    for actual, expected, call in kept:
+        check(actual, expected, call)
+
+
+@pytest.mark.points(0.25)
+def test_names_and_positions(problem, rng):
+    """All arguments can be given by name or by position, in the order of the docstrings"""
+    logits = clear_logits(rng, 2, 5, p=0.6)
+    expected = by_rows(lambda row: [logit / 2 for logit in row], logits)
+    call = "apply_temperature(temperature=2, logits=logits)"
+    check(problem.apply_temperature(temperature=2, logits=logits.clone()), expected, call)
+    expected = by_rows(top_k_by_hand, logits, 2)
+    check(
+        problem.keep_top_k(k=2, logits=logits.clone()), expected, "keep_top_k(k=2, logits=logits)"
+    )
+    expected = by_rows(top_p_by_hand, logits, 0.6)
+    call = "keep_top_p(p=0.6, logits=logits)"
+    check(problem.keep_top_p(p=0.6, logits=logits.clone()), expected, call)
+    rows = torch.tensor([LOGITS], dtype=torch.float64).repeat(1500, 1)
+    probabilities = probabilities_by_hand(LOGITS, 2.0, 4, 0.7)
+    call = "sample(logits, 2.0, 4, 0.7, generator)"
+    drawn = problem.sample(rows.clone(), 2.0, 4, 0.7, seeded(3))
+    check_frequencies(check_tokens(drawn, (1500,), 5, call), probabilities, call)
+    call = "sample(generator=generator, top_p=0.7, top_k=4, temperature=2.0, logits=logits)"
+    drawn = problem.sample(
+        generator=seeded(3), top_p=0.7, top_k=4, temperature=2.0, logits=rows.clone()
+    )
+    check_frequencies(check_tokens(drawn, (1500,), 5, call), probabilities, call)
+
+
+# --- hidden tests ---
+
+
+MORE_LOGITS = [
+    pytest.param(shape, dtype, id=f"{shape}-{str(dtype).removeprefix('torch.')}")
+    for shape, dtype in [
+        ((9,), torch.float64),
+        ((2, 8), torch.float32),
+        ((5, 1, 6), torch.float64),
+        ((3, 2, 2, 4), torch.float32),
+        ((1, 1), torch.float64),
+        ((2, 20), torch.float64),
+    ]
+]
+"""Shapes and dtypes."""
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize(("shape", "dtype"), MORE_LOGITS)
+def test_hidden_temperature(problem, solution, rng, shape, dtype):
+    """apply_temperature is right for other shapes and temperatures, and so are its gradients"""
+    for temperature in (0.31, 1, 1.0, 2, 17.5, 0.004):
+        logits = rng.normal(*shape, dtype=dtype).requires_grad_()
+        upstream, call = (
+            rng.normal(*shape, dtype=dtype),
+            f"apply_temperature(logits, {temperature})",
+        )
+        actual = problem.apply_temperature(logits.clone(), temperature)
+        expected = solution.apply_temperature(logits, temperature)
+        check(actual, expected, call)
+        found = gradients(actual, {"logits": logits}, upstream, call)["logits"]
+        check(found, upstream / temperature, f"the gradient of {call}")
+    logits = logits.detach().clone()
+    logits[..., 0] = -INF
+    expected = solution.apply_temperature(logits, 3)
+    call = "apply_temperature(logits, 3) with entries of -inf"
+    check(problem.apply_temperature(turned(logits), 3), expected, call)
+
+
+def check_filter(function, reference, logits, amount, rng):
+    """Compare a filter and its gradients where tokens are kept with the reference."""
+    call = f"{reference.__name__}(logits, {amount}) with logits of shape {tuple(logits.shape)}"
+    expected = reference(logits, amount)
+    check_kept(function(turned(logits), amount), logits, expected, call)
+    leaf, upstream = logits.clone().requires_grad_(), rng.normal(*logits.shape, dtype=logits.dtype)
+    actual = function(leaf.clone(), amount)
+    check_kept(actual, logits, expected, call)
+    found = gradients(actual, {"logits": leaf}, upstream, call)["logits"]
+    kept = expected > -INF
+    what = f"the gradient of {call}, where tokens are kept"
+    check(torch.where(kept, found, 0), torch.where(kept, upstream, 0), what)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(("shape", "dtype"), MORE_LOGITS)
+def test_hidden_top_k(problem, solution, rng, shape, dtype):
+    """keep_top_k is right for other shapes, with ties and -inf, and so are its gradients"""
+    for k in (1, 2, 3, 5, 19, 1000):
+        logits = rng.normal(*shape, dtype=dtype)
+        if k % 2:
+            logits = (1.5 * logits).round()
+        if k in (3, 19) and shape[-1] > 1:
+            logits[..., rng_choice(rng, shape[-1])] = -INF
+        check_filter(problem.keep_top_k, solution.keep_top_k, logits, k, rng)
+
+
+def rng_choice(rng, number):
+    """One of so many numbers."""
+    return int(torch.randint(number, (), generator=rng.generator))
+
+
+@pytest.mark.points(1.25)
+@pytest.mark.parametrize(("shape", "dtype"), MORE_LOGITS)
+def test_hidden_top_p(problem, solution, rng, shape, dtype):
+    """keep_top_p is right for other shapes, with -inf and far from 0, and so are its gradients"""
+    for p in (0.01, 0.17, 0.45, 0.66, 0.95, 1.0):
+        logits = clear_logits(rng, *shape, p=p, dtype=dtype)
+        if p in (0.45, 0.95, 1.0):
+            logits = logits + 500 * torch.sign(rng.normal(*shape[:-1], 1, dtype=dtype))
+        if p in (0.17, 0.66, 1.0):  # tokens of no probability change no sum
+            out = torch.full((*shape[:-1], 2), -INF, dtype=dtype)
+            logits = torch.cat([out[..., :1], logits, out[..., 1:]], dim=-1)
+        check_filter(problem.keep_top_p, solution.keep_top_p, logits, p, rng)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_hidden_top_p_of_many(problem, solution, rng, dtype):
+    """keep_top_p is right for thousands of tokens, and keeps all of them when p is 1"""
+    for spread in (1, 4):
+        logits = spread * rng.normal(4, 3000, dtype=dtype)
+        call = "keep_top_p(logits, 1.0) with 3000 tokens"
+        check_kept(problem.keep_top_p(logits.clone(), 1.0), logits, logits, call)
+    many = torch.full((2, 2000), -9.0, dtype=dtype)  # 1000 tokens in groups, so that sums are clear
+    many[:, ::2] = torch.arange(1000, dtype=dtype).div(200).floor() - 4
+    many += 1e-4 * torch.rand(many.shape, generator=rng.generator).to(dtype)
+    probabilities = many.double().softmax(-1).sort(descending=True).values.cumsum(-1)
+    p = float(probabilities[0, 299] + probabilities[0, 300]) / 2
+    kept = problem.keep_top_p(many.clone(), p) > -INF
+    number = kept.sum(-1).tolist()
+    message = (
+        f"keep_top_p(logits, {p:.4f}) with 2000 tokens\nIt keeps {number} tokens of the rows; "
+    )
+    require(all(296 <= n <= 306 for n in number), f"{message}it should be about 301.")
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("shape", [(4,), (2, 3), (2, 1, 5)], ids=str)
+def test_hidden_refusals(problem, rng, shape):
+    """What is impossible raises ValueError, whatever the shape of the logits"""
+    logits = rng.normal(*shape)
+    for temperature in (0, -1e-6, -3, -INF):
+        call = f"apply_temperature(logits, {temperature})"
+        check_refused(lambda t=temperature: problem.apply_temperature(logits.clone(), t), call)
+    for k in (0, -2):
+        call = f"keep_top_k(logits, {k})"
+        check_refused(lambda k=k: problem.keep_top_k(logits.clone(), k), call)
+        check_refused(lambda k=k: problem.sample(logits.clone(), top_k=k), named(top_k=k))
+    for p in (0, 0.0, -0.3, 1.0001, 50):
+        call = f"keep_top_p(logits, {p})"
+        check_refused(lambda p=p: problem.keep_top_p(logits.clone(), p), call)
+        check_refused(lambda p=p: problem.sample(logits.clone(), top_p=p), named(top_p=p))
+    for options in ({"temperature": -2.0}, {"temperature": -1e-3, "top_k": 3, "top_p": 0.9}):
+        check_refused(lambda o=options: problem.sample(logits.clone(), **o), named(**options))
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize(("shape", "dtype"), MORE_LOGITS)
+def test_hidden_certain_tokens(problem, solution, rng, shape, dtype):
+    """Where only one token can come, sample gives it: at temperature 0, for k = 1, for a small p"""
+    logits = clear_logits(rng, *shape, p=0.001, dtype=dtype)
+    greedy = solution.sample(logits, temperature=0)
+    for options in (
+        {"temperature": 0},
+        {"temperature": 0.0, "top_k": 2},
+        {"top_k": 1},
+        {"top_p": 0.001},
+        {"temperature": 0.8, "top_k": 1, "top_p": 0.9},
+    ):
+        call = f"{named(**options)} with logits of shape {shape}"
+        check(problem.sample(turned(logits), **options), greedy, call)
+    ties = torch.zeros(shape, dtype=dtype)
+    ties[..., shape[-1] // 3 :] = 2
+    ties[..., 2 * shape[-1] // 3 + 1 :] = -INF
+    call = f"sample(logits, temperature=0) with ties, logits of shape {shape}"
+    check(problem.sample(ties.clone(), temperature=0), solution.sample(ties, temperature=0), call)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"temperature": 0.7},
+        {"temperature": 3.0},
+        {"top_k": 4},
+        {"top_p": 0.75},
+        {"temperature": 1.6, "top_k": 5, "top_p": 0.75},
+    ],
+    ids=str,
+)
+def test_hidden_draws(problem, solution, rng, options, dtype):
+    """sample draws with the right probabilities for other logits, shapes and options"""
+    row = clear_logits(rng, 7, p=0.75)
+    while "top_p" in options and not is_clear_for(row, solution, options):
+        row = clear_logits(rng, 7, p=0.75)
+    check_distribution(problem, row.tolist(), (2, 900), dtype=dtype, **options)
+
+
+def is_clear_for(row, solution, options):
+    """Whether rounding doesn't decide what top_p keeps, after temperature and top_k."""
+    p, options = options["top_p"], {"temperature": 1.0, "top_k": 99} | options
+    row = solution.keep_top_k(row / options["temperature"], options["top_k"])
+    sums = row.softmax(-1).sort(descending=True).values.cumsum(-1)
+    return bool(((sums - p).abs() > 2e-3).all())
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize(
+    ("row", "options"),
+    [
+        ([0.0, 2.0, 1.0, -1.0, 3.0, -2.0], {"temperature": 3.0, "top_p": 0.75}),
+        ([0.0, 2.0, 1.0, -1.0, 3.0, -2.0], {"temperature": 0.4, "top_p": 0.93}),
+        ([1.0, 1.2, 1.4, 1.6, 1.8, 2.0], {"top_k": 3, "top_p": 0.6}),
+        ([1.0, 1.2, 1.4, 1.6, 1.8, 2.0], {"temperature": 0.5, "top_k": 4, "top_p": 0.8}),
+    ],
+    ids=str,
+)
+def test_hidden_order(problem, row, options):
+    """sample applies temperature, top_k and top_p in this order, for other logits too"""
+    check_distribution(problem, row, (1500,), dtype=torch.float32, **options)
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [((300, 16), {"top_p": 0.9}), ((2, 150, 16), {"top_k": 12}), ((16,), {"temperature": 0.8})],
+    ids=str,
+)
+def test_hidden_generator(problem, rng, shape, options):
+    """A seed decides what is drawn, with a generator or without, and the next draw is another"""
+    logits, many = rng.normal(*shape) / 4, 40 if len(shape) == 1 else 2
+    seeds, call = random_seeds(rng, many), named(**options, generator="generator")
+
+    def draw(generator):
+        drawn = problem.sample(logits.clone(), generator=generator, **options)
+        return check_tokens(drawn, shape[:-1], 16, call).tolist()
+
+    torch.default_generator.manual_seed(1)
+    generator = seeded(seeds[0])
+    with all_from_generator(call):
+        following = [draw(generator) for _ in seeds]
+        others = [draw(seeded(seed)) for seed in seeds]
+    torch.default_generator.manual_seed(2)
+    require(
+        following[0] == others[0] == draw(seeded(seeds[0])),
+        f"{call}\nGenerators with the same seed gave different tokens.",
+    )
+    differ = any(tokens != following[0] for tokens in following)
+    require(differ, f"{call}\nCalls with one and the same generator all drew the same.")
+    differ = any(tokens != others[0] for tokens in others)
+    require(differ, f"{call}\n{many} generators with different seeds gave the same tokens.")
+
+    call, found = named(**options), []
+    for seed in (seeds[0], *seeds):
+        torch.default_generator.manual_seed(seed)
+        found.append(draw(None))
+    same = found[0] == found[1]
+    require(same, f"{call}\nAfter the same torch.manual_seed it drew different tokens.")
+    differ = any(tokens != found[0] for tokens in found)
+    require(differ, f"{call}\nAfter {many} different torch.manual_seed it drew the same tokens.")
+
+
+@pytest.mark.points(0.25)
+def test_hidden_second_call(problem, solution, rng):
+    """Calls do not touch each other, and none changes its argument, whatever the shape"""
+    kept = []
+    for shape in [(6,), (2, 6), (3, 1, 4), (2, 6)]:
+        logits = clear_logits(rng, *shape, p=0.7)
+        calls = {
+            "apply_temperature": (0.6,),
+            "keep_top_k": (2,),
+            "keep_top_p": (0.7,),
+            "sample": (0.0,),
+        }
+        for name, arguments in calls.items():
+            expected = getattr(solution, name)(logits.clone(), *arguments)
+            call = f"{name}(logits, {arguments[0]})"
+            with left_alone(call, logits=logits):
+                actual = getattr(problem, name)(logits, *arguments)
+            check(actual, expected, call)
+            kept.append((actual, expected, f"{call}, looked at after other calls"))
+        with left_alone("sample(logits, 0.9, 3, 0.9)", logits=logits):
+            problem.sample(logits, 0.9, 3, 0.9)
+    for actual, expected, call in kept:
+        check(actual, expected, call)

@@ -1,0 +1,103 @@
+"""Problem 08, reference solution."""
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
+    """Make the choice bolder or calmer.
+
+    Args:
+        logits: scores for the next token, shape (..., V).
+        temperature: above 0. Below 1 the likely tokens become likelier, above 1 all come closer.
+
+    Returns:
+        Logits of the same shape, divided by the temperature.
+
+    Raises:
+        ValueError: temperature is not above 0.
+    """
+    if not temperature > 0:
+        raise ValueError(f"temperature = {temperature}; it should be above 0")
+    return logits / temperature
+
+
+def keep_top_k(logits: Tensor, k: int) -> Tensor:
+    """Keep the k largest logits of each row, and put -inf in place of the others.
+
+    Args:
+        logits: scores for the next token, shape (..., V).
+        k: how many to keep, at least 1. All are kept when it is V or more.
+
+    Returns:
+        Logits of the same shape. What is kept stays as it was; what ties with the k-th largest is
+        kept, too.
+
+    Raises:
+        ValueError: k is less than 1.
+    """
+    if k < 1:
+        raise ValueError(f"k = {k}; it should be 1 or more")
+    smallest_kept = logits.topk(min(k, logits.shape[-1])).values[..., -1:]
+    return logits.masked_fill(logits < smallest_kept, -math.inf)
+
+
+def keep_top_p(logits: Tensor, p: float) -> Tensor:
+    """Keep the most probable tokens of each row that together reach p, and put -inf for the others.
+
+    Args:
+        logits: scores for the next token, shape (..., V).
+        p: above 0, at most 1. With 1 all are kept.
+
+    Returns:
+        Logits of the same shape. Of the tokens from the most probable on, those are kept as they
+        were whose probabilities it takes to reach p, with the one by which the sum gets there.
+
+    Raises:
+        ValueError: p is not above 0, or is above 1.
+    """
+    if not 0 < p <= 1:
+        raise ValueError(f"p = {p}; it should be above 0 and at most 1")
+    if p == 1:  # rounded sums may reach 1 before the last token
+        return logits
+    largest_first, order = logits.sort(descending=True)
+    probabilities = largest_first.softmax(-1)
+    before = probabilities.cumsum(-1) - probabilities  # exactly 0 for the first: it always stays
+    dropped = torch.empty_like(logits, dtype=torch.bool).scatter(-1, order, before >= p)
+    return logits.masked_fill(dropped, -math.inf)
+
+
+def sample(
+    logits: Tensor,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Draw one token for each row of logits.
+
+    Args:
+        logits: scores for the next token, shape (..., V).
+        temperature: as in apply_temperature; 0 takes the largest logit, the first one of a tie.
+        top_k: as in keep_top_k, after the temperature; None keeps all.
+        top_p: as in keep_top_p, after top_k; None keeps all.
+        generator: where all random numbers come from; None means torch's global generator.
+
+    Returns:
+        Token numbers, int64, shape (...).
+
+    Raises:
+        ValueError: temperature is below 0, or top_k or top_p is impossible.
+    """
+    if temperature == 0:
+        return logits.argmax(-1)
+    logits = apply_temperature(logits, temperature)
+    if top_k is not None:
+        logits = keep_top_k(logits, top_k)
+    if top_p is not None:
+        logits = keep_top_p(logits, top_p)
+    rows = logits.softmax(-1).flatten(0, -2) if logits.dim() > 1 else logits.softmax(-1)[None]
+    drawn = torch.multinomial(rows, num_samples=1, generator=generator)
+    return drawn.reshape(logits.shape[:-1])
