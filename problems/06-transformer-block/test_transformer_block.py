@@ -85,8 +85,8 @@ def close(dtype):
 def test_gelu_in_numbers(problem):
     """gelu of some numbers is what the README says"""
     x = torch.tensor([-3, -2, -1, -0.5, 0, 0.5, 1, 2, 3], dtype=torch.float64)
-    y = [-0.0036373920817729943, -0.045402305912082255, -0.15880800939172324, -0.15428599017516514]
-    y += [0, 0.34571400982483486, 0.8411919906082768, 1.9545976940877177, 2.996362607918227]
+    y = [-0.0036373920817729943, -0.04540230591222494, -0.15880800939172324, -0.15428599017485606]
+    y += [0, 0.34571400982514394, 0.8411919906082768, 1.954597694087775, 2.996362607918227]
     expected = torch.tensor(y, dtype=torch.float64)
     check(problem.gelu(x.clone()), expected, f"gelu(x) with x = {x.tolist()}", **CLOSE)
 
@@ -177,7 +177,7 @@ def test_layer_norm_in_numbers(problem):
     """LayerNorm makes of the row 1, 2, 3, 4 what the README says"""
     x = torch.tensor([1, 2, 3, 4], dtype=torch.float64)
     plain = torch.tensor(
-        [-1.341635419968927, -0.44721180665630903, 0.44721180665630903, 1.341635419968927],
+        [-1.3416354199689269, -0.447211806656309, 0.447211806656309, 1.3416354199689269],
         dtype=torch.float64,
     )
     module = problem.LayerNorm(4).double()
