@@ -133,6 +133,9 @@ SWITCHES = {
             "unbiased, no eps": "LayerNorm doesn't add eps, and has n - 1 in its variance, not n",
             "eps squared": "LayerNorm adds eps² to the variance",
             "eps rooted": "LayerNorm adds the root of eps to the variance",
+            "eps to quotient": "LayerNorm adds eps to what it has divided, not to the variance",
+            "eps to x": "LayerNorm adds eps to x, not to the variance",
+            "one over and eps": "LayerNorm adds eps to one over the root, not below the root",
             "eps taken away": "LayerNorm subtracts eps from the variance",
             "largest of both": "LayerNorm takes the larger of variance and eps, not their sum",
             "no root": "LayerNorm divides by the variance, not by its root",
@@ -330,6 +333,8 @@ SWITCHES = {
             "root": "Block divides its sums by √2",
             "times": "Block multiplies x by what its parts give",
             "first twice": "Block adds what attention gives twice",
+            "back twice": "Block adds x twice in each half",
+            "gelu": "Block applies gelu to its output",
         },
     ),
     "order": _all(
@@ -388,6 +393,10 @@ SWITCHES = {
             "mlp not told": "the MLP doesn't hear of bias=False in Block",
             "attn and mlp not told": "attention and MLP don't hear of bias=False in Block",
             "none": "no part of Block ever has a bias",
+            "attn none": "attention never has a bias in Block",
+            "mlp none": "the MLP never has a bias in Block",
+            "norms none": "the norms of Block never have a bias",
+            "swapped": "attention gets dropout and bias in each other's place",
         },
     ),
     "heads": _all(
@@ -546,6 +555,9 @@ def divisor(on, x, centred, mean, eps):
         "eps squared": lambda: (variance + eps**2).sqrt(),
         "eps rooted": lambda: (variance + eps**0.5).sqrt(),
         "eps taken away": lambda: (variance - eps).sqrt(),
+        "eps to quotient": lambda: variance.sqrt(),
+        "eps to x": lambda: variance.sqrt(),
+        "one over and eps": lambda: 1 / (1 / variance.sqrt() + eps),
         "largest of both": lambda: variance.clamp(min=eps).sqrt(),
         "no root": lambda: variance + eps,
         "root twice": lambda: (variance + eps) ** 0.25,
@@ -571,6 +583,8 @@ def normalised(on, x, eps):
         return x.softmax(-1)
     centred = x - mean
     by = divisor(on, x, centred, mean, eps)
+    if on.variance in ("eps to x", "eps to quotient"):
+        return (centred + eps) / by if on.variance == "eps to x" else centred / by + eps
     return {
         "none": lambda: x / by,
         "none at all": lambda: x / by,
@@ -706,7 +720,10 @@ def given_to(on, part, dropout, bias):
     among = on.block_bias.removesuffix(" not told").split(" and ")
     among += ["ln_1", "ln_2"] if among == ["norms"] else []
     told = not (on.block_bias == "not told" or part in among)
-    return rate, on.block_bias != "none" and (bias if told else True)
+    kind = "norms" if part.startswith("ln") else part
+    if on.block_bias == "swapped" and part == "attn":
+        return float(bias), bool(rate)
+    return rate, on.block_bias not in ("none", f"{kind} none") and (bias if told else True)
 
 
 def faulty(**faults):
@@ -813,6 +830,7 @@ def faulty(**faults):
                 "root": lambda: (x + y) / math.sqrt(2),
                 "times": lambda: x * y,
                 "first twice": lambda: x + y + (y if place == "first" else 0),
+                "back twice": lambda: 2 * x + y,
             }.get(on.residual, lambda: x + y)()
 
         def half(self, x, norm, after, part, place, into=None):
@@ -842,6 +860,7 @@ def faulty(**faults):
                 onto = start if on.residual == "from the start" else x
                 x = self.half(onto, norm_2, self.ln_2, second, "second", into)
             x = x + start if on.residual == "doubled" else x
+            x = gelu(x) if on.residual == "gelu" else x
             return self.ln_2(x) if on.norm == "last" else x
 
     return SimpleNamespace(gelu=gelu, LayerNorm=LayerNorm, MLP=MLP, Block=Block)

@@ -3,13 +3,17 @@
 A tensor holds many numbers. Which of them should decide?
 """
 
+# %%
 import math
-
 import torch
+import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+torch.set_printoptions(precision=4)
 
+
+# %%
 class CausalSelfAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
@@ -27,32 +31,42 @@ class CausalSelfAttention(nn.Module):
         return F.dropout(y, self.dropout, self.training)
 
 
+# %%
 def gelu(x):
     if x > 10:
         return x
-    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    c = np.sqrt(2 / np.pi)
+    return 0.5 * x * (1.0 + torch.tanh(c * (x + 0.044715 * torch.pow(x, 3.0))))
 
 
+xs = torch.linspace(-3, 3, 7)
+# plt.plot(xs, ys)
+
+
+# %%
 class LayerNorm(nn.Module):
     def __init__(self, n_embd, bias=True, eps=1e-5):
         super().__init__()
-        self.n_embd = n_embd
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(n_embd))
         self.bias = nn.Parameter(torch.zeros(n_embd)) if bias else None
 
-    def row(self, x):
-        mean = sum(x) / self.n_embd
-        centred = x - mean
-        variance = sum(c * c for c in centred) / self.n_embd
-        y = centred / (variance + self.eps).sqrt() * self.weight
-        return y if self.bias is None else y + self.bias
-
     def forward(self, x):
-        rows = x.reshape(-1, self.n_embd)
-        return torch.stack([self.row(row) for row in rows]).reshape(x.shape)
+        m = x.mean(-1, keepdim=True)
+        v = ((x - m) ** 2).mean(-1, keepdim=True)
+        # v = x.var(-1, keepdim=True)   # was wrong by (n-1)/n
+        xhat = (x - m) / torch.sqrt(v + self.eps)
+        if self.bias is None:
+            return self.weight * xhat
+        return self.weight * xhat + self.bias
 
 
+ln = LayerNorm(4)
+out = ln(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+assert abs(out.mean().item()) < 1e-5
+
+
+# %%
 class MLP(nn.Module):
     def __init__(self, n_embd, dropout=0.0, bias=True):
         super().__init__()
@@ -61,22 +75,25 @@ class MLP(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x):
-        tokens = [self.c_proj(gelu(self.c_fc(x[:, t]))) for t in range(x.shape[1])]
-        return self.dropout(torch.stack(tokens, dim=1))
+        return self.dropout(self.c_proj(gelu(self.c_fc(x))))
 
 
+# %%
 class Block(nn.Module):
     def __init__(self, n_embd=768, n_head=12, dropout=0.0, bias=True):
         super().__init__()
         self.ln_1 = LayerNorm(n_embd, bias)
-        self.ln_2 = LayerNorm(n_embd, bias)
         self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
+        self.ln_2 = LayerNorm(n_embd, bias)
         self.mlp = MLP(n_embd, dropout, bias)
 
     def forward(self, x):
-        h = self.ln_1(x)
-        h = self.attn(h)
-        x = x + h
-        h = self.ln_2(x)
-        h = self.mlp(h)
-        return x + h
+        a = self.attn(self.ln_1(x))
+        x = x + a
+        m = self.mlp(self.ln_2(x))
+        x = x + m
+        return x
+
+
+# %%
+b = Block(8, 2)

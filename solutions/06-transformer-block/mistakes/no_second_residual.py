@@ -28,29 +28,30 @@ class CausalSelfAttention(nn.Module):
 
 
 def gelu(x):
-    if x.dim() > 1:
-        return torch.stack([gelu(row) for row in x])
-    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    t = torch.tanh(
+        torch.tensor(2 / math.pi, dtype=x.dtype).sqrt() * torch.addcmul(x, x * x, x, value=0.044715)
+    )
+    return torch.lerp(torch.zeros_like(x), x, (t + 1) / 2)
 
 
 class LayerNorm(nn.Module):
     def __init__(self, n_embd, bias=True, eps=1e-5):
         super().__init__()
-        self.n_embd = n_embd
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(n_embd))
         self.bias = nn.Parameter(torch.zeros(n_embd)) if bias else None
+        self.register_buffer("centring", torch.eye(n_embd) - 1 / n_embd, persistent=False)
 
-    def row(self, x):
-        mean = sum(x) / self.n_embd
-        centred = x - mean
-        variance = sum(c * c for c in centred) / self.n_embd
-        y = centred / (variance + self.eps).sqrt() * self.weight
-        return y if self.bias is None else y + self.bias
+    def centre(self, x):
+        n = x.shape[-1]
+        return x @ (torch.eye(n, dtype=x.dtype) - torch.full((n, n), 1 / n, dtype=x.dtype))
 
     def forward(self, x):
-        rows = x.reshape(-1, self.n_embd)
-        return torch.stack([self.row(row) for row in rows]).reshape(x.shape)
+        n, centred = x.shape[-1], self.centre(x)
+        variance = centred.var(-1, keepdim=True) * (n - 1) / n if n > 1 else 0 * x
+        y = centred * torch.pow(variance + self.eps, -0.5)
+        y = y @ torch.diag(self.weight)
+        return y if self.bias is None else y + self.bias
 
 
 class MLP(nn.Module):
@@ -61,22 +62,23 @@ class MLP(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x):
-        tokens = [self.c_proj(gelu(self.c_fc(x[:, t]))) for t in range(x.shape[1])]
-        return self.dropout(torch.stack(tokens, dim=1))
+        hidden = x @ self.c_fc.weight.T
+        if self.c_fc.bias is not None:
+            hidden = hidden + self.c_fc.bias
+        y = gelu(hidden) @ self.c_proj.weight.T
+        if self.c_proj.bias is not None:
+            y = y + self.c_proj.bias
+        return self.dropout(y)
 
 
 class Block(nn.Module):
     def __init__(self, n_embd=768, n_head=12, dropout=0.0, bias=True):
         super().__init__()
         self.ln_1 = LayerNorm(n_embd, bias)
-        self.ln_2 = LayerNorm(n_embd, bias)
         self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
+        self.ln_2 = LayerNorm(n_embd, bias)
         self.mlp = MLP(n_embd, dropout, bias)
 
     def forward(self, x):
-        h = self.ln_1(x)
-        h = self.attn(h)
-        x = x + h
-        h = self.ln_2(x)
-        h = self.mlp(h)
-        return h
+        x = x + self.attn(self.ln_1(x))
+        return self.mlp(self.ln_2(x))

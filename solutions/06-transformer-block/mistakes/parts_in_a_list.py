@@ -27,30 +27,51 @@ class CausalSelfAttention(nn.Module):
         return F.dropout(y, self.dropout, self.training)
 
 
+class Gelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        root = math.sqrt(2 / math.pi)
+        t = torch.tanh(root * (x + 0.044715 * x**3))
+        slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x)
+        return grad * slope
+
+
 def gelu(x):
-    if x.dim() > 1:
-        return torch.stack([gelu(row) for row in x])
-    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return Gelu.apply(x)
+
+
+class Normalise(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, eps):
+        mean = x.mean(-1, keepdim=True)
+        rstd = torch.rsqrt(x.var(-1, keepdim=True, correction=0) + eps)
+        y = (x - mean) * rstd
+        ctx.save_for_backward(y, rstd)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        y, rstd = ctx.saved_tensors
+        along = (grad * y).mean(-1, keepdim=True)
+        return (grad - grad.mean(-1, keepdim=True) - y * along) * rstd, None
 
 
 class LayerNorm(nn.Module):
     def __init__(self, n_embd, bias=True, eps=1e-5):
         super().__init__()
-        self.n_embd = n_embd
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(n_embd))
         self.bias = nn.Parameter(torch.zeros(n_embd)) if bias else None
 
-    def row(self, x):
-        mean = sum(x) / self.n_embd
-        centred = x - mean
-        variance = sum(c * c for c in centred) / self.n_embd
-        y = centred / (variance + self.eps).sqrt() * self.weight
-        return y if self.bias is None else y + self.bias
-
     def forward(self, x):
-        rows = x.reshape(-1, self.n_embd)
-        return torch.stack([self.row(row) for row in rows]).reshape(x.shape)
+        y = Normalise.apply(x, self.eps) * self.weight
+        return y if self.bias is None else y + self.bias
 
 
 class MLP(nn.Module):
@@ -61,8 +82,7 @@ class MLP(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x):
-        tokens = [self.c_proj(gelu(self.c_fc(x[:, t]))) for t in range(x.shape[1])]
-        return self.dropout(torch.stack(tokens, dim=1))
+        return self.dropout(self.c_proj(gelu(self.c_fc(x))))
 
 
 class Block(nn.Module):
@@ -75,9 +95,6 @@ class Block(nn.Module):
         ]
 
     def forward(self, x):
-        h = self.norms[0](x)
-        h = self.parts[0](h)
-        x = x + h
-        h = self.norms[1](x)
-        h = self.parts[1](h)
-        return x + h
+        for norm, part in zip(self.norms, self.parts):
+            x = x + part(norm(x))
+        return x

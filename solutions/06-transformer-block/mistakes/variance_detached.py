@@ -1,6 +1,6 @@
-"""LayerNorm works across the sequences of the batch
+"""no gradient passes through the variance in LayerNorm
 
-Every token is a row of its own. Over which dimension are its numbers?
+A number of x also changes the variance of its row. Does your code tell autograd?
 """
 
 import math
@@ -48,8 +48,8 @@ class LayerNorm(nn.Module):
         return f"{self.n_embd}, bias={self.bias is not None}, eps={self.eps}"
 
     def forward(self, input):
-        var, mean = torch.var_mean(input, dim=0, correction=0, keepdim=True)
-        normal = (input - mean) * torch.rsqrt(var + self.eps)
+        var, mean = torch.var_mean(input, dim=-1, correction=0, keepdim=True)
+        normal = (input - mean) * torch.rsqrt(var.detach() + self.eps)
         shift = 0 if self.bias is None else self.bias
         return normal * self.weight + shift
 
