@@ -11,7 +11,7 @@ import grader
 
 PACKAGE = Path(grader.__file__).parent
 TOP = {"course", "environment", "errors", "files", "forbidden", "loading", "needs", "operands"}
-TOP |= {"parts", "result", "stopwatch", "text", "unwritten"}
+TOP |= {"packing", "result", "stopwatch", "text", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},
