@@ -115,6 +115,7 @@ def about_gelu(problem):
             "ordinary": lambda: problem.gelu(numbers(3, 4) * 2),
             "square": lambda: problem.gelu(numbers(3, 3)),
             "fine": fine,
+            "one number": lambda: problem.gelu(numbers(1, start=0.5)[0]),
         },
         edges={
             "large": lambda: large([12, 300, 1e4], torch.float64),
@@ -122,7 +123,6 @@ def about_gelu(problem):
             "huge, float32": lambda: large([1e8, 1e13, 1e20, 1e30], torch.float32),
             "slope of large": lambda: large_slope(torch.float64),
             "slope of large, float32": lambda: large_slope(torch.float32),
-            "one number": lambda: form(numbers(1)[0]),
             "a row": lambda: form(numbers(5)),
             "4-D": lambda: form(numbers(2, 3, 2, 2)),
             "not contiguous": lambda: form(numbers(3, 4).mT),

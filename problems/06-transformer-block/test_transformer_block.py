@@ -120,7 +120,8 @@ def test_gelu_of_large_numbers(problem, dtype):
     """gelu of numbers up to 1e30, above or below 0, is finite and right"""
     sizes = torch.tensor([6, 12, 40, 300, 1e4, 1e8, 1e13, 1e20, 1e30], dtype=dtype)
     x = torch.cat([sizes, -sizes])
-    call = f"gelu(x) in {str(dtype).removeprefix('torch.')} with x = {x.tolist()}"
+    name = str(dtype).removeprefix("torch.")
+    call = f"gelu(x) in {name} with numbers from 6 to 1e30 and from -6 to -1e30"
     check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), call, **close(dtype))
 
 
@@ -135,7 +136,8 @@ def test_gelu_has_gradients(problem, rng):
     for dtype in (torch.float32, torch.float64):
         sizes = torch.tensor([12, 100, 3000, 1e4], dtype=dtype)
         x = torch.cat([sizes, -sizes]).requires_grad_()
-        call = f"gelu(x) in {str(dtype).removeprefix('torch.')} with x = {x.tolist()}"
+        name = str(dtype).removeprefix("torch.")
+        call = f"gelu(x) in {name} with x = 12, 100, 3000, 10000 and the same below 0"
         found = gradients(problem.gelu(x.clone()), {"x": x}, torch.ones_like(x), call)
         expected = torch.tensor([1] * 4 + [0] * 4, dtype=dtype)
         check(found["x"], expected, f"the gradient of {call} with respect to x", **close(dtype))
@@ -322,7 +324,9 @@ def check_dropped(output, whole, rate, call, what):
         what: what the entries are, in the plural.
     """
     dropped = output.abs() < 1e-9
-    check_rate(dropped, rate, what, f"({call}) Is dropout applied, last of all?")
+    check_rate(
+        dropped, rate, what, f"Is there one dropout, last of all, with this rate? That was {call}."
+    )
     expected = torch.where(dropped, 0, whole / (1 - rate))
     grown = f"where what is kept of {what} should grow by 1/(1 - dropout)"
     check(output, expected, f"{call}, {grown} and nothing else should change", **CLOSE)
@@ -342,7 +346,9 @@ def test_mlp_dropout(problem, rng):
         if seed is not None:
             torch.default_generator.manual_seed(seed)
         outputs[name] = check_form(module.train()(x.repeat(100, 1, 1)), x.expand(100, -1, -1), call)
-    check_dropped(outputs["first"], whole.expand(100, -1, -1), 0.25, call, "the MLP's output")
+    check_dropped(
+        outputs["first"], whole.expand(100, -1, -1), 0.25, call, "the entries that the MLP gives"
+    )
     for one, two in [("first", "other"), ("other", "next")]:
         different = not torch.equal(outputs[one], outputs[two])
         require(different, f"{call}\nTwo calls dropped the same; each should draw anew.")
@@ -421,8 +427,8 @@ def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
         torch.default_generator.manual_seed(4)
         many = x.repeat(batch, 1, 1)
         added = check_form(module(many.clone()), many, call) - many
-        what = f"what {half} adds to x"
-        silenced = f"{call}, where {silent} adds nothing"
+        what = f"the entries that {half} adds to x"
+        silenced = f"{call} where {silent} adds nothing"
         check_dropped(added, whole.expand(batch, -1, -1), rate, silenced, what)
 
 

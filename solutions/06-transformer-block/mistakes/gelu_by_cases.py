@@ -1,6 +1,6 @@
-"""gelu asks with an if whether x is large, which only works for a single number
+"""gelu works for a single number only: an if, or a function of math, wants one
 
-A tensor holds many numbers. Which of them should decide?
+A tensor holds many numbers. Which of your steps wants a single one?
 """
 
 # %%
