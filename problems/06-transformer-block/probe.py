@@ -241,7 +241,6 @@ def about_norm(problem):
         edges={
             "a row": lambda: form(6),
             "4-D": lambda: form(2, 1, 3, 6),
-            "width 1": lambda: output(2, 3, 1),
             "not contiguous": lambda: 0 * ordinary()(numbers(2, 6, 4).mT),
             "float32": lambda: form(2, 4, 6, dtype=torch.float32),
             "digits lost": digits_lost,
