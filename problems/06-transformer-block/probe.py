@@ -604,13 +604,14 @@ def about_defaults(problem):
         return how_often(call(module, x, True, 3) - x)
 
     def width():
-        weight = parameters(problem.Block())["ln_1.weight"]
-        return float(weight.numel())
+        weight = parameters(problem.Block()).get("ln_1.weight")
+        return 0.0 if weight is None else float(weight.numel())
 
     def unless_it_stops(question, right):
         """The answer; the right one where code stops, which says nothing about defaults."""
         answer = attempt(question)
-        return question() if answer.is_value else right
+        unwritten = answer.instead == "NotImplementedError"
+        return question() if answer.is_value or unwritten else right
 
     return Part(
         main={
