@@ -9,6 +9,7 @@ import math
 
 import torch
 
+from grader.testing.compare import check, gradients
 from worked_example import dot, linear_by_hand, merged_heads_by_hand, softmax_by_hand
 
 # The definition, in lists of numbers.
@@ -187,3 +188,30 @@ def greedy_by_hand(tokens, weights, n_head, n_positions):
     logits = gpt_by_hand(tokens[-n_positions:], weights, n_head)[-1]
     best, second = sorted(logits, reverse=True)[:2]
     return logits.index(best), best - second
+
+
+# What holds for gradients.
+
+
+def check_slopes(actual, inputs, by_hand, upstream, call, rng):
+    """Compare gradients with slopes of the definition along random directions.
+
+    Args:
+        actual: what the student's code made of `inputs`, in float64.
+        inputs: what to differentiate by, with names: x, and the module's parameters.
+        by_hand: the definition: returns the output for other numbers under these names.
+        upstream: what each entry of the output counts.
+        call: what was called.
+        rng: draws the directions.
+    """
+    found = gradients(actual, inputs, upstream, call)
+    numbers = {name: tensor.detach().clone() for name, tensor in inputs.items()}
+    for name, tensor in numbers.items():
+        direction = rng.normal(*tensor.shape)
+        up, down = (
+            (by_hand(numbers | {name: tensor + step * direction}) * upstream).sum()
+            for step in (1e-5, -1e-5)
+        )
+        what = f"the gradient of {call} with respect to {name}, times a random direction"
+        slope = (up - down) / 2e-5
+        check((found[name] * direction).sum(), slope, what, rtol=1e-6, atol=1e-7)
