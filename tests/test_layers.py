@@ -10,7 +10,7 @@ import pytest
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {"course", "environment", "errors", "files", "forbidden", "loading", "needs", "operands"}
+TOP = {"cost", "course", "environment", "errors", "files", "forbidden", "loading", "needs", "operands"}
 TOP |= {"parts", "result", "stopwatch", "text", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
