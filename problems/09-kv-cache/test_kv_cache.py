@@ -99,6 +99,11 @@ def operations_by_hand(config, length):
     return 2 * (config["n_layer"] * (layers + attention) + logits)
 
 
+def numbers_of_a_token(config):
+    """How many numbers a cache keeps of each token: its keys and values in all layers."""
+    return 2 * config["n_layer"] * config["n_embd"]
+
+
 # Modules whose weights are known, and what they return.
 
 
@@ -168,9 +173,7 @@ def layers(present, n_layer, call):
     many = isinstance(present, tuple | list)
     fits = many and len(present) == n_layer
     wanted = f"keys and values of each of {n_layer} layers"
-    require(
-        fits, f"{call}\nIts present should be a list with {wanted}; it is {kind(present)}."
-    )
+    require(fits, f"{call}\nIts present should be a list with {wanted}; it is {kind(present)}.")
     return [pair(each, f"layer {number} of {call}") for number, each in enumerate(present)]
 
 
@@ -188,7 +191,8 @@ def read(module, idx, past, call):
 
 def copied(pair):
     """The same keys and values, as the same kind of pair, in memory of their own."""
-    return type(pair)(each.clone() for each in pair)
+    held = [each.clone() for each in pair]
+    return held if isinstance(pair, list) else tuple(held)
 
 
 def check_pair(present, expected, call, **tolerance):
@@ -285,9 +289,7 @@ def test_layers(problem, bias):
     names = [f"{name}.{kind}" for name in ("c_attn", "c_proj") for kind in ("weight", "bias")]
     expected = [name for name in names if bias or name.endswith("weight")]
     found = sorted(parameters(module))
-    require(
-        found == sorted(expected), f"The parameters are {found}; expected {sorted(expected)}."
-    )
+    require(found == sorted(expected), f"The parameters are {found}; expected {sorted(expected)}.")
 
 
 @pytest.mark.points(0.25)
@@ -311,7 +313,7 @@ SIZES = [(2, 4, 6, 2), (1, 3, 6, 3), (3, 1, 4, 1), (1, 5, 4, 4), (2, 2, 10, 2)]
 """Batch, number of new tokens, embedding width, number of heads."""
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(("batch", "n_new", "n_embd", "n_head"), SIZES)
 def test_without_a_past(problem, rng, batch, n_new, n_embd, n_head):
     """Without a past, CachedAttention is causal multi-head attention"""
@@ -342,7 +344,7 @@ def test_one_token_in_numbers(problem):
     check(output, torch.tensor([[[44.1608], [50.4907]]]), call, atol=1e-4)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("n_past", [0, 1, 4])
 @pytest.mark.parametrize(("batch", "n_new", "n_embd", "n_head"), [(2, 3, 6, 2), (1, 1, 6, 3)])
 def test_present(problem, rng, batch, n_new, n_embd, n_head, n_past):
@@ -355,7 +357,7 @@ def test_present(problem, rng, batch, n_new, n_embd, n_head, n_past):
     check_pair(present, expected, call)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(
     ("n_past", "batch", "n_embd", "n_head"), [(1, 2, 6, 2), (5, 1, 6, 3), (3, 3, 4, 1)]
 )
@@ -385,7 +387,7 @@ def check_after_past(problem, rng, n_past, n_new, batch, n_embd, n_head, bias=Tr
     check_pair(present, held, call)
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.25)
 def test_every_way_to_cut(problem, rng):
     """All 64 ways to cut 7 tokens into chunks give the same as one pass"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 7, 6)
@@ -405,7 +407,7 @@ def test_every_way_to_cut(problem, rng):
     check_every_cut(run_and_list, (output, [pair(present, call)]), 7, call)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_two_caches_never_touch(problem, rng):
     """A past is left as it was, so one may go on from it in two ways"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 4, 6)
@@ -448,7 +450,7 @@ REACHES = {
 """Which tensors each thing that an attention returns depends on."""
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("n_new", [1, 3])
 def test_gradients(problem, rng, n_new):
     """Gradients reach x, the past and the weights, from the output and from the present"""
@@ -486,7 +488,7 @@ def test_gradients(problem, rng, n_new):
 # CachedGPT
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 def test_logits_without_a_past(problem, rng, bias):
     """Without a past, CachedGPT gives the logits of a GPT, and keys and values of every layer"""
@@ -520,7 +522,7 @@ def test_positions_go_on(problem, rng):
         past = layers(past, 2, call)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_logits_after_a_past(problem, rng):
     """After a past, the logits are those that one pass over all tokens gives"""
     weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 7)
@@ -537,7 +539,7 @@ def test_logits_after_a_past(problem, rng):
             check_pair(found, wanted, f"layer {number} of {call}, compared with one pass")
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.25)
 def test_every_way_to_cut_a_text(problem, rng):
     """All 64 ways to cut 7 tokens into chunks give the logits of one pass"""
     weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 7)
@@ -552,7 +554,7 @@ def test_every_way_to_cut_a_text(problem, rng):
     check_every_cut(run, (logits, layers(present, 2, call)), 7, call)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_two_texts_at_once(problem, rng):
     """Two texts that are made in turns, or that go on from one past, don't touch each other"""
     weights = weights_for(rng, SMALL)
@@ -590,7 +592,7 @@ def check_refused(run, call, reason):
     require(False, f"{call}\n{found}; it should raise ValueError, as {reason}.")
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_too_many_tokens_are_refused(problem, rng):
     """Past and new tokens that are more than n_positions in all raise ValueError"""
     config = SMALL | {"n_positions": 6}
@@ -608,7 +610,7 @@ def test_too_many_tokens_are_refused(problem, rng):
         check_refused(lambda p=past, n=n_past: module(idx[:, n:], p), call, "they are 7")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_dtype_is_kept(problem, rng, dtype):
     """Everything has the dtype of the weights, with its precision"""
@@ -629,7 +631,7 @@ def test_dtype_is_kept(problem, rng, dtype):
     check(logits, expected[:, 2:], call)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_large_scores(problem, rng):
     """Scores of thousands, above or below 0, give no inf and no NaN"""
     # Entry 0 of each key is 1, so entry 0 of a query moves all scores of its row alike.
@@ -647,7 +649,7 @@ def test_large_scores(problem, rng):
     check(output, expected, call)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_arguments_are_left_alone(problem, rng):
     """Tokens, x and weights are left as they are, transposed ones are fine; nothing is drawn"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 3, 6)
@@ -735,7 +737,7 @@ def test_generate_refuses_what_is_too_long(problem, rng):
 # What one more token costs
 
 
-COSTLY = {"vocab_size": 20, "n_positions": 160, "n_embd": 32, "n_layer": 2, "n_head": 4}
+COSTLY = {"vocab_size": 20, "n_positions": 132, "n_embd": 32, "n_layer": 2, "n_head": 4}
 """Sizes of a model whose costs are counted."""
 
 
@@ -758,7 +760,7 @@ def cost_of(run):
     return cost.operations, cost.elements
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.75)
 @pytest.mark.parametrize("how", ["call", "generate"])
 def test_cost_of_one_more_token(problem, rng, how):
     """One more token costs what one token costs: earlier ones are not computed again"""
@@ -786,6 +788,12 @@ def check_cost(problem, rng, config, how):
         f"{call}\nAfter 16 tokens it took {few:,} floating point operations, after 128 tokens "
         f"{many:,}: {many / few:.1f} times as many, where less than 3 times is asked. {advice}",
     )
+    held, written = 129 * numbers_of_a_token(config), costs[128][1]
+    require(
+        written <= 12 * held,
+        f"{call}, after 128 tokens\nIts results on the way have {written:,} numbers in all, where "
+        f"the whole cache holds {held:,}. {advice}",
+    )
 
 
 @pytest.mark.points(0.25)
@@ -798,3 +806,231 @@ def test_attention_is_your_own(problem, rng):
 
 
 # --- hidden tests ---
+
+
+def both(problem, solution, weights, n_head, dtype=torch.float64):
+    """The student's attention and the reference's, with the same weights."""
+    return [make_attention(code, weights, n_head, dtype) for code in (problem, solution)]
+
+
+def both_models(problem, solution, config, weights, dtype=torch.float64):
+    """The student's model and the reference's, with the same weights."""
+    return [make_gpt(code, config, weights, dtype) for code in (problem, solution)]
+
+
+def random_cut(rng, length):
+    """Some way to cut a length into pieces, as places of (first, last)."""
+    inside = torch.rand(length - 1, generator=rng.generator) < 0.4
+    places = [0, *(1 + inside.nonzero().flatten()).tolist(), length]
+    return list(itertools.pairwise(places))
+
+
+@pytest.mark.points(0.5)
+def test_hidden_cache_in_bytes(problem, solution, rng):
+    """kv_cache_bytes is right for other sizes"""
+    for _ in range(20):
+        sizes = (1 + torch.randint(60, (5,), generator=rng.generator)).tolist()
+        check_bytes(
+            problem.kv_cache_bytes(*sizes),
+            solution.kv_cache_bytes(*sizes),
+            f"kv_cache_bytes{tuple(sizes)}",
+        )
+
+
+@pytest.mark.points(2.5)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize(
+    ("n_past", "n_new", "batch", "n_embd", "n_head"),
+    [(0, 6, 3, 20, 4), (7, 1, 2, 14, 2), (3, 5, 1, 15, 5), (1, 2, 4, 6, 1), (9, 4, 2, 8, 8)],
+)
+def test_hidden_attention(problem, solution, rng, n_past, n_new, batch, n_embd, n_head, bias):
+    """CachedAttention is right for other sizes, and so are all its gradients"""
+    weights = attention_weights(rng, n_embd, bias=bias)
+    x, past = rng.normal(batch, n_new, n_embd), None
+    if n_past:
+        past = random_past(rng, batch, n_head, n_past, n_embd // n_head)
+    call = f"CachedAttention({n_embd}, {n_head}, bias={bias})(x, past) with {n_past} past and "
+    call += f"{n_new} new tokens"
+    found, upstream = [], []
+    for module in both(problem, solution, weights, n_head):
+        leaves = {"x": x.clone().requires_grad_()}
+        if past is not None:
+            leaves["the past's keys"] = past[0].clone().requires_grad_()
+            leaves["the past's values"] = past[1].clone().requires_grad_()
+        given, *held = (leaf.clone() for leaf in leaves.values())
+        output, present = two(module(given, tuple(held) or None), call)
+        results = (output, *pair(present, call))
+        found.append((results, leaves | parameters(module)))
+    (actual, of_student), (expected, of_reference) = found
+    check(actual[0], expected[0], call)
+    check_pair(actual[1:], expected[1:], call)
+    upstream = [rng.normal(*each.shape) for each in expected]
+    sums = [
+        sum((each * up).sum() for each, up in zip(results, upstream, strict=True))
+        for results in (actual, expected)
+    ]
+    told = f"output and present of {call}"
+    check_gradients(
+        gradients(sums[0], of_student, torch.ones_like(sums[1]), told),
+        gradients(sums[1], of_reference, torch.ones_like(sums[1]), told),
+        told,
+    )
+
+
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize(
+    ("length", "batch", "n_embd", "n_head"), [(12, 2, 15, 3), (9, 1, 8, 4), (23, 3, 6, 2)]
+)
+def test_hidden_chunks(problem, solution, rng, length, batch, n_embd, n_head):
+    """Chunks of other sizes give what one pass gives, and gradients pass through all of them"""
+    weights, x = attention_weights(rng, n_embd), rng.normal(batch, length, n_embd)
+    student, reference = both(problem, solution, weights, n_head)
+    upstream, inputs = rng.normal(batch, length, n_embd), x.clone().requires_grad_()
+    expected, _ = reference(inputs)
+    wanted = gradients(expected, {"x": inputs} | parameters(reference), upstream, "one pass")
+    for _ in range(2):
+        pieces = random_cut(rng, length)
+        sizes = [last - first for first, last in pieces]
+        call = f"CachedAttention({n_embd}, {n_head}), {length} tokens in chunks of {sizes}"
+        leaf, outputs, past = x.clone().requires_grad_(), [], None
+        for first, last in pieces:
+            output, past = two(student(leaf[:, first:last].clone(), past), call)
+            outputs.append(check_piece(output, expected[:, first:last], call))
+        output = torch.cat(outputs, dim=1)
+        check(output, expected, call, **EXACT)
+        found = gradients(output, {"x": leaf} | parameters(student), upstream, call)
+        check_gradients(found, wanted, call)
+
+
+def check_piece(output, expected, call):
+    """Return an output of the right form, with its graph."""
+    check_form(output, expected, call)
+    return output
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    ("n_layer", "n_embd", "n_head", "bias"), [(1, 12, 3, False), (3, 10, 2, True)]
+)
+def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, dtype):
+    """CachedGPT is right for other sizes, in one pass and in chunks, with all its gradients"""
+    config = {"vocab_size": 17, "n_positions": 13, "n_layer": n_layer, "n_embd": n_embd}
+    config |= {"n_head": n_head, "bias": bias, "dropout": 0.4}
+    weights = {name: each.to(dtype) for name, each in weights_for(rng, config).items()}
+    student, reference = both_models(problem, solution, config, weights, dtype)
+    idx = tokens(rng, 3, 13, config)
+    expected, held = reference(idx)
+    upstream = rng.normal(3, 13, 17, dtype=dtype)
+    wanted = gradients(expected, parameters(reference), upstream, "one pass")
+    for pieces in ([(0, 13)], random_cut(rng, 13)):
+        sizes = [last - first for first, last in pieces]
+        call = f"CachedGPT with {n_layer} layers, 13 tokens in chunks of {sizes}"
+        outputs, past = [], None
+        for first, last in pieces:
+            logits, past = two(student(idx[:, first:last], past), call)
+            outputs.append(check_piece(logits, expected[:, first:last], call))
+        logits = torch.cat(outputs, dim=1)
+        check(logits, expected, call)
+        for number, (found, kept) in enumerate(zip(layers(past, n_layer, call), held, strict=True)):
+            check_pair(found, kept, f"layer {number} of {call}")
+        check_gradients(gradients(logits, parameters(student), upstream, call), wanted, call)
+
+
+@pytest.mark.points(0.75)
+def test_hidden_calls_do_not_touch(problem, solution, rng):
+    """Texts of different batches and lengths, made in turns, don't touch each other"""
+    config = SMALL | {"n_positions": 20}
+    weights = weights_for(rng, config)
+    student, reference = both_models(problem, solution, config, weights)
+    texts = [tokens(rng, batch, 12) for batch in (2, 1, 3, 2)]
+    expected, pasts = [reference(idx)[0] for idx in texts], [None] * len(texts)
+    for turn in range(4):
+        for number, idx in enumerate(texts):
+            step = slice(3 * turn, 3 * turn + 3)
+            call = f"CachedGPT(config)(idx, past) for text {number + 1} of 4, in turn {turn + 1}"
+            logits, pasts[number] = two(student(idx[:, step], pasts[number]), call)
+            check(logits, expected[number][:, step], call)
+            student.generate(idx[:, :2], 3)
+
+
+@pytest.mark.points(0.5)
+def test_hidden_names(problem, solution, rng):
+    """Weights under GPT-2's names can be loaded into CachedGPT; lm_head has those of wte"""
+    weights = weights_for(rng, SMALL)
+    student, reference = both_models(problem, solution, SMALL, weights)
+    found, expected = sorted(student.state_dict()), sorted(reference.state_dict())
+    require(set(expected) <= set(found), f"state_dict has {found}; expected {expected}.")
+    student.load_state_dict(weights_for(rng, SMALL), strict=False)
+    student.load_state_dict(weights, strict=False)
+    idx = tokens(rng, 2, 5)
+    call = "CachedGPT(config)(idx) with weights loaded by load_state_dict"
+    check(student(idx)[0], reference(idx)[0], call)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("n_positions", [1, 9])
+def test_hidden_too_long(problem, rng, n_positions):
+    """What doesn't fit into n_positions raises ValueError, and what just fits doesn't"""
+    config = SMALL | {"n_positions": n_positions}
+    module = make_gpt(problem, config, weights_for(rng, config))
+    idx = tokens(rng, 2, 2 * n_positions + 1)
+    for n_past in {0, n_positions // 2, n_positions}:
+        past = module(idx[:, :n_past])[1] if n_past else None
+        for n_new in (n_positions - n_past, n_positions - n_past + 1, n_positions + 1):
+            call = f"CachedGPT(config)(idx, past) with n_positions = {n_positions}, {n_past} past "
+            call += f"and {n_new} new tokens"
+            new = idx[:, :n_new]
+            if n_past + n_new > n_positions:
+                reason = f"they are {n_past + n_new}"
+                check_refused(lambda new=new, past=past: module(new, past), call, reason)
+            elif n_new:
+                logits, _ = two(module(new, past), call)
+                check_form(logits, torch.empty(2, n_new, 11, dtype=torch.float64), call)
+    for length, n_new in [(1, n_positions), (n_positions, 1), (1, n_positions + 5)]:
+        call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
+        call += f"a prompt of {length} tokens"
+        reason = f"they are {length + n_new} in all"
+        prompt = idx[:, :length]
+        check_refused(lambda p=prompt, n=n_new: module.generate(p, n), call, reason)
+    found = module.generate(idx[:, :1], n_positions - 1)
+    call = f"CachedGPT(config).generate(idx, {n_positions - 1}) with n_positions = {n_positions}"
+    check_form(found, torch.empty(2, n_positions, dtype=torch.int64), call)
+
+
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize(
+    ("batch", "length", "n_new", "n_layer", "bias"),
+    [(5, 3, 20, 2, True), (1, 9, 14, 3, False), (4, 1, 22, 1, True), (6, 17, 6, 2, True)],
+)
+def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, bias):
+    """generate gives the same tokens as without a cache, for other sizes too"""
+    config = SMALL | {"n_positions": 23, "n_layer": n_layer, "bias": bias, "vocab_size": 29}
+    weights = weights_for(rng, config)
+    student, reference = both_models(problem, solution, config, weights)
+    prompts = tokens(rng, batch, length, config)
+    texts = reference.generate(prompts, n_new)
+    best = reference(texts)[0].topk(2).values
+    texts = texts[(best[..., 0] - best[..., 1]).amin(-1) > 1e-6]  # no close calls
+    call = f"CachedGPT(config).generate(idx, {n_new}) with {len(texts)} prompts of {length} tokens"
+    with nothing_drawn(call):
+        found = student.generate(texts[:, :length].clone(), n_new)
+    check(found, texts, call)
+    again = student.generate(texts[:, :length].clone(), n_new)
+    check(again, texts, f"{call}, a second time")
+
+
+@pytest.mark.points(1.75)
+@pytest.mark.parametrize("how", ["call", "generate"])
+def test_hidden_cost(problem, solution, rng, how):
+    """One more token is cheap at another size, too: at most three times the reference's cost"""
+    config = COSTLY | {"n_embd": 24, "n_layer": 3, "vocab_size": 12}
+    check_cost(problem, rng, config, how)
+    for n_past in (16, 64, 128):
+        costs = [cost_of_one_more(code, rng, config, n_past, how) for code in (problem, solution)]
+        (found, _), (least, _) = costs
+        require(
+            found <= 3 * least,
+            f"One more token after {n_past} tokens\nIt took {found:,} floating point operations, "
+            f"where {least:,} are enough.",
+        )
