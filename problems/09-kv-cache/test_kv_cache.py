@@ -195,6 +195,11 @@ def copied(pair):
     return held if isinstance(pair, list) else tuple(held)
 
 
+def again(past):
+    """The same past once more: the same tensors, in a list of its own if it is a list."""
+    return list(past) if isinstance(past, list) else past
+
+
 def check_pair(present, expected, call, **tolerance):
     """Compare keys and values."""
     names = ("keys", "values")
@@ -570,7 +575,7 @@ def test_two_texts_at_once(problem, rng):
     for place in range(2, 6):
         for number in (0, 1, 2):
             now = texts[number][:, place : place + 1]
-            logits, held[number] = two(module(now, held[number]), call)
+            logits, held[number] = two(module(now, again(held[number])), call)
             told = f"{call} for text {number + 1} of 3 that are made in turns"
             check(logits, expected[number][:, place : place + 1], told)
     for number, (found, wanted) in enumerate(zip(layers(first, 2, call), before, strict=True)):
@@ -949,7 +954,7 @@ def test_hidden_calls_do_not_touch(problem, solution, rng):
         for number, idx in enumerate(texts):
             step = slice(3 * turn, 3 * turn + 3)
             call = f"CachedGPT(config)(idx, past) for text {number + 1} of 4, in turn {turn + 1}"
-            logits, pasts[number] = two(student(idx[:, step], pasts[number]), call)
+            logits, pasts[number] = two(student(idx[:, step], again(pasts[number])), call)
             check(logits, expected[number][:, step], call)
             student.generate(idx[:, :2], 3)
 
@@ -1026,7 +1031,7 @@ def test_hidden_cost(problem, solution, rng, how):
     """One more token is cheap at another size, too: at most three times the reference's cost"""
     config = COSTLY | {"n_embd": 24, "n_layer": 3, "vocab_size": 12}
     check_cost(problem, rng, config, how)
-    for n_past in (16, 64, 128):
+    for n_past in (16, 128):
         costs = [cost_of_one_more(code, rng, config, n_past, how) for code in (problem, solution)]
         (found, _), (least, _) = costs
         require(
