@@ -697,9 +697,8 @@ def test_generate(problem, rng, batch, length, n_new):
     module, call = make_gpt(problem, SMALL, weights), f"CachedGPT(config).generate(idx, {n_new})"
     told = f"{call} with {batch} prompts of {length} tokens"
     check(module.generate(prompts.clone(), n_new), texts, told)
-    check(module.generate(max_new_tokens=n_new, idx=prompts.clone()), texts, f"{told}, once more")
     half = n_new // 2
-    found = module.generate(texts[:, : length + half], n_new - half)
+    found = module.generate(max_new_tokens=n_new - half, idx=texts[:, : length + half])
     check(found, texts, f"{told}, the first {half} of them in another call")
 
 
@@ -773,7 +772,11 @@ def test_cost_of_one_more_token(problem, rng, how):
 
 
 def check_cost(problem, rng, config, how):
-    """Require that one more token costs little after 16 tokens, and not much more after 128."""
+    """Require that one more token costs little after 16 tokens, and not much more after 128.
+
+    Returns:
+        How many operations it took after 16.
+    """
     call = {
         "call": "CachedGPT(config)(idx, past) with one new token",
         "generate": "CachedGPT(config).generate, for one token more",
@@ -799,6 +802,7 @@ def check_cost(problem, rng, config, how):
         f"{call}, after 128 tokens\nIts results on the way have {written:,} numbers in all, where "
         f"the whole cache holds {held:,}. {advice}",
     )
+    return few
 
 
 @pytest.mark.points(0.25)
@@ -1006,7 +1010,7 @@ def test_hidden_too_long(problem, rng, n_positions):
 @pytest.mark.points(1.5)
 @pytest.mark.parametrize(
     ("batch", "length", "n_new", "n_layer", "bias"),
-    [(5, 3, 20, 2, True), (1, 9, 14, 3, False), (4, 1, 22, 1, True), (6, 17, 6, 2, True)],
+    [(5, 3, 8, 2, True), (2, 9, 5, 3, False), (4, 1, 9, 1, True), (6, 17, 6, 2, True)],
 )
 def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, bias):
     """generate gives the same tokens as without a cache, for other sizes too"""
@@ -1021,8 +1025,6 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
     with nothing_drawn(call):
         found = student.generate(texts[:, :length].clone(), n_new)
     check(found, texts, call)
-    again = student.generate(texts[:, :length].clone(), n_new)
-    check(again, texts, f"{call}, a second time")
 
 
 @pytest.mark.points(1.75)
@@ -1030,12 +1032,10 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
 def test_hidden_cost(problem, solution, rng, how):
     """One more token is cheap at another size, too: at most three times the reference's cost"""
     config = COSTLY | {"n_embd": 24, "n_layer": 3, "vocab_size": 12}
-    check_cost(problem, rng, config, how)
-    for n_past in (16, 128):
-        costs = [cost_of_one_more(code, rng, config, n_past, how) for code in (problem, solution)]
-        (found, _), (least, _) = costs
-        require(
-            found <= 3 * least,
-            f"One more token after {n_past} tokens\nIt took {found:,} floating point operations, "
-            f"where {least:,} are enough.",
-        )
+    found = check_cost(problem, rng, config, how)
+    least, _ = cost_of_one_more(solution, rng, config, 16, how)
+    require(
+        found <= 3 * least,
+        f"One more token after 16 tokens\nIt took {found:,} floating point operations, where "
+        f"{least:,} are enough.",
+    )

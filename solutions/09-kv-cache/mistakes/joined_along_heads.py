@@ -1,4 +1,4 @@
-"""past and new tokens are joined along the heads
+"""past and new tokens are joined along another dimension than the length
 
 Keys are (B, n_head, length, head_dim). Which of these dimensions grows?
 """

@@ -1,4 +1,5 @@
-"""forward doesn't look whether there are enough positions
+"""too many tokens don't raise ValueError in forward: nothing looks at their number, or another
+error is raised
 
 Which error should be raised when there are more tokens than positions, and who raises it?
 """
