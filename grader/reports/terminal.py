@@ -12,34 +12,55 @@ from grader.reports.gradebook import Change
 from grader.reports.isolation import NOT_CONFINED, not_confined
 from grader.reports.people import by_name, people
 from grader.reports.remarks import SharedRemark, class_remarks
-from grader.result import Status, SubmissionResult, shown
+from grader.result import Part, Status, SubmissionResult, shown
 from grader.text import line
 
 _NAMED_AT_MOST = 5
 """Of the many that share a remark, as many are named here; the class page names all."""
 
 
-def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Table:
+def class_table(
+    results: Iterable[SubmissionResult], problems: Sequence[str], part_two: Sequence[str] = ()
+) -> Table:
     """Return the class: a row for each submission, with its points.
 
     Args:
         results: of the whole class.
-        problems: the ids of the course's problems.
+        problems: the ids of the problems of part one.
+        part_two: the ids of the problems of part two, if they are to be shown.
     """
     table = Table(pad_edge=False)
     table.add_column("submission", overflow="fold")
-    for id in problems:
-        table.add_column(id[:2], justify="right")
-    table.add_column("total", justify="right", style="bold")
+    _add_columns(table, problems, "total")
+    _add_columns(table, part_two, "part two")
     results = list(results)
     names = people(results)
     for result in by_name(results):
-        points = {problem.id: problem for problem in result.problems}
-        cells = [shown(points[id].points) if id in points else "-" for id in problems]
-        internal = result.status == Status.INTERNAL
-        total = "-" if internal else f"{shown(result.points)} / {shown(result.max)}"
-        table.add_row(escape(str(names[result.submission])), *cells, total)
+        cells = [*_cells(result, problems), *_cells_of_part_two(result, part_two)]
+        table.add_row(escape(str(names[result.submission])), *cells)
     return table
+
+
+def _add_columns(table: Table, problems: Sequence[str], of_all: str) -> None:
+    for id in problems:
+        table.add_column(id[:2], justify="right")
+    if problems:
+        table.add_column(of_all, justify="right", style="bold")
+
+
+def _cells(result: SubmissionResult, problems: Sequence[str]) -> list[str]:
+    points = {problem.id: shown(problem.points) for problem in result.problems}
+    internal = result.status == Status.INTERNAL
+    total = "-" if internal else f"{shown(result.points)} / {shown(result.max)}"
+    return [*(points.get(id, "-") for id in problems), total] if problems else []
+
+
+def _cells_of_part_two(result: SubmissionResult, problems: Sequence[str]) -> list[str]:
+    """Return the cells of part two; who left out something, or all of it, has nothing there."""
+    points = {problem.id: shown(problem.points) for problem in result.problems}
+    tried = problems and result.of_part(Part.TWO)
+    total = f"{shown(result.part_two_points)} / {shown(result.part_two_max)}" if tried else ""
+    return [*(points.get(id, "") for id in problems), total] if problems else []
 
 
 def remarks(results: Iterable[SubmissionResult]) -> list[str]:
