@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -96,8 +97,7 @@ def yours(
     """
     try:
         with redirect_stdout(io.StringIO()):
-            module = load_module(folder(problem_id) / SUBMISSION_FILE, STUDENT_MODULE + "shown")
-            found = compute(module)
+            found = compute(students_module(problem_id))
         trouble = _unlike(found, expected)
     except NotImplementedError:
         trouble = "is not written yet"
@@ -113,6 +113,11 @@ def yours(
     else:
         print(f"{name}: yours, as expected.")
     return table
+
+
+def students_module(problem_id: str) -> ModuleType:
+    """Return the student's `problem.py`, loaded afresh."""
+    return load_module(folder(problem_id) / SUBMISSION_FILE, STUDENT_MODULE + "shown")
 
 
 def _unlike(found: object, expected: Tensor) -> str:
