@@ -444,9 +444,11 @@ def outcome(run):
 def about_length(problem):
     """Questions about more tokens than there are positions."""
 
+    short = functools.cache(lambda: model(problem, n_positions=6))
+
     def refused(*sizes):
         """What comes of the last of some chunks, with 6 positions."""
-        module, past = model(problem, n_positions=6), None
+        module, past = short(), None
         *before, last = text(1, sum(sizes)).split(sizes, dim=1)
         for chunk in before:
             _, past = module(chunk) if past is None else module(chunk, past)
@@ -521,8 +523,10 @@ def about_generate(problem):
 def about_too_many(problem):
     """Questions about texts that don't fit into the positions."""
 
+    short = functools.cache(lambda: model(problem, n_positions=6))
+
     def refused(length, n_new):
-        module = model(problem, n_positions=6)
+        module = short()
         return outcome(lambda: module.generate(text(1, length), n_new))
 
     def late():
