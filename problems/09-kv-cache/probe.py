@@ -443,7 +443,6 @@ def outcome(run):
 
 def about_length(problem):
     """Questions about more tokens than there are positions."""
-
     short = functools.cache(lambda: model(problem, n_positions=6))
 
     def refused(*sizes):
@@ -522,7 +521,6 @@ def about_generate(problem):
 
 def about_too_many(problem):
     """Questions about texts that don't fit into the positions."""
-
     short = functools.cache(lambda: model(problem, n_positions=6))
 
     def refused(length, n_new):
