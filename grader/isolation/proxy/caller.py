@@ -6,15 +6,15 @@ import itertools
 import linecache
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
-from grader.cost import Cost, elsewhere
+from grader.cost import Cost, counters, elsewhere
 from grader.errors import CannotLoad, Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
@@ -40,6 +40,8 @@ from grader.isolation.proxy.values import AnswerUnpacker, RequestPacker, foreign
 from grader.isolation.spawn import Workers
 from grader.loading import judge_load
 from grader.result import Status
+
+_NOTHING_COUNTS = nullcontext()
 
 
 class Caller:
@@ -133,9 +135,12 @@ class Caller:
 
     # Requests
 
-    @contextmanager
-    def apart(self) -> Iterator[None]:
+    def apart(self) -> AbstractContextManager[None]:
         """Let nothing count that this side does for a request; the worker counts."""
+        return self._uncounted() if counters() else _NOTHING_COUNTS
+
+    @contextmanager
+    def _uncounted(self) -> Iterator[None]:
         with elsewhere() as self.costs:
             try:
                 yield
@@ -344,6 +349,12 @@ class RemoteFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it in the worker."""
         return self._caller.call(self._target, args, kwargs)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(f"a function at a distance has no attribute {name!r}")
+        owner = self.__dict__["__name__"]
+        raise TypeError(f"reading {owner}.{name} isn't supported; read it from what {owner} makes")
 
 
 def _draw(answer: Header, generators: list[torch.Generator]) -> None:
