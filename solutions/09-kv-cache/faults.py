@@ -136,9 +136,6 @@ SWITCHES = {
         {
             "past only": "new tokens see the past only, and neither themselves nor each other",
             "new only": "new tokens don't see the past, which is kept and not used",
-            "past only, masked": "new tokens see the past only, as it was before they came",
-            "first dropped": "the first key of all is left out",
-            "new twice": "the new keys and values are there twice",
         },
     ),
     "join": _all(
@@ -146,20 +143,15 @@ SWITCHES = {
         {
             "new first": "the new tokens are put before the past",
             "values first": "the values are joined in another order than the keys",
-            "keys first": "the keys are joined in another order than the values",
             "heads": "past and new tokens are joined along another dimension than the length",
             "batch": "past and new tokens are joined along another dimension than the length",
             "width": "past and new tokens are joined along another dimension than the length",
             "added": "new keys and values are added to those of the past, number by number",
             "last of past": "only the last token of the past is kept",
-            "first of past": "only the first token of the past is kept",
-            "reversed past": "the past is joined in reversed order",
             "keys only": "the values are those of the new tokens only, and the keys of all",
-            "replaced": "the new tokens take the place of the past's last ones",
             "swapped": "past keys are taken for values, and past values for keys",
             "keys to values": "new keys are joined to the past's values",
             "values to keys": "new values are joined to the past's keys",
-            "mean": "the past is averaged to a single token",
         },
     ),
     "present": _all(
@@ -167,7 +159,6 @@ SWITCHES = {
         {
             "new only": "the present holds the new tokens only, so the next call has lost the past",
             "past": "the present is the past as it was, without the new tokens",
-            "all but last": "the last new token is missing in the present",
             "last only": "of the new tokens only the last one is kept",
             "swapped": "values come before keys in the cache",
             "keys twice": "keys stand in the present in place of values",
@@ -188,11 +179,8 @@ SWITCHES = {
             "one tensor": "the present is one tensor in place of keys and values",
             "joined": "keys and values are joined in one tensor along head_dim",
             "nothing": "the present is None",
-            "length": "the present has the length as a third part",
             "x": "the input is kept in place of keys and values",
-            "one sequence": "the present has the first sequence only",
             "one head": "the present has the first head only",
-            "rolled": "the present has its tokens in another order",
         },
     ),
     "returned": _all(
@@ -220,9 +208,6 @@ SWITCHES = {
                 "n_head": "the scores are divided by √n_head",
                 "length": "the scores are divided by the root of the number of keys",
                 "times": "the scores are multiplied by √head_dim",
-                "full n_embd": "the scores are divided by n_embd",
-                "new": "the scores are divided by the root of the number of new tokens",
-                "8": "the scores are divided by 8 whatever the width of a head is",
             },
         ),
     },
@@ -284,10 +269,8 @@ SWITCHES = {
         _FORMULA,
         {
             "no c_proj": "the merged heads are returned without c_proj",
-            "twice": "c_proj is applied twice",
             "residual": "x is added to the output, which the block does by itself",
             "last": "the output of the last new token only is returned",
-            "first": "the output of the first new token only is returned",
         },
     ),
     "layers": _all(
@@ -334,16 +317,11 @@ SWITCHES = {
                 "last": "all new tokens have the position of the last one",
                 "one less": "the positions after a past are one too small",
                 "one more": "the positions after a past are one too large",
-                "from 1": "the positions begin with 1 in place of 0",
                 "none": "no position is added to the tokens",
                 "none after a past": "after a past no position is added to the tokens",
                 "layers": "the number of layers in the past is taken for its length",
                 "heads": "the number of heads is taken for the length of the past",
                 "width": "head_dim is taken for the length of the past",
-                "batch": "the number of sequences is taken for the length of the past",
-                "double": "the positions after a past are moved by its length twice",
-                "new": "the positions after a past are moved by the number of new tokens",
-                "reversed": "the positions run backwards",
             },
         ),
     },
@@ -364,16 +342,10 @@ SWITCHES = {
         **_all(
             _LAYERS,
             {
-                "last for all": "all layers go on from the last layer's past",
                 "last kept": "the present has the last layer's keys and values in all places",
-                "first kept": "the present has the first layer's keys and values in all places",
                 "only last": "the present has the last layer's keys and values only",
-                "only first": "the present has the first layer's keys and values only",
                 "reversed": "the present has the layers in reversed order",
-                "read reversed": "the layers read the past in reversed order",
                 "old": "the present is the past as it was, without the new tokens",
-                "longer": "the present has past and present one after the other",
-                "next layer": "each layer reads the past of the next one",
             },
         ),
     },
@@ -382,14 +354,9 @@ SWITCHES = {
         {
             "no ln_f": "the last layer norm, ln_f, is missing",
             "ln_f first": "ln_f stands before the blocks in place of after them",
-            "ln_f twice": "ln_f is applied twice",
             "last": "CachedGPT gives the logits of the last token only",
-            "last, squeezed": "CachedGPT gives the logits of the last token only",
             "softmax": "CachedGPT gives probabilities in place of logits",
-            "log_softmax": "CachedGPT gives logarithms of probabilities in place of logits",
-            "tokens": "CachedGPT gives the most probable tokens in place of logits",
             "no lm_head": "lm_head is missing, so embeddings come out in place of logits",
-            "scaled": "the logits are divided by √n_embd",
         },
     ),
     "gpt returns": _all(
@@ -437,11 +404,8 @@ SWITCHES = {
                     "generate goes on from the prompt's past each time, so new tokens are forgotten"
                 ),
                 "no past": "generate hands over one token without the past",
-                "last two": "generate reads two tokens each time, one of them again",
                 "end only": "generate reads the prompt's last token only",
-                "prompt's end again": "generate reads the prompt's last token again and again",
                 "not without its end": "the prompt's last token is never read",
-                "first again": "generate reads the first new token again and again",
             },
         ),
         **_all(
@@ -450,15 +414,11 @@ SWITCHES = {
                 "drawn": "generate draws the next token at random",
                 "first": "the next token is read off the logits of the first position",
                 "smallest": "generate takes the least probable token",
-                "second": "generate takes the second most probable token",
-                "largest place": "the largest logit of all positions gives the next token",
                 "same for all": "all sequences go on with the first one's token",
                 "new only": "generate returns the new tokens without the prompts",
                 "last only": "generate returns the last token only",
                 "one less": "generate makes one token too few",
                 "one more": "generate makes one token too many",
-                "new first": "generate puts new tokens before the prompts",
-                "in all": "max_new_tokens is taken for the length of the whole text",
             },
         ),
     },
@@ -472,8 +432,6 @@ SWITCHES = {
             "prompt only": "generate compares only the prompt with n_positions",
             "cut": "generate makes fewer tokens in place of raising ValueError",
             "asserted": "generate raises AssertionError for too many tokens, not ValueError",
-            "other error": "generate raises another error than ValueError for too many tokens",
-            "moved on": "generate forgets the oldest tokens in place of raising ValueError",
         },
     ),
 }
@@ -481,13 +439,10 @@ SWITCHES = {
 COMMON = {
     "mask": ("never", "not after a past", "top left"),
     "join": ("new first",),
-    "present": ("new only", "swapped"),
+    "present": ("new only",),
     "scale": ("none", "n_embd"),
     "roles": ("kqv",),
     "output": ("no c_proj",),
-    "positions": ("from 0", "one less"),
-    "caches": ("first",),
-    "logits": ("no ln_f",),
 }
 
 RIGHT = dict.fromkeys(SWITCHES, "right") | {"roles": "qkv"}
@@ -568,20 +523,14 @@ def joined(how, past, k, v):
     dims = {"heads": 1, "batch": 0, "width": 3}
     if how in dims:
         return both(lambda old, new: torch.cat([old, new], dims[how]))
-    new = k.shape[2]
     return {
         "new first": lambda: both(lambda old, new: torch.cat([new, old], 2)),
         "values first": lambda: (torch.cat([past_k, k], 2), torch.cat([v, past_v], 2)),
-        "keys first": lambda: (torch.cat([k, past_k], 2), torch.cat([past_v, v], 2)),
         "added": lambda: both(torch.add),
         "last of past": lambda: both(lambda old, new: torch.cat([old[:, :, -1:], new], 2)),
-        "first of past": lambda: both(lambda old, new: torch.cat([old[:, :, :1], new], 2)),
-        "reversed past": lambda: both(lambda old, new: torch.cat([old.flip(2), new], 2)),
         "keys only": lambda: (torch.cat([past_k, k], 2), v),
-        "replaced": lambda: both(lambda old, each: torch.cat([old[:, :, :-new], each], 2)),
         "keys to values": lambda: (torch.cat([past_k, k], 2), torch.cat([past_v, k], 2)),
         "values to keys": lambda: (torch.cat([past_k, v], 2), torch.cat([past_v, v], 2)),
-        "mean": lambda: both(lambda old, new: torch.cat([old.mean(2, keepdim=True), new], 2)),
     }.get(how, lambda: both(lambda old, new: torch.cat([old, new], 2)))()
 
 
@@ -656,9 +605,6 @@ def divisor(how, q, k):
         "n_head": math.sqrt(n_head),
         "length": math.sqrt(k.shape[2]),
         "times": 1 / math.sqrt(d),
-        "full n_embd": n_head * d,
-        "new": math.sqrt(q.shape[2]),
-        "8": 8,
     }.get(how, math.sqrt(d))
 
 
@@ -672,7 +618,6 @@ def held(how, q, k, v, past, new):
     return {
         "new only": lambda: new,
         "past": lambda: (k, v) if past is None else past,
-        "all but last": lambda: each(lambda x: x[:, :, :-1]),
         "last only": lambda: each(lambda x: torch.cat([x[:, :, :-n_new], x[:, :, -1:]], 2)),
         "swapped": lambda: (v, k),
         "keys twice": lambda: (k, k),
@@ -685,10 +630,7 @@ def held(how, q, k, v, past, new):
         "one tensor": lambda: torch.stack([k, v]),
         "joined": lambda: torch.cat([k, v], -1),
         "nothing": lambda: None,
-        "length": lambda: (k, v, k.shape[2]),
-        "one sequence": lambda: each(lambda x: x[:1]),
         "one head": lambda: each(lambda x: x[:, :1]),
-        "rolled": lambda: each(lambda x: x.roll(1, 2)),
     }.get(how, lambda: (k, v))()
 
 
@@ -701,7 +643,6 @@ def taken(how, past):
         "width before length": lambda: tuple(each.mT for each in past),
         "one tensor": lambda: tuple(past),
         "joined": lambda: tuple(past.chunk(2, -1)),
-        "length": lambda: tuple(past[:2]),
     }
     return back.get(how, lambda: past)()
 
@@ -729,14 +670,9 @@ def places(how, n_past, n_new, past):
         "last": lambda: torch.full_like(right, n_past + n_new - 1),
         "one less": lambda: right - int(n_past > 0),
         "one more": lambda: right + int(n_past > 0),
-        "from 1": lambda: right + 1,
         "layers": lambda: right - n_past + (len(past) if past else 0),
         "heads": lambda: right - n_past + (past[0][0].shape[1] if past else 0),
         "width": lambda: right - n_past + (past[0][0].shape[3] if past else 0),
-        "batch": lambda: right - n_past + (past[0][0].shape[0] if past else 0),
-        "double": lambda: right + n_past,
-        "new": lambda: right - n_past + (n_new if past else 0),
-        "reversed": lambda: right.flip(0),
     }.get(how, lambda: right)()
 
 
@@ -756,9 +692,8 @@ def check_text(how, length, n_new, n_positions):
         "one less": length + n_new + 1,
         "one more": length + n_new - 1,
     }.get(how, length + n_new)
-    if found > n_positions and how not in ("unchecked", "late", "cut", "moved on"):
-        error = {"asserted": AssertionError, "other error": RuntimeError}.get(how, ValueError)
-        raise error(f"{length} and {n_new} tokens")
+    if found > n_positions and how not in ("unchecked", "late", "cut"):
+        raise (AssertionError if how == "asserted" else ValueError)(f"{length} and {n_new} tokens")
 
 
 def chosen(how, logits):
@@ -768,8 +703,6 @@ def chosen(how, logits):
         "drawn": lambda: torch.multinomial(last.softmax(-1), 1),
         "first": lambda: logits[:, 0].argmax(-1, keepdim=True),
         "smallest": lambda: last.argmin(-1, keepdim=True),
-        "second": lambda: last.topk(2).indices[:, 1:],
-        "largest place": lambda: logits.amax(1).argmax(-1, keepdim=True),
         "same for all": lambda: last[:1].argmax(-1, keepdim=True).expand(len(last), 1),
     }.get(how, lambda: last.argmax(-1, keepdim=True))()
 
@@ -820,15 +753,10 @@ def faulty(**faults):
             }.get(on.state, lambda: past)()
 
         def seen(self, q, k, v, n_past):
-            n_new = k.shape[2] - n_past
             if on.seen == "new only":
                 return k[:, :, n_past:], v[:, :, n_past:]
-            if on.seen.startswith("past only") and n_past:
+            if on.seen == "past only" and n_past:
                 return k[:, :, :n_past], v[:, :, :n_past]
-            if on.seen == "first dropped" and n_past:
-                return k[:, :, 1:], v[:, :, 1:]
-            if on.seen == "new twice" and n_past:
-                return [torch.cat([each, each[:, :, -n_new:]], 2) for each in (k, v)]
             return k, v
 
         def forward(self, x, past=None):
@@ -864,7 +792,6 @@ def faulty(**faults):
         def projected(self, y, x):
             return {
                 "no c_proj": lambda: y,
-                "twice": lambda: self.c_proj(self.c_proj(y)),
                 "residual": lambda: x + self.c_proj(y),
                 "last": lambda: self.c_proj(y[:, -1:]),
                 "first": lambda: self.c_proj(y[:, :1]),
@@ -932,24 +859,16 @@ def faulty(**faults):
                 "first": lambda: [past[0]] * n_layer,
                 "shared": lambda: [past[0]] * n_layer,
                 "ignored": lambda: [None] * n_layer,
-                "last for all": lambda: [past[-1]] * n_layer,
                 "only last": lambda: list(past) * n_layer,
-                "only first": lambda: list(past) * n_layer,
-                "read reversed": lambda: list(reversed(past)),
-                "longer": lambda: list(past[-n_layer:]),
-                "next layer": lambda: [*past[1:], past[0]],
             }.get(on.caches, lambda: list(past))()
 
         def presents(self, past, present):
             n_layer = self.config.n_layer
             return {
                 "last kept": lambda: [present[-1]] * n_layer,
-                "first kept": lambda: [present[0]] * n_layer,
                 "only last": lambda: present[-1:],
-                "only first": lambda: present[:1],
                 "reversed": lambda: present[::-1],
                 "old": lambda: present if past is None else past,
-                "longer": lambda: present if past is None else [*past, *present],
             }.get(on.caches, lambda: present)()
 
         def forward(self, idx, past=None):
@@ -974,14 +893,9 @@ def faulty(**faults):
         def logits(self, x, ln_f):
             x = x if on.logits in ("no ln_f", "ln_f first") else ln_f(x)
             return {
-                "ln_f twice": lambda: self.lm_head(ln_f(x)),
                 "last": lambda: self.lm_head(x[:, -1:]),
-                "last, squeezed": lambda: self.lm_head(x[:, -1]),
                 "softmax": lambda: self.lm_head(x).softmax(-1),
-                "log_softmax": lambda: self.lm_head(x).log_softmax(-1),
-                "tokens": lambda: self.lm_head(x).argmax(-1),
                 "no lm_head": lambda: x,
-                "scaled": lambda: self.lm_head(x) / math.sqrt(self.config.n_embd),
             }.get(on.logits, lambda: self.lm_head(x))()
 
         def ask(self, idx, past=None):
@@ -990,7 +904,7 @@ def faulty(**faults):
             if how == "logits":
                 answer = (answer, None)
             logits, present = reversed(answer) if how == "present first" else answer[:2]
-            return logits[:, None] if on.logits == "last, squeezed" else logits, present
+            return logits, present
 
         @torch.no_grad()
         def generate(self, idx, max_new_tokens):
@@ -1001,12 +915,9 @@ def faulty(**faults):
             n_new = {
                 "one less": max_new_tokens - 1,
                 "one more": max_new_tokens + 1,
-                "in all": max_new_tokens - idx.shape[1],
             }.get(on.text, max_new_tokens)
             past, made = None, []
             for _ in range(n_new):
-                if on.fits == "moved on":
-                    text, past = text[:, -n_positions:], None
                 logits, past = self.read(text, past, idx.shape[1])
                 made.append(chosen(on.text, logits))
                 text = torch.cat([text, made[-1]], dim=1)
@@ -1016,7 +927,7 @@ def faulty(**faults):
 
         def read(self, text, past, n_prompt):
             first = text.shape[1] == n_prompt
-            if on.text == "no cache" or on.fits == "moved on":
+            if on.text == "no cache":
                 return self.ask(text)
             if on.text == "end only" and first:
                 return self.ask(text[:, -1:])
@@ -1027,9 +938,6 @@ def faulty(**faults):
                 return self.ask(text[:, -1:], past) if on.text == "end twice" else (logits, past)
             new = {
                 "all with past": text,
-                "last two": text[:, -2:],
-                "prompt's end again": text[:, n_prompt - 1 : n_prompt],
-                "first again": text[:, n_prompt : n_prompt + 1],
             }.get(on.text, text[:, -1:])
             if on.text == "no past":
                 past = None
@@ -1040,7 +948,6 @@ def faulty(**faults):
             parts = {
                 "new only": made,
                 "last only": made[-1:],
-                "new first": [*made, idx],
             }.get(on.text, [idx, *made])
             return torch.cat(parts, dim=1)
 
