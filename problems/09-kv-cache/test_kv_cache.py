@@ -32,6 +32,9 @@ from worked_example import (
 # Nothing in problem.py may call these, under any name. scaled_dot_product_attention may be called.
 FORBIDDEN = ("multi_head_attention_forward", "MultiheadAttention")
 
+NEAR = {torch.float64: {}, torch.float32: {"rtol": 1e-3, "atol": 1e-4}}
+"""How near a whole model must be: in float32 each layer rounds what the one before it rounded."""
+
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 """How near two ways to cut a sequence must be in float64; rounding alone makes 1e-14."""
 
@@ -185,8 +188,10 @@ def attend(module, x, past, call):
 
 def read(module, idx, past, call):
     """Logits and present of a model; what is handed over is a copy."""
-    held = None if past is None else [copied(each) for each in past]
-    return two(module(idx.clone(), held), call, "the logits and the present")
+    if past is not None:
+        pairs = [copied(each) for each in past]
+        past = pairs if isinstance(past, list) else tuple(pairs)
+    return two(module(idx.clone(), past), call, "the logits and the present")
 
 
 def copied(pair):
@@ -633,7 +638,7 @@ def test_dtype_is_kept(problem, rng, dtype):
     expected = batched(gpt_by_hand, idx, weights, 2, dtype=dtype)
     _, past = read(module, idx[:, :2], None, call)
     logits, _ = read(module, idx[:, 2:], past, call)
-    check(logits, expected[:, 2:], call)
+    check(logits, expected[:, 2:], call, **NEAR[dtype])
 
 
 @pytest.mark.points(0.25)
@@ -940,10 +945,12 @@ def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, dty
             logits, past = two(student(idx[:, first:last], past), call)
             outputs.append(check_piece(logits, expected[:, first:last], call))
         logits = torch.cat(outputs, dim=1)
-        check(logits, expected, call)
+        check(logits, expected, call, **NEAR[dtype])
         for number, (found, kept) in enumerate(zip(layers(past, n_layer, call), held, strict=True)):
-            check_pair(found, kept, f"layer {number} of {call}")
-        check_gradients(gradients(logits, parameters(student), upstream, call), wanted, call)
+            check_pair(found, kept, f"layer {number} of {call}", **NEAR[dtype])
+        slopes = gradients(logits, parameters(student), upstream, call)
+        if dtype is torch.float64:
+            check_gradients(slopes, wanted, call)
 
 
 @pytest.mark.points(0.75)
@@ -992,9 +999,9 @@ def test_hidden_too_long(problem, rng, n_positions):
             new = idx[:, :n_new]
             if n_past + n_new > n_positions:
                 reason = f"they are {n_past + n_new}"
-                check_refused(lambda new=new, past=past: module(new, past), call, reason)
+                check_refused(lambda new=new, past=past: module(new, again(past)), call, reason)
             elif n_new:
-                logits, _ = two(module(new, past), call)
+                logits, _ = two(module(new, again(past)), call)
                 check_form(logits, torch.empty(2, n_new, 11, dtype=torch.float64), call)
     for length, n_new in [(1, n_positions), (n_positions, 1), (1, n_positions + 5)]:
         call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
