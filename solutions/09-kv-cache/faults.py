@@ -121,6 +121,7 @@ SWITCHES = {
                     "after a past each token sees itself and the future, and not what came before"
                 ),
                 "only itself": "each token sees only itself",
+                "not itself, but the first": "a token doesn't see itself, if there is another one",
                 "added": "the mask of 0 and 1 is added to the scores",
                 "by new tokens": (
                     "the triangle is moved by the number of new tokens, not by the length of the "
@@ -160,7 +161,9 @@ SWITCHES = {
             "new only": "the present holds the new tokens only, so the next call has lost the past",
             "past": "the present is the past as it was, without the new tokens",
             "last only": "of the new tokens only the last one is kept",
+            "last of all": "the present holds the last token only",
             "swapped": "values come before keys in the cache",
+            "swapped once": "values come before keys in the present, but not in the past",
             "keys twice": "keys stand in the present in place of values",
             "values twice": "values stand in the present in place of keys",
             "three": "queries are kept as well, so the present has three parts",
@@ -269,6 +272,9 @@ SWITCHES = {
         _FORMULA,
         {
             "no c_proj": "the merged heads are returned without c_proj",
+            "no bias": "the bias of c_proj is not added",
+            "no bias of c_attn": "the bias of c_attn is not added",
+            "no biases": "the biases of c_attn and c_proj are not added",
             "residual": "x is added to the output, which the block does by itself",
             "last": "the output of the last new token only is returned",
         },
@@ -317,6 +323,7 @@ SWITCHES = {
                 "last": "all new tokens have the position of the last one",
                 "one less": "the positions after a past are one too small",
                 "one more": "the positions after a past are one too large",
+                "from 1": "the positions begin with 1 in place of 0",
                 "none": "no position is added to the tokens",
                 "none after a past": "after a past no position is added to the tokens",
                 "layers": "the number of layers in the past is taken for its length",
@@ -345,6 +352,9 @@ SWITCHES = {
                 "last kept": "the present has the last layer's keys and values in all places",
                 "only last": "the present has the last layer's keys and values only",
                 "reversed": "the present has the layers in reversed order",
+                "read reversed": "the layers read the past in reversed order",
+                "next layer": "each layer reads the past of the one after it",
+                "layer before": "each layer reads the past of the one before it",
                 "old": "the present is the past as it was, without the new tokens",
             },
         ),
@@ -427,6 +437,9 @@ SWITCHES = {
         {
             "unchecked": "generate doesn't look at the lengths before it starts",
             "late": "generate raises ValueError only when the text has become too long",
+            "late, but for the prompt": (
+                "generate raises ValueError only when the text has become too long"
+            ),
             "one less": "generate refuses a text that just fits into n_positions",
             "one more": "generate accepts one token more than n_positions",
             "prompt only": "generate compares only the prompt with n_positions",
@@ -547,6 +560,9 @@ def allowed(how, n_new, length):
         "past hidden": lambda: right & ones.triu(n_past) | right & ~ones.tril(n_past - n_new),
         "not itself": lambda: ones.tril(n_past - 1),
         "not itself, finite": lambda: ones.tril(n_past - 1),
+        "not itself, but the first": lambda: (
+            ones.tril(n_past - 1) | right & (torch.arange(n_new)[:, None] + n_past == 0)
+        ),
         "one less after a past": lambda: ones.tril(max(n_past - 1, 0)),
         "next": lambda: ones.tril(n_past + 1),
         "next after a past": lambda: ones.tril(n_past + 1) if n_past else right,
@@ -620,6 +636,8 @@ def held(how, q, k, v, past, new):
         "past": lambda: (k, v) if past is None else past,
         "last only": lambda: each(lambda x: torch.cat([x[:, :, :-n_new], x[:, :, -1:]], 2)),
         "swapped": lambda: (v, k),
+        "swapped once": lambda: (v, k),
+        "last of all": lambda: each(lambda x: x[:, :, -1:]),
         "keys twice": lambda: (k, k),
         "values twice": lambda: (v, v),
         "three": lambda: (q, k, v),
@@ -670,6 +688,7 @@ def places(how, n_past, n_new, past):
         "last": lambda: torch.full_like(right, n_past + n_new - 1),
         "one less": lambda: right - int(n_past > 0),
         "one more": lambda: right + int(n_past > 0),
+        "from 1": lambda: right + 1,
         "layers": lambda: right - n_past + (len(past) if past else 0),
         "heads": lambda: right - n_past + (past[0][0].shape[1] if past else 0),
         "width": lambda: right - n_past + (past[0][0].shape[3] if past else 0),
@@ -689,10 +708,11 @@ def check_text(how, length, n_new, n_positions):
     """Raise what too many tokens raise in generate, before it starts."""
     found = {
         "prompt only": length,
+        "late, but for the prompt": length,
         "one less": length + n_new + 1,
         "one more": length + n_new - 1,
     }.get(how, length + n_new)
-    if found > n_positions and how not in ("unchecked", "late", "cut"):
+    if how not in ("unchecked", "late", "cut") and found > n_positions:
         raise (AssertionError if how == "asserted" else ValueError)(f"{length} and {n_new} tokens")
 
 
@@ -761,7 +781,9 @@ def faulty(**faults):
 
         def forward(self, x, past=None):
             past = self.past_of(past, len(x))
-            thirds = in_heads(on.split, self.c_attn(x), self.n_head)
+            no_bias = on.output in ("no bias of c_attn", "no biases")
+            qkv = F.linear(x, self.c_attn.weight) if no_bias else self.c_attn(x)
+            thirds = in_heads(on.split, qkv, self.n_head)
             given = dict(zip("qkv", thirds, strict=True))
             q, k, v = (given[role] for role in on.roles)
             new = q if on.present == "queries" else k, v
@@ -792,6 +814,8 @@ def faulty(**faults):
         def projected(self, y, x):
             return {
                 "no c_proj": lambda: y,
+                "no bias": lambda: F.linear(y, self.c_proj.weight),
+                "no biases": lambda: F.linear(y, self.c_proj.weight),
                 "residual": lambda: x + self.c_proj(y),
                 "last": lambda: self.c_proj(y[:, -1:]),
                 "first": lambda: self.c_proj(y[:, :1]),
@@ -859,6 +883,9 @@ def faulty(**faults):
                 "first": lambda: [past[0]] * n_layer,
                 "shared": lambda: [past[0]] * n_layer,
                 "ignored": lambda: [None] * n_layer,
+                "read reversed": lambda: list(reversed(past)),
+                "next layer": lambda: [*past[1:], past[0]],
+                "layer before": lambda: [past[-1], *past[:-1]],
                 "only last": lambda: list(past) * n_layer,
             }.get(on.caches, lambda: list(past))()
 
@@ -921,7 +948,7 @@ def faulty(**faults):
                 logits, past = self.read(text, past, idx.shape[1])
                 made.append(chosen(on.text, logits))
                 text = torch.cat([text, made[-1]], dim=1)
-                if on.fits == "late" and text.shape[1] > n_positions:
+                if on.fits.startswith("late") and text.shape[1] > n_positions:
                     raise ValueError("too long")
             return self.returned(idx, made)
 
