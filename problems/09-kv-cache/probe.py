@@ -240,16 +240,16 @@ def about_present(problem):
         return torch.stack([keys, values])
 
     def reached():
-        """Which of x and the past a gradient reaches from keys, and from values."""
+        """Whether a gradient reaches x, and the past, from keys, and from values."""
         module, x = attention(problem, 6, 2), numbers(2, 2, 6).requires_grad_()
         past = [each.requires_grad_() for each in some_past(2, 2, 3, 3)]
         held = module(x.clone(), tuple(each.clone() for each in past))[1]
-        slopes = [
-            slope(found, by) if found.requires_grad else None
-            for found, old in zip(held, past, strict=True)
-            for by in (x, old)
-        ]
-        return torch.tensor([each is not None and bool(each.any()) for each in slopes])
+
+        def reaches(found, *leaves):
+            slopes = [slope(found, by) if found.requires_grad else None for by in leaves]
+            return any(each is not None and bool(each.any()) for each in slopes)
+
+        return torch.tensor([[reaches(found, x), reaches(found, *past)] for found in held])
 
     def changed_later():
         """Whether a later call changes what an earlier one returned."""
