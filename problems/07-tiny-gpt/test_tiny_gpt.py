@@ -399,7 +399,9 @@ def dropping_model(problem, rng, dropout):
     for name, weight in weights.items():
         if ".ln_" in name and name.endswith("weight"):
             weight += 1
-    weights["transformer.wte.weight"] = weights["lm_head.weight"] = size * torch.eye(n_embd).double()
+    weights["transformer.wte.weight"] = weights["lm_head.weight"] = (
+        size * torch.eye(n_embd).double()
+    )
     weights["transformer.wpe.weight"] += size
     weights["transformer.wpe.weight"][:, 0] = 0  # token 0 brings it
     weights["transformer.h.0.mlp.c_proj.bias"] += 10 * size

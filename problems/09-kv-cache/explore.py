@@ -1,0 +1,166 @@
+"""Picture for problem 09: what one more token costs, with and without the cache.
+
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It writes the same text both
+ways, counts what each new token takes, and then takes the time at a larger size: some ten seconds.
+As long as your code isn't right, it shows the course's model and says so. The model that you
+trained in problem 07 is taken if it is there; a beginning of your own:
+`uv run python explore.py "class Token"`. `--save` writes the picture to pictures/my_cost.png.
+"""
+
+# %% The model of problem 07, if you have trained it.
+import time
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import torch
+
+from grader.cost import counting
+from grader.student import expected_cache, pictures
+
+plt.style.use(pictures.STYLE)
+torch.manual_seed(9)
+threads = torch.get_num_threads()
+torch.set_num_threads(1)  # so that a time is that of one core
+problem, trained = "09-kv-cache", pictures.folder("07-tiny-gpt") / "model.pt"
+small = {"vocab_size": 97, "n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 4}
+characters, weights = "", None
+if trained.is_file():
+    kept = torch.load(trained, weights_only=True)
+    small, weights, characters = kept["config"], kept["state"], kept["characters"]
+    print("The model is the one that you trained in problem 07.")
+else:
+    print(
+        "There is no model of problem 07 yet, so one that has learned nothing writes tokens.\n"
+        "To train one: uv run python ../07-tiny-gpt/explore.py"
+    )
+small = {"dropout": 0.0, "bias": True} | small
+weights = weights or expected_cache.fresh_weights(SimpleNamespace(**small))
+
+
+def encode(text):
+    """Return the tokens of a text, (1, T); characters that the model doesn't know are left out."""
+    text = text.replace(" " * 4, "\t")
+    known = [characters.index(c) for c in text if c in characters]
+    return torch.tensor([known or [0]]) if characters else torch.tensor([[3, 1, 4, 1, 5]])
+
+
+def decode(tokens):
+    """Return the text of some tokens; their numbers, if they stand for no characters."""
+    if not characters:
+        return " ".join(map(str, tokens.tolist()))
+    return "".join(characters[token] for token in tokens).replace("\t", " " * 4)
+
+
+# %% The same text, both ways.
+typed = " ".join(pictures.words("def "))
+prompt = encode(f"{typed} ")[:, : small["n_positions"] // 2]
+n_new = small["n_positions"] - prompt.shape[1]
+reader = expected_cache.Reader(weights, SimpleNamespace(**small))
+without = expected_cache.greedy(reader, prompt, n_new, cached=False)
+
+
+def model_of(module, sizes, weights):
+    """Return a CachedGPT of the student's with these weights."""
+    model = module.CachedGPT(module.GPTConfig(**sizes))
+    model.load_state_dict(weights, strict=False)
+    return model.eval()
+
+
+def text_of(module):
+    """Return what the student's model writes."""
+    return model_of(module, small, weights).generate(prompt.clone(), n_new)
+
+
+found = pictures.yours(problem, "CachedGPT", text_of, without)
+is_yours = found is not None and torch.equal(found, without)
+code = pictures.students_module(problem) if is_yours else None
+print("What follows is of your code." if is_yours else "What follows is of the course's model.")
+with_cache = found if is_yours else expected_cache.greedy(reader, prompt, n_new, cached=True)
+for how, text in [("without a cache", without), ("with the cache", with_cache)]:
+    lines = "\n".join(f"  | {line}" for line in decode(text[0]).splitlines())
+    print(f"{how}:\n{lines}")
+print(f"Both are the same: {torch.equal(without, with_cache)}.")
+
+
+# %% One more token, with the cache and without.
+@torch.no_grad()
+def both_ways(sizes, weights, length):
+    """Return two functions that read the last token of so long a text: with a cache, and without.
+
+    What the first one has to know beforehand, it knows.
+    """
+    idx = torch.randint(sizes["vocab_size"], (1, length))
+    if is_yours:
+        model = model_of(code, sizes, weights)
+        _, past = model(idx[:, :-1])
+        return (lambda: model(idx[:, -1:], past)), (lambda: model(idx))
+    reader = expected_cache.Reader(weights, SimpleNamespace(**sizes))
+    reader.read(idx[:, :-1])
+
+    def step():
+        reader.length = length - 1
+        return reader.step(idx[:, -1:])
+
+    return step, (lambda: reader.whole(idx))
+
+
+@torch.no_grad()
+def operations(run):
+    """Return how many operations a call takes."""
+    with counting() as cost:
+        run()
+    return cost.operations
+
+
+@torch.no_grad()
+def milliseconds(run, times=5):
+    """Return the processor's time for a call; the shortest of several, for more is by chance."""
+    run()
+    taken = []
+    for _ in range(times):
+        start = time.process_time()
+        run()
+        taken.append(time.process_time() - start)
+    return 1000 * min(taken)
+
+
+lengths = range(2, small["n_positions"] + 1, 2)
+counted = [[operations(run) for run in both_ways(small, weights, n)] for n in lengths]
+print(
+    f"\nOperations for token {lengths[-1]}: {counted[-1][0]:,} with the cache, {counted[-1][1]:,} "
+    f"without: {counted[-1][1] / counted[-1][0]:.0f} times as many."
+)
+
+# %% The time, for a larger model.
+large = small | {"n_positions": 1024, "n_embd": 128, "n_layer": 4}
+large_weights = expected_cache.fresh_weights(SimpleNamespace(**large))
+large_lengths = [64, 128, 256, 512, 768, 1024]
+print(f"\nMilliseconds for one more token, {large['n_embd']} wide, {large['n_layer']} layers:")
+print("  length   with the cache   without")
+timed = []
+for n in large_lengths:
+    timed.append([milliseconds(run) for run in both_ways(large, large_weights, n)])
+    print(f"  {n:6}   {timed[-1][0]:14.1f}   {timed[-1][1]:7.1f}")
+
+# %% Drawn side by side.
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2))
+for axes, where, numbers, title, unit in [
+    (left, lengths, counted, f"{small['n_embd']} wide, {small['n_layer']} layers", "operations"),
+    (right, large_lengths, timed, f"{large['n_embd']} wide, {large['n_layer']} layers", "ms"),
+]:
+    cached, again = zip(*numbers, strict=True)
+    axes.plot(where, again, color=pictures.ORANGE, label="without: the whole text again")
+    axes.plot(where, cached, color=pictures.BLUE, label="with the cache")
+    axes.set(title=title, xlabel="length of the text", ylabel=f"{unit} for one more token")
+    axes.set(xlim=(0, where[-1] * 1.02), ylim=(-again[-1] / 40, again[-1] * 1.2))
+    for last, colour in [(again[-1], pictures.ORANGE), (cached[-1], pictures.BLUE)]:
+        told = f"{last / 1e6:.2f} million" if unit == "operations" else f"{last:.1f} ms"
+        place = (where[-1], last)
+        axes.annotate(told, place, (0, 5), textcoords="offset points", ha="right", color=colour)
+left.yaxis.set_major_formatter(lambda value, _: f"{value / 1e6:g} M")
+left.legend(loc="upper left")
+pictures.save(figure, "cost")
+torch.set_num_threads(threads)
+
+# With the cache a token costs what one token costs, and a little for each that it looks at.
+# Without, it costs that for each token of the text so far: n times as much for n tokens.

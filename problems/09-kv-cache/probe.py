@@ -1,0 +1,551 @@
+"""The questions by which a mistake in problem 09 is told. An instrument, not a lesson."""
+
+import functools
+import math
+
+import torch
+from torch import nn
+
+from grader.cost import counting
+from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis.probe import Part
+from small_gpt import under
+
+
+def numbers(*shape, start=0.0):
+    """Numbers between -1.5 and 1.5 that need no chance."""
+    steps = torch.arange(math.prod(shape), dtype=torch.float64)
+    return (1.5 * torch.sin(0.37 * steps * steps + 1.7 * steps + start)).reshape(shape)
+
+
+def probe(problem):
+    """Return the questions about the function, and about each side of the classes."""
+    return {
+        "kv_cache_bytes": about_bytes(problem),
+        "CachedAttention": about_attention(problem),
+        "CachedAttention: present": about_present(problem),
+        "CachedAttention: layers": about_layers(problem),
+        "CachedGPT": about_model(problem),
+        "CachedGPT: length": about_length(problem),
+        "CachedGPT: generate": about_generate(problem),
+        "CachedGPT: too many tokens": about_too_many(problem),
+    }
+
+
+def about_bytes(problem):
+    """Questions about kv_cache_bytes."""
+
+    def count(*arguments, **named):
+        return problem.kv_cache_bytes(*arguments, **named)
+
+    def whole():
+        return type(count(12, 768, 24)) is int
+
+    return Part(
+        main={
+            "ones": lambda: count(1, 1, 1, 1, 1),
+            "twos": lambda: count(2, 2, 2, 2, 2),
+            "threes": lambda: count(3, 3, 3, 3, 3),
+            "all different": lambda: count(2, 36, 5, 7, 3),
+            "others": lambda: count(5, 24, 3, 2, 7),
+            "defaults": lambda: count(2, 36, 3),
+            "default size": lambda: count(2, 36, 3, 5),
+        },
+        edges={
+            "by name": lambda: count(
+                bytes_per_number=3, batch_size=2, seq_len=5, n_embd=24, n_layer=7
+            ),
+            "whole": whole,
+        },
+    )
+
+
+# Attention
+
+
+def linear(n_in, n_out, start, bias=True, size=1.0):
+    """Weights of a linear layer."""
+    weights = {"weight": numbers(n_out, n_in, start=start) * size / math.sqrt(n_in)}
+    return weights | ({"bias": numbers(n_out, start=start + 0.1) / 2} if bias else {})
+
+
+def ordinary_weights(n_embd, bias=True, start=0.1):
+    """Weights for which the scores are neither all alike nor far apart."""
+    return under("c_attn", linear(n_embd, 3 * n_embd, start, bias, size=1.2)) | under(
+        "c_proj", linear(n_embd, n_embd, start + 0.2, bias)
+    )
+
+
+def filled(module, weights, dtype=torch.float64):
+    """The module in this dtype, with these weights, and 0 where it has a bias too many."""
+    module = module.to(dtype)
+    biases = {n: torch.zeros_like(p) for n, p in parameters(module).items() if n.endswith("bias")}
+    set_weights(module, biases | weights)
+    return module
+
+
+def attention(problem, n_embd, n_head, bias=True, dtype=torch.float64):
+    """An attention of the student's that holds ordinary weights."""
+    made = problem.CachedAttention(n_embd, n_head, bias)
+    return filled(made, ordinary_weights(n_embd, bias), dtype)
+
+
+def some_past(batch, n_head, length, head_dim, dtype=torch.float64):
+    """Keys and values of tokens that nobody saw; None when there are none."""
+    if not length:
+        return None
+    return tuple(
+        numbers(batch, n_head, length, head_dim, start=start).to(dtype) for start in (0.6, 0.9)
+    )
+
+
+def output_of(found):
+    """The output among what an attention or a model returned, whatever the rest is."""
+    return found[0] if isinstance(found, tuple | list) else found
+
+
+def asked(problem, batch, n_new, n_embd, n_head, n_past=0, bias=True, dtype=torch.float64):
+    """What an attention returns for ordinary numbers."""
+    module = attention(problem, n_embd, n_head, bias, dtype)
+    past = some_past(batch, n_head, n_past, n_embd // n_head, dtype)
+    return module(numbers(batch, n_new, n_embd, start=0.5).to(dtype), past)
+
+
+def slope(output, by):
+    """The gradient of a sum of the output's entries, each with a weight of its own."""
+    upstream = numbers(*output.shape, start=0.7)
+    return torch.autograd.grad(output, by, upstream, retain_graph=True, allow_unused=True)[0]
+
+
+EXACT = 4.665205013493985
+"""A sum over the entries of an output to the last digit."""
+
+
+def about_attention(problem):
+    """Questions about the output of an attention."""
+
+    def output(*sizes, **options):
+        return output_of(asked(problem, *sizes, **options))
+
+    def in_chunks(*sizes):
+        """Outputs for chunks, each with the present of the one before it as its past."""
+        module, past, outputs = attention(problem, 6, 2), None, []
+        for number, size in enumerate(sizes):
+            output, past = module(numbers(2, size, 6, start=0.5 + number), past)
+            outputs.append(output)
+        return torch.cat(outputs, dim=1)
+
+    def second_text(length):
+        """The output for a text of which a call of another one came first."""
+        module = attention(problem, 6, 2)
+        output_of(module(numbers(2, 3, 6, start=0.2)))
+        return output_of(module(numbers(2, 2, 6, start=0.5), some_past(2, 2, length, 3)))
+
+    def digits_lost():
+        found = output(2, 3, 6, 2, 2)
+        far = ((found * numbers(2, 3, 6, start=0.7)).sum() - EXACT).abs()
+        return bool(1e-11 < far < 1e-3)
+
+    def remembers(first, second):
+        """Whether a call with a past of its own answers otherwise than as the first one."""
+        used, new = attention(problem, 6, 2), attention(problem, 6, 2)
+        x = numbers(2, 2, 6)
+        output_of(used(numbers(2, 3, 6, start=0.2), some_past(2, 2, first, 3)))
+        answers = [output_of(m(x.clone(), some_past(2, 2, second, 3))) for m in (used, new)]
+        return not torch.allclose(*answers, equal_nan=True)
+
+    def large():
+        weights = ordinary_weights(6)
+        weights["c_attn.weight"][:6] *= 3000
+        module = filled(problem.CachedAttention(6, 2), weights)
+        return output_of(module(numbers(2, 2, 6), some_past(2, 2, 3, 3))).isfinite().all()
+
+    def reached():
+        """Which of x, past keys and past values a gradient reaches."""
+        module, x = attention(problem, 6, 2), numbers(2, 2, 6).requires_grad_()
+        past = [each.requires_grad_() for each in some_past(2, 2, 3, 3)]
+        found = output_of(module(x.clone(), tuple(each.clone() for each in past)))
+        slopes = [slope(found, each) if found.requires_grad else None for each in (x, *past)]
+        return torch.tensor([each is not None and bool(each.any()) for each in slopes])
+
+    def gradient():
+        module, x = attention(problem, 6, 2), numbers(2, 3, 6).requires_grad_()
+        return slope(output_of(module(x.clone())), x)
+
+    def changes(what):
+        module, x, past = attention(problem, 6, 2), numbers(2, 2, 6), some_past(2, 2, 3, 3)
+        module(x, past)
+        if what == "x":
+            return not torch.equal(x, numbers(2, 2, 6))
+        return not all(map(torch.equal, past, some_past(2, 2, 3, 3)))
+
+    def kind():
+        """0 for two things of which the first is a tensor, -1 for another number of things."""
+        found = asked(problem, 2, 3, 6, 2)
+        if isinstance(found, tuple | list) and len(found) == 2:
+            return 0.0 if isinstance(found[0], torch.Tensor) else -3.0
+        return -1.0 if isinstance(found, tuple | list) else -2.0
+
+    return Part(
+        main={
+            "kind": kind,
+            "threes, no past": lambda: output(3, 3, 9, 3),
+            "threes after a past": lambda: output(3, 3, 9, 3, 3),
+            "twos after a past": lambda: output(2, 2, 4, 2, 2),
+            "no past": lambda: output(2, 4, 10, 2),
+            "one token": lambda: output(2, 1, 10, 2),
+            "one token after a past": lambda: output(2, 1, 6, 2, 4),
+            "two tokens after a past": lambda: output(1, 2, 6, 3, 1),
+            "five tokens after a past": lambda: output(2, 5, 12, 3, 2),
+            "no bias": lambda: output(2, 3, 8, 2, 2, bias=False),
+            "in chunks": lambda: in_chunks(2, 2, 3, 1),
+            "in ones": lambda: in_chunks(1, 1, 1),
+            "second text": lambda: second_text(2),
+            "second text, no past": lambda: second_text(0),
+        },
+        edges={
+            "called without a past": lambda: (
+                0 * output_of(attention(problem, 6, 2)(numbers(2, 3, 6)))
+            ),
+            "float32": lambda: 0 * output(2, 3, 6, 2, 2, dtype=torch.float32),
+            "float32, no past": lambda: 0 * output(2, 3, 6, 2, dtype=torch.float32),
+            "digits lost": digits_lost,
+            "large scores": large,
+            "remembers": lambda: remembers(2, 3),
+            "remembers, then no past": lambda: remembers(2, 0),
+            "remembers, as long": lambda: remembers(3, 3),
+            "gradients reach": reached,
+            "gradient": gradient,
+            "changes x": lambda: changes("x"),
+            "changes the past": lambda: changes("past"),
+        },
+    )
+
+
+def about_present(problem):
+    """Questions about the present of an attention."""
+
+    def present(*sizes, **options):
+        return asked(problem, *sizes, **options)[1]
+
+    def kind():
+        """How many things the present holds; -1 when it is one tensor, -2 when nothing."""
+        found = asked(problem, 2, 3, 6, 2)
+        if not isinstance(found, tuple | list) or len(found) < 2 or found[1] is None:
+            return -2.0
+        return -1.0 if isinstance(found[1], torch.Tensor) else float(len(found[1]))
+
+    def both(*sizes):
+        keys, values = present(*sizes)[:2]
+        return torch.stack([keys, values])
+
+    def reached():
+        """Whether a gradient reaches x, and the past, from keys, and from values."""
+        module, x = attention(problem, 6, 2), numbers(2, 2, 6).requires_grad_()
+        past = [each.requires_grad_() for each in some_past(2, 2, 3, 3)]
+        held = module(x.clone(), tuple(each.clone() for each in past))[1]
+
+        def reaches(found, *leaves):
+            slopes = [slope(found, by) if found.requires_grad else None for by in leaves]
+            return any(each is not None and bool(each.any()) for each in slopes)
+
+        return torch.tensor([[reaches(found, x), reaches(found, *past)] for found in held])
+
+    def changed_later():
+        """Whether a later call changes what an earlier one returned."""
+        module = attention(problem, 6, 2)
+        _, past = module(numbers(2, 3, 6))
+        _, first = module(numbers(2, 2, 6, start=0.3), past)
+        before = [each.clone() for each in (*past, *first)]
+        module(numbers(2, 2, 6, start=0.8), past)
+        module(numbers(2, 3, 6, start=0.4))
+        return not all(map(torch.equal, before, (*past, *first)))
+
+    return Part(
+        main={
+            "kind": kind,
+            "keys, threes": lambda: present(3, 3, 9, 3)[0],
+            "values, threes": lambda: present(3, 3, 9, 3)[1],
+            "keys, threes after a past": lambda: present(3, 3, 9, 3, 3)[0],
+            "values, threes after a past": lambda: present(3, 3, 9, 3, 3)[1],
+            "no past": lambda: both(2, 4, 10, 2),
+            "one token after a past": lambda: both(2, 1, 6, 2, 4),
+            "chunk after a past": lambda: both(1, 2, 6, 3, 3),
+        },
+        edges={
+            "float32": lambda: 0 * present(2, 3, 6, 2, 2, dtype=torch.float32)[0],
+            "float32, values": lambda: 0 * present(2, 3, 6, 2, 2, dtype=torch.float32)[1],
+            "gradients reach": reached,
+            "changed later": changed_later,
+        },
+    )
+
+
+def about_layers(problem):
+    """Questions about what an attention is made of."""
+
+    def sizes(module, name):
+        """In, out and bias of a linear layer; -1 where there is none."""
+        layer = getattr(module, name, None)
+        if not isinstance(layer, nn.Linear):
+            return [-1.0, -1.0, -1.0]
+        return [layer.in_features, layer.out_features, float(layer.bias is not None)]
+
+    def layers(*arguments, **named):
+        module = problem.CachedAttention(*arguments, **named)
+        return torch.tensor([sizes(module, name) for name in ("c_attn", "c_proj")])
+
+    return Part(
+        main={
+            "with bias": lambda: layers(12, 3),
+            "without bias": lambda: layers(12, 3, bias=False),
+            "by position": lambda: layers(12, 4, False),
+            "by name": lambda: layers(n_head=2, n_embd=6, bias=True),
+            "defaults": lambda: layers(),
+            "how many": lambda: len(list(problem.CachedAttention(12, 3).parameters())),
+        },
+    )
+
+
+# Models
+
+SIZES = {"vocab_size": 13, "n_positions": 24, "n_embd": 8, "n_layer": 2, "n_head": 2}
+
+
+@functools.cache
+def ordinary_model(n_embd, n_layer, vocab_size, n_positions, quiet=False):
+    """Weights of a model, by their names; those of a quiet one add nothing in the blocks."""
+    kinds = numbers(vocab_size, n_embd, start=2.47)
+    kinds = kinds * math.sqrt(n_embd) / 2 / kinds.norm(dim=-1, keepdim=True)
+    weights = {"wte.weight": kinds, "wpe.weight": numbers(n_positions, n_embd, start=0.4)}
+    for number in range(n_layer):
+        start = 0.1 + number
+        weights |= under(f"h.{number}.ln_1", norm(n_embd, start))
+        weights |= under(f"h.{number}.attn", ordinary_weights(n_embd, start=start))
+        weights |= under(f"h.{number}.ln_2", norm(n_embd, start + 0.5))
+        weights |= under(f"h.{number}.mlp.c_fc", linear(n_embd, 4 * n_embd, start + 0.6))
+        weights |= under(f"h.{number}.mlp.c_proj", linear(4 * n_embd, n_embd, start + 0.7))
+    weights |= under("ln_f", norm(n_embd, 0.8))
+    weights["ln_f.bias"] = weights["ln_f.bias"] * 0
+    if quiet:
+        weights |= {name: w * 0 for name, w in weights.items() if "c_proj" in name}
+    return under("transformer", weights) | {"lm_head.weight": kinds}
+
+
+def norm(n_embd, start):
+    """Weights of a layer norm."""
+    return {"weight": 1 + numbers(n_embd, start=start) / 4, "bias": numbers(n_embd, start=start)}
+
+
+def model(problem, *, quiet=False, dtype=torch.float64, **sizes):
+    """A model of the student's that holds ordinary weights."""
+    config = SIZES | sizes
+    names = ("n_embd", "n_layer", "vocab_size", "n_positions")
+    weights = ordinary_model(*(config[name] for name in names), quiet=quiet)
+    made = problem.CachedGPT(problem.GPTConfig(**config))
+    return filled(made, {name: w.to(dtype) for name, w in weights.items()}, dtype)
+
+
+def text(batch, length, start=0):
+    """Some tokens."""
+    steps = torch.arange(batch * length) + start
+    return ((7 * steps * steps + 5 * steps) % 13).view(batch, length)
+
+
+def about_model(problem):
+    """Questions about logits and present."""
+
+    def logits(*sizes, batch=2, **options):
+        """Logits for chunks of these sizes, each with the present before it as its past."""
+        module, past, found = model(problem, **options), None, []
+        idx = text(batch, sum(sizes))
+        for chunk in idx.split(sizes, dim=1):
+            if past is None:
+                answer = module(chunk)
+                if len(sizes) == 1:
+                    return output_of(answer)
+            else:
+                answer = module(chunk, past)
+            found.append(output_of(answer))
+            past = answer[1]
+        return torch.cat(found, dim=1)
+
+    def present(*sizes, **options):
+        """Keys and values of all layers."""
+        module, past = model(problem, **options), None
+        for chunk in text(2, sum(sizes)).split(sizes, dim=1):
+            _, past = module(chunk) if past is None else module(chunk, past)
+        return torch.stack([torch.stack(tuple(each)) for each in past])
+
+    def form():
+        """How many layers the present has; -1 when it isn't a list."""
+        found = model(problem)(text(2, 3))
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            return -2.0
+        return float(len(found[1])) if isinstance(found[1], tuple | list) else -1.0
+
+    def remembers():
+        """Whether a call with no past answers otherwise after a call of another text."""
+        used, new, idx = model(problem), model(problem), text(2, 3)
+        output_of(used(text(2, 4, start=3)))
+        return not torch.allclose(output_of(used(idx)), output_of(new(idx)), equal_nan=True)
+
+    def touches():
+        """Whether two texts that go on from one past are otherwise than each by itself."""
+        module, new = model(problem), model(problem)
+        _, past = module(text(2, 3))
+        module(text(2, 2, start=5), list(past))
+        _, other = new(text(2, 3))
+        idx = text(2, 2, start=1)
+        answers = output_of(module(idx, list(past))), output_of(new(idx, list(other)))
+        return not torch.allclose(*answers, equal_nan=True)
+
+    return Part(
+        main={
+            "form": form,
+            "quiet": lambda: logits(3, quiet=True),
+            "quiet, in chunks": lambda: logits(2, 3, 1, quiet=True),
+            "one pass": lambda: logits(4),
+            "one layer": lambda: logits(3, n_layer=1),
+            "one layer, in ones": lambda: logits(1, 1, 1, n_layer=1),
+            "one layer, in chunks": lambda: logits(3, 3, n_layer=1),
+            "in ones": lambda: logits(1, 1, 1, 1),
+            "in chunks": lambda: logits(4, 1, 3),
+            "three layers": lambda: logits(2, 2, n_layer=3, n_embd=6),
+            "present": lambda: present(3),
+            "present of chunks": lambda: present(2, 3),
+            "present of three layers": lambda: present(2, 1, n_layer=3, n_embd=6),
+        },
+        edges={
+            "float32": lambda: 0 * logits(2, 2, dtype=torch.float32),
+            "one token": lambda: logits(1, batch=1),
+            "remembers": remembers,
+            "touches": touches,
+        },
+    )
+
+
+def outcome(run):
+    """What came of something that should be refused: 1 for a ValueError, 0 if it was accepted."""
+    try:
+        run()
+    except ValueError:
+        return 1.0
+    except AssertionError:
+        return 2.0
+    except NotImplementedError:
+        raise
+    except Exception:
+        return 3.0
+    return 0.0
+
+
+def about_length(problem):
+    """Questions about more tokens than there are positions."""
+    short = functools.cache(lambda: model(problem, n_positions=6))
+
+    def refused(*sizes):
+        """What comes of the last of some chunks, with 6 positions."""
+        module, past = short(), None
+        *before, last = text(1, sum(sizes)).split(sizes, dim=1)
+        for chunk in before:
+            _, past = module(chunk) if past is None else module(chunk, past)
+        return outcome(lambda: module(last) if past is None else module(last, past))
+
+    return Part(
+        main={
+            "7 of 6": lambda: refused(7),
+            "12 of 6": lambda: refused(12),
+            "5 and 2 of 6": lambda: refused(5, 2),
+            "2 and 5 of 6": lambda: refused(2, 5),
+            "6 and 1 of 6": lambda: refused(6, 1),
+            "6 of 6": lambda: refused(6),
+            "5 and 1 of 6": lambda: refused(5, 1),
+            "1 of 6": lambda: refused(1),
+        },
+    )
+
+
+def about_generate(problem):
+    """Questions about greedy text, and what it costs."""
+
+    def generated(batch, length, n_new, **options):
+        torch.default_generator.manual_seed(4)
+        return model(problem, **options).generate(text(batch, length), n_new)
+
+    def as_one_pass():
+        """Whether the text is what the student's own model says without a cache."""
+        module, idx = model(problem), text(2, 3)
+        found = module.generate(idx.clone(), 6)
+        for _ in range(6):
+            idx = torch.cat([idx, output_of(module(idx.clone()))[:, -1:].argmax(-1)], dim=1)
+        return torch.equal(found, idx)
+
+    def cost(length):
+        """About how many one-token steps one more token costs."""
+        module, idx = model(problem, n_positions=80), text(1, length)
+        with counting() as one:
+            module.generate(idx, 1)
+        with counting() as both:
+            module.generate(idx, 2)
+        step = 2 * (2 * (12 * 64 + 2 * 8 * (length + 1)) + 8 * 13)
+        times = (both.operations - one.operations) / step
+        return sum(times > bound for bound in (0.1, 3.5, 8.0, 20.0))
+
+    def repeats():
+        """Whether a second text hangs on the first, or on chance."""
+        module = model(problem)
+        module.generate(text(2, 3, start=4), 4)
+        first = module.generate(text(2, 3), 6)
+        return not torch.equal(first, model(problem).generate(text(2, 3), 6))
+
+    return Part(
+        main={
+            "two prompts": lambda: generated(2, 3, 7),
+            "three prompts": lambda: generated(3, 4, 8, n_layer=1),
+            "one prompt": lambda: generated(1, 2, 6),
+            "prompts of one token": lambda: generated(3, 1, 6, n_layer=1),
+            "one new token": lambda: generated(4, 5, 1),
+            "cost after 16": lambda: cost(16),
+            "cost after 48": lambda: cost(48),
+        },
+        edges={
+            "nothing new": lambda: generated(2, 3, 0),
+            "as one pass": as_one_pass,
+            "repeats": repeats,
+            "by name": lambda: model(problem).generate(max_new_tokens=2, idx=text(1, 2)).shape[1],
+        },
+    )
+
+
+def about_too_many(problem):
+    """Questions about texts that don't fit into the positions."""
+    short = functools.cache(lambda: model(problem, n_positions=6))
+
+    def refused(length, n_new):
+        module = short()
+        return outcome(lambda: module.generate(text(1, length), n_new))
+
+    def late():
+        """Whether much is computed before a text is refused."""
+        module = model(problem)
+        with counting() as cost:
+            outcome(lambda: module.generate(text(1, 1), 40))
+        return cost.operations > 3 * 2 * (2 * (12 * 64 + 2 * 8) + 8 * 13)
+
+    def length_of(n_prompt, n_new):
+        return model(problem, n_positions=6).generate(text(1, n_prompt), n_new).shape[1]
+
+    return Part(
+        main={
+            "1 and 6 of 6": lambda: refused(1, 6),
+            "5 and 2 of 6": lambda: refused(5, 2),
+            "3 and 9 of 6": lambda: refused(3, 9),
+            "7 and 0 of 6": lambda: refused(7, 0),
+            "1 and 5 of 6": lambda: refused(1, 5),
+            "4 and 2 of 6": lambda: refused(4, 2),
+            "1 and 1 of 6": lambda: refused(1, 1),
+            "late": late,
+        },
+        edges={"fits": functools.partial(length_of, 2, 4)},
+    )

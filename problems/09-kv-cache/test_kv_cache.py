@@ -1,0 +1,1048 @@
+"""Tests of problem 09. Run them with `uv run pytest` in this folder."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from grader.cost import counting
+from grader.testing.compare import (
+    check,
+    check_form,
+    check_gradients,
+    check_layer,
+    gradients,
+    parameters,
+    require,
+    set_weights,
+)
+from small_gpt import attention_weights, batched, gpt_by_hand, gpt_weights
+from worked_example import (
+    check_weights_are_kept,
+    holding,
+    left_alone,
+    linear_by_hand,
+    merged_heads_by_hand,
+    multi_head_by_hand,
+    nothing_drawn,
+    turned,
+)
+
+# Nothing in problem.py may call these, under any name. scaled_dot_product_attention may be called.
+FORBIDDEN = ("multi_head_attention_forward", "MultiheadAttention")
+
+NEAR = {torch.float64: {}, torch.float32: {"rtol": 1e-3, "atol": 1e-4}}
+"""How near a whole model must be: in float32 each layer rounds what the one before it rounded."""
+
+EXACT = {"rtol": 1e-12, "atol": 1e-12}
+"""How near two ways to cut a sequence must be in float64; rounding alone makes 1e-14."""
+
+
+# The definition, made runnable: one number at a time.
+
+
+def attention_by_hand(x, past, weights, n_head):
+    """What a CachedAttention with these weights gives for x after a past: output, keys, values.
+
+    It is one pass over all tokens. Of a past token only the key and the value are there, so a zero
+    stands in the place of each number of its query.
+    """
+    outputs, held = [], []
+    for number, rows in enumerate(x.tolist()):
+        old = [] if past is None else rows_of_past(past[0][number], past[1][number])
+        projected = old + linear_by_hand(rows, weights, "c_attn")
+        heads = [
+            merged_heads_by_hand(projected, i, n_head, True)
+            for i in range(len(old), len(projected))
+        ]
+        outputs.append(linear_by_hand(heads, weights, "c_proj"))
+        held.append(projected)
+    _, keys, values = torch.tensor(held, dtype=x.dtype).chunk(3, dim=-1)
+    return torch.tensor(outputs, dtype=x.dtype), in_heads(keys, n_head), in_heads(values, n_head)
+
+
+def rows_of_past(keys, values):
+    """Past tokens as rows of zeros, keys and values; head h has the h-th slice of each."""
+    rows = []
+    for place in range(keys.shape[1]):
+        key, value = keys[:, place].flatten().tolist(), values[:, place].flatten().tolist()
+        rows.append([0.0] * len(key) + key + value)
+    return rows
+
+
+def in_heads(rows, n_head):
+    """Numbers (B, T, C) as (B, n_head, T, head_dim)."""
+    batch, length, n_embd = rows.shape
+    return rows.view(batch, length, n_head, n_embd // n_head).transpose(1, 2)
+
+
+def generated_by_hand(prompts, n_new, weights, n_head):
+    """Greedy text without a cache, and how far apart the best two logits were at the closest."""
+    texts, nearest = [], math.inf
+    for tokens in prompts.tolist():
+        for _ in range(n_new):
+            logits = gpt_by_hand(tokens, weights, n_head)[-1]
+            first, second = sorted(logits, reverse=True)[:2]
+            nearest = min(nearest, first - second)
+            tokens = [*tokens, logits.index(first)]
+        texts.append(tokens)
+    return torch.tensor(texts), nearest
+
+
+def operations_by_hand(config, length):
+    """How many operations one more token takes when it then sees `length` tokens, with itself.
+
+    A multiplication and an addition are two operations.
+    """
+    n_embd = config["n_embd"]
+    layers = 3 * n_embd**2 + n_embd**2 + 8 * n_embd**2  # c_attn, c_proj, and the MLP's two layers
+    attention = 2 * n_embd * length  # scores and the average, in all heads together
+    logits = n_embd * config["vocab_size"]
+    return 2 * (config["n_layer"] * (layers + attention) + logits)
+
+
+def numbers_of_a_token(config):
+    """How many numbers a cache keeps of each token: its keys and values in all layers."""
+    return 2 * config["n_layer"] * config["n_embd"]
+
+
+# Modules whose weights are known, and what they return.
+
+
+def make_attention(problem, weights, n_head, dtype=torch.float64):
+    """The student's CachedAttention of this dtype, holding these weights."""
+    n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
+    return holding(problem.CachedAttention(n_embd, n_head, bias), weights, dtype)
+
+
+SMALL = {"vocab_size": 11, "n_positions": 16, "n_embd": 8, "n_layer": 2, "n_head": 2}
+"""Sizes of a model for the tests."""
+
+
+def make_gpt(problem, config, weights, dtype=torch.float64):
+    """The student's CachedGPT of these sizes and this dtype, holding these weights."""
+    module = problem.CachedGPT(problem.GPTConfig(**config)).to(dtype)
+    set_weights(module, weights)
+    return module
+
+
+def weights_for(rng, config):
+    """Weights for a model of these sizes, whose text is neither dull nor hangs on a tie.
+
+    All tokens are equally likely beforehand, as their embeddings have the same length.
+    """
+    names = ("vocab_size", "n_positions", "n_embd", "n_layer")
+    bias = config.get("bias", True)
+    weights = gpt_weights(rng, *(config[name] for name in names), bias=bias)
+    kinds = weights["transformer.wte.weight"]
+    kinds *= math.sqrt(config["n_embd"]) / 2 / kinds.norm(dim=-1, keepdim=True)
+    weights["transformer.ln_f.weight"][:] = 1
+    if bias:
+        weights["transformer.ln_f.bias"][:] = 0
+    return weights | {"lm_head.weight": kinds}
+
+
+def tokens(rng, batch, length, config=SMALL):
+    """Random tokens, (batch, length)."""
+    return torch.randint(config["vocab_size"], (batch, length), generator=rng.generator)
+
+
+def random_past(rng, batch, n_head, length, head_dim, dtype=torch.float64):
+    """Keys and values of tokens that nobody saw."""
+    return tuple(rng.normal(batch, n_head, length, head_dim, dtype=dtype) for _ in range(2))
+
+
+def two(found, call, of="the output and the present"):
+    """The two things that a call returned."""
+    fits = isinstance(found, tuple | list) and len(found) == 2
+    require(fits, f"{call}\nIt should return two things, {of}; it returned {kind(found)}.")
+    return tuple(found)
+
+
+def kind(value):
+    """What to call a value in a message."""
+    many = isinstance(value, tuple | list)
+    return f"a {type(value).__name__}{f' of {len(value)}' if many else ''}"
+
+
+def pair(present, call):
+    """The keys and the values that a call returned."""
+    return two(present, f"the present of {call}", "the keys and the values")
+
+
+def layers(present, n_layer, call):
+    """The keys and values of each layer that a call returned."""
+    many = isinstance(present, tuple | list)
+    fits = many and len(present) == n_layer
+    wanted = f"keys and values of each of {n_layer} layers"
+    require(fits, f"{call}\nIts present should be a list with {wanted}; it is {kind(present)}.")
+    return [pair(each, f"layer {number} of {call}") for number, each in enumerate(present)]
+
+
+def attend(module, x, past, call):
+    """Output and present of an attention; what is handed over is a copy."""
+    held = None if past is None else copied(past)
+    return two(module(x.clone(), held), call)
+
+
+def read(module, idx, past, call):
+    """Logits and present of a model; what is handed over is a copy."""
+    if past is not None:
+        pairs = [copied(each) for each in past]
+        past = pairs if isinstance(past, list) else tuple(pairs)
+    return two(module(idx.clone(), past), call, "the logits and the present")
+
+
+def copied(pair):
+    """The same keys and values, as the same kind of pair, in memory of their own."""
+    held = [each.clone() for each in pair]
+    return held if isinstance(pair, list) else tuple(held)
+
+
+def again(past):
+    """The same past once more: the same tensors, in a list of its own if it is a list."""
+    return list(past) if isinstance(past, list) else past
+
+
+def check_pair(present, expected, call, **tolerance):
+    """Compare keys and values."""
+    names = ("keys", "values")
+    for name, found, wanted in zip(names, pair(present, call), expected, strict=True):
+        check(found, wanted, f"the {name} in the present of {call}", **tolerance)
+
+
+def ways_to_cut(length):
+    """Every way to cut a length into pieces, those of few pieces first."""
+    ways = []
+    for cuts in range(length):
+        for places in itertools.combinations(range(1, length), cuts):
+            ends = (0, *places, length)
+            ways.append(tuple(end - start for start, end in itertools.pairwise(ends)))
+    return ways
+
+
+def check_every_cut(run, whole, length, call, start=None):
+    """Require that every way to cut a sequence gives the same as one pass.
+
+    Args:
+        run: gives the output for positions from `first` to `last` after a past, and the present.
+        whole: what one pass gives, and its present, as lists of tensors.
+        length: how long the sequence is.
+        call: what is called.
+        start: the past of the first piece.
+    """
+    reached = {(): ([], start)}  # what is known of the first pieces of several ways to cut
+    for pieces in ways_to_cut(length):
+        told = f"{call}, cut into {' + '.join(map(str, pieces))} tokens"
+        for count in range(1, len(pieces) + 1):
+            if pieces[:count] in reached:
+                continue
+            outputs, past = reached[pieces[: count - 1]]
+            first = sum(pieces[: count - 1])
+            output, present = run(first, first + pieces[count - 1], past, told)
+            reached[pieces[:count]] = [*outputs, output], present
+        outputs, present = reached[pieces]
+        check_pieces(outputs, present, whole, told)
+
+
+def check_pieces(outputs, present, whole, told):
+    """Require that pieces are together what one pass gives, and that they leave the same behind."""
+    output, held = whole
+    sizes = [each.shape[1] for each in outputs]
+    for found, wanted in zip(outputs, output.split(sizes, dim=1), strict=True):
+        check_form(found, wanted, told)
+    check(torch.cat(outputs, dim=1), output, f"{told}, compared with one pass", **EXACT)
+    for found, wanted in zip(present, held, strict=True):
+        check_pair(found, wanted, f"{told}, compared with one pass", **EXACT)
+
+
+# kv_cache_bytes
+
+
+@pytest.mark.points(1)
+def test_cache_in_bytes(problem):
+    """kv_cache_bytes counts the keys and the values of all layers, tokens and sequences"""
+    cases = [
+        ((1, 1, 1, 1, 1), 2),
+        ((12, 768, 1024), 37_748_736),
+        ((48, 1600, 1024), 314_572_800),
+        ((12, 768, 1024, 8), 301_989_888),
+        ((12, 768, 1024, 8, 4), 603_979_776),
+        ((2, 3, 5, 7, 11), 4620),
+    ]
+    names = ("n_layer", "n_embd", "seq_len", "batch_size", "bytes_per_number")
+    for arguments, expected in cases:
+        check_bytes(problem.kv_cache_bytes(*arguments), expected, f"kv_cache_bytes{arguments}")
+        named = dict(reversed(list(zip(names, arguments, strict=False))))
+        call = f"kv_cache_bytes({', '.join(f'{name}={n}' for name, n in named.items())})"
+        check_bytes(problem.kv_cache_bytes(**named), expected, call)
+
+
+def check_bytes(found, expected, call):
+    """Require that a number of bytes is this one, and a whole number."""
+    shown = f"{found} ({type(found).__name__})"
+    fits = type(found) is int and found == expected
+    require(fits, f"{call}\nIt returned {shown}; expected {expected} (int).")
+
+
+# CachedAttention
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+def test_layers(problem, bias):
+    """CachedAttention has the layers c_attn and c_proj, and no other parameters"""
+    module = problem.CachedAttention(12, 3, bias=bias)
+    check_layer(module, "c_attn", 12, 36, bias=bias)
+    check_layer(module, "c_proj", 12, 12, bias=bias)
+    names = [f"{name}.{kind}" for name in ("c_attn", "c_proj") for kind in ("weight", "bias")]
+    expected = [name for name in names if bias or name.endswith("weight")]
+    found = sorted(parameters(module))
+    require(found == sorted(expected), f"The parameters are {found}; expected {sorted(expected)}.")
+
+
+@pytest.mark.points(0.25)
+def test_defaults_and_names(problem, rng):
+    """CachedAttention() has GPT-2's sizes; arguments go by name or by position"""
+    module = problem.CachedAttention()
+    check_layer(module, "c_attn", 768, 3 * 768)
+    check_layer(module, "c_proj", 768, 768)
+    past, x = random_past(rng, 1, 12, 1, 64, torch.float32), rng.normal(1, 1, 768).float()
+    _, present = two(module(past=past, x=x), "CachedAttention()(past=past, x=x)")
+    keys, _ = pair(present, "CachedAttention()(past=past, x=x)")
+    check_form(keys, torch.empty(1, 12, 2, 64), "the keys in the present of CachedAttention()(x)")
+    module = problem.CachedAttention(bias=False, n_head=3, n_embd=6).double()
+    check_layer(module, "c_attn", 6, 18, bias=False)
+    x = rng.normal(2, 3, 6)
+    output, _ = two(module(x=x), "CachedAttention(6, 3, bias=False)(x=x)")
+    check_form(output, x, "CachedAttention(6, 3, bias=False)(x=x)")
+
+
+SIZES = [(2, 4, 6, 2), (1, 3, 6, 3), (3, 1, 4, 1), (1, 5, 4, 4), (2, 2, 10, 2)]
+"""Batch, number of new tokens, embedding width, number of heads."""
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize(("batch", "n_new", "n_embd", "n_head"), SIZES)
+def test_without_a_past(problem, rng, batch, n_new, n_embd, n_head):
+    """Without a past, CachedAttention is causal multi-head attention"""
+    weights, x = attention_weights(rng, n_embd), rng.normal(batch, n_new, n_embd)
+    call = f"CachedAttention({n_embd}, {n_head})(x) with x of shape {tuple(x.shape)}"
+    output, _ = two(make_attention(problem, weights, n_head)(x.clone()), call)
+    check(output, multi_head_by_hand(x, weights, n_head, causal=True), call)
+
+
+@pytest.mark.points(0.5)
+def test_one_token_in_numbers(problem):
+    """A token with query 1, key 2, value 60, after keys 1, 0 and values 10, 20, gets 44.16"""
+    weights = {
+        "c_attn.weight": torch.tensor([[1.0], [2], [60]]),
+        "c_attn.bias": torch.zeros(3),
+        "c_proj.weight": torch.ones(1, 1),
+        "c_proj.bias": torch.zeros(1),
+    }
+    module = make_attention(problem, weights, 1, torch.float32)
+    past = torch.tensor([[[[1.0], [0]]]]), torch.tensor([[[[10.0], [20]]]])
+    call = "CachedAttention(1, 1)(x, past) with the numbers of the README"
+    output, present = attend(module, torch.ones(1, 1, 1), past, call)
+    check(output, torch.tensor([[[44.1624]]]), call, atol=1e-4)
+    keys, values = torch.tensor([[[[1.0], [0], [2]]]]), torch.tensor([[[[10.0], [20], [60]]]])
+    check_pair(present, (keys, values), call)
+    call = "CachedAttention(1, 1)(x, past) with two tokens, both those of the README"
+    output, _ = attend(module, torch.ones(1, 2, 1), past, call)
+    check(output, torch.tensor([[[44.1624], [50.4893]]]), call, atol=1e-4)
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("n_past", [0, 1, 4])
+@pytest.mark.parametrize(("batch", "n_new", "n_embd", "n_head"), [(2, 3, 6, 2), (1, 1, 6, 3)])
+def test_present(problem, rng, batch, n_new, n_embd, n_head, n_past):
+    """The present holds the keys and values of the past, then those of the new tokens"""
+    weights, x = attention_weights(rng, n_embd), rng.normal(batch, n_new, n_embd)
+    past = random_past(rng, batch, n_head, n_past, n_embd // n_head) if n_past else None
+    call = f"CachedAttention({n_embd}, {n_head})(x, past) with {n_past} past and {n_new} new tokens"
+    _, present = attend(make_attention(problem, weights, n_head), x, past, call)
+    _, *expected = attention_by_hand(x, past, weights, n_head)
+    check_pair(present, expected, call)
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize(
+    ("n_past", "batch", "n_embd", "n_head"), [(1, 2, 6, 2), (5, 1, 6, 3), (3, 3, 4, 1)]
+)
+def test_one_more_token(problem, rng, n_past, batch, n_embd, n_head):
+    """One new token sees all of the past, and itself"""
+    check_after_past(problem, rng, n_past, 1, batch, n_embd, n_head)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(
+    ("n_past", "n_new", "batch", "n_embd", "n_head"),
+    [(2, 3, 2, 6, 2), (4, 2, 1, 6, 3), (1, 5, 3, 4, 1), (3, 3, 2, 4, 4)],
+)
+def test_more_tokens_after_a_past(problem, rng, n_past, n_new, batch, n_embd, n_head):
+    """Of several new tokens each sees all of the past, itself, and the new ones before it"""
+    check_after_past(problem, rng, n_past, n_new, batch, n_embd, n_head)
+
+
+def check_after_past(problem, rng, n_past, n_new, batch, n_embd, n_head, bias=True):
+    """Compare output and present with the definition, for a past that is random."""
+    weights, x = attention_weights(rng, n_embd, bias=bias), rng.normal(batch, n_new, n_embd)
+    past = random_past(rng, batch, n_head, n_past, n_embd // n_head)
+    call = f"CachedAttention({n_embd}, {n_head})(x, past) with {n_past} past and {n_new} new tokens"
+    output, present = attend(make_attention(problem, weights, n_head), x, past, call)
+    expected, *held = attention_by_hand(x, past, weights, n_head)
+    check(output, expected, call)
+    check_pair(present, held, call)
+
+
+@pytest.mark.points(1.25)
+def test_every_way_to_cut(problem, rng):
+    """All 64 ways to cut 7 tokens into chunks give the same as one pass"""
+    weights, x = attention_weights(rng, 6), rng.normal(2, 7, 6)
+    module, call = make_attention(problem, weights, 2), "CachedAttention(6, 2) on 7 tokens"
+    expected, *held = attention_by_hand(x, None, weights, 2)
+    output, present = attend(module, x, None, f"{call} in one pass")
+    check(output, expected, f"{call} in one pass")
+    check_pair(present, held, f"{call} in one pass")
+
+    def run(first, last, past, told):
+        return attend(module, x[:, first:last], past, told)
+
+    def run_and_list(first, last, past, told):
+        output, present = run(first, last, None if past is None else past[0], told)
+        return output, [pair(present, told)]
+
+    check_every_cut(run_and_list, (output, [pair(present, call)]), 7, call)
+
+
+@pytest.mark.points(0.75)
+def test_two_caches_never_touch(problem, rng):
+    """A past is left as it was, so one may go on from it in two ways"""
+    weights, x = attention_weights(rng, 6), rng.normal(2, 4, 6)
+    module, call = make_attention(problem, weights, 2), "CachedAttention(6, 2)(x, past)"
+    _, past = two(module(x), call)
+    before = copied(pair(past, call))
+    held, ends = [], [rng.normal(2, 2, 6) for _ in range(2)]
+    for end in ends:
+        _, present = two(module(end.clone(), past), call)
+        held.append((present, copied(pair(present, call))))
+        check_pair(past, before, f"{call}, when it is looked at after the next call,")
+    for present, after in held:
+        check_pair(present, after, f"{call}, when it is looked at after one more call,")
+    for end, (present, _) in zip(ends, held, strict=True):
+        _, *expected = attention_by_hand(torch.cat([x, end], dim=1), None, weights, 2)
+        check_pair(present, expected, f"{call}, one of two that go on from the same past,")
+
+
+@pytest.mark.points(0.5)
+def test_nothing_is_remembered(problem, rng):
+    """The past is what is handed over, and nothing else: not what other calls have seen"""
+    weights, n_head = attention_weights(rng, 6), 2
+    module, other = (make_attention(problem, weights, n_head) for _ in range(2))
+    for n_past, batch in [(0, 2), (3, 2), (0, 2), (2, 1), (5, 2), (0, 1)]:
+        past = random_past(rng, batch, n_head, n_past, 3) if n_past else None
+        x = rng.normal(batch, 2, 6)
+        call = f"CachedAttention(6, 2)(x, past) with {n_past} past tokens, after other calls"
+        expected, *held = attention_by_hand(x, past, weights, n_head)
+        output, present = attend(module, x, past, call)
+        check(output, expected, call)
+        check_pair(present, held, call)
+        attend(other, rng.normal(batch, 3, 6), past, call)
+
+
+REACHES = {
+    "the output": ("x", "the past's keys", "the past's values", "c_attn.weight", "c_proj.weight"),
+    "the keys in the present": ("x", "the past's keys", "c_attn.weight"),
+    "the values in the present": ("x", "the past's values", "c_attn.weight"),
+}
+"""Which tensors each thing that an attention returns depends on."""
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("n_new", [1, 3])
+def test_gradients(problem, rng, n_new):
+    """Gradients reach x, the past and the weights, from the output and from the present"""
+    weights, x = attention_weights(rng, 4), rng.normal(2, n_new, 4)
+    keys, values = random_past(rng, 2, 2, 2, 2)
+    given = {"x": x, "the past's keys": keys, "the past's values": values} | weights
+    module = make_attention(problem, weights, 2)
+    call = f"CachedAttention(4, 2)(x, past) with 2 past and {n_new} new tokens"
+
+    def by_hand(tensors):
+        x, *past = list(tensors.values())[:3]
+        held = {name: tensors[name] for name in weights}
+        return attention_by_hand(x, past, held, 2)
+
+    expected = by_hand(given)
+    upstream = [rng.normal(*each.shape) for each in expected]
+    for place, (what, names) in enumerate(REACHES.items()):
+        leaves = {name: given[name].clone().requires_grad_() for name in list(given)[:3]}
+        x, *past = (leaf.clone() for leaf in leaves.values())
+        output, present = two(module(x, tuple(past)), call)
+        found, told = (output, *pair(present, call))[place], f"{what} of {call}"
+        check(found, expected[place], told)  # where it is wrong, so are its gradients
+        inputs = {name: (leaves | parameters(module))[name] for name in names}
+        slopes = gradients(found, inputs, upstream[place], told)
+        for name in names:
+            direction, sums = rng.normal(*given[name].shape), []
+            for step in (1e-5, -1e-5):
+                moved = by_hand(given | {name: given[name] + step * direction})[place]
+                sums.append((moved * upstream[place]).sum())
+            slope = (sums[0] - sums[1]) / 2e-5
+            along = f"the gradient of {told} with respect to {name}, times a random direction"
+            check((slopes[name] * direction).sum(), slope, along, rtol=1e-6, atol=1e-7)
+
+
+# CachedGPT
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+def test_logits_without_a_past(problem, rng, bias):
+    """Without a past, CachedGPT gives the logits of a GPT, and keys and values of every layer"""
+    config = SMALL | {"n_layer": 3, "bias": bias}
+    weights, idx = weights_for(rng, config), tokens(rng, 2, 5)
+    module, call = make_gpt(problem, config, weights), "CachedGPT(config)(idx)"
+    logits, present = two(module(idx.clone()), call, "the logits and the present")
+    check(logits, batched(gpt_by_hand, idx, weights, 2), call)
+    for number, (keys, values) in enumerate(layers(present, 3, call)):
+        for name, found in [("keys", keys), ("values", values)]:
+            told = f"the {name} of layer {number} in the present of {call}"
+            check_form(found, torch.empty(2, 2, 5, 4, dtype=torch.float64), told)
+
+
+@pytest.mark.points(0.5)
+def test_positions_go_on(problem, rng):
+    """The first new token stands at the position after the last one of the past"""
+    weights = weights_for(rng, SMALL)
+    for name, weight in weights.items():
+        if "c_proj" in name:
+            weight[:] = 0  # so all that the blocks add is 0, and a token is itself and its place
+    module, idx = make_gpt(problem, SMALL, weights), tokens(rng, 2, 6)
+    expected = batched(gpt_by_hand, idx, weights, 2)
+    past, first = None, 0
+    for n_new in (3, 1, 2):
+        call = f"CachedGPT(config)(idx, past) with {first} past and {n_new} new tokens"
+        logits, past = read(module, idx[:, first : first + n_new], past, call)
+        told = f"{call}, and blocks that add nothing"
+        check(logits, expected[:, first : first + n_new], told)
+        first += n_new
+        past = layers(past, 2, call)
+
+
+@pytest.mark.points(0.75)
+def test_logits_after_a_past(problem, rng):
+    """After a past, the logits are those that one pass over all tokens gives"""
+    weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 7)
+    module = make_gpt(problem, SMALL, weights)
+    expected = batched(gpt_by_hand, idx, weights, 2)
+    for n_past, n_new in [(1, 1), (6, 1), (2, 5), (4, 3)]:
+        call = f"CachedGPT(config)(idx, past) with {n_past} past and {n_new} new tokens"
+        _, past = two(module(idx[:, :n_past]), call, "the logits and the present")
+        _, after = module(idx[:, : n_past + n_new])
+        logits, present = two(module(idx=idx[:, n_past : n_past + n_new], past=past), call)
+        check(logits, expected[:, n_past : n_past + n_new], call)
+        pairs = zip(layers(present, 2, call), layers(after, 2, call), strict=True)
+        for number, (found, wanted) in enumerate(pairs):
+            check_pair(found, wanted, f"layer {number} of {call}, compared with one pass")
+
+
+@pytest.mark.points(1.25)
+def test_every_way_to_cut_a_text(problem, rng):
+    """All 64 ways to cut 7 tokens into chunks give the logits of one pass"""
+    weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 7)
+    module, call = make_gpt(problem, SMALL, weights), "CachedGPT(config) on 7 tokens"
+    logits, present = read(module, idx, None, f"{call} in one pass")
+    check(logits, batched(gpt_by_hand, idx, weights, 2), f"{call} in one pass")
+
+    def run(first, last, past, told):
+        logits, present = read(module, idx[:, first:last], past, told)
+        return logits, layers(present, 2, told)
+
+    check_every_cut(run, (logits, layers(present, 2, call)), 7, call)
+
+
+@pytest.mark.points(0.5)
+def test_two_texts_at_once(problem, rng):
+    """Two texts that are made in turns, or that go on from one past, don't touch each other"""
+    weights = weights_for(rng, SMALL)
+    module, texts = make_gpt(problem, SMALL, weights), [tokens(rng, 1, 6) for _ in range(3)]
+    texts[2][:, :2] = texts[0][:, :2]  # it goes on from what the first one holds after two tokens
+    expected = [batched(gpt_by_hand, idx, weights, 2) for idx in texts]
+    call, held = "CachedGPT(config)(idx, past)", {}
+    for number in (0, 1):
+        _, held[number] = two(module(texts[number][:, :2]), call, "the logits and the present")
+    held[2] = held[0]
+    before = [copied(each) for each in layers(held[0], 2, call)]
+    first = held[0]
+    for place in range(2, 6):
+        for number in (0, 1, 2):
+            now = texts[number][:, place : place + 1]
+            logits, held[number] = two(module(now, again(held[number])), call)
+            told = f"{call} for text {number + 1} of 3 that are made in turns"
+            check(logits, expected[number][:, place : place + 1], told)
+    for number, (found, wanted) in enumerate(zip(layers(first, 2, call), before, strict=True)):
+        check_pair(found, wanted, f"layer {number} of a past that texts went on from, after {call}")
+
+
+def check_refused(run, call, reason):
+    """Require a ValueError."""
+    try:
+        run()
+    except NotImplementedError:
+        raise
+    except ValueError:
+        return
+    except Exception as exception:
+        found = f"It raised {type(exception).__name__}"
+    else:
+        found = "It was accepted"
+    require(False, f"{call}\n{found}; it should raise ValueError, as {reason}.")
+
+
+@pytest.mark.points(0.5)
+def test_too_many_tokens_are_refused(problem, rng):
+    """Past and new tokens that are more than n_positions in all raise ValueError"""
+    config = SMALL | {"n_positions": 6}
+    weights = weights_for(rng, config)
+    module, idx = make_gpt(problem, config, weights), tokens(rng, 1, 7)
+    expected = batched(gpt_by_hand, idx[:, :6], weights, 2)
+    for n_past in (0, 5, 2):
+        past = None
+        call = f"CachedGPT(config)(idx, past) with n_positions = 6, {n_past} past and "
+        if n_past:
+            _, past = read(module, idx[:, :n_past], None, call + "no new tokens")
+        logits, _ = read(module, idx[:, n_past:6], past, f"{call}{6 - n_past} new tokens")
+        check(logits, expected[:, n_past:], f"{call}{6 - n_past} new tokens")
+        call += f"{7 - n_past} new tokens"
+        check_refused(lambda p=past, n=n_past: module(idx[:, n:], p), call, "they are 7")
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_dtype_is_kept(problem, rng, dtype):
+    """Everything has the dtype of the weights, with its precision"""
+    name = str(dtype).removeprefix("torch.")
+    weights = {key: each.to(dtype) for key, each in attention_weights(rng, 6).items()}
+    x, past = rng.normal(2, 3, 6, dtype=dtype), random_past(rng, 2, 2, 4, 3, dtype)
+    call = f"CachedAttention(6, 2)(x, past) in {name}"
+    output, present = attend(make_attention(problem, weights, 2, dtype), x, past, call)
+    expected, *held = attention_by_hand(x, past, weights, 2)
+    check(output, expected, call)
+    check_pair(present, held, call)
+    weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 4)
+    weights = {key: each.to(dtype) for key, each in weights.items()}
+    module, call = make_gpt(problem, SMALL, weights, dtype), f"CachedGPT(config)(idx) in {name}"
+    expected = batched(gpt_by_hand, idx, weights, 2, dtype=dtype)
+    _, past = read(module, idx[:, :2], None, call)
+    logits, _ = read(module, idx[:, 2:], past, call)
+    check(logits, expected[:, 2:], call, **NEAR[dtype])
+
+
+@pytest.mark.points(0.25)
+def test_large_scores(problem, rng):
+    """Scores of thousands, above or below 0, give no inf and no NaN"""
+    # Entry 0 of each key is 1, so entry 0 of a query moves all scores of its row alike.
+    weights, x = attention_weights(rng, 6), rng.normal(2, 5, 6)
+    x[:, :, 5] = torch.tensor([4000.0, -4000, 0, 2000, -2000])
+    weights["c_attn.weight"][:, 5] = 0
+    weights["c_attn.weight"][[0, 3], 5] = torch.tensor([1.0, -1], dtype=torch.float64)
+    weights["c_attn.weight"][[6, 9]] = 0
+    weights["c_attn.bias"][[6, 9]] = 1
+    keys, values = random_past(rng, 2, 2, 3, 3)
+    keys[..., 0] = 1
+    call = "CachedAttention(6, 2)(x, past) with rows of scores near 2000, near -2000 and near 0"
+    output, _ = attend(make_attention(problem, weights, 2), x, (keys, values), call)
+    expected, *_ = attention_by_hand(x, (keys, values), weights, 2)
+    check(output, expected, call)
+
+
+@pytest.mark.points(0.25)
+def test_arguments_are_left_alone(problem, rng):
+    """Tokens, x and weights are left as they are, transposed ones are fine; nothing is drawn"""
+    weights, x = attention_weights(rng, 6), rng.normal(2, 3, 6)
+    keys, values = random_past(rng, 2, 2, 4, 3)
+    module, call = make_attention(problem, weights, 2), "CachedAttention(6, 2)(x, past)"
+    with left_alone(call, x=x, keys=keys, values=values), nothing_drawn(call):
+        module(x, (keys, values))
+    check_weights_are_kept(module, weights, call)
+    expected, *_ = attention_by_hand(x, (keys, values), weights, 2)
+    output, _ = two(module(turned(x), (turned(keys), turned(values))), call)
+    check(output, expected, f"{call} with a transposed x and a transposed past")
+    weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 3)
+    module = make_gpt(problem, SMALL | {"dropout": 0.5}, weights).train()
+    with left_alone("CachedGPT(config)", idx=idx), nothing_drawn("CachedGPT(config)"):
+        logits, _ = module(idx)
+        module.generate(idx, 2)
+    check(logits, batched(gpt_by_hand, idx, weights, 2), "CachedGPT(config)(idx), in training")
+    check_weights_are_kept(module, weights, "CachedGPT(config)")
+
+
+# CachedGPT.generate
+
+
+def prompts_and_texts(rng, config, batch, length, n_new):
+    """Weights, prompts and their greedy texts, where the best token is never a close call."""
+    while True:
+        weights, prompts = weights_for(rng, config), tokens(rng, batch, length, config)
+        texts, nearest = generated_by_hand(prompts, n_new, weights, config["n_head"])
+        if nearest > 1e-6:
+            return weights, prompts, texts
+
+
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize(
+    ("batch", "length", "n_new"), [(3, 4, 8), (2, 1, 5), (1, 15, 1), (4, 6, 3)]
+)
+def test_generate(problem, rng, batch, length, n_new):
+    """generate gives the same tokens as without a cache: always the most probable one"""
+    weights, prompts, texts = prompts_and_texts(rng, SMALL, batch, length, n_new)
+    module, call = make_gpt(problem, SMALL, weights), f"CachedGPT(config).generate(idx, {n_new})"
+    told = f"{call} with {batch} prompts of {length} tokens"
+    check(module.generate(prompts.clone(), n_new), texts, told)
+    half = n_new // 2
+    found = module.generate(max_new_tokens=n_new - half, idx=texts[:, : length + half])
+    check(found, texts, f"{told}, the first {half} of them in another call")
+
+
+@pytest.mark.points(0.25)
+def test_generate_nothing(problem, rng):
+    """0 new tokens give the prompts themselves, also when they fill all positions"""
+    module = make_gpt(problem, SMALL, weights_for(rng, SMALL))
+    for length in (3, 16):
+        prompts = tokens(rng, 2, length)
+        call = f"CachedGPT(config).generate(idx, 0) with prompts of {length} tokens"
+        check(module.generate(prompts.clone(), 0), prompts, call)
+
+
+@pytest.mark.points(0.75)
+def test_generate_refuses_what_is_too_long(problem, rng):
+    """More than n_positions tokens in all raise ValueError, before anything is generated"""
+    module, n_positions = make_gpt(problem, SMALL, weights_for(rng, SMALL)), SMALL["n_positions"]
+    for length, n_new in [(1, n_positions - 1), (10, n_positions - 10)]:
+        prompts = tokens(rng, 1, length)
+        call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
+        call += f"a prompt of {length} tokens"
+        found = module.generate(prompts.clone(), n_new)
+        check_form(found, torch.empty(1, n_positions, dtype=torch.int64), call)
+    for length, n_new in [(1, n_positions), (10, n_positions - 9), (1, 30), (n_positions + 1, 0)]:
+        call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
+        call += f"a prompt of {length} tokens"
+        prompts = tokens(rng, 1, length)
+        with counting() as cost:
+            reason = f"they are {length + n_new} in all"
+            check_refused(lambda p=prompts, n=n_new: module.generate(p, n), call, reason)
+        few = length * operations_by_hand(SMALL, 3 * length)  # what the prompt takes, or more
+        require(
+            cost.operations <= few,
+            f"{call}\nIt raised ValueError only after {cost.operations:,} floating point "
+            "operations, when tokens had been generated; all that it needs to know is known "
+            "beforehand.",
+        )
+
+
+# What one more token costs
+
+
+COSTLY = {"vocab_size": 20, "n_positions": 132, "n_embd": 32, "n_layer": 2, "n_head": 4}
+"""Sizes of a model whose costs are counted."""
+
+
+def cost_of_one_more(problem, rng, config, n_past, how):
+    """What one more token costs in all, after n_past: by a call, or by `generate`."""
+    weights = {name: each.float() for name, each in weights_for(rng, config).items()}
+    module = make_gpt(problem, config, weights, torch.float32)
+    idx = tokens(rng, 1, n_past + 1, config)
+    if how == "generate":
+        one, two_tokens = (cost_of(lambda n=n: module.generate(idx[:, 1:], n)) for n in (1, 2))
+        return two_tokens[0] - one[0], two_tokens[1] - one[1]
+    _, past = module(idx[:, :n_past])
+    return cost_of(lambda: module(idx[:, n_past:], past))
+
+
+def cost_of(run):
+    """How many operations a call takes, and how many numbers it writes."""
+    with counting() as cost:
+        run()
+    return cost.operations, cost.elements
+
+
+@pytest.mark.points(1.75)
+@pytest.mark.parametrize("how", ["call", "generate"])
+def test_cost_of_one_more_token(problem, rng, how):
+    """One more token costs what one token costs: earlier ones are not computed again"""
+    check_cost(problem, rng, COSTLY, how)
+
+
+def check_cost(problem, rng, config, how):
+    """Require that one more token costs little after 16 tokens, and not much more after 128.
+
+    Returns:
+        How many operations it took after 16.
+    """
+    call = {
+        "call": "CachedGPT(config)(idx, past) with one new token",
+        "generate": "CachedGPT(config).generate, for one token more",
+    }[how]
+    costs = {n_past: cost_of_one_more(problem, rng, config, n_past, how) for n_past in (16, 128)}
+    few, many = costs[16][0], costs[128][0]
+    least = operations_by_hand(config, 17)
+    advice = "What is known of the tokens before it is in the past; only the new one has to go "
+    advice += "through the layers."
+    require(
+        few <= 3 * least,
+        f"{call}, after 16 tokens\nIt took {few:,} floating point operations, where {least:,} are "
+        f"enough. {advice}",
+    )
+    require(
+        many < 3 * few,
+        f"{call}\nAfter 16 tokens it took {few:,} floating point operations, after 128 tokens "
+        f"{many:,}: {many / few:.1f} times as many, where less than 3 times is asked. {advice}",
+    )
+    held, written = 129 * numbers_of_a_token(config), costs[128][1]
+    require(
+        written <= 12 * held,
+        f"{call}, after 128 tokens\nIts results on the way have {written:,} numbers in all, where "
+        f"the whole cache holds {held:,}. {advice}",
+    )
+    return few
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.by_looking
+def test_attention_is_your_own(problem, rng):
+    """CachedAttention is written without nn.MultiheadAttention and the like"""
+    module = make_attention(problem, attention_weights(rng, 4), 2)
+    _, past = two(module(rng.normal(1, 3, 4)), "CachedAttention(4, 2)(x)")
+    module(rng.normal(1, 1, 4), past)
+
+
+# --- hidden tests ---
+
+
+def both(problem, solution, weights, n_head, dtype=torch.float64):
+    """The student's attention and the reference's, with the same weights."""
+    return [make_attention(code, weights, n_head, dtype) for code in (problem, solution)]
+
+
+def both_models(problem, solution, config, weights, dtype=torch.float64):
+    """The student's model and the reference's, with the same weights."""
+    return [make_gpt(code, config, weights, dtype) for code in (problem, solution)]
+
+
+def random_cut(rng, length):
+    """Some way to cut a length into pieces, as places of (first, last)."""
+    inside = torch.rand(length - 1, generator=rng.generator) < 0.4
+    places = [0, *(1 + inside.nonzero().flatten()).tolist(), length]
+    return list(itertools.pairwise(places))
+
+
+@pytest.mark.points(0.5)
+def test_hidden_cache_in_bytes(problem, solution, rng):
+    """kv_cache_bytes is right for other sizes"""
+    for _ in range(20):
+        sizes = (1 + torch.randint(60, (5,), generator=rng.generator)).tolist()
+        check_bytes(
+            problem.kv_cache_bytes(*sizes),
+            solution.kv_cache_bytes(*sizes),
+            f"kv_cache_bytes{tuple(sizes)}",
+        )
+
+
+@pytest.mark.points(2.5)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize(
+    ("n_past", "n_new", "batch", "n_embd", "n_head"),
+    [(0, 6, 3, 20, 4), (7, 1, 2, 14, 2), (3, 5, 1, 15, 5), (1, 2, 4, 6, 1), (9, 4, 2, 8, 8)],
+)
+def test_hidden_attention(problem, solution, rng, n_past, n_new, batch, n_embd, n_head, bias):
+    """CachedAttention is right for other sizes, and so are all its gradients"""
+    weights = attention_weights(rng, n_embd, bias=bias)
+    x, past = rng.normal(batch, n_new, n_embd), None
+    if n_past:
+        past = random_past(rng, batch, n_head, n_past, n_embd // n_head)
+    call = f"CachedAttention({n_embd}, {n_head}, bias={bias})(x, past) with {n_past} past and "
+    call += f"{n_new} new tokens"
+    found, upstream = [], []
+    for module in both(problem, solution, weights, n_head):
+        leaves = {"x": x.clone().requires_grad_()}
+        if past is not None:
+            leaves["the past's keys"] = past[0].clone().requires_grad_()
+            leaves["the past's values"] = past[1].clone().requires_grad_()
+        given, *held = (leaf.clone() for leaf in leaves.values())
+        output, present = two(module(given, tuple(held) or None), call)
+        results = (output, *pair(present, call))
+        found.append((results, leaves | parameters(module)))
+    (actual, of_student), (expected, of_reference) = found
+    check(actual[0], expected[0], call)
+    check_pair(actual[1:], expected[1:], call)
+    upstream = [rng.normal(*each.shape) for each in expected]
+    sums = [
+        sum((each * up).sum() for each, up in zip(results, upstream, strict=True))
+        for results in (actual, expected)
+    ]
+    told = f"output and present of {call}"
+    check_gradients(
+        gradients(sums[0], of_student, torch.ones_like(sums[1]), told),
+        gradients(sums[1], of_reference, torch.ones_like(sums[1]), told),
+        told,
+    )
+
+
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize(
+    ("length", "batch", "n_embd", "n_head"), [(12, 2, 15, 3), (9, 1, 8, 4), (23, 3, 6, 2)]
+)
+def test_hidden_chunks(problem, solution, rng, length, batch, n_embd, n_head):
+    """Chunks of other sizes give what one pass gives, and gradients pass through all of them"""
+    weights, x = attention_weights(rng, n_embd), rng.normal(batch, length, n_embd)
+    student, reference = both(problem, solution, weights, n_head)
+    upstream, inputs = rng.normal(batch, length, n_embd), x.clone().requires_grad_()
+    expected, _ = reference(inputs)
+    wanted = gradients(expected, {"x": inputs} | parameters(reference), upstream, "one pass")
+    for _ in range(2):
+        pieces = random_cut(rng, length)
+        sizes = [last - first for first, last in pieces]
+        call = f"CachedAttention({n_embd}, {n_head}), {length} tokens in chunks of {sizes}"
+        leaf, outputs, past = x.clone().requires_grad_(), [], None
+        for first, last in pieces:
+            output, past = two(student(leaf[:, first:last].clone(), past), call)
+            outputs.append(check_piece(output, expected[:, first:last], call))
+        output = torch.cat(outputs, dim=1)
+        check(output, expected, call, **EXACT)
+        found = gradients(output, {"x": leaf} | parameters(student), upstream, call)
+        check_gradients(found, wanted, call)
+
+
+def check_piece(output, expected, call):
+    """Return an output of the right form, with its graph."""
+    check_form(output, expected, call)
+    return output
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    ("n_layer", "n_embd", "n_head", "bias"), [(1, 12, 3, False), (3, 10, 2, True)]
+)
+def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, dtype):
+    """CachedGPT is right for other sizes, in one pass and in chunks, with all its gradients"""
+    config = {"vocab_size": 17, "n_positions": 13, "n_layer": n_layer, "n_embd": n_embd}
+    config |= {"n_head": n_head, "bias": bias, "dropout": 0.4}
+    weights = {name: each.to(dtype) for name, each in weights_for(rng, config).items()}
+    student, reference = both_models(problem, solution, config, weights, dtype)
+    idx = tokens(rng, 3, 13, config)
+    expected, held = reference(idx)
+    upstream = rng.normal(3, 13, 17, dtype=dtype)
+    wanted = gradients(expected, parameters(reference), upstream, "one pass")
+    for pieces in ([(0, 13)], random_cut(rng, 13)):
+        sizes = [last - first for first, last in pieces]
+        call = f"CachedGPT with {n_layer} layers, 13 tokens in chunks of {sizes}"
+        outputs, past = [], None
+        for first, last in pieces:
+            logits, past = two(student(idx[:, first:last], past), call)
+            outputs.append(check_piece(logits, expected[:, first:last], call))
+        logits = torch.cat(outputs, dim=1)
+        check(logits, expected, call, **NEAR[dtype])
+        for number, (found, kept) in enumerate(zip(layers(past, n_layer, call), held, strict=True)):
+            check_pair(found, kept, f"layer {number} of {call}", **NEAR[dtype])
+        slopes = gradients(logits, parameters(student), upstream, call)
+        if dtype is torch.float64:
+            check_gradients(slopes, wanted, call)
+
+
+@pytest.mark.points(0.75)
+def test_hidden_calls_do_not_touch(problem, solution, rng):
+    """Texts of different batches and lengths, made in turns, don't touch each other"""
+    config = SMALL | {"n_positions": 20}
+    weights = weights_for(rng, config)
+    student, reference = both_models(problem, solution, config, weights)
+    texts = [tokens(rng, batch, 12) for batch in (2, 1, 3, 2)]
+    expected, pasts = [reference(idx)[0] for idx in texts], [None] * len(texts)
+    for turn in range(4):
+        for number, idx in enumerate(texts):
+            step = slice(3 * turn, 3 * turn + 3)
+            call = f"CachedGPT(config)(idx, past) for text {number + 1} of 4, in turn {turn + 1}"
+            logits, pasts[number] = two(student(idx[:, step], again(pasts[number])), call)
+            check(logits, expected[number][:, step], call)
+            student.generate(idx[:, :2], 3)
+
+
+@pytest.mark.points(0.5)
+def test_hidden_names(problem, solution, rng):
+    """Weights under GPT-2's names can be loaded into CachedGPT; lm_head has those of wte"""
+    weights = weights_for(rng, SMALL)
+    student, reference = both_models(problem, solution, SMALL, weights)
+    found, expected = sorted(student.state_dict()), sorted(reference.state_dict())
+    require(set(expected) <= set(found), f"state_dict has {found}; expected {expected}.")
+    student.load_state_dict(weights_for(rng, SMALL), strict=False)
+    student.load_state_dict(weights, strict=False)
+    idx = tokens(rng, 2, 5)
+    call = "CachedGPT(config)(idx) with weights loaded by load_state_dict"
+    check(student(idx)[0], reference(idx)[0], call)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("n_positions", [1, 9])
+def test_hidden_too_long(problem, rng, n_positions):
+    """What doesn't fit into n_positions raises ValueError, and what just fits doesn't"""
+    config = SMALL | {"n_positions": n_positions}
+    module = make_gpt(problem, config, weights_for(rng, config))
+    idx = tokens(rng, 2, 2 * n_positions + 1)
+    for n_past in {0, n_positions // 2, n_positions}:
+        past = module(idx[:, :n_past])[1] if n_past else None
+        for n_new in (n_positions - n_past, n_positions - n_past + 1, n_positions + 1):
+            call = f"CachedGPT(config)(idx, past) with n_positions = {n_positions}, {n_past} past "
+            call += f"and {n_new} new tokens"
+            new = idx[:, :n_new]
+            if n_past + n_new > n_positions:
+                reason = f"they are {n_past + n_new}"
+                check_refused(lambda new=new, past=past: module(new, again(past)), call, reason)
+            elif n_new:
+                logits, _ = two(module(new, again(past)), call)
+                check_form(logits, torch.empty(2, n_new, 11, dtype=torch.float64), call)
+    for length, n_new in [(1, n_positions), (n_positions, 1), (1, n_positions + 5)]:
+        call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
+        call += f"a prompt of {length} tokens"
+        reason = f"they are {length + n_new} in all"
+        prompt = idx[:, :length]
+        check_refused(lambda p=prompt, n=n_new: module.generate(p, n), call, reason)
+    found = module.generate(idx[:, :1], n_positions - 1)
+    call = f"CachedGPT(config).generate(idx, {n_positions - 1}) with n_positions = {n_positions}"
+    check_form(found, torch.empty(2, n_positions, dtype=torch.int64), call)
+
+
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize(
+    ("batch", "length", "n_new", "n_layer", "bias"),
+    [(5, 3, 8, 2, True), (2, 9, 5, 3, False), (4, 1, 9, 1, True), (6, 17, 6, 2, True)],
+)
+def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, bias):
+    """generate gives the same tokens as without a cache, for other sizes too"""
+    config = SMALL | {"n_positions": 23, "n_layer": n_layer, "bias": bias, "vocab_size": 29}
+    weights = weights_for(rng, config)
+    student, reference = both_models(problem, solution, config, weights)
+    prompts = tokens(rng, batch, length, config)
+    texts = reference.generate(prompts, n_new)
+    best = reference(texts)[0].topk(2).values
+    texts = texts[(best[..., 0] - best[..., 1]).amin(-1) > 1e-6]  # no close calls
+    call = f"CachedGPT(config).generate(idx, {n_new}) with {len(texts)} prompts of {length} tokens"
+    with nothing_drawn(call):
+        found = student.generate(texts[:, :length].clone(), n_new)
+    check(found, texts, call)
+
+
+@pytest.mark.points(1.75)
+@pytest.mark.parametrize("how", ["call", "generate"])
+def test_hidden_cost(problem, solution, rng, how):
+    """One more token is cheap at another size, too: at most three times the reference's cost"""
+    config = COSTLY | {"n_embd": 24, "n_layer": 3, "vocab_size": 12}
+    found = check_cost(problem, rng, config, how)
+    least, _ = cost_of_one_more(solution, rng, config, 16, how)
+    require(
+        found <= 3 * least,
+        f"One more token after 16 tokens\nIt took {found:,} floating point operations, where "
+        f"{least:,} are enough.",
+    )

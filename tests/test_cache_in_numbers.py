@@ -1,0 +1,111 @@
+"""The numbers that problem 09's README and its cost rule rest on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from grader.cost import counting
+from grader.course import own_course
+from grader.loading import load_module
+
+ROOT = own_course().root
+README = (ROOT / "problems/09-kv-cache/README.md").read_text(encoding="utf-8")
+SOLUTIONS = ROOT / "solutions/09-kv-cache"
+REFERENCE = SOLUTIONS / "problem.py"
+RECOMPUTING = SOLUTIONS / "mistakes/generate_without_cache.py"
+
+Q, K = torch.ones(2, 1), torch.tensor([[1.0], [0], [2], [2]])
+V = torch.tensor([[10.0], [20], [60], [60]])
+
+
+def row(name: str) -> list[str]:
+    """Return the cells of the row of a table that begins with a name."""
+    line = next(line for line in README.splitlines() if line.startswith(f"| {name} |"))
+    return [cell.strip() for cell in line.split("|")[2:-1]]
+
+
+def shown(output: Tensor) -> str:
+    return ", ".join(f"{number:.2f}".removesuffix(".00") for number in output.flatten().tolist())
+
+
+def attention(n_new: int, **options: Any) -> str:
+    return shown(
+        F.scaled_dot_product_attention(Q[:n_new], K[: 2 + n_new], V[: 2 + n_new], **options)
+    )
+
+
+def test_the_worked_example() -> None:
+    weights = (Q[:1] @ K[:3].T).softmax(-1).flatten().tolist()
+    assert row("weight") == [f"{weight:.4f}" for weight in weights]
+    moved = torch.ones(2, 4, dtype=torch.bool).tril(2)
+    assert row("right") == [attention(1), attention(2, attn_mask=moved)]
+
+
+def test_is_causal_is_aligned_at_the_top_left() -> None:
+    named = "with `is_causal=True`"
+    assert row(named) == [attention(1, is_causal=True), attention(2, is_causal=True)]
+    assert row("without a mask") == [attention(1), attention(2)]
+
+
+def test_the_mask_of_a_chunk_is_a_triangle_that_was_moved() -> None:
+    square, moved = torch.ones(5, 5).tril(), torch.ones(3, 5).tril(2)
+    assert torch.equal(moved, square[2:])
+    for number, line in enumerate(moved.int().tolist()):
+        assert row(f"new token {number}") == [str(each) for each in line]
+    for n_past in range(6):
+        assert torch.ones(1, n_past + 1).tril(n_past).all()  # one new token needs no mask
+
+
+def test_kilobytes_of_gpt2() -> None:
+    reference = load_module(REFERENCE, "reference_09")
+    assert reference.kv_cache_bytes(12, 768, 1) == 36_864
+    assert reference.kv_cache_bytes(12, 768, 1024) == 37_748_736 == 36 * 2**20
+    assert reference.kv_cache_bytes(48, 1600, 1024) == 300 * 2**20
+    assert reference.kv_cache_bytes(4, 64, 11, 3, 1) == 16_896
+    for number in ("36,864", "37,748,736", "36 MiB", "300 MiB", "16,896"):
+        assert number in README
+
+
+def operations(code: ModuleType, n_embd: int, length: int, how: str) -> int:
+    """Return what one more token takes that sees `length` tokens, in one of three ways."""
+    sizes = {"vocab_size": 20, "n_positions": 140, "n_layer": 2, "n_head": 4, "n_embd": n_embd}
+    model, idx = code.CachedGPT(code.GPTConfig(**sizes)), torch.randint(20, (1, length))
+    if how == "whole text":
+        return counted(lambda: model(idx))
+    if how == "generate":
+        one, two = (counted(lambda n=n: model.generate(idx[:, 1:], n)) for n in (1, 2))
+        return two - one
+    _, past = model(idx[:, :-1])
+    return counted(lambda: model(idx[:, -1:], past))
+
+
+def counted(run: Any) -> int:
+    with counting() as cost:
+        run()
+    return cost.operations
+
+
+def test_operations_with_and_without_a_cache() -> None:
+    reference = load_module(REFERENCE, "reference_09")
+    cached = [operations(reference, 16, n, "call") for n in (17, 129)]
+    again = [operations(reference, 16, n, "whole text") for n in (17, 129)]
+    assert cached == [15_104, 29_440]
+    assert again == [256_768, 3_797_760] == [17 * cached[0], 129 * cached[1]]
+    assert row("with a cache") == [f"{n:,}" for n in cached]
+    assert row("without") == [f"{n:,}" for n in again]
+
+
+@pytest.mark.parametrize(
+    ("path", "least", "most"), [(REFERENCE, 1, 3), (RECOMPUTING, 8, 20)], ids=["cache", "none"]
+)
+def test_how_the_cost_of_one_more_token_grows(path: Path, least: float, most: float) -> None:
+    code = load_module(path, f"{path.stem}_09")
+    few, many = (operations(code, 32, n, "generate") for n in (17, 129))
+    assert least < many / few < most
