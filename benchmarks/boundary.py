@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from grader.course import Course, Problem, own_course
@@ -129,13 +129,22 @@ def measure(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, lis
 def cpu_seconds() -> float:
     """Return the CPU time of this process, of those that ended, and of those that live."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ticks = 0
-    for child in Path("/proc/thread-self/children").read_text().split():
-        # User and system time of the process, and of its own children that ended.
-        fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-        ticks += sum(int(field) for field in fields[11:15])
-    living = ticks / os.sysconf("SC_CLK_TCK")
+    living = sum(map(_ticks, descendants())) / os.sysconf("SC_CLK_TCK")
     return time.process_time() + ended.ru_utime + ended.ru_stime + living
+
+
+def _ticks(process: str) -> int:
+    """Return user and system time of a process, and of its own children that ended."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(field) for field in fields[11:15])
+
+
+def descendants(process: str = "self") -> Iterator[str]:
+    """Yield the ids of the processes that live and that this one started, or they did."""
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        for child in (thread / "children").read_text().split():
+            yield child
+            yield from descendants(child)
 
 
 def report(seconds: dict[str, list[float]]) -> None:

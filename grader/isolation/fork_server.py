@@ -9,7 +9,10 @@ student code.
     --- "end" ------------------>   kill, wait
     <-- how it ended ------------
 
-When the connection closes, for whatever reason, the workers are killed and this process ends.
+Asked to "prepare", it forks another fork server, which takes the functions away that a problem
+forbids; once, and not in each of that problem's workers.
+
+When a connection closes, for whatever reason, its server's workers are killed and the server ends.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -32,9 +35,15 @@ from grader.isolation.protocol.memory import Memory
 from grader.isolation.sandbox import user
 from grader.isolation.sandbox.confine import Limits, confine
 from grader.isolation.sandbox.landlock import readable_paths
-from grader.isolation.sandbox.libc import hide_from_debuggers, keep_memory
+from grader.isolation.sandbox.libc import (
+    die_with,
+    hide_from_debuggers,
+    keep_memory,
+    use_large_pages,
+)
 from grader.isolation.worker import serving
-from grader.isolation.worker.removal import close_roads, functions, operators
+from grader.isolation.worker.loading import hide_own_modules
+from grader.isolation.worker.removal import close_roads, functions, operators, remove
 
 _MESSAGE = 4096
 
@@ -55,17 +64,8 @@ def main(channel: socket.socket, config: dict[str, Any]) -> None:
     server = ForkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid)
     del config, readable  # every worker is a copy of this process, with what its frames hold
     hide_from_debuggers()
-    gc.collect()
-    gc.freeze()
-    channel.send(json.dumps({"ready": True}).encode())
-    try:
-        server.serve()
-    except ConnectionError:
-        pass  # the other side was killed
-    except Exception as error:
-        print(f"fork server: {error!r}", file=sys.stderr)
-    server.end_workers()
-    os._exit(0)  # what torch's libraries do at the end is of no use here, and some of it is printed
+    hide_own_modules()
+    server.run()
 
 
 def warm() -> None:
@@ -120,6 +120,22 @@ class ForkServer:
         self._paths = paths
         self._own_uid = own_uid
         self._workers: set[int] = set()
+        self._servers: set[int] = set()
+        self._called: list[str] | None = None
+
+    def run(self) -> NoReturn:
+        """Say that it is ready, and answer until the connection closes; then end this process."""
+        try:
+            _settle()
+            self._channel.send(json.dumps({"ready": True}).encode())
+            self.serve()
+        except ConnectionError:
+            pass  # the other side was killed
+        except Exception as error:
+            print(f"fork server: {error!r}", file=sys.stderr)
+        self.end_workers()
+        # What torch's libraries do at the end is of no use here, and some of it is printed.
+        os._exit(0)
 
     def serve(self) -> None:
         """Answer until the connection closes."""
@@ -136,11 +152,16 @@ class ForkServer:
             self._channel.send(json.dumps(answer | {"id": request["id"]}).encode())
 
     def end_workers(self) -> None:
-        """Kill all workers."""
+        """Kill all workers, and wait for the servers forked from here, whose connections closed."""
         while self._workers:
             _end(self._workers.pop(), 0.0)
+        while self._servers:
+            os.waitpid(self._servers.pop(), 0)
 
     def _carry_out(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        if request["do"] == "prepare":
+            self._servers.add(self._prepared(request["forbidden"], *descriptors))
+            return {}
         if request["do"] == "fork":
             process = self._fork(*descriptors)
             self._workers.add(process)
@@ -152,6 +173,25 @@ class ForkServer:
         code, killed, seconds = _end(process, request["grace"])
         return {"code": code, "killed": killed, "out_of_time": seconds >= self._cpu_seconds}
 
+    def _prepared(self, forbidden: list[str], channel: int) -> int:
+        """Fork a server for the workers of problems that forbid these functions."""
+        parent = os.getpid()
+        process = os.fork()
+        if process:
+            return process
+        # In the new server. It must never return into the loop above.
+        try:
+            die_with(parent)
+            self._channel.close()
+            self._channel = socket.socket(fileno=channel)
+            self._workers.clear()
+            self._servers.clear()
+            self._called = []
+            remove(forbidden, self._called)
+            self.run()
+        finally:
+            os._exit(1)
+
     def _fork(self, channel: int, shared: int) -> int:
         parent = os.getpid()
         process = os.fork()
@@ -162,7 +202,7 @@ class ForkServer:
             memory = Memory.attached(shared)
             kept = socket.socket(fileno=_only_descriptor(channel))
             self._confine(kept, parent)
-            serving.main(kept, memory)
+            serving.main(kept, memory, self._called)
         finally:
             os._exit(1)
 
@@ -176,6 +216,13 @@ class ForkServer:
             send(channel, {"ready": False, "reason": repr(error)}, [])
             raise
         send(channel, {"ready": True}, [])
+
+
+def _settle() -> None:
+    """Leave the memory in a state in which it is quickly copied, and few pages of it change."""
+    gc.collect()
+    gc.freeze()
+    use_large_pages()
 
 
 def _only_descriptor(kept: int) -> int:

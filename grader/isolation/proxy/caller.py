@@ -98,7 +98,8 @@ class Caller:
         return self._connection
 
     def _load(self) -> Connection:
-        connection = Connection(self._workers.spawn(), self._budget, self._printed)
+        process = self._workers.spawn(self._forbidden)
+        connection = Connection(process, self._budget, self._printed)
         source = torch.frombuffer(bytearray(self._source + b"\n"), dtype=torch.uint8)
         try:
             capture = self._printed is not None

@@ -19,7 +19,7 @@ from grader.isolation.protocol.tensors import DTYPES, same
 from grader.isolation.worker import audit_hook
 from grader.isolation.worker.exceptions import attempt
 from grader.isolation.worker.inbox import Inbox
-from grader.isolation.worker.loading import hide_own_modules, public_names, run_file
+from grader.isolation.worker.loading import public_names, run_file
 from grader.isolation.worker.objects import StudentModule, describe_module
 from grader.isolation.worker.output import Printed
 from grader.isolation.worker.removal import remove
@@ -42,14 +42,16 @@ def _equal(state: Tensor, before: Tensor) -> bool:
 Answer = tuple[Header, AnswerPacker]
 
 
-def main(channel: socket.socket, memory: Memory) -> None:
+def main(channel: socket.socket, memory: Memory, called: list[str] | None = None) -> None:
     """Answer requests until the other side closes the connection.
 
     Args:
         channel: to the trusted process.
         memory: shared with it.
+        called: where the first call of a forbidden function is noted, if they have been taken away
+            from this process already.
     """
-    worker, inbox = Worker(), Inbox(memory)
+    worker, inbox = Worker(called), Inbox(memory)
     while True:
         try:
             header, _ = receive(channel)
@@ -65,15 +67,20 @@ def main(channel: socket.socket, memory: Memory) -> None:
 
 
 class Worker:
-    """One student's module and what it has made so far."""
+    """One student's module and what it has made so far.
 
-    def __init__(self) -> None:
+    Args:
+        called: as for `main`.
+    """
+
+    def __init__(self, called: list[str] | None) -> None:
         self._module = ModuleType(MODULE)
         self._objects: dict[int, StudentModule] = {}
         self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
         self._count = 0
-        self._called: list[str] = []
+        self._is_prepared = called is not None
+        self._called = [] if called is None else called
         self._printed: Printed | None = None
         self._random = _random_state()
         self._do = {
@@ -105,9 +112,9 @@ class Worker:
     def _load(self, header: Header, request: Request) -> Answer:
         if header.get("capture"):
             self._printed = sys.stdout = sys.stderr = Printed()
-        remove(header["forbidden"], self._called)
+        if not self._is_prepared:
+            remove(header["forbidden"], self._called)
         audit_hook.install(header["forbidden"], self._called)
-        hide_own_modules()
         answer = run_file(request.tensors[0].numpy().tobytes(), self._module)
         self._called.clear()  # what was called while the file was loaded is no offence
         return answer | {"names": public_names(self._module)}, AnswerPacker()
