@@ -10,8 +10,8 @@ import pytest
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {"course", "environment", "errors", "files", "forbidden", "loading", "needs", "operands"}
-TOP |= {"parts", "result", "stopwatch", "text", "unwritten"}
+TOP = {"batch", "course", "environment", "errors", "files", "forbidden", "loading", "needs"}
+TOP |= {"operands", "parts", "result", "stopwatch", "text", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},

@@ -7,6 +7,7 @@ import statistics
 import pytest
 import torch
 
+from grader.testing.calls import answers
 from grader.testing.compare import (
     check,
     check_form,
@@ -473,7 +474,7 @@ def test_variance_of_the_population(problem, rng):
     """dot_product_variance is the variance of n_pairs numbers as a population, not rounded"""
     call = "dot_product_variance(16, 2, scaled=False)"
     seeds = random_seeds(rng, 400)
-    values = [problem.dot_product_variance(16, 2, False, generator=seeded(s)) for s in seeds]
+    values = answers(problem.dot_product_variance, [(16, 2, False, seeded(s)) for s in seeds])
     check_number(values[0], -1e-3, math.inf, call, "a variance, so not negative")
     # Two numbers lie half their distance from their mean, so their population variance is half of
     # the true variance on average.
@@ -670,11 +671,9 @@ def test_hidden_variance(problem, rng, d_k, n_pairs, scaled):
 def test_hidden_variance_of_two_pairs(problem, rng):
     """dot_product_variance uses exactly n_pairs pairs, and divides by n_pairs, if scaled too"""
     call = "dot_product_variance(16, 2, scaled=True)"
-    values = []
-    for seed in random_seeds(rng, 300):
-        torch.default_generator.manual_seed(seed)  # as torch.manual_seed, but 20 times as fast
-        values.append(problem.dot_product_variance(16, 2, True))
-        check_number(values[-1], -1e-3, math.inf, call, "a variance, so not negative")
+    values = answers(problem.dot_product_variance, [(16, 2, True)] * 300, random_seeds(rng, 300))
+    for value in values:
+        check_number(value, -1e-3, math.inf, call, "a variance, so not negative")
     meaning = "about 0.5 on average over 300 seeds, half of 1, as n_pairs is only 2"
     check_number(sum(values) / 300, 0.29, 0.74, call, meaning)
     small = sum(value < 0.05 for value in values) / 300
@@ -686,11 +685,11 @@ def test_hidden_variance_of_two_pairs(problem, rng):
 def test_hidden_variance_from_seed_to_seed(problem, rng):
     """dot_product_variance scatters from seed to seed as it does for normal numbers"""
     call = "dot_product_variance(1, 50, scaled=True)"
-    values = []
-    for seed in random_seeds(rng, 160):
-        torch.default_generator.manual_seed(1)  # so what doesn't come from the generator is alike
-        values.append(problem.dot_product_variance(1, 50, True, seeded(seed)))
-        check_number(values[-1], -1e-3, math.inf, call, "a variance, so not negative")
+    calls = [(1, 50, True, seeded(seed)) for seed in random_seeds(rng, 160)]
+    # The same seed for all, so that what doesn't come from the generators is alike.
+    values = answers(problem.dot_product_variance, calls, seeds=[1] * 160)
+    for value in values:
+        check_number(value, -1e-3, math.inf, call, "a variance, so not negative")
     mean = sum(values) / 160
     check_number(mean, 0.8, 1.16, call, "about 0.98 on average over 160 seeds")
     # Products of normal numbers have a fourth moment of 9; those of uniform ones have 3.24.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from grader.batch import Batched
 from grader.errors import CannotLoad, Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
@@ -37,6 +39,9 @@ from grader.loading import judge_load
 from grader.result import Status
 
 _MOST_NUMBERS = 1 << 62
+
+_CALLS_AT_ONCE = 100
+"""How many calls there are in a message, which may take as long as a single one."""
 
 
 class Caller:
@@ -126,8 +131,37 @@ class Caller:
 
     # Requests
 
-    def call(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_each(
+        self, target: Target, calls: Sequence[tuple[Any, ...]], seeds: Sequence[int] | None
+    ) -> list[Any]:
+        """Call a function once for each of these arguments; see `grader.batch`.
+
+        Raises:
+            Exception: as `call` does.
+        """
+        found: list[Any] = []
+        for start in range(0, len(calls), _CALLS_AT_ONCE):
+            end = start + _CALLS_AT_ONCE
+            some = None if seeds is None else seeds[start:end]
+            values = self.call(target, tuple(calls[start:end]), {}, {"seeds": some})
+            found += values
+        return found
+
+    def call(
+        self,
+        target: Target,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        each: Header | None = None,
+    ) -> Any:
         """Call a function, a method or a module in the worker.
+
+        Args:
+            target: what is called.
+            args: its arguments.
+            kwargs: those by name.
+            each: if given, there are many calls, each with one of `args`, and the value is a list;
+                "seeds" are what the global generator is seeded with before each.
 
         Raises:
             TypeError: an argument can't be sent.
@@ -143,15 +177,20 @@ class Caller:
             header["kwargs"] = packer.pack(kwargs)
         except Unsendable as reason:
             raise TypeError(f"can't be handed to a student's code in grading: {reason}") from None
+        header["each"] = each
         header["weights"] = [*packer.weights]
         packer.inputs += packer.weights.values()
         places = self._put(connection, target, header, packer)
         answer, tensors = connection.exchange(header)
+        if each is not None and each["seeds"]:
+            torch.default_generator.manual_seed(each["seeds"][-1])
         self.settle(connection, answer, packer)
         with connection.checked():
             stale = bool(answer["stale"])
             changed = changed_arguments(connection, answer, packer, places)
             value = self._value(connection, answer, tensors, packer)
+            if each is not None:
+                items(value, len(args))
             weights_changed = target.twin.take(answer, tensors, target.root) if target.twin else []
         unmarked = [argument for argument in changed if not mark(argument)]
         if unmarked:
@@ -298,7 +337,7 @@ class Caller:
         return module
 
 
-class RemoteFunction:
+class RemoteFunction(Batched):
     """A function, class or method of the student's.
 
     Args:
@@ -314,6 +353,12 @@ class RemoteFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it in the worker."""
         return self._caller.call(self._target, args, kwargs)
+
+    def answers(
+        self, calls: Sequence[tuple[Any, ...]], seeds: Sequence[int] | None = None
+    ) -> list[Any]:
+        """Call it in the worker, with many calls in a message."""
+        return self._caller.call_each(self._target, calls, seeds)
 
 
 def _draw(answer: Header, generators: list[torch.Generator]) -> None:

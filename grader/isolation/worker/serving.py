@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -30,6 +30,7 @@ _RESULTS_WATCHED = 64
 # Taken before a student's code can put anything else in their places.
 _random_state = torch.default_generator.get_state
 _set_random_state = torch.default_generator.set_state
+_seed = torch.default_generator.manual_seed
 _state_of = torch.Generator.get_state
 _address = torch._C.TensorBase.data_ptr
 _STATE_BYTES = _random_state().nbytes
@@ -82,7 +83,7 @@ class Worker:
         self._is_prepared = called is not None
         self._called = [] if called is None else called
         self._printed: Printed | None = None
-        self._random = _random_state()
+        self._random = self._before = _random_state()
         self._do = {
             "load": self._load,
             "call": self._call,
@@ -126,7 +127,13 @@ class Worker:
         function = self._function(header)
         args, kwargs = request.unpack(header["args"]), request.unpack(header["kwargs"])
         leaves = request.leaves + (thing.weights(header["weights"]) if thing else [])
-        answer, value = self._run(lambda: function(*args, **kwargs), header, request)
+
+        def run() -> Any:
+            if header["each"] is None:
+                return function(*args, **kwargs)
+            return self._each(function, args, header["each"]["seeds"])
+
+        answer, value = self._run(run, header, request)
         answer["moved_away"] = request.moved_away()
         answer["stale"] = any(not same(t, copy) for t, copy in self._results.values())
         return self._finish(answer, value, thing, leaves)
@@ -186,16 +193,29 @@ class Worker:
         if header["random"] is not None:  # otherwise it is as before the last call
             self._random = request.tensors[header["random"]].clone()
         _set_random_state(self._random)
+        self._before = self._random
         if torch.get_default_dtype() is not DTYPES[header["dtype"]]:
             torch.set_default_dtype(DTYPES[header["dtype"]])
         torch._C._set_grad_enabled(header["grad"])
         answer, value = attempt(function)
         torch._C._set_grad_enabled(True)
-        answer["moved"] = not _equal(_random_state(), self._random)
+        answer["moved"] = not _equal(_random_state(), self._before)
         answer["generators"] = [
             not _equal(_state_of(generator), before) for generator, before in request.generators
         ]
         return answer, value
+
+    def _each(
+        self, function: Callable[..., Any], calls: Sequence[Any], seeds: list[int] | None
+    ) -> list[Any]:
+        """Call a function with each of these arguments."""
+        found = []
+        for number, args in enumerate(calls):
+            if seeds is not None:
+                _seed(seeds[number])
+                self._before = _random_state()
+            found.append(function(*args))
+        return found
 
     def _finish(
         self, answer: Header, value: Any, thing: StudentModule | None, leaves: list[Tensor]
