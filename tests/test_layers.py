@@ -10,8 +10,8 @@ import pytest
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {"batch", "course", "environment", "errors", "files", "forbidden", "loading", "needs"}
-TOP |= {"operands", "parts", "result", "stopwatch", "text", "unwritten"}
+TOP = {"batch", "cost", "course", "environment", "errors", "files", "forbidden", "loading"}
+TOP |= {"needs", "operands", "parts", "result", "stopwatch", "text", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},
@@ -27,7 +27,14 @@ MAY_IMPORT = {
 }
 """For each folder, and each file at the top: the folders and files whose modules it may import."""
 
-WORKERS_SIDE = {"isolation/worker", "isolation/protocol", "forbidden", "operands", "unwritten"}
+WORKERS_SIDE = {
+    "isolation/worker",
+    "isolation/protocol",
+    "cost",
+    "forbidden",
+    "operands",
+    "unwritten",
+}
 """All that a process with a student's code in it may hold of the package."""
 
 

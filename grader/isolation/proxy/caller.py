@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,10 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from grader.batch import Batched
+from grader.cost import Cost, elsewhere
 from grader.errors import CannotLoad, Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
-from grader.isolation.protocol import FILE, MODULE, Header, Unsendable
+from grader.isolation.protocol import FILE, MAX_NUMBER, MODULE, Header, Unsendable
 from grader.isolation.protocol.checks import (
     clean_text,
     identifier,
@@ -32,13 +34,12 @@ from grader.isolation.proxy.autograd import Backward, connect
 from grader.isolation.proxy.builder import Builder
 from grader.isolation.proxy.changes import changed_arguments, mark, name_of
 from grader.isolation.proxy.exceptions import raise_as_students, read_exception, readable_lines
+from grader.isolation.proxy.handles import Handles
 from grader.isolation.proxy.twin import Target, Twin
-from grader.isolation.proxy.values import AnswerUnpacker, RequestPacker, foreign
+from grader.isolation.proxy.values import AnswerUnpacker, RequestPacker, foreign, living
 from grader.isolation.spawn import Workers
 from grader.loading import judge_load
 from grader.result import Status
-
-_MOST_NUMBERS = 1 << 62
 
 _CALLS_AT_ONCE = 100
 """How many calls there are in a message, which may take as long as a single one."""
@@ -56,6 +57,7 @@ class Caller:
 
     Attributes:
         called: the first forbidden function that was called, or None.
+        costs: what counts during a request, and is told what the worker counted.
 
     Raises:
         CannotLoad: the file can't be used.
@@ -72,6 +74,7 @@ class Caller:
         printed: list[str] | None,
     ) -> None:
         self.called: str | None = None
+        self.costs: list[Cost] = []
         self._workers = workers
         self._source = source
         self._forbidden = forbidden
@@ -131,6 +134,15 @@ class Caller:
 
     # Requests
 
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Let nothing count that this side does for a request; the worker counts."""
+        with elsewhere() as self.costs:
+            try:
+                yield
+            finally:
+                self.costs = []
+
     def call_each(
         self, target: Target, calls: Sequence[tuple[Any, ...]], seeds: Sequence[int] | None
     ) -> list[Any]:
@@ -170,6 +182,12 @@ class Caller:
             ForbiddenCall: a forbidden function was called.
             Exception: what the student's code raised.
         """
+        with self.apart():
+            return self._call(target, args, kwargs, each)
+
+    def _call(
+        self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], each: Header | None
+    ) -> Any:
         connection = self._connection_of(target)
         packer, header = self._header("call", target, connection)
         try:
@@ -212,6 +230,10 @@ class Caller:
             AttributeError: there is none.
             Exception: as `call` does.
         """
+        with self.apart():
+            return self._attribute(target)
+
+    def _attribute(self, target: Target) -> Any:
         connection = self._connection_of(target)
         packer, header = self._header("attribute", target, connection)
         self._put(connection, target, header, packer)
@@ -241,26 +263,27 @@ class Caller:
             return [identifier(name) for name in items(answer["value"])]
 
     def _connection_of(self, target: Target) -> Connection:
-        if target.twin is None:
-            return self._alive()
-        if target.twin.connection.dead:
-            text = f"The process that held this {type(target.root).__name__} has ended."
-            raise WorkerFailure(Status.CRASH, text)
-        return target.twin.connection
+        if target.held is not None:
+            return living(target.held._connection, target.held)
+        if target.twin is not None:
+            return living(target.twin.connection, target.root)
+        return self._alive()
 
     def _header(
         self, do: str, target: Target, connection: Connection
     ) -> tuple[RequestPacker, Header]:
         """Return the part of a request that says about what, and in which state."""
-        packer = RequestPacker()
+        packer = RequestPacker(connection)
         header: Header = {
             "do": do,
             "name": target.name,
             "path": target.path,
             "object": None,
+            "held": None if target.held is None else target.held._number,
             "random": connection.random(packer.tensors),
             "dtype": NAMES[torch.get_default_dtype()],
             "grad": torch.is_grad_enabled(),
+            "count": bool(self.costs),
         }
         if target.twin is not None:
             header["object"] = target.twin.number
@@ -277,6 +300,7 @@ class Caller:
         """Draw what the worker drew, and raise what it raised."""
         with connection.checked():
             _draw(answer, packer.generators)
+            _count(answer, self.costs)
             called = answer.get("called")
             if called is not None:
                 name_in(called, self._forbidden)
@@ -292,7 +316,7 @@ class Caller:
             raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}: {unsendable}.")
         if exception is None:
             return
-        whole = target is not None and target.twin is None
+        whole = target is not None and target.twin is None and target.held is None
         if whole and target is not None and isinstance(exception, AttributeError):
             raise AttributeError(str(exception), name=target.name, obj=self._listing())
         raise_as_students(exception, self._file)
@@ -312,15 +336,19 @@ class Caller:
         outputs: tuple[Tensor, ...] = ()
         if "graph" in answer:
             unpacker = AnswerUnpacker(tensors)
-            graph = index(answer["graph"], _MOST_NUMBERS)
+            graph = index(answer["graph"], MAX_NUMBER)
             found = tuple(unpacker.unpack(packed) for packed in items(answer["outputs"]))
             outputs = connect(Backward(self, connection, graph), found, packer.inputs)
+
+        handles = Handles(self, connection)
 
         def special(packed: Header, unpacker: AnswerUnpacker) -> Any:
             if "out" in packed:
                 return outputs[index(packed["out"], len(outputs))]
             if "o" in packed:
                 return self._module(connection, packed, unpacker)
+            if "h" in packed:
+                return handles.handle(packed)
             return foreign(identifier(packed["x"]))
 
         unpacker = AnswerUnpacker(tensors, special)
@@ -331,7 +359,7 @@ class Caller:
     def _module(
         self, connection: Connection, packed: Header, unpacker: AnswerUnpacker
     ) -> nn.Module:
-        twin = Twin(connection, index(packed["o"], _MOST_NUMBERS))
+        twin = Twin(connection, index(packed["o"], MAX_NUMBER))
         module = Builder(self, twin, Unpacker(unpacker.tensors)).build(packed["module"])
         twin.remember(module)
         return module
@@ -371,11 +399,19 @@ def _draw(answer: Header, generators: list[torch.Generator]) -> None:
             torch.rand(1, generator=generator)
 
 
+def _count(answer: Header, costs: list[Cost]) -> None:
+    """Add what the worker counted, which is its own word."""
+    if costs:
+        counted = [index(number, MAX_NUMBER) for number in items(answer["cost"], 3)]
+        for cost in costs:
+            cost.add(*counted)
+
+
 def _keep_results(
     connection: Connection, answer: Header, unpacker: AnswerUnpacker, outputs: tuple[Tensor, ...]
 ) -> None:
     """Let the worker forget a result when no test holds it any more."""
-    numbers = [index(number, _MOST_NUMBERS) for number in items(answer.get("results", []))]
+    numbers = [index(number, MAX_NUMBER) for number in items(answer.get("results", []))]
     for place, packed in enumerate(answer.get("outputs", [])):
         if type(packed) is dict and "r" in packed:
             unpacker.numbered[packed["r"]] = outputs[place]

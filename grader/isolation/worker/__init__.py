@@ -19,6 +19,6 @@ be forgotten.
 - `exceptions` describes what was raised
 - `output` keeps what was printed
 
-All of it stands on `grader.isolation.protocol`, `grader.forbidden`, `grader.operands` and
-`grader.unwritten` only: what is loaded here, student code can read.
+All of it stands on `grader.isolation.protocol`, `grader.cost`, `grader.forbidden`,
+`grader.operands` and `grader.unwritten` only: what is loaded here, student code can read.
 """
