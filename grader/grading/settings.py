@@ -17,12 +17,14 @@ class Settings:
         call_seconds: how long one call of a student's function may take.
         memory_mb: how much memory a student's process may take beyond what torch needs.
         isolation: how student code is kept apart.
+        many: whether there is so much to grade that a slower start pays; no mark hangs on it.
     """
 
     seed: int = 0
     call_seconds: float = 10.0
     memory_mb: int = 1024
     isolation: Isolation = Isolation.SANDBOX
+    many: bool = False
 
 
 def default_jobs() -> int:

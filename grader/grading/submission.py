@@ -30,6 +30,7 @@ def boundary_for(settings: Settings, *, capture: bool = False) -> Boundary:
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
         capture=capture,
+        many=settings.many,
     )
 
 

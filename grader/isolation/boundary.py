@@ -28,6 +28,7 @@ class Boundary:
         submission_seconds: how long all calls of one submission may take together; see `budget`.
         memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox only.
         capture: whether to keep what student code prints, which is lost otherwise.
+        many: whether it will serve so many files that a slower start pays.
 
     Attributes:
         level: the same.
@@ -42,6 +43,7 @@ class Boundary:
         submission_seconds: float = 120.0,
         memory_mb: int = 1024,
         capture: bool = False,
+        many: bool = False,
     ) -> None:
         if level not in LEVELS:
             raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
@@ -51,6 +53,7 @@ class Boundary:
         self._submission_seconds = submission_seconds
         self._memory = memory_mb << 20
         self._capture = capture
+        self._many = many
         self._workers: Workers | None = None
 
     def __enter__(self) -> Self:
@@ -149,7 +152,7 @@ class Boundary:
         reason = _missing()
         if reason:
             raise BoundaryError(reason)
-        workers = ForkedWorkers(self._memory, math.ceil(self._submission_seconds))
+        workers = ForkedWorkers(self._memory, math.ceil(self._submission_seconds), many=self._many)
         try:
             holes = attack(workers)
         except BaseException:

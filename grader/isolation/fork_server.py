@@ -53,7 +53,8 @@ def main(channel: socket.socket, config: dict[str, Any]) -> None:
 
     Args:
         channel: to the trusted process.
-        config: `memory` in bytes, `cpu_seconds`, `secret` paths and `wanted` paths.
+        config: `memory` in bytes, `cpu_seconds`, `secret` paths and `wanted` paths, and whether
+            there will be `many` workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
@@ -62,9 +63,13 @@ def main(channel: socket.socket, config: dict[str, Any]) -> None:
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = user.may_become(user.pick_uid(os.getpid()), readable)
     server = ForkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid)
+    is_worth_it = config["many"]
     del config, readable  # every worker is a copy of this process, with what its frames hold
     hide_from_debuggers()
     hide_own_modules()
+    _freeze()
+    if is_worth_it:
+        use_large_pages()
     server.run()
 
 
@@ -89,9 +94,10 @@ def _use_torch() -> None:
     x = torch.ones(2, 2, requires_grad=True)
     layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5), torch.nn.GELU())
     output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
-    torch.autograd.grad(output, x, torch.ones_like(output))
+    output.sum().backward()
     torch.randn(2, generator=torch.Generator().manual_seed(0))
-    # What gives shapes without numbers is written in Python, and takes seconds to import.
+    # What gives shapes without numbers is written in Python, and takes a second to import. A worker
+    # could not, as a forbidden function is in it; and torch's optimizers want it, too.
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
 
 
@@ -126,7 +132,6 @@ class ForkServer:
     def run(self) -> NoReturn:
         """Say that it is ready, and answer until the connection closes; then end this process."""
         try:
-            _settle()
             self._channel.send(json.dumps({"ready": True}).encode())
             self.serve()
         except ConnectionError:
@@ -188,6 +193,7 @@ class ForkServer:
             self._servers.clear()
             self._called = []
             remove(forbidden, self._called)
+            _freeze()
             self.run()
         finally:
             os._exit(1)
@@ -218,11 +224,10 @@ class ForkServer:
         send(channel, {"ready": True}, [])
 
 
-def _settle() -> None:
-    """Leave the memory in a state in which it is quickly copied, and few pages of it change."""
-    gc.collect()
+def _freeze() -> None:
+    """Keep the collector away from what is there, so that few pages of it change in a worker."""
     gc.freeze()
-    use_large_pages()
+    gc.enable()
 
 
 def _only_descriptor(kept: int) -> int:

@@ -40,7 +40,8 @@ _ASK_SECONDS = 60.0
 # What a fresh interpreter runs. It is told what to do on its standard input, not by arguments,
 # which student code could read. The course is on its path only while its few modules are imported.
 _BOOT = """
-import base64, json, os, socket, sys
+import base64, gc, json, os, socket, sys
+gc.disable()  # while torch is loaded, which makes no garbage
 config = json.loads(sys.stdin.buffer.readline())
 sys.path[:0] = [config["root"], *config["wanted"]]
 from grader.isolation.{module} import main
@@ -59,6 +60,7 @@ _BOOT_WORKER = (
 if sys.platform == "linux":
     from grader.isolation.sandbox.libc import die_with
     die_with(config["parent"])
+gc.enable()
 main(channel, config.pop("shared"))
 """
 )
@@ -148,14 +150,16 @@ class ForkedWorkers(Workers):
     Args:
         memory: bytes that a worker may use beyond what torch itself takes.
         cpu_seconds: seconds of CPU time that a worker may use.
+        many: whether there will be so many that a slower start pays.
 
     Raises:
         BoundaryError: the fork server did not start.
     """
 
-    def __init__(self, memory: int, cpu_seconds: int) -> None:
+    def __init__(self, memory: int, cpu_seconds: int, *, many: bool = False) -> None:
         ours, theirs = _message_pair()
-        config = {"memory": memory, "cpu_seconds": cpu_seconds, "secret": _secret_paths()}
+        limits = {"memory": memory, "cpu_seconds": cpu_seconds}
+        config = limits | {"secret": _secret_paths(), "many": many}
         self._process = _boot(_BOOT_FORK_SERVER, theirs, config)
         self.processes = (self._process.pid,)
         self._servers: dict[tuple[str, ...], _Server] = {(): _Server(ours)}
