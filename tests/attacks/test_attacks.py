@@ -299,6 +299,13 @@ def test_a_forbidden_function_is_noticed_in_a_layer_of_torch(grade):
         problem.close()
 
 
+def test_what_a_file_tries_while_it_is_loaded_and_hides_is_told(grade):
+    hides = b"try: open('/etc/shadow')\nexcept OSError: pass\ndef double(x): return x + x\n"
+    result = grade(hides)
+    assert result.points == 4
+    assert result.notes == ["01: While it was loaded, problem.py tried to read '/etc/shadow'."]
+
+
 @pytest.mark.slow
 def test_a_broken_boundary_is_never_a_students_zero(grade):
     """It starts again by itself, as often as need be."""

@@ -127,6 +127,8 @@ def test_what_a_test_holds_stays_as_it_came(opened):
 
 
 def test_unsupported_uses_are_refused(opened):
+    with pytest.raises(TypeError, match=r"reading Config.width isn't supported"):
+        opened(SOURCE).Config.width  # noqa: B018
     config = opened(SOURCE).Config(1)
     for change in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="copying a Config in a test isn't supported"):

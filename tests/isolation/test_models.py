@@ -225,6 +225,8 @@ def test_containers_of_the_students_classes_are_theirs_when_they_are_back(opened
     assert isinstance(cache, list)
     assert [type(pair).__name__ for pair in cache] == ["Pair", "Pair"]
     k, v = cache[0]
+    assert cache[0].k is k
+    assert cache[1].v is cache[1][1]
     assert torch.equal(k + k, v)
     found = problem.use(cache)
     found.backward()

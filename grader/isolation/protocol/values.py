@@ -193,7 +193,7 @@ class Unpacker:
         for mark in ("t", "l", "u", "d", "m", "f", "s", "y", "v"):
             if mark in packed:
                 value = self._marked(mark, packed)
-                return self.named(value, packed["as"]) if "as" in packed else value
+                return self.named(value, packed) if "as" in packed else value
         return self.special(packed)
 
     def _marked(self, mark: str, packed: Header) -> Any:
@@ -245,7 +245,7 @@ class Unpacker:
         """Return a tensor without data."""
         return form(packed)
 
-    def named(self, value: Any, name: Packed) -> Any:
+    def named(self, value: Any, packed: Header) -> Any:
         """Return a list, tuple or dict as one of a class of the student's."""
         raise ProtocolError("a class of the student's isn't known here")
 

@@ -12,6 +12,7 @@ from torch.autograd.function import once_differentiable
 from grader.isolation.connection import Connection, WorkerFailure
 from grader.isolation.protocol import Header, Packed, ProtocolError
 from grader.isolation.protocol.checks import items
+from grader.isolation.protocol.tensors import own
 from grader.isolation.protocol.values import Unpacker
 from grader.isolation.proxy.values import RequestPacker
 from grader.result import Status
@@ -108,6 +109,7 @@ def connect(
         raise ProtocolError("an output has no gradient by nature")
     if not inputs or not torch.is_grad_enabled():
         return tuple(tensor.requires_grad_(torch.is_grad_enabled()) for tensor in outputs)
-    backward.outputs = outputs
+    # A view can't be marked as changed, and with several outputs autograd forbids it.
+    backward.outputs = tuple(own(t) if t._is_view() else t for t in outputs)
     apply: Callable[..., tuple[Tensor, ...]] = _Call.apply
     return apply(backward, *inputs)

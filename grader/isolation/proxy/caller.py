@@ -6,16 +6,16 @@ import itertools
 import linecache
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
 from grader.batch import Batched
-from grader.cost import Cost, elsewhere
+from grader.cost import Cost, counters, elsewhere
 from grader.errors import CannotLoad, Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
@@ -30,6 +30,7 @@ from grader.isolation.protocol.checks import (
 )
 from grader.isolation.protocol.tensors import NAMES
 from grader.isolation.protocol.values import Unpacker
+from grader.isolation.proxy.attempts import told_attempts
 from grader.isolation.proxy.autograd import Backward, connect
 from grader.isolation.proxy.builder import Builder
 from grader.isolation.proxy.changes import changed_arguments, mark, name_of
@@ -44,6 +45,8 @@ from grader.result import Status
 _CALLS_AT_ONCE = 100
 """How many calls there are in a message, which may take as long as a single one."""
 
+_NOTHING_COUNTS = nullcontext()
+
 
 class Caller:
     """Runs the student's code in a worker: the first one, or a new one when that has ended.
@@ -57,6 +60,7 @@ class Caller:
 
     Attributes:
         called: the first forbidden function that was called, or None.
+        tried: sentences on what the file tried while it was loaded, by its worker's word.
         costs: what counts during a request, and is told what the worker counted.
 
     Raises:
@@ -74,6 +78,7 @@ class Caller:
         printed: list[str] | None,
     ) -> None:
         self.called: str | None = None
+        self.tried: list[str] = []
         self.costs: list[Cost] = []
         self._workers = workers
         self._source = source
@@ -121,6 +126,7 @@ class Caller:
             error = answer.get("error")
             exception = None if error is None else read_exception(error, self._file)
             self._names = [identifier(name) for name in items(answer["names"])]
+            self.tried = told_attempts(answer["tried"])
         if exception is not None:
             connection.close()
             raise self._judge_load(exception)
@@ -134,9 +140,12 @@ class Caller:
 
     # Requests
 
-    @contextmanager
-    def apart(self) -> Iterator[None]:
+    def apart(self) -> AbstractContextManager[None]:
         """Let nothing count that this side does for a request; the worker counts."""
+        return self._uncounted() if counters() else _NOTHING_COUNTS
+
+    @contextmanager
+    def _uncounted(self) -> Iterator[None]:
         with elsewhere() as self.costs:
             try:
                 yield
@@ -387,6 +396,12 @@ class RemoteFunction(Batched):
     ) -> list[Any]:
         """Call it in the worker, with many calls in a message."""
         return self._caller.call_each(self._target, calls, seeds)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(f"a function at a distance has no attribute {name!r}")
+        owner = self.__dict__["__name__"]
+        raise TypeError(f"reading {owner}.{name} isn't supported; read it from what {owner} makes")
 
 
 def _draw(answer: Header, generators: list[torch.Generator]) -> None:

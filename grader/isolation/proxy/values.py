@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from grader.errors import Mismatch
 from grader.isolation.connection import Connection, WorkerFailure
 from grader.isolation.protocol import MAX_TENSORS, Header, Packed, ProtocolError, Unsendable
-from grader.isolation.protocol.checks import identifier, index
+from grader.isolation.protocol.checks import identifier, index, items
 from grader.isolation.protocol.values import Packer, Unpacker
 from grader.result import Status
 
@@ -107,12 +108,15 @@ class AnswerUnpacker(Unpacker):
         """Return a tensor without data that no comparison takes for an answer."""
         return super().form(packed).as_subclass(Formal)
 
-    def named(self, value: Any, name: Packed) -> Any:
+    def named(self, value: Any, packed: Header) -> Any:
         """Return a list, tuple or dict as one of a class with the name of the student's."""
         if type(value) not in (list, tuple, dict):
             raise ProtocolError("this can't be of a class of the student's")
+        names = [identifier(name) for name in items(packed.get("names", []))]
+        if any(name.startswith("_") for name in names) or len(names) not in (0, len(value)):
+            raise ProtocolError("a field has no name")
         kind: Any = type(value)
-        return _container_class(kind, identifier(name))(value)
+        return _container_class(kind, identifier(packed["as"]), *names)(value)
 
     def special(self, packed: Header) -> Any:
         """Return a module, or a stand-in for something that can't be sent."""
@@ -144,8 +148,9 @@ class OfStudents:
 
 
 @functools.lru_cache(maxsize=256)
-def _container_class(kind: Any, name: str) -> Any:
-    return type(name, (OfStudents, kind), {})
+def _container_class(kind: Any, name: str, *names: str) -> Any:
+    fields = {name: property(itemgetter(place)) for place, name in enumerate(names)}
+    return type(name, (OfStudents, kind), fields)
 
 
 class Foreign:

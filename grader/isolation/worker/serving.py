@@ -18,7 +18,8 @@ from grader.isolation.protocol.frames import receive, send
 from grader.isolation.protocol.memory import Memory, same_bytes
 from grader.isolation.protocol.tensors import DTYPES, same
 from grader.isolation.worker import audit_hook
-from grader.isolation.worker.exceptions import attempt
+from grader.isolation.worker.attempts import Attempts
+from grader.isolation.worker.exceptions import attempt, speaks_of_meta
 from grader.isolation.worker.handles import plain_fields
 from grader.isolation.worker.inbox import Inbox
 from grader.isolation.worker.loading import public_names, run_file
@@ -136,9 +137,11 @@ class Worker:
         if not self._is_prepared:
             remove(header["forbidden"], self._called)
         audit_hook.install(header["forbidden"], self._called)
+        attempts = Attempts()
         answer = run_file(request.tensors[0].numpy().tobytes(), self._module)
         self._called.clear()  # what was called while the file was loaded is no offence
-        return answer | {"names": public_names(self._module)}, AnswerPacker()
+        told = {"names": public_names(self._module), "tried": attempts.told()}
+        return answer | told, AnswerPacker()
 
     def _call(self, header: Header, request: Request) -> Answer:
         thing = self._objects.get(header["object"])
@@ -155,7 +158,7 @@ class Worker:
 
         answer, value = self._run(run, header, request)
         answer["moved_away"] = request.moved_away()
-        answer["stale"] = any(not same(t, copy) for t, copy in self._results.values())
+        answer["stale"] = self._some_changed()
         return self._finish(answer, value, thing, leaves)
 
     def _attribute(self, header: Header, request: Request) -> Answer:
@@ -193,6 +196,8 @@ class Worker:
 
         answer, value = _counted(run, header)
         packer = AnswerPacker()
+        if speaks_of_meta(answer.get("error")):
+            answer["unsendable"] = "a gradient on the meta device, a shape without numbers"
         if "error" not in answer:
             answer["value"] = [packer.plain(gradient) for gradient in value]
         return answer, packer
@@ -276,6 +281,13 @@ class Worker:
         packer.count_handle()
         self._held[number] = value
         return {"h": number, "x": type(value).__name__[:MAX_NAME], "fields": plain_fields(value)}
+
+    def _some_changed(self) -> bool:
+        """Return whether earlier results changed; each is told once, for it was the last call's."""
+        changed = [n for n, (result, copy) in self._results.items() if not same(result, copy)]
+        for number in changed:
+            del self._results[number]
+        return bool(changed)
 
     def _watch(self, result: Tensor, copy: Tensor) -> int:
         """Remember a result, to notice when a later call changes it."""

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from grader.isolation.protocol import MAX_HANDLES, MAX_NAME, MODULE, Header, Packed, Unsendable
-from grader.isolation.protocol.tensors import form, in_order
+from grader.isolation.protocol.tensors import form, in_order, own
 from grader.isolation.protocol.values import Packer, Unpacker
 from grader.isolation.worker.handles import is_students
-from grader.isolation.worker.inbox import own
 
 
 class Request(Unpacker):
@@ -69,9 +68,9 @@ class Request(Unpacker):
         """
         return [i for i, (tensor, place) in enumerate(self._given) if _place(tensor) != place]
 
-    def named(self, value: Any, name: Packed) -> Any:
+    def named(self, value: Any, packed: Header) -> Any:
         """Return a container as one of a class of the student's, where that is still to be had."""
-        cls: Any = self._names.get(name)
+        cls: Any = self._names.get(packed["as"])
         kind: Any = type(value)
         if not isinstance(cls, type) or not issubclass(cls, kind):
             return value
@@ -166,6 +165,8 @@ class AnswerPacker(Packer):
         packed = super().container(value, depth)
         if isinstance(value, list | tuple | dict) and type(value).__module__ == MODULE:
             packed["as"] = type(value).__name__[:MAX_NAME]
+            if isinstance(value, tuple):
+                packed["names"] = list(getattr(type(value), "_fields", ()))
         return packed
 
     def other(self, value: object) -> Packed:
