@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from grader.course import Course, Problem, own_course
@@ -135,16 +136,19 @@ def cpu_seconds() -> float:
 
 def _ticks(process: str) -> int:
     """Return user and system time of a process, and of its own children that ended."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return sum(int(field) for field in fields[11:15])
+    with suppress(OSError):  # it has ended meanwhile
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return sum(int(field) for field in fields[11:15])
+    return 0
 
 
 def descendants(process: str = "self") -> Iterator[str]:
     """Yield the ids of the processes that live and that this one started, or they did."""
-    for thread in Path(f"/proc/{process}/task").iterdir():
-        for child in (thread / "children").read_text().split():
-            yield child
-            yield from descendants(child)
+    with suppress(OSError):  # it has ended meanwhile
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            for child in (thread / "children").read_text().split():
+                yield child
+                yield from descendants(child)
 
 
 def report(seconds: dict[str, list[float]]) -> None:
