@@ -101,6 +101,7 @@ class Worker:
         self._called = [] if called is None else called
         self._printed: Printed | None = None
         self._random = self._before = _random_state()
+        self._is_random = False  # whether that is still the state
         self._do = {
             "load": self._load,
             "call": self._call,
@@ -144,12 +145,12 @@ class Worker:
         return answer | told, AnswerPacker()
 
     def _call(self, header: Header, request: Request) -> Answer:
-        thing = self._objects.get(header["object"])
+        thing, weights = self._objects.get(header["object"]), []
         if thing is not None:
-            thing.update(header["state"], request)
+            weights = thing.update(header["state"], request, header["weights"])
         function = self._function(header)
         args, kwargs = request.unpack(header["args"]), request.unpack(header["kwargs"])
-        leaves = request.leaves + (thing.weights(header["weights"]) if thing else [])
+        leaves = request.leaves + weights
 
         def run() -> Any:
             if header["each"] is None:
@@ -164,7 +165,7 @@ class Worker:
     def _attribute(self, header: Header, request: Request) -> Answer:
         thing = self._objects.get(header["object"])
         if thing is not None:
-            thing.update(header["state"], request)
+            thing.update(header["state"], request, [])
         owner = self._owner(header)
         answer, value = self._run(lambda: getattr(owner, header["name"]), header, request)
         return self._finish(answer, value, None, [])
@@ -221,14 +222,18 @@ class Worker:
         """Run the student's code in the state that the request asks for."""
         if header["random"] is not None:  # otherwise it is as before the last call
             self._random = request.tensors[header["random"]].clone()
-        _set_random_state(self._random)
+            self._is_random = False
+        if not self._is_random:
+            _set_random_state(self._random)
         self._before = self._random
         if torch.get_default_dtype() is not DTYPES[header["dtype"]]:
             torch.set_default_dtype(DTYPES[header["dtype"]])
         torch._C._set_grad_enabled(header["grad"])
         answer, value = _counted(function, header)
         torch._C._set_grad_enabled(True)
-        answer["moved"] = not _equal(_random_state(), self._before)
+        state = _random_state()
+        answer["moved"] = not _equal(state, self._before)
+        self._is_random = self._before is self._random and not answer["moved"]
         answer["generators"] = [
             not _equal(_state_of(generator), before) for generator, before in request.generators
         ]
