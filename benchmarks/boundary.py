@@ -1,4 +1,6 @@
-"""What the boundary costs: CPU time of grading the reference solutions, all tests of all problems.
+"""What the boundary costs: CPU time of grading the reference solutions, all tests of one part.
+
+Part one is what `docs/isolation.md` tells of; `--part two` measures the other problems.
 
 Five ways to run the same tests take turns, so that other load on the machine meets all alike. All
 run on one core, as each job of `grader grade` does, unless `--any-core` is given:
@@ -40,6 +42,7 @@ from grader.testing.suite import Suite
 
 ACROSS, WATCHED = "across the boundary", "in process"
 UNWATCHED = "in process, unwatched"
+PARTS = {"one": ("01", "02", "03", "04", "05"), "two": ("06", "07", "08", "09")}
 FRESH, ONE_FRESH = "a fresh pytest", "one fresh pytest"
 
 
@@ -47,12 +50,16 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="how often each way takes its turn")
+    parser.add_argument("--part", choices=PARTS, default="one", help="whose tests; one by default")
     parser.add_argument("--any-core", action="store_true", help="leave it to the system where")
     arguments = parser.parse_args()
     core = None if arguments.any_core else min(os.sched_getaffinity(0))
     course = own_course()
-    submission = reference_submission(course)
-    suite = Suite(course.problems(), course.root)
+    problems = [p for p in course.problems() if p.id[:2] in PARTS[arguments.part]]
+    if not problems:
+        parser.error(f"this course has no part {arguments.part}")
+    submission = reference_submission(course).only({problem.id for problem in problems})
+    suite = Suite(problems, course.root)
     with (
         grader_for(course, Settings(many=True), core) as grader,
         tempfile.TemporaryDirectory() as folder,
@@ -62,8 +69,8 @@ def main() -> None:
             ACROSS: lambda: across(submission, grader),
             WATCHED: lambda: in_process(course, suite, watch=True),
             UNWATCHED: lambda: in_process(course, suite, watch=False),
-            FRESH: lambda: [fresh(solved, [problem]) for problem in course.problems()],
-            ONE_FRESH: lambda: fresh(solved, course.problems()),
+            FRESH: lambda: [fresh(solved, [problem]) for problem in problems],
+            ONE_FRESH: lambda: fresh(solved, problems),
         }
         report(measure(ways, arguments.rounds))
 
@@ -153,7 +160,7 @@ def descendants(process: str = "self") -> Iterator[str]:
 
 def report(seconds: dict[str, list[float]]) -> None:
     """Print the medians and what they come to."""
-    print("CPU seconds for one submission, all tests of all problems, workers included")
+    print("CPU seconds for one submission, all tests of the part, workers included")
     for name, values in seconds.items():
         low, high = min(values), max(values)
         print(f"  {name:22} {statistics.median(values):6.2f}   ({low:.2f} to {high:.2f})")

@@ -42,6 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--submissions", type=int, default=150, help="the size of the class")
     parser.add_argument("--jobs", type=int, default=default_jobs(), help="graded at a time")
+    parser.add_argument("--problem", help="the only one that was handed in")
     parser.add_argument("--dask", action="store_true", help="also with workers of dask's")
     options = parser.parse_args()
     if options.submissions < _PARTS or options.jobs < 1:
@@ -49,7 +50,8 @@ def main() -> None:
     course = own_course()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        make_class(course, root / "class", options.submissions, None)
+        only = course.select([options.problem])[0] if options.problem else None
+        make_class(course, root / "class", options.submissions, only)
         run(f"{options.jobs} jobs here", course, root, "here", options)
         if options.dask:
             with local_cluster(options.jobs) as address:
@@ -86,6 +88,7 @@ def run(
     scheduler: str = "",
 ) -> None:
     """Grade the class and print what it took."""
+    only = course.select([options.problem])[0] if options.problem else None
     size, samples = options.submissions, [sample(0, 0.0, 0.0)]
     every, started, cpu = math.ceil(size / _PARTS), time.monotonic(), cpu_seconds()
     print(f"{size} submissions, {title}")
@@ -101,7 +104,7 @@ def run(
             print(line(*samples[-2:]), flush=True)
 
     grade_class(
-        find_submissions([root / "class"], course, None),
+        find_submissions([root / "class"], course, only),
         course,
         Settings(),
         root / out,
