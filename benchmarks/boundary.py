@@ -1,4 +1,6 @@
-"""What the boundary costs: CPU time of grading the reference solutions of part one, all tests.
+"""What the boundary costs: CPU time of grading the reference solutions, all tests of one part.
+
+Part one is what `docs/isolation.md` tells of; `--part two` measures the other problems.
 
 Five ways to run the same tests take turns, so that other load on the machine meets all alike. All
 run on one core, as each job of `grader grade` does, unless `--any-core` is given:
@@ -24,7 +26,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from grader.course import Course, Problem, own_course
@@ -47,15 +50,19 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="how often each way takes its turn")
+    parser.add_argument("--part", choices=[*Part], default=Part.ONE, help="whose tests; one by default")
     parser.add_argument("--any-core", action="store_true", help="leave it to the system where")
     arguments = parser.parse_args()
     core = None if arguments.any_core else min(os.sched_getaffinity(0))
     course = own_course()
-    course = course.only_with(course.of_part(Part.ONE))
+    problems = course.of_part(Part(arguments.part))
+    if not problems:
+        parser.error(f"this course has no part {arguments.part}")
+    course = course.only_with(problems)
     submission = reference_submission(course)
-    suite = Suite(course.problems(), course.root)
+    suite = Suite(problems, course.root)
     with (
-        grader_for(course, Settings(), core) as grader,
+        grader_for(course, Settings(many=True), core) as grader,
         tempfile.TemporaryDirectory() as folder,
     ):
         solved = copy_with_solutions(course, Path(folder) / "course")
@@ -63,8 +70,8 @@ def main() -> None:
             ACROSS: lambda: across(submission, grader),
             WATCHED: lambda: in_process(course, suite, watch=True),
             UNWATCHED: lambda: in_process(course, suite, watch=False),
-            FRESH: lambda: [fresh(solved, [problem]) for problem in course.problems()],
-            ONE_FRESH: lambda: fresh(solved, course.problems()),
+            FRESH: lambda: [fresh(solved, [problem]) for problem in problems],
+            ONE_FRESH: lambda: fresh(solved, problems),
         }
         report(measure(ways, arguments.rounds))
 
@@ -75,7 +82,7 @@ def main() -> None:
 def across(submission: Submission, grader: Grader) -> None:
     """Grade the submission as `grader grade` does."""
     result = grader.grade(submission)
-    assert result.points == result.max > 0
+    assert all(problem.points == problem.max > 0 for problem in result.problems)
 
 
 def in_process(course: Course, suite: Suite, *, watch: bool) -> None:
@@ -131,18 +138,30 @@ def measure(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, lis
 def cpu_seconds() -> float:
     """Return the CPU time of this process, of those that ended, and of those that live."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ticks = 0
-    for child in Path("/proc/thread-self/children").read_text().split():
-        # User and system time of the process, and of its own children that ended.
-        fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-        ticks += sum(int(field) for field in fields[11:15])
-    living = ticks / os.sysconf("SC_CLK_TCK")
+    living = sum(map(_ticks, descendants())) / os.sysconf("SC_CLK_TCK")
     return time.process_time() + ended.ru_utime + ended.ru_stime + living
+
+
+def _ticks(process: str) -> int:
+    """Return user and system time of a process, and of its own children that ended."""
+    with suppress(OSError):  # it has ended meanwhile
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return sum(int(field) for field in fields[11:15])
+    return 0
+
+
+def descendants(process: str = "self") -> Iterator[str]:
+    """Yield the ids of the processes that live and that this one started, or they did."""
+    with suppress(OSError):  # it has ended meanwhile
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            for child in (thread / "children").read_text().split():
+                yield child
+                yield from descendants(child)
 
 
 def report(seconds: dict[str, list[float]]) -> None:
     """Print the medians and what they come to."""
-    print("CPU seconds for one submission, all tests of part one, workers included")
+    print("CPU seconds for one submission, all tests of the part, workers included")
     for name, values in seconds.items():
         low, high = min(values), max(values)
         print(f"  {name:22} {statistics.median(values):6.2f}   ({low:.2f} to {high:.2f})")

@@ -10,9 +10,9 @@ import pytest
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {"break_result", "cost", "course", "environment", "errors", "files", "forbidden", "loading"}
-TOP |= {"needs", "operands", "own_tests", "packing", "result", "stopwatch", "text", "unknown"}
-TOP |= {"unwritten"}
+TOP = {"batch", "break_result", "cost", "course", "environment", "errors", "files", "forbidden"}
+TOP |= {"loading", "needs", "operands", "own_tests", "packing", "result", "stopwatch", "text"}
+TOP |= {"unknown", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},

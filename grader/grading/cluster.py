@@ -14,7 +14,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,7 @@ class _Order:
     @classmethod
     def of(cls, course: Course, settings: Settings) -> _Order:
         root = None if course == own_course() else course.root
-        return cls(root, settings, _what_counts(course))
+        return cls(root, replace(settings, many=True), _what_counts(course))
 
 
 def _what_counts(course: Course) -> tuple[tuple[str, str], ...]:
@@ -172,7 +172,7 @@ _turn = threading.Lock()
 
 def _grade(submission: Submission, order: _Order) -> SubmissionResult | str:
     """Grade one submission in a worker."""
-    from grader.grading.job import answer  # here, so that who asks does without torch
+    from grader.grading.job import answer, memory_limit  # here: who asks does without torch
 
     global _desk
     with _turn:
@@ -181,7 +181,8 @@ def _grade(submission: Submission, order: _Order) -> SubmissionResult | str:
                 _desk.close()
                 _desk = None
             _desk = _opened(order)
-        return answer(submission, _desk.grader)
+        with memory_limit():
+            return answer(submission, _desk.grader)
 
 
 def _opened(order: _Order) -> _Desk:

@@ -63,6 +63,20 @@ def limit_memory(size: int) -> None:
 
 
 @contextmanager
+def memory_limit(size: int = _MEMORY) -> Iterator[None]:
+    """Let this process take no more than so many bytes more while this context lasts."""
+    if sys.platform != "linux":
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    limit_memory(size)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+@contextmanager
 def grader_for(course: Course, settings: Settings, core: int | None = None) -> Iterator[Grader]:
     """Give what grades this course's submissions, behind a boundary of its own.
 

@@ -6,6 +6,7 @@ own fault, and the submission that it was at is marked `internal`, never with a 
 
 from __future__ import annotations
 
+import gc
 import itertools
 import multiprocessing
 import os
@@ -13,7 +14,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -25,6 +26,9 @@ from grader.grading.retries import alone, to_retry
 from grader.grading.settings import Settings
 from grader.intake.submissions import Submission
 from grader.result import SubmissionResult
+
+_MANY = 20
+"""More submissions than these are many."""
 
 
 @dataclass
@@ -64,6 +68,7 @@ def grade_all(
     waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # the last one is next
     doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
     gate = _Gate(on_result)
+    settings = replace(settings, many=len(submissions) > _MANY)
     with _pool(course, settings, min(jobs, len(submissions))) as pool:
         for job in pool:
             _give(job, waiting)
@@ -171,8 +176,10 @@ def _alive(job: _Job, pool: list[_Job], course: Course, settings: Settings) -> _
 def _serve(connection: Connection, course: Course, settings: Settings, core: int | None) -> None:
     """Be a process of the pool."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process in good order
+    gc.disable()  # while torch is loaded, which makes no garbage
     from grader.grading.job import serve  # here, so that the parent does without torch
 
+    gc.enable()
     serve(connection, course, settings, core)
 
 

@@ -18,6 +18,7 @@ class Settings:
         memory_mb: how much memory a student's process may take beyond what torch needs.
         isolation: how student code is kept apart.
         own_tests: whether the tests that students wrote are judged, too.
+        many: whether there is so much to grade that a slower start pays; no mark hangs on it.
     """
 
     seed: int = 0
@@ -25,6 +26,7 @@ class Settings:
     memory_mb: int = 1024
     isolation: Isolation = Isolation.SANDBOX
     own_tests: bool = False
+    many: bool = False
 
 
 def default_jobs() -> int:

@@ -32,6 +32,7 @@ def boundary_for(settings: Settings, *, capture: bool = False) -> Boundary:
         memory_mb=settings.memory_mb,
         capture=capture,
         with_pytest=settings.own_tests,
+        many=settings.many,
     )
 
 

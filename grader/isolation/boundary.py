@@ -31,6 +31,7 @@ class Boundary:
         memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox only.
         capture: whether to keep what student code prints, which is lost otherwise.
         with_pytest: whether workers find pytest loaded, as tests that students wrote need it.
+        many: whether it will serve so many files that a slower start pays.
 
     Attributes:
         level: the same.
@@ -46,6 +47,7 @@ class Boundary:
         memory_mb: int = 1024,
         capture: bool = False,
         with_pytest: bool = False,
+        many: bool = False,
     ) -> None:
         if level not in LEVELS:
             raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
@@ -56,6 +58,7 @@ class Boundary:
         self._memory = memory_mb << 20
         self._capture = capture
         self._with_pytest = with_pytest
+        self._many = many
         self._workers: Workers | None = None
 
     def __enter__(self) -> Self:
@@ -175,7 +178,10 @@ class Boundary:
         if reason:
             raise BoundaryError(reason)
         workers = ForkedWorkers(
-            self._memory, math.ceil(self._submission_seconds), with_pytest=self._with_pytest
+            self._memory,
+            math.ceil(self._submission_seconds),
+            many=self._many,
+            with_pytest=self._with_pytest,
         )
         try:
             holes = attack(workers)

@@ -9,7 +9,10 @@ student code.
     --- "end" ------------------>   kill, wait
     <-- how it ended ------------
 
-When the connection closes, for whatever reason, the workers are killed and this process ends.
+Asked to "prepare", it forks another fork server, which takes the functions away that a problem
+forbids; once, and not in each of that problem's workers.
+
+When a connection closes, for whatever reason, its server's workers are killed and the server ends.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -32,9 +35,15 @@ from grader.isolation.protocol.memory import Memory
 from grader.isolation.sandbox import user
 from grader.isolation.sandbox.confine import Limits, confine
 from grader.isolation.sandbox.landlock import readable_paths
-from grader.isolation.sandbox.libc import hide_from_debuggers, keep_memory
+from grader.isolation.sandbox.libc import (
+    die_with,
+    hide_from_debuggers,
+    keep_memory,
+    use_large_pages,
+)
 from grader.isolation.worker import serving
-from grader.isolation.worker.removal import close_roads, functions, operators
+from grader.isolation.worker.loading import hide_own_modules
+from grader.isolation.worker.removal import close_roads, functions, operators, remove
 
 _MESSAGE = 4096
 
@@ -44,7 +53,8 @@ def main(channel: socket.socket, config: dict[str, Any]) -> None:
 
     Args:
         channel: to the trusted process.
-        config: `memory` in bytes, `cpu_seconds`, `secret` paths, `wanted` paths, `with_pytest`.
+        config: `memory` in bytes, `cpu_seconds`, `secret` paths and `wanted` paths, and whether
+            there will be `many` workers and they need pytest, `with_pytest`.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
@@ -55,19 +65,14 @@ def main(channel: socket.socket, config: dict[str, Any]) -> None:
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = user.may_become(user.pick_uid(os.getpid()), readable)
     server = ForkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid)
+    is_worth_it = config["many"]
     del config, readable  # every worker is a copy of this process, with what its frames hold
     hide_from_debuggers()
-    gc.collect()
-    gc.freeze()
-    channel.send(json.dumps({"ready": True}).encode())
-    try:
-        server.serve()
-    except ConnectionError:
-        pass  # the other side was killed
-    except Exception as error:
-        print(f"fork server: {error!r}", file=sys.stderr)
-    server.end_workers()
-    os._exit(0)  # what torch's libraries do at the end is of no use here, and some of it is printed
+    hide_own_modules()
+    _freeze()
+    if is_worth_it:
+        use_large_pages()
+    server.run()
 
 
 def warm() -> None:
@@ -91,9 +96,10 @@ def _use_torch() -> None:
     x = torch.ones(2, 2, requires_grad=True)
     layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5), torch.nn.GELU())
     output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
-    torch.autograd.grad(output, x, torch.ones_like(output))
+    output.sum().backward()
     torch.randn(2, generator=torch.Generator().manual_seed(0))
-    # What gives shapes without numbers is written in Python, and takes seconds to import.
+    # What gives shapes without numbers is written in Python, and takes a second to import. A worker
+    # could not, as a forbidden function is in it; and torch's optimizers want it, too.
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
 
 
@@ -122,6 +128,21 @@ class ForkServer:
         self._paths = paths
         self._own_uid = own_uid
         self._workers: set[int] = set()
+        self._servers: set[int] = set()
+        self._called: list[str] | None = None
+
+    def run(self) -> NoReturn:
+        """Say that it is ready, and answer until the connection closes; then end this process."""
+        try:
+            self._channel.send(json.dumps({"ready": True}).encode())
+            self.serve()
+        except ConnectionError:
+            pass  # the other side was killed
+        except Exception as error:
+            print(f"fork server: {error!r}", file=sys.stderr)
+        self.end_workers()
+        # What torch's libraries do at the end is of no use here, and some of it is printed.
+        os._exit(0)
 
     def serve(self) -> None:
         """Answer until the connection closes."""
@@ -138,11 +159,16 @@ class ForkServer:
             self._channel.send(json.dumps(answer | {"id": request["id"]}).encode())
 
     def end_workers(self) -> None:
-        """Kill all workers."""
+        """Kill all workers, and wait for the servers forked from here, whose connections closed."""
         while self._workers:
             _end(self._workers.pop(), 0.0)
+        while self._servers:
+            os.waitpid(self._servers.pop(), 0)
 
     def _carry_out(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        if request["do"] == "prepare":
+            self._servers.add(self._prepared(request["forbidden"], *descriptors))
+            return {}
         if request["do"] == "fork":
             process = self._fork(*descriptors)
             self._workers.add(process)
@@ -154,6 +180,26 @@ class ForkServer:
         code, killed, seconds = _end(process, request["grace"])
         return {"code": code, "killed": killed, "out_of_time": seconds >= self._cpu_seconds}
 
+    def _prepared(self, forbidden: list[str], channel: int) -> int:
+        """Fork a server for the workers of problems that forbid these functions."""
+        parent = os.getpid()
+        process = os.fork()
+        if process:
+            return process
+        # In the new server. It must never return into the loop above.
+        try:
+            die_with(parent)
+            self._channel.close()
+            self._channel = socket.socket(fileno=channel)
+            self._workers.clear()
+            self._servers.clear()
+            self._called = []
+            remove(forbidden, self._called)
+            _freeze()
+            self.run()
+        finally:
+            os._exit(1)
+
     def _fork(self, channel: int, shared: int) -> int:
         parent = os.getpid()
         process = os.fork()
@@ -164,7 +210,7 @@ class ForkServer:
             memory = Memory.attached(shared)
             kept = socket.socket(fileno=_only_descriptor(channel))
             self._confine(kept, parent)
-            serving.main(kept, memory)
+            serving.main(kept, memory, self._called)
         finally:
             os._exit(1)
 
@@ -178,6 +224,12 @@ class ForkServer:
             send(channel, {"ready": False, "reason": repr(error)}, [])
             raise
         send(channel, {"ready": True}, [])
+
+
+def _freeze() -> None:
+    """Keep the collector away from what is there, so that few pages of it change in a worker."""
+    gc.freeze()
+    gc.enable()
 
 
 def _only_descriptor(kept: int) -> int:

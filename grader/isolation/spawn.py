@@ -40,7 +40,8 @@ _ASK_SECONDS = 60.0
 # What a fresh interpreter runs. It is told what to do on its standard input, not by arguments,
 # which student code could read. The course is on its path only while its few modules are imported.
 _BOOT = """
-import base64, json, os, socket, sys
+import base64, gc, json, os, socket, sys
+gc.disable()  # while torch is loaded, which makes no garbage
 config = json.loads(sys.stdin.buffer.readline())
 sys.path[:0] = [config["root"], *config["wanted"]]
 from grader.isolation.{module} import main
@@ -59,6 +60,7 @@ _BOOT_WORKER = (
 if sys.platform == "linux":
     from grader.isolation.sandbox.libc import die_with
     die_with(config["parent"])
+gc.enable()
 main(channel, config.pop("shared"))
 """
 )
@@ -123,8 +125,12 @@ class Workers(ABC):
     processes: tuple[int, ...] = ()
 
     @abstractmethod
-    def spawn(self) -> Process:
+    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
         """Start a worker.
+
+        Args:
+            forbidden: the functions that are taken away from it, at the latest when it is told so
+                with the file that it loads.
 
         Raises:
             BoundaryError: that wasn't possible.
@@ -136,56 +142,103 @@ class Workers(ABC):
 
 
 class ForkedWorkers(Workers):
-    """Workers that a fork server forks and confines. Linux only.
+    """Workers that fork servers fork and confine. Linux only.
+
+    The first server is a fresh interpreter. From it another one is forked for each set of forbidden
+    functions, which are taken away there once.
 
     Args:
         memory: bytes that a worker may use beyond what torch itself takes.
         cpu_seconds: seconds of CPU time that a worker may use.
         with_pytest: whether workers find pytest loaded.
+        many: whether there will be so many that a slower start pays.
 
     Raises:
         BoundaryError: the fork server did not start.
     """
 
-    def __init__(self, memory: int, cpu_seconds: int, *, with_pytest: bool = False) -> None:
+    def __init__(
+        self, memory: int, cpu_seconds: int, *, many: bool = False, with_pytest: bool = False
+    ) -> None:
+        ours, theirs = _message_pair()
+        limits = {"memory": memory, "cpu_seconds": cpu_seconds}
+        wishes = {"many": many, "with_pytest": with_pytest}
+        config = limits | {"secret": _secret_paths()} | wishes
+        self._process = _boot(_BOOT_FORK_SERVER, theirs, config)
+        self.processes = (self._process.pid,)
+        self._servers: dict[tuple[str, ...], _Server] = {(): _Server(ours)}
+        self._wait_for(self._servers[()])
+
+    def _wait_for(self, server: _Server) -> None:
+        try:
+            server.wait_until_ready()
+        except BoundaryError:
+            self.close()
+            raise
+
+    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
+        """Ask for a new worker."""
+        server = self._server(forbidden)
+        ours, theirs = socket.socketpair()
+        with theirs, shared_memory() as (memory, handle):
+            answer = server.ask({"do": "fork"}, [theirs.fileno(), int(handle)])
+        process = _ForkedProcess(server, answer["worker"], ours, memory)
+        _wait_until_ready(process, _ASK_SECONDS)
+        return process
+
+    def _server(self, forbidden: tuple[str, ...]) -> _Server:
+        """Return the server whose workers have these functions no more."""
+        if forbidden not in self._servers:
+            ours, theirs = _message_pair()
+            with theirs:
+                request = {"do": "prepare", "forbidden": forbidden}
+                self._servers[()].ask(request, [theirs.fileno()])
+            self._servers[forbidden] = _Server(ours)
+            self._wait_for(self._servers[forbidden])
+        return self._servers[forbidden]
+
+    def close(self) -> None:
+        """End the fork servers and with them all workers."""
+        for server in self._servers.values():
+            server.close()
+        _wait_or_kill(self._process)
+
+
+class _Server:
+    """The connection to one fork server.
+
+    Args:
+        channel: carries one message at a time.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
         self._count = 0
-        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        config: dict[str, Any] = {
-            "memory": memory,
-            "cpu_seconds": cpu_seconds,
-            "secret": _secret_paths(),
-        }
-        config["with_pytest"] = with_pytest
-        self._server = _boot(_BOOT_FORK_SERVER, theirs, config)
-        self.processes = (self._server.pid,)
+
+    def wait_until_ready(self) -> None:
+        """Read its first message.
+
+        Raises:
+            BoundaryError: there is none.
+        """
         self._channel.settimeout(_START_SECONDS)
         try:
             json.loads(self._channel.recv(4096))
         except (OSError, ValueError):
-            self.close()
             raise BoundaryError("the fork server did not start") from None
         self._channel.settimeout(_ASK_SECONDS)
 
-    def spawn(self) -> Process:
-        """Ask for a new worker."""
-        ours, theirs = socket.socketpair()
-        with theirs, shared_memory() as (memory, handle):
-            answer = self._ask({"do": "fork"}, [theirs.fileno(), int(handle)])
-        process = _ForkedProcess(self, answer["worker"], ours, memory)
-        _wait_until_ready(process, _ASK_SECONDS)
-        return process
-
     def end(self, worker: int, grace: float) -> Ending:
         """Ask for the end of a worker, and return how it ended."""
-        answer = self._ask({"do": "end", "worker": worker, "grace": grace})
+        answer = self.ask({"do": "end", "worker": worker, "grace": grace})
         return Ending(answer["code"], answer["killed"], answer["out_of_time"])
 
-    def close(self) -> None:
-        """End the fork server and with it all workers."""
-        self._channel.close()
-        _wait_or_kill(self._server)
+    def ask(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> Any:
+        """Send a request, and return what is answered.
 
-    def _ask(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> Any:
+        Raises:
+            BoundaryError: nothing is.
+        """
         self._count += 1
         text = json.dumps(request | {"id": self._count}).encode()
         try:
@@ -200,19 +253,25 @@ class ForkedWorkers(Workers):
             pass
         raise BoundaryError("the fork server does not answer")
 
+    def close(self) -> None:
+        """Let it end."""
+        self._channel.close()
+
+
+def _message_pair() -> tuple[socket.socket, socket.socket]:
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
 
 class _ForkedProcess(Process):
-    def __init__(
-        self, workers: ForkedWorkers, pid: int, channel: socket.socket, memory: Memory
-    ) -> None:
-        self._workers = workers
+    def __init__(self, server: _Server, pid: int, channel: socket.socket, memory: Memory) -> None:
+        self._server = server
         self.pid = pid
         self.channel = channel
         self.memory = memory
 
     def end(self, grace: float = 0.0) -> Ending:
         self.channel.close()
-        return self._workers.end(self.pid, grace)
+        return self._server.end(self.pid, grace)
 
 
 def _wait_until_ready(process: Process, seconds: float) -> None:
@@ -229,7 +288,7 @@ def _wait_until_ready(process: Process, seconds: float) -> None:
 class SpawnedWorkers(Workers):
     """Workers that are fresh interpreters, apart from this process but not confined."""
 
-    def spawn(self) -> Process:
+    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
         """Start an interpreter and wait until it has loaded torch."""
         ours, theirs = socket.socketpair()
         with shared_memory() as (memory, handle):

@@ -102,7 +102,8 @@ class Suite:
         if names and not found:
             raise CourseError(f"there is no test {' or '.join(sorted(names))}")
         chosen = session.choose(found)
-        load_late_parts(hidden=any(test.hidden for test in chosen))
+        if session.watch:  # otherwise the student's code runs elsewhere
+            load_late_parts(hidden=any(test.hidden for test in chosen))
         with quiet() as printed:
             for test in chosen:
                 printed.take()

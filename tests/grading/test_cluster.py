@@ -33,6 +33,24 @@ CLASS = {
 # Without a cluster
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no such limit elsewhere")
+def test_a_worker_of_dasks_has_the_limit_of_memory_while_it_grades(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import resource
+
+    class Looks:
+        def grade(self, submission: Submission) -> tuple[int, int]:
+            return resource.getrlimit(resource.RLIMIT_DATA)
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    order = cluster._Order(None, Settings(), ())
+    monkeypatch.setattr(cluster, "_desk", cluster._Desk(order, Looks(), lambda: None))
+    limit, _ = cluster._grade(Submission("ada", {}), order)
+    assert 0 < limit < 1 << 40
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
 def test_without_dask_one_line_says_how_to_install_it(
     small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -1,6 +1,7 @@
 """Calls across the boundary: the same answers and gradients as in process, and loud refusals."""
 
 import math
+import textwrap
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import nn
 from grader.errors import Mismatch
 from grader.isolation import WorkerFailure
 from grader.result import Status
+from grader.testing.calls import answers
 from grader.testing.compare import check
 from grader.testing.diagnosis.answers import attempt
 
@@ -179,3 +181,74 @@ def test_what_is_compiled_runs_as_it_is_written(opened):
     assert torch.equal(problem.double(x), 2 * x)
     assert torch.equal(problem.triple(x), 3 * x)
     assert torch.equal(problem.through_a_layer(x), 0 * x)
+
+
+def test_an_optimizer_of_torchs_is_no_forbidden_call(opened):
+    """It has torch load what has forbidden functions in it, unless that was done before."""
+    problem = opened(
+        """
+        import torch
+        def step():
+            weight = torch.nn.Parameter(torch.ones(2))
+            (weight * weight).sum().backward()
+            torch.optim.Adam([weight], lr=0.1).step()
+            return weight[0].item() < 1
+        """,
+        forbidden=("scaled_dot_product_attention",),
+    )
+    assert problem.step()
+
+
+DRAWING = """
+    import torch
+    count = 0
+    def draw(n, generator=None):
+        global count
+        count += 1
+        return torch.randn(n, generator=generator).sum().item()
+    def calls(): return count
+    def picky(n): return 1 / n
+"""
+
+
+def drawn(function):
+    """What some calls return, with generators and with seeds, and where they leave the states."""
+    generators = [torch.Generator().manual_seed(seed) for seed in (7, 8)]
+    torch.manual_seed(1)
+    found = answers(function, [(3, generator) for generator in [*generators, generators[0]]])
+    torch.manual_seed(2)
+    found += answers(function, [(3,), (2,)])
+    found += answers(function, [(n,) for n in range(1, 5)], seeds=[5, 5, 6, 7])
+    return found
+
+
+def test_many_calls_answer_as_one_by_one(opened):
+    problem, here = opened(DRAWING), {}
+    exec(textwrap.dedent(DRAWING), here)
+    assert drawn(problem.draw) == drawn(here["draw"])
+    assert problem.calls() == 9
+
+
+def test_many_calls_move_on_what_they_draw_from(opened):
+    problem, generator = opened(DRAWING), torch.Generator().manual_seed(7)
+    states = [torch.get_rng_state(), generator.get_state()]
+    answers(problem.draw, [(2,), (2, generator)])
+    assert not torch.equal(torch.get_rng_state(), states[0])
+    assert not torch.equal(generator.get_state(), states[1])
+    answers(problem.calls, [()] * 2, seeds=[3, 4])
+    assert torch.equal(torch.get_rng_state(), torch.Generator().manual_seed(4).get_state())
+
+
+def test_many_calls_end_where_one_raises(opened):
+    with pytest.raises(ZeroDivisionError):
+        answers(opened(DRAWING).picky, [(1,), (0,), (2,)])
+
+
+def test_more_calls_than_go_into_a_message(opened):
+    assert answers(opened(DRAWING).picky, [(n,) for n in range(1, 250)])[-1] == 1 / 249
+
+
+def test_many_calls_notice_a_changed_argument(opened):
+    x = torch.ones(2, dtype=torch.int64)
+    with pytest.raises(Mismatch, match="changed its argument"):
+        answers(opened("def f(x): return int(x.add_(1).sum())").f, [(x,)])

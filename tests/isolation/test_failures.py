@@ -350,9 +350,12 @@ def test_a_gradient_without_numbers_is_bad_output(opened):
     """Not an exception in which this side's autograd complains."""
     problem = opened(
         """
-        import torch
-        def f(x): return x * 2
-        torch.autograd.grad = lambda *a, **k: [torch.empty(3, device='meta')]
+        import sys, torch
+        def f(x):
+            frame = sys._getframe()
+            while "_run_backward" not in frame.f_globals: frame = frame.f_back
+            frame.f_globals["_run_backward"] = lambda *a, **k: [torch.empty(3, device='meta')]
+            return x * 2
         """
     )
     x = torch.ones(3, requires_grad=True)

@@ -85,7 +85,7 @@ class NoProcess(Process):
 
 
 class NoWorkers(Workers):
-    def spawn(self):
+    def spawn(self, forbidden=()):
         return NoProcess()
 
     def close(self):

@@ -196,6 +196,8 @@ def _read(channel: socket.socket, data: bytearray, size: int, left: Left | None)
 
 
 def _check_depth(text: bytes | bytearray) -> None:
+    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
+        return
     brackets = bytes(text.translate(None, _NOT_BRACKETS))
     # Nearly always this is enough: what is left out each time is one or two levels.
     for _ in range(MAX_DEPTH // 2):

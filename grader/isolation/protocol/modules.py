@@ -19,8 +19,13 @@ def tensors_of(module: nn.Module) -> Iterator[tuple[str, Tensor, bool]]:
     Each is told once, by its first name, as `named_parameters` and `named_buffers` do, which take
     much longer; before each call both sides look for what was changed.
     """
+    return tensors_in(parts_of(module))
+
+
+def tensors_in(parts: list[tuple[str, nn.Module]]) -> Iterator[tuple[str, Tensor, bool]]:
+    """Yield the same for a module's parts, as `parts_of` returns them."""
     seen: set[int] = set()
-    for path, part in parts_of(module):
+    for path, part in parts:
         start = f"{path}." if path else ""
         for members, is_parameter in ((part._parameters, True), (part._buffers, False)):
             for name, tensor in members.items():

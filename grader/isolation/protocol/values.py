@@ -30,6 +30,10 @@ from grader.isolation.protocol.tensors import (
     order_in_memory,
 )
 
+_PLAIN = (int, float, str)
+_AS_THEY_ARE = frozenset({bool, float, str, type(None)})
+_MARKS = frozenset("tludmfsyv")
+
 
 class Packer:
     """Writes values as JSON and gathers their tensors.
@@ -56,7 +60,7 @@ class Packer:
             return value
         if isinstance(value, Tensor):
             return self.tensor(value)
-        if isinstance(value, int | float | str):
+        if isinstance(value, _PLAIN):
             return _plain(value)
         if isinstance(value, torch.dtype):
             return {"y": NAMES[value]} if value in NAMES else self.other(value)
@@ -184,14 +188,15 @@ class Unpacker:
         Raises:
             ProtocolError: it stands for none.
         """
-        if packed is None or isinstance(packed, bool | float | str):
+        kind = type(packed)
+        if kind in _AS_THEY_ARE:
             return packed
-        if isinstance(packed, int):
+        if kind is int:
             return int64(packed)
-        if type(packed) is not dict:
+        if kind is not dict:
             raise ProtocolError("a value is neither plain nor marked")
-        for mark in ("t", "l", "u", "d", "m", "f", "s", "y", "v"):
-            if mark in packed:
+        for mark in packed:
+            if mark in _MARKS:
                 value = self._marked(mark, packed)
                 return self.named(value, packed) if "as" in packed else value
         return self.special(packed)

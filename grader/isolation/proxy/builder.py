@@ -87,11 +87,13 @@ def _remote_class(name: str, stock: Packed) -> type[RemoteModule]:
 
 # What a new module has; nn.Module() takes several times as long as to copy it.
 _ATTRIBUTES = vars(nn.Module())
+_EMPTY = [
+    (name, type(value)) for name, value in _ATTRIBUTES.items() if isinstance(value, dict | set)
+]
 
 
 def _new_module_attributes() -> dict[str, Any]:
-    copied = (dict, set)
-    return {n: v.copy() if isinstance(v, copied) else v for n, v in _ATTRIBUTES.items()}
+    return _ATTRIBUTES | {name: kind() for name, kind in _EMPTY}
 
 
 def _triples(packed: Packed) -> Iterator[list[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
+from grader.batch import Batched
 from grader.cost import Cost, counters, elsewhere
 from grader.errors import CannotLoad, Mismatch
 from grader.forbidden import ForbiddenCall
@@ -40,6 +41,9 @@ from grader.isolation.proxy.values import AnswerUnpacker, RequestPacker, foreign
 from grader.isolation.spawn import Workers
 from grader.loading import judge_load
 from grader.result import Status
+
+_CALLS_AT_ONCE = 100
+"""How many calls there are in a message, which may take as long as a single one."""
 
 _NOTHING_COUNTS = nullcontext()
 
@@ -107,7 +111,8 @@ class Caller:
         return self._connection
 
     def _load(self) -> Connection:
-        connection = Connection(self._workers.spawn(), self._budget, self._printed)
+        process = self._workers.spawn(self._forbidden)
+        connection = Connection(process, self._budget, self._printed)
         source = torch.frombuffer(bytearray(self._source + b"\n"), dtype=torch.uint8)
         try:
             capture = self._printed is not None
@@ -147,8 +152,37 @@ class Caller:
             finally:
                 self.costs = []
 
-    def call(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_each(
+        self, target: Target, calls: Sequence[tuple[Any, ...]], seeds: Sequence[int] | None
+    ) -> list[Any]:
+        """Call a function once for each of these arguments; see `grader.batch`.
+
+        Raises:
+            Exception: as `call` does.
+        """
+        found: list[Any] = []
+        for start in range(0, len(calls), _CALLS_AT_ONCE):
+            end = start + _CALLS_AT_ONCE
+            some = None if seeds is None else seeds[start:end]
+            values = self.call(target, tuple(calls[start:end]), {}, {"seeds": some})
+            found += values
+        return found
+
+    def call(
+        self,
+        target: Target,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        each: Header | None = None,
+    ) -> Any:
         """Call a function, a method or a module in the worker.
+
+        Args:
+            target: what is called.
+            args: its arguments.
+            kwargs: those by name.
+            each: if given, there are many calls, each with one of `args`, and the value is a list;
+                "seeds" are what the global generator is seeded with before each.
 
         Raises:
             TypeError: an argument can't be sent.
@@ -158,9 +192,11 @@ class Caller:
             Exception: what the student's code raised.
         """
         with self.apart():
-            return self._call(target, args, kwargs)
+            return self._call(target, args, kwargs, each)
 
-    def _call(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(
+        self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], each: Header | None
+    ) -> Any:
         connection = self._connection_of(target)
         packer, header = self._header("call", target, connection)
         try:
@@ -168,15 +204,20 @@ class Caller:
             header["kwargs"] = packer.pack(kwargs)
         except Unsendable as reason:
             raise TypeError(f"can't be handed to a student's code in grading: {reason}") from None
+        header["each"] = each
         header["weights"] = [*packer.weights]
         packer.inputs += packer.weights.values()
         places = self._put(connection, target, header, packer)
         answer, tensors = connection.exchange(header)
+        if each is not None and each["seeds"]:
+            torch.default_generator.manual_seed(each["seeds"][-1])
         self.settle(connection, answer, packer)
         with connection.checked():
             stale = bool(answer["stale"])
             changed = changed_arguments(connection, answer, packer, places)
             value = self._value(connection, answer, tensors, packer)
+            if each is not None:
+                items(value, len(args))
             weights_changed = target.twin.take(answer, tensors, target.root) if target.twin else []
         unmarked = [argument for argument in changed if not mark(argument)]
         if unmarked:
@@ -333,7 +374,7 @@ class Caller:
         return module
 
 
-class RemoteFunction:
+class RemoteFunction(Batched):
     """A function, class or method of the student's.
 
     Args:
@@ -349,6 +390,12 @@ class RemoteFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it in the worker."""
         return self._caller.call(self._target, args, kwargs)
+
+    def answers(
+        self, calls: Sequence[tuple[Any, ...]], seeds: Sequence[int] | None = None
+    ) -> list[Any]:
+        """Call it in the worker, with many calls in a message."""
+        return self._caller.call_each(self._target, calls, seeds)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):

@@ -11,13 +11,15 @@ from torch import Tensor, nn
 from grader.isolation.connection import Connection
 from grader.isolation.protocol import Header, Packed, ProtocolError
 from grader.isolation.protocol.checks import items, member, name_in, texts
-from grader.isolation.protocol.modules import parts_of, tensors_of
+from grader.isolation.protocol.modules import parts_of, tensors_in, tensors_of
 from grader.isolation.protocol.tensors import same
 from grader.isolation.protocol.values import Unpacker
 from grader.isolation.proxy.values import RequestPacker
 
 if TYPE_CHECKING:
     from grader.isolation.proxy.handles import Handle
+
+_Parts = list[tuple[str, nn.Module]]
 
 
 class Twin:
@@ -45,7 +47,7 @@ class Twin:
         self._buffers = {
             n: t.detach().clone() for n, t, is_parameter in tensors if not is_parameter
         }
-        self._settings = {path: values for path, _, values in _settings(root)}
+        self._settings = {path: values for path, _, values in _settings(parts_of(root))}
         self._names = {name for name, _, is_parameter in tensors_of(root) if is_parameter}
 
     def state(self, root: nn.Module | None, packer: RequestPacker) -> Packed:
@@ -56,7 +58,8 @@ class Twin:
         """
         assert root is not None
         self._weights, self._sent, tensors = [], [], []
-        listed = [*tensors_of(root)]
+        parts = parts_of(root)
+        listed = [*tensors_in(parts)]
         self._check_names({name for name, _, is_parameter in listed if is_parameter})
         for name, tensor, is_parameter in listed:
             if is_parameter and tensor.requires_grad:
@@ -66,7 +69,7 @@ class Twin:
                 tensors.append([name, packed, tensor.requires_grad])
                 if is_parameter and "t" in packed:
                     self._sent.append((name, tensor.requires_grad, packed["t"]))
-        return {"tensors": tensors, "settings": self._new_settings(root, packer)}
+        return {"tensors": tensors, "settings": self._new_settings(parts, packer)}
 
     def _check_names(self, names: set[str]) -> None:
         for name in sorted(names ^ self._names):
@@ -88,9 +91,9 @@ class Twin:
         self._buffers[name] = tensor.detach().clone()
         return False
 
-    def _new_settings(self, root: nn.Module, packer: RequestPacker) -> list[Packed]:
+    def _new_settings(self, parts: _Parts, packer: RequestPacker) -> list[Packed]:
         new = []
-        for path, names, values in _settings(root):
+        for path, names, values in _settings(parts):
             if self._settings.get(path) != values:
                 self._settings[path] = values
                 training, *others = (packer.pack(value) for value in values)
@@ -148,9 +151,9 @@ class _Known(NamedTuple):
         )
 
 
-def _settings(root: nn.Module) -> Iterator[tuple[str, list[str], list[Any]]]:
+def _settings(parts: _Parts) -> Iterator[tuple[str, list[str], list[Any]]]:
     """Yield each module's path, the names of its settings, and their values after its mode's."""
-    for path, module in parts_of(root):
+    for path, module in parts:
         members = module.__dict__
         names = [n for n in getattr(type(module), "__constants__", ()) if n in members]
         yield path, names, [module.training, *(members[name] for name in names)]

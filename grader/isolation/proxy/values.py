@@ -38,6 +38,7 @@ class RequestPacker(Packer):
         self.inputs: list[Tensor] = []
         self.weights: dict[str, Tensor] = {}
         self.generators: list[torch.Generator] = []
+        self._states: dict[int, int] = {}
 
     def tensor(self, tensor: Tensor) -> Packed:
         """Add an argument."""
@@ -59,9 +60,11 @@ class RequestPacker(Packer):
             return self._held(value)
         if not isinstance(value, torch.Generator):
             return super().other(value)
-        self.generators.append(value)
-        self.tensors.append(value.get_state())
-        return {"g": len(self.tensors) - 1}
+        if id(value) not in self._states:  # one that is named twice stays one
+            self._states[id(value)] = len(self.tensors)
+            self.generators.append(value)
+            self.tensors.append(value.get_state())
+        return {"g": self._states[id(value)]}
 
     def container(self, value: object, depth: int) -> Packed:
         """Return a container; one that came from the worker with the name of its class."""

@@ -31,9 +31,9 @@ class StudentModule:
     def _parameters(self) -> dict[str, Tensor]:
         return {name: t for name, t, is_parameter in tensors_of(self.module) if is_parameter}
 
-    def update(self, state: Header, request: Request) -> None:
-        """Take over what was changed on the trusted side."""
-        parameters = self._parameters() if state["tensors"] else {}
+    def update(self, state: Header, request: Request, weights: list[str]) -> list[Tensor]:
+        """Take over what was changed on the trusted side; return the named parameters."""
+        parameters = self._parameters() if state["tensors"] or weights else {}
         for name, packed, requires_grad in state["tensors"]:
             tensor = request.plain(packed)
             if name in parameters:
@@ -50,11 +50,7 @@ class StudentModule:
             module.training = training
             for name, packed in settings:
                 setattr(module, name, request.unpack(packed))
-
-    def weights(self, names: list[str]) -> list[Tensor]:
-        """Return the named parameters."""
-        parameters = self._parameters()
-        return [parameters[name] for name in names]
+        return [parameters[name] for name in weights]
 
     def changes(self, packer: AnswerPacker) -> Packed:
         """Return the names of parameters that were replaced, and the buffers that were changed.

@@ -116,6 +116,8 @@ def remove(names: Iterable[str], called: list[str]) -> None:
             gone is gone whatever stands there.
     """
     betraying = traces(names)
+    if not betraying:
+        return
     _replace_kernels(betraying, called)
     for function in functions():
         forbidden = forbidden_code(betraying, function.__code__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -22,7 +22,7 @@ from grader.isolation.worker.attempts import Attempts
 from grader.isolation.worker.exceptions import attempt, speaks_of_meta
 from grader.isolation.worker.handles import plain_fields
 from grader.isolation.worker.inbox import Inbox
-from grader.isolation.worker.loading import hide_own_modules, public_names, run_file
+from grader.isolation.worker.loading import public_names, run_file
 from grader.isolation.worker.objects import StudentModule, describe_module
 from grader.isolation.worker.output import Printed
 from grader.isolation.worker.removal import remove
@@ -35,7 +35,10 @@ _MOST_COUNTED = (1 << 62) - 1
 # Taken before a student's code can put anything else in their places.
 _random_state = torch.default_generator.get_state
 _set_random_state = torch.default_generator.set_state
+_seed = torch.default_generator.manual_seed
 _state_of = torch.Generator.get_state
+# As torch.autograd.grad, which first looks at what is sure here.
+_run_backward = torch.autograd.Variable._execution_engine.run_backward
 _address = torch._C.TensorBase.data_ptr
 _STATE_BYTES = _random_state().nbytes
 
@@ -57,14 +60,16 @@ def _counted(function: Callable[[], Any], header: Header) -> tuple[Header, Any]:
     return answer | {"cost": [min(number, _MOST_COUNTED) for number in numbers]}, value
 
 
-def main(channel: socket.socket, memory: Memory) -> None:
+def main(channel: socket.socket, memory: Memory, called: list[str] | None = None) -> None:
     """Answer requests until the other side closes the connection.
 
     Args:
         channel: to the trusted process.
         memory: shared with it.
+        called: where the first call of a forbidden function is noted, if they have been taken away
+            from this process already.
     """
-    worker, inbox = Worker(), Inbox(memory)
+    worker, inbox = Worker(called), Inbox(memory)
     while True:
         try:
             header, _ = receive(channel)
@@ -80,18 +85,24 @@ def main(channel: socket.socket, memory: Memory) -> None:
 
 
 class Worker:
-    """One student's module and what it has made so far."""
+    """One student's module and what it has made so far.
 
-    def __init__(self) -> None:
+    Args:
+        called: as for `main`.
+    """
+
+    def __init__(self, called: list[str] | None) -> None:
         self._module = ModuleType(MODULE)
         self._objects: dict[int, StudentModule] = {}
         self._held: dict[int, object] = {}
         self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
         self._count = 0
-        self._called: list[str] = []
+        self._is_prepared = called is not None
+        self._called = [] if called is None else called
         self._printed: Printed | None = None
-        self._random = _random_state()
+        self._random = self._before = _random_state()
+        self._is_random = False  # whether that is still the state
         self._do = {
             "load": self._load,
             "call": self._call,
@@ -126,9 +137,9 @@ class Worker:
     def _load(self, header: Header, request: Request) -> Answer:
         if header.get("capture"):
             self._printed = sys.stdout = sys.stderr = Printed()
-        remove(header["forbidden"], self._called)
+        if not self._is_prepared:
+            remove(header["forbidden"], self._called)
         audit_hook.install(header["forbidden"], self._called)
-        hide_own_modules()
         attempts = Attempts()
         answer = run_file(request.tensors[0].numpy().tobytes(), self._module)
         self._called.clear()  # what was called while the file was loaded is no offence
@@ -136,13 +147,19 @@ class Worker:
         return answer | told, AnswerPacker()
 
     def _call(self, header: Header, request: Request) -> Answer:
-        thing = self._objects.get(header["object"])
+        thing, weights = self._objects.get(header["object"]), []
         if thing is not None:
-            thing.update(header["state"], request)
+            weights = thing.update(header["state"], request, header["weights"])
         function = self._function(header)
         args, kwargs = request.unpack(header["args"]), request.unpack(header["kwargs"])
-        leaves = request.leaves + (thing.weights(header["weights"]) if thing else [])
-        answer, value = self._run(lambda: function(*args, **kwargs), header, request)
+        leaves = request.leaves + weights
+
+        def run() -> Any:
+            if header["each"] is None:
+                return function(*args, **kwargs)
+            return self._each(function, args, header["each"]["seeds"])
+
+        answer, value = self._run(run, header, request)
         answer["moved_away"] = request.moved_away()
         answer["stale"] = self._some_changed()
         return self._finish(answer, value, thing, leaves)
@@ -150,7 +167,7 @@ class Worker:
     def _attribute(self, header: Header, request: Request) -> Answer:
         thing = self._objects.get(header["object"])
         if thing is not None:
-            thing.update(header["state"], request)
+            thing.update(header["state"], request, [])
         owner = self._owner(header)
         answer, value = self._run(lambda: getattr(owner, header["name"]), header, request)
         return self._finish(answer, value, None, [])
@@ -170,12 +187,14 @@ class Worker:
         pairs = [(o, g) for o, g in zip(outputs, upstream, strict=True) if g is not None]
 
         def run() -> Any:
-            return torch.autograd.grad(
-                [output for output, _ in pairs],
-                [leaves[number] for number in header["wanted"]],
-                [gradient for _, gradient in pairs],
-                retain_graph=True,
-                allow_unused=True,
+            return _run_backward(
+                tuple(output for output, _ in pairs),
+                tuple(gradient for _, gradient in pairs),
+                True,  # the graph is kept: a test may ask again
+                False,  # gradients have no gradients
+                tuple(leaves[number] for number in header["wanted"]),
+                True,  # some may not be reached
+                accumulate_grad=False,
             )
 
         answer, value = _counted(run, header)
@@ -216,17 +235,34 @@ class Worker:
         """Run the student's code in the state that the request asks for."""
         if header["random"] is not None:  # otherwise it is as before the last call
             self._random = request.tensors[header["random"]].clone()
-        _set_random_state(self._random)
+            self._is_random = False
+        if not self._is_random:
+            _set_random_state(self._random)
+        self._before = self._random
         if torch.get_default_dtype() is not DTYPES[header["dtype"]]:
             torch.set_default_dtype(DTYPES[header["dtype"]])
         torch._C._set_grad_enabled(header["grad"])
         answer, value = _counted(function, header)
         torch._C._set_grad_enabled(True)
-        answer["moved"] = not _equal(_random_state(), self._random)
+        state = _random_state()
+        answer["moved"] = not _equal(state, self._before)
+        self._is_random = self._before is self._random and not answer["moved"]
         answer["generators"] = [
             not _equal(_state_of(generator), before) for generator, before in request.generators
         ]
         return answer, value
+
+    def _each(
+        self, function: Callable[..., Any], calls: Sequence[Any], seeds: list[int] | None
+    ) -> list[Any]:
+        """Call a function with each of these arguments."""
+        found = []
+        for number, args in enumerate(calls):
+            if seeds is not None:
+                _seed(seeds[number])
+                self._before = _random_state()
+            found.append(function(*args))
+        return found
 
     def _finish(
         self, answer: Header, value: Any, thing: StudentModule | None, leaves: list[Tensor]

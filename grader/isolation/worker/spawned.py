@@ -7,6 +7,7 @@ import socket
 from grader.isolation.protocol.frames import send
 from grader.isolation.protocol.memory import Memory
 from grader.isolation.worker import serving
+from grader.isolation.worker.loading import hide_own_modules
 
 
 def main(channel: socket.socket, memory: int | str) -> None:
@@ -16,5 +17,6 @@ def main(channel: socket.socket, memory: int | str) -> None:
         channel: to the trusted process.
         memory: by what the shared memory is found.
     """
+    hide_own_modules()
     send(channel, {"ready": True}, [])
     serving.main(channel, Memory.attached(memory))

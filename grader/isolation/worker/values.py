@@ -37,6 +37,7 @@ class Request(Unpacker):
         self._names = names
         self.leaves: list[Tensor] = []
         self.generators: list[tuple[torch.Generator, Tensor]] = []
+        self._made: dict[int, torch.Generator] = {}
         self._given: list[tuple[Tensor, object]] = []
 
     def plain(self, packed: Packed) -> Tensor:
@@ -85,11 +86,12 @@ class Request(Unpacker):
             return self._held[packed["h"]]
         if "g" not in packed:
             return super().special(packed)
-        state = self.tensors[packed["g"]]
-        generator = torch.Generator()
-        generator.set_state(state)
-        self.generators.append((generator, state))
-        return generator
+        number = packed["g"]
+        if number not in self._made:
+            generator = self._made[number] = torch.Generator()
+            generator.set_state(self.tensors[number])
+            self.generators.append((generator, self.tensors[number]))
+        return self._made[number]
 
 
 class _Given(torch.autograd.Function):
