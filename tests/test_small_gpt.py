@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from small_gpt import batched, block_by_hand, block_weights, gelu_by_hand, gpt_by_hand, gpt_weights
 
 from grader.student import expected
 from grader.testing.rng import Rng
+from small_gpt import batched, block_by_hand, block_weights, gelu_by_hand, gpt_by_hand, gpt_weights
 
 SIZES = [(2, 4, 6, 2), (1, 1, 4, 4), (3, 5, 8, 1)]
 
