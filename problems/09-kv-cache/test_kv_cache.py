@@ -705,6 +705,7 @@ def test_generate(problem, rng, batch, length, n_new):
     half = n_new // 2
     found = module.generate(max_new_tokens=n_new - half, idx=texts[:, : length + half])
     check(found, texts, f"{told}, the first {half} of them in another call")
+    check(module.generate(prompts.clone(), n_new), texts, f"{told}, once more")
 
 
 @pytest.mark.points(0.25)
@@ -1030,8 +1031,9 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
     texts = texts[(best[..., 0] - best[..., 1]).amin(-1) > 1e-6]  # no close calls
     call = f"CachedGPT(config).generate(idx, {n_new}) with {len(texts)} prompts of {length} tokens"
     with nothing_drawn(call):
-        found = student.generate(texts[:, :length].clone(), n_new)
+        found, second = (student.generate(texts[:, :length].clone(), n_new) for _ in range(2))
     check(found, texts, call)
+    check(second, texts, f"{call}, a second time")
 
 
 @pytest.mark.points(1.75)

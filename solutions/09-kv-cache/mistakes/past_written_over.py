@@ -32,7 +32,7 @@ class CachedAttention(nn.Module):
         n_past = 0
         if past is not None:
             past_k, past_v = past
-            past_k[:, :, -1:] = k[:, :, -1:].detach()
+            past_k.data[:, :, -1:] = k[:, :, -1:].detach()
             n_past = past_k.size(2)
             k = torch.cat([past_k, k], dim=2)
             v = torch.cat([past_v, v], dim=2)
