@@ -194,7 +194,7 @@ def check_start(model, sizes, call):
     n_layer = sizes["n_layer"]
     for name, weight in parameters(model).items():
         what = f"`{name}` of {call}"
-        if name.endswith("c_proj.weight"):
+        if ".c_proj.weight" in name:
             why = f", which is 0.02 / √(2 · {n_layer})"
             check_spread(weight, 0.02 / math.sqrt(2 * n_layer), what, why)
         elif weight.dim() == 2:

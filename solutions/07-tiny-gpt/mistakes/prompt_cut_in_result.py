@@ -119,9 +119,10 @@ class GPT(nn.Module):
     def generate(self, idx, max_new_tokens):
         was_training = self.training
         self.eval()
+        idx = idx[:, -self.config.n_positions:]
         for _ in range(max_new_tokens):
-            idx = idx if idx.size(1) <= self.config.n_positions else idx[:, -self.config.n_positions:]
-            logits, _ = self(idx)
+            idx_cond = idx if idx.size(1) <= self.config.n_positions else idx[:, -self.config.n_positions:]
+            logits, _ = self(idx_cond)
             idx_next = torch.argmax(logits[:, -1, :], dim=-1, keepdim=True)
             idx = torch.cat((idx, idx_next), dim=1)
         self.train(was_training)
