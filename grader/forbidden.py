@@ -15,13 +15,14 @@ runs nothing but such code has the functions themselves taken away (`isolation/w
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 # Parts of the names of functions and operators that betray a call. torch runs its fused attention
 # as one of several kernels; the plain one shows only in `_safe_softmax`, which nothing else calls.
@@ -57,6 +58,22 @@ def without_compiler() -> None:
         return (lambda model: model) if model is None else model
 
     torch.compile = compile
+
+
+def allow_causal_masks() -> None:
+    """Let torch's masks for attention (`causal_lower_right`) be made where a mode watches.
+
+    They are tensors of a class of their own, and torch can't make those of what a mode returns.
+    """
+    module = sys.modules.get("torch.nn.attention.bias")  # it takes a second to import
+    if module is None or "__new__" in vars(module.CausalBias):
+        return
+
+    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        with _disable_current_modes():
+            return torch.Tensor.__new__(cls, *args, **kwargs)
+
+    module.CausalBias.__new__ = new
 
 
 class ForbiddenCall(Exception):  # noqa: N818  (it is a finding, not an error of the program)
@@ -116,6 +133,7 @@ class Guard:
 
     def __enter__(self) -> Guard:
         if self._findings.traces:
+            allow_causal_masks()
             self._stack.enter_context(_Operators(self))
             self._stack.enter_context(_Functions(self))
         return self

@@ -10,7 +10,17 @@ import pytest
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {"course", "environment", "errors", "files", "forbidden", "loading", "needs", "operands"}
+TOP = {
+    "cost",
+    "course",
+    "environment",
+    "errors",
+    "files",
+    "forbidden",
+    "loading",
+    "needs",
+    "operands",
+}
 TOP |= {"parts", "result", "stopwatch", "text", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
@@ -27,7 +37,14 @@ MAY_IMPORT = {
 }
 """For each folder, and each file at the top: the folders and files whose modules it may import."""
 
-WORKERS_SIDE = {"isolation/worker", "isolation/protocol", "forbidden", "operands", "unwritten"}
+WORKERS_SIDE = {
+    "isolation/worker",
+    "isolation/protocol",
+    "cost",
+    "forbidden",
+    "operands",
+    "unwritten",
+}
 """All that a process with a student's code in it may hold of the package."""
 
 

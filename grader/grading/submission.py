@@ -71,6 +71,7 @@ class Grader:
             file = submission.files[problem.id]
             result.sha256 = file.sha256
             result.notes = [file.reason] if file.reason else []
+            result.notes += files.tried(problem)
             result.provenance = provenance(file, self._common[problem.id])
             found.append(result)
         return assemble(submission, self._settings, self._grader_sha256, found)
@@ -104,6 +105,12 @@ class Opened:
         self(problem, forbidden).close()  # what could not be loaded isn't tried again
         del self._opened[problem.id]
         return self(problem, forbidden)
+
+    def tried(self, problem: Problem) -> list[str]:
+        """Return what the problem's file tried while it was loaded, in sentences."""
+        opened = self._opened.get(problem.id)
+        number = problem.id[:2]
+        return [f"{number}: {t}" for t in opened.tried] if isinstance(opened, RemoteProblem) else []
 
     def close(self) -> None:
         """End the processes that the files run in."""

@@ -80,6 +80,7 @@ TABLE: dict[str, tuple[str, float]] = {
     "20_class_lies": ("bad_output", 0),
     "20_equal_to_everything": ("failed", 0),
     "20_module_with_answers": ("failed", 0),
+    "20_object_raises": ("bad_output", 0),
     "21_tensor_subclass": ("failed", 0),
     "22_array_subclass": ("failed", 0),
     "22_float_subclass": ("failed", 0),
@@ -103,11 +104,14 @@ TABLE: dict[str, tuple[str, float]] = {
     "28_huge_tensor": ("failed", 0),
     "28_list_in_itself": ("bad_output", 0),
     "28_nested_list": ("bad_output", 0),
+    "28_object_in_itself": ("failed", 0),
     "28_one_tensor_very_often": ("bad_output", 0),
+    "28_very_many_objects": ("bad_output", 0),
     "29_code_in_a_pickle": ("failed", 0),
     "30_control_characters": ("error", 0),
     "30_hostile_class": ("error crash", 0),
     "30_hostile_text": ("error", 0),
+    "30_huge_field": ("failed", 0),
     "30_huge_text": ("error", 0),
     "31_read_the_solution": ("error", 0),
     "32_expected_values": ("error", 0),
@@ -129,6 +133,7 @@ TABLE: dict[str, tuple[str, float]] = {
     "45_lazy_answer": ("forbidden", 0),
     "45_torch_in_python": ("forbidden", 0),
     "46_loop": ("timeout", 0),
+    "46_object_loops": ("timeout", 0),
     "47_sleep_at_import": ("timeout", 0),
     "48_busy_in_c": ("timeout", 0),
     "49_ignores_signals": ("timeout", 0),
@@ -188,7 +193,13 @@ def test_the_list_for_readers_names_every_attack_and_only_what_exists():
 
 
 # Each of these waits for its deadlines; `46_loop` stands for them in a quick run.
-PATIENT = ("06_stop_itself", "14_stopped_clock", "48_busy_in_c", "49_ignores_signals")
+PATIENT = (
+    "06_stop_itself",
+    "14_stopped_clock",
+    "46_object_loops",
+    "48_busy_in_c",
+    "49_ignores_signals",
+)
 
 
 @pytest.mark.parametrize(
@@ -286,6 +297,13 @@ def test_a_forbidden_function_is_noticed_in_a_layer_of_torch(grade):
             problem.softmax()(torch.ones(2))
     finally:
         problem.close()
+
+
+def test_what_a_file_tries_while_it_is_loaded_and_hides_is_told(grade):
+    hides = b"try: open('/etc/shadow')\nexcept OSError: pass\ndef double(x): return x + x\n"
+    result = grade(hides)
+    assert result.points == 4
+    assert result.notes == ["01: While it was loaded, problem.py tried to read '/etc/shadow'."]
 
 
 @pytest.mark.slow

@@ -360,3 +360,27 @@ def test_a_gradient_without_numbers_is_bad_output(opened):
         problem.f(x).sum().backward()
     assert caught.value.status is Status.BAD_OUTPUT
     assert x.grad is None
+
+
+META = """
+import torch
+class Meta(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x * 2
+    @staticmethod
+    def backward(ctx, upstream): return upstream.to("meta")
+def by_function(x): return Meta.apply(x)
+def by_hook(x):
+    y = x * 2
+    y.register_hook(lambda g: g.to("meta"))
+    return y
+"""
+
+
+@pytest.mark.parametrize("name", ["by_function", "by_hook"])
+def test_gradients_on_the_meta_device_are_bad_output(opened, name):
+    x = torch.ones(2, requires_grad=True)
+    y = getattr(opened(META), name)(x)
+    with pytest.raises(WorkerFailure, match="a gradient on the meta device") as caught:
+        y.sum().backward()
+    assert caught.value.status is Status.BAD_OUTPUT

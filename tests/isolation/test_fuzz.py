@@ -12,6 +12,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from grader.cost import counting
 from grader.errors import InternalError
 from grader.isolation import WorkerFailure
 from grader.isolation.connection import Budget, Connection
@@ -23,8 +24,27 @@ from grader.result import Status
 EXAMPLES, EACH = 20, 15
 
 SOURCE = """
+from dataclasses import dataclass
+from typing import NamedTuple
 import torch
 from torch import nn
+@dataclass
+class Config:
+    width: int = 2
+    name: str = "small"
+class Pair(NamedTuple):
+    k: torch.Tensor
+    v: torch.Tensor
+class Model(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.layers = nn.ModuleDict({"first": Layer()})
+        self.head = nn.Linear(2, 2)
+        self.head.weight = self.layers.first.linear.weight
+    def forward(self, x, past=None):
+        y = self.head(self.layers.first(x)) + (past[0].k if past else 0)
+        return y, [Pair(y, 2 * y)]
 class Layer(nn.Module):
     def __init__(self):
         super().__init__()
@@ -43,6 +63,11 @@ def use(problem):
     layer = problem.Layer()
     layer(x).sum().backward()
     layer.eval().linear(x)
+    with counting():
+        model = problem.Model(problem.Config(2))
+        assert model.config.name
+        y, past = model(x)
+        model(x, past)[1][0][1].sum().backward()
     try:
         problem.broken(x)
     except ValueError:
@@ -106,6 +131,12 @@ VALUES = [
 ]
 VALUES += [[], [[]], [0, 1], {}, {"t": 0}, {"t": 99}, {"o": 1}, {"out": 0}, {"r": 0, "t": 0}]
 VALUES += [{"m": ["float32", [2]]}, {"l": [{"t": 0}]}, {"x": "Thing"}, {"method": True}]
+VALUES += [
+    {"h": 1, "x": "Thing", "fields": [["a", 1]]},
+    {"h": 0},
+    {"l": [], "as": "Pair"},
+    ["a", 1],
+]
 
 
 def places(value, path=()):

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +59,129 @@ def test_parity(sandbox, problem, path):
     here = verdicts(problem, LocalFiles(lambda problem: path))
     there = verdicts(problem, remote)
     assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
+
+
+MODEL = Path(__file__).parent / "model.py"
+OBJECT = """return self.lm_head(self.transformer.ln_f(x)), type("Cache", (), {
+            "__module__": __name__, "__iter__": lambda c: iter(present)})()"""
+TESTS = """
+import pytest
+import torch
+from grader.cost import counting
+from grader.testing.compare import check, require
+
+FORBIDDEN = ("MultiheadAttention",)
+SIZES = {"vocab_size": 11, "n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 4}
+
+def model(problem):
+    return problem.CachedGPT(problem.GPTConfig(**SIZES)).double()
+
+@pytest.mark.points(1)
+def test_config(problem):
+    "a config has fields and defaults"
+    require(problem.GPTConfig().n_embd == 768, "the default is 768")
+    require(model(problem).config.n_embd == 16, "n_embd is 16")
+
+@pytest.mark.points(1)
+def test_tied(problem):
+    "the head's weight is the embedding's"
+    found = model(problem)
+    require(found.lm_head.weight is found.transformer.wte.weight, "they are two")
+
+@pytest.mark.points(1)
+def test_chunks(problem, rng):
+    "a cache changes nothing"
+    found, idx = model(problem), torch.arange(6)[None]
+    whole, _ = found(idx)
+    first, past = found(idx[:, :2])
+    kept = [[t.clone() for t in pair] for pair in past]
+    rest, present = found(idx[:, 2:], past)
+    check(torch.cat([first, rest], dim=1), whole, "the chunks")
+    for pair, before in zip(past, kept):
+        require(all(map(torch.equal, pair, before)), "past was changed")
+    require(isinstance(present, list | tuple), "present is a list or tuple")
+
+@pytest.mark.points(1)
+def test_past_gets_gradients(problem):
+    "gradients pass through the cache"
+    found, idx = model(problem), torch.arange(6)[None]
+    _, past = found(idx[:, :3])
+    logits, _ = found(idx[:, 3:], past)
+    (gradient,) = torch.autograd.grad(logits.sum(), past[0][0])
+    require(gradient.any(), "no gradient")
+
+@pytest.mark.points(1)
+def test_cost(problem):
+    "one more token costs little"
+    found, idx = model(problem), torch.arange(8)[None]
+    _, past = found(idx[:, :7])
+    with counting() as cost:
+        found(idx[:, 7:], past)
+    require(cost.operations == 13_664, f"{cost.operations} operations")
+    with counting() as cost, torch.no_grad():
+        found.generate(idx[:, :1], 2)
+    require(cost.operations < 60_000, f"{cost.operations} operations")
+
+@pytest.mark.points(1)
+def test_too_long(problem):
+    "more than n_positions is refused"
+    with pytest.raises(ValueError):
+        model(problem)(torch.zeros(1, 9, dtype=torch.int64))
+"""
+CHANGES = {
+    "nothing": ("", ""),
+    "another default": ("n_embd: int = 768", "n_embd: int = 64"),
+    "a config that is changed": ("self.config = config", "self.config = config; config.n_embd = 8"),
+    "no dataclass": ("@dataclass\n", ""),
+    "untied": ("tied = True", "tied = False"),
+    "weights with the same numbers": (
+        "self.lm_head.weight = self",
+        "self.lm_head.weight.data = self",
+    ),
+    "positions from 0": ("torch.arange(start, start + idx.shape[1])", "torch.arange(idx.shape[1])"),
+    "a past that is changed": ("present.append(kept)", "present.append(kept); past.append(None)"),
+    "a past that grows in place": (
+        "q.shape[-2], k.shape[-2]",
+        "q.shape[-2], k.shape[-2] + (0 if past is None else int(past[0].data.zero_().sum()))",
+    ),
+    "a cache without gradients": (
+        "present.append(kept)",
+        "present.append([t.detach() for t in kept])",
+    ),
+    "one tensor": ("present.append(kept)", "present.append(torch.stack(kept))"),
+    "an object for a cache": ("return self.lm_head(self.transformer.ln_f(x)), present", OBJECT),
+    "all again": (
+        "past = past or [None]",
+        "self.lm_head(x0 := torch.ones(40, 16, dtype=torch.float64)); past = past or [None]",
+    ),
+    "another error": ("raise ValueError(", "raise IndexError("),
+    "unwritten": (
+        "        past = past or",
+        "        raise NotImplementedError\n        past = past or",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHANGES)
+def test_parity_of_objects_and_costs(sandbox, new_course, tmp_path, name):
+    course = new_course(tmp_path)
+    tests = course.root / "problems/01-doubling/test_doubling.py"
+    tests.write_text(TESTS + "\n# --- hidden tests ---\n", encoding="utf-8")
+    file = tmp_path / "problem.py"
+    before, after = CHANGES[name]
+    text = MODEL.read_text(encoding="utf-8")
+    assert before in text
+    file.write_text(text.replace(before, after), encoding="utf-8")
+    opened = sandbox.open(file.read_bytes())
+    try:
+        (problem,) = course.problems()
+        here = verdicts(problem, LocalFiles(lambda _: file), course.root)
+        there = verdicts(problem, lambda *_: opened, course.root)
+    finally:
+        opened.close()
+    assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
+    assert (name == "nothing") == all(t.status == "passed" for t in here), here
 
 
 @pytest.mark.slow

@@ -90,3 +90,16 @@ def test_a_result_that_a_later_call_changes_is_an_error(opened):
     with pytest.raises(Mismatch, match="the result of an earlier call changed"):
         problem.f(torch.zeros(2))
     assert torch.equal(first, torch.ones(2))
+
+
+def test_a_changed_result_is_told_once(opened):
+    """What is called next, maybe in another test, has not changed it."""
+    problem = opened(
+        "import torch\nkept = torch.zeros(2)\n"
+        "def one(): return kept\ndef other(): kept.add_(1)\ndef third(): return 3"
+    )
+    held = problem.one()
+    with pytest.raises(Mismatch, match="When other was called, the result of an earlier call"):
+        problem.other()
+    assert problem.third() == 3
+    assert torch.equal(held, torch.zeros(2))

@@ -12,7 +12,8 @@ Values are written as JSON. What JSON doesn't know is an object with a single le
     {"y": "int64"}  a dtype                        {"v": "cpu"}  a device
     {"f": "nan"}    a number that isn't finite
 
-and each side may add letters of its own.
+and each side may add letters of its own. Where a list, tuple or dict is of a class of the student's
+(a NamedTuple), the class's name stands beside it as "as", and the fields' names as "names".
 
 - `memory` is what both sides see
 - `frames` sends and receives messages
@@ -34,6 +35,10 @@ MAX_DEPTH = 40
 MAX_DIMENSIONS = 16
 MAX_TEXT = 4000
 MAX_NAME = 100
+MAX_FIELDS = 100
+MAX_HANDLES = 1000
+MAX_ATTEMPTS = 5
+MAX_NUMBER = 1 << 62
 
 FILE = "problem.py"
 MODULE = "problem_"

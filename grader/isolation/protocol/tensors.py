@@ -103,3 +103,10 @@ def order_in_memory(tensor: Tensor) -> list[int]:
 def in_order(tensor: Tensor, order: list[int]) -> Tensor:
     """Undo `tensor.permute(order)`."""
     return tensor.permute([order.index(dim) for dim in range(tensor.dim())])
+
+
+def own(tensor: Tensor) -> Tensor:
+    """Return a tensor on the same memory, from its beginning, that isn't a view of another one."""
+    new = tensor.new_empty(0)
+    new.set_(tensor.untyped_storage(), 0, tensor.shape, tensor.stride())
+    return new

@@ -62,9 +62,10 @@ class Packer:
             return {"y": NAMES[value]} if value in NAMES else self.other(value)
         if isinstance(value, torch.device):
             return {"v": str(value)}
-        return self._container(value, depth + 1)
+        return self.container(value, depth + 1)
 
-    def _container(self, value: object, depth: int) -> Packed:
+    def container(self, value: object, depth: int) -> Packed:
+        """Return a list, tuple or dict as JSON; of anything else what `other` says."""
         if isinstance(value, torch.Size):
             return {"s": [int(size) for size in value]}
         # As the plain containers that they are: a subclass may have an iterator of its own.
@@ -191,7 +192,8 @@ class Unpacker:
             raise ProtocolError("a value is neither plain nor marked")
         for mark in ("t", "l", "u", "d", "m", "f", "s", "y", "v"):
             if mark in packed:
-                return self._marked(mark, packed)
+                value = self._marked(mark, packed)
+                return self.named(value, packed) if "as" in packed else value
         return self.special(packed)
 
     def _marked(self, mark: str, packed: Header) -> Any:
@@ -242,6 +244,10 @@ class Unpacker:
     def form(self, packed: Packed) -> Tensor:
         """Return a tensor without data."""
         return form(packed)
+
+    def named(self, value: Any, packed: Header) -> Any:
+        """Return a list, tuple or dict as one of a class of the student's."""
+        raise ProtocolError("a class of the student's isn't known here")
 
     def special(self, packed: Header) -> Any:
         """Return a value of the kinds that only this side knows."""

@@ -15,6 +15,7 @@ read so is `bad_output`.
 - `caller` sends requests and makes of the answers what a test gets
 - `values` writes a test's values and reads a worker's
 - `modules` are the student's modules, which `builder` builds and whose state `twin` keeps
+- `handles` stand for objects that stay in the worker
 - `autograd` makes a call a part of this side's graph
 - `exceptions` and `changes` say what went wrong in a call
 """

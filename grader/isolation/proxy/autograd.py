@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from grader.isolation.connection import Connection, WorkerFailure
-from grader.isolation.protocol import Packed, ProtocolError
+from grader.isolation.protocol import Header, Packed, ProtocolError
 from grader.isolation.protocol.checks import items
+from grader.isolation.protocol.tensors import own
 from grader.isolation.protocol.values import Unpacker
 from grader.isolation.proxy.values import RequestPacker
 from grader.result import Status
@@ -46,17 +47,25 @@ class Backward:
             return result
         if self._connection.dead:
             raise WorkerFailure(Status.CRASH, "The process that held this result has ended.")
-        packer = RequestPacker()
+        with self._caller.apart():
+            answer, tensors = self._ask(upstream, places)
+            with self._connection.checked():
+                unpacker = Unpacker(tensors)
+                for place, packed in zip(places, items(answer["value"]), strict=True):
+                    result[place] = _checked(unpacker.unpack(packed), shapes[place])
+        return result
+
+    def _ask(
+        self, upstream: tuple[Tensor | None, ...], wanted: list[int]
+    ) -> tuple[Header, list[Tensor]]:
+        packer = RequestPacker(self._connection)
         gradients = [None if g is None else packer.plain(g) for g in upstream]
-        header = {"do": "backward", "graph": self._graph, "upstream": gradients, "wanted": places}
+        header = {"do": "backward", "graph": self._graph, "upstream": gradients, "wanted": wanted}
+        header["count"] = bool(self._caller.costs)
         self._connection.put(header, packer.tensors)
         answer, tensors = self._connection.exchange(header)
         self._caller.settle(self._connection, answer, packer)
-        with self._connection.checked():
-            unpacker = Unpacker(tensors)
-            for place, packed in zip(places, items(answer["value"]), strict=True):
-                result[place] = _checked(unpacker.unpack(packed), shapes[place])
-        return result
+        return answer, tensors
 
 
 def _checked(gradient: Any, form: Packed) -> Tensor | None:
@@ -100,6 +109,7 @@ def connect(
         raise ProtocolError("an output has no gradient by nature")
     if not inputs or not torch.is_grad_enabled():
         return tuple(tensor.requires_grad_(torch.is_grad_enabled()) for tensor in outputs)
-    backward.outputs = outputs
+    # A view can't be marked as changed, and with several outputs autograd forbids it.
+    backward.outputs = tuple(own(t) if t._is_view() else t for t in outputs)
     apply: Callable[..., tuple[Tensor, ...]] = _Call.apply
     return apply(backward, *inputs)

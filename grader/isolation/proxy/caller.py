@@ -5,17 +5,20 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
+from grader.cost import Cost, counters, elsewhere
 from grader.errors import CannotLoad, Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
-from grader.isolation.protocol import FILE, MODULE, Header, Unsendable
+from grader.isolation.protocol import FILE, MAX_NUMBER, MODULE, Header, Unsendable
 from grader.isolation.protocol.checks import (
     clean_text,
     identifier,
@@ -26,17 +29,19 @@ from grader.isolation.protocol.checks import (
 )
 from grader.isolation.protocol.tensors import NAMES
 from grader.isolation.protocol.values import Unpacker
+from grader.isolation.proxy.attempts import told_attempts
 from grader.isolation.proxy.autograd import Backward, connect
 from grader.isolation.proxy.builder import Builder
 from grader.isolation.proxy.changes import changed_arguments, mark, name_of
 from grader.isolation.proxy.exceptions import raise_as_students, read_exception, readable_lines
+from grader.isolation.proxy.handles import Handles
 from grader.isolation.proxy.twin import Target, Twin
-from grader.isolation.proxy.values import AnswerUnpacker, RequestPacker, foreign
+from grader.isolation.proxy.values import AnswerUnpacker, RequestPacker, foreign, living
 from grader.isolation.spawn import Workers
 from grader.loading import judge_load
 from grader.result import Status
 
-_MOST_NUMBERS = 1 << 62
+_NOTHING_COUNTS = nullcontext()
 
 
 class Caller:
@@ -51,6 +56,8 @@ class Caller:
 
     Attributes:
         called: the first forbidden function that was called, or None.
+        tried: sentences on what the file tried while it was loaded, by its worker's word.
+        costs: what counts during a request, and is told what the worker counted.
 
     Raises:
         CannotLoad: the file can't be used.
@@ -67,6 +74,8 @@ class Caller:
         printed: list[str] | None,
     ) -> None:
         self.called: str | None = None
+        self.tried: list[str] = []
+        self.costs: list[Cost] = []
         self._workers = workers
         self._source = source
         self._forbidden = forbidden
@@ -112,6 +121,7 @@ class Caller:
             error = answer.get("error")
             exception = None if error is None else read_exception(error, self._file)
             self._names = [identifier(name) for name in items(answer["names"])]
+            self.tried = told_attempts(answer["tried"])
         if exception is not None:
             connection.close()
             raise self._judge_load(exception)
@@ -125,6 +135,18 @@ class Caller:
 
     # Requests
 
+    def apart(self) -> AbstractContextManager[None]:
+        """Let nothing count that this side does for a request; the worker counts."""
+        return self._uncounted() if counters() else _NOTHING_COUNTS
+
+    @contextmanager
+    def _uncounted(self) -> Iterator[None]:
+        with elsewhere() as self.costs:
+            try:
+                yield
+            finally:
+                self.costs = []
+
     def call(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function, a method or a module in the worker.
 
@@ -135,6 +157,10 @@ class Caller:
             ForbiddenCall: a forbidden function was called.
             Exception: what the student's code raised.
         """
+        with self.apart():
+            return self._call(target, args, kwargs)
+
+    def _call(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         connection = self._connection_of(target)
         packer, header = self._header("call", target, connection)
         try:
@@ -172,6 +198,10 @@ class Caller:
             AttributeError: there is none.
             Exception: as `call` does.
         """
+        with self.apart():
+            return self._attribute(target)
+
+    def _attribute(self, target: Target) -> Any:
         connection = self._connection_of(target)
         packer, header = self._header("attribute", target, connection)
         self._put(connection, target, header, packer)
@@ -201,26 +231,27 @@ class Caller:
             return [identifier(name) for name in items(answer["value"])]
 
     def _connection_of(self, target: Target) -> Connection:
-        if target.twin is None:
-            return self._alive()
-        if target.twin.connection.dead:
-            text = f"The process that held this {type(target.root).__name__} has ended."
-            raise WorkerFailure(Status.CRASH, text)
-        return target.twin.connection
+        if target.held is not None:
+            return living(target.held._connection, target.held)
+        if target.twin is not None:
+            return living(target.twin.connection, target.root)
+        return self._alive()
 
     def _header(
         self, do: str, target: Target, connection: Connection
     ) -> tuple[RequestPacker, Header]:
         """Return the part of a request that says about what, and in which state."""
-        packer = RequestPacker()
+        packer = RequestPacker(connection)
         header: Header = {
             "do": do,
             "name": target.name,
             "path": target.path,
             "object": None,
+            "held": None if target.held is None else target.held._number,
             "random": connection.random(packer.tensors),
             "dtype": NAMES[torch.get_default_dtype()],
             "grad": torch.is_grad_enabled(),
+            "count": bool(self.costs),
         }
         if target.twin is not None:
             header["object"] = target.twin.number
@@ -237,6 +268,7 @@ class Caller:
         """Draw what the worker drew, and raise what it raised."""
         with connection.checked():
             _draw(answer, packer.generators)
+            _count(answer, self.costs)
             called = answer.get("called")
             if called is not None:
                 name_in(called, self._forbidden)
@@ -252,7 +284,7 @@ class Caller:
             raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}: {unsendable}.")
         if exception is None:
             return
-        whole = target is not None and target.twin is None
+        whole = target is not None and target.twin is None and target.held is None
         if whole and target is not None and isinstance(exception, AttributeError):
             raise AttributeError(str(exception), name=target.name, obj=self._listing())
         raise_as_students(exception, self._file)
@@ -272,15 +304,19 @@ class Caller:
         outputs: tuple[Tensor, ...] = ()
         if "graph" in answer:
             unpacker = AnswerUnpacker(tensors)
-            graph = index(answer["graph"], _MOST_NUMBERS)
+            graph = index(answer["graph"], MAX_NUMBER)
             found = tuple(unpacker.unpack(packed) for packed in items(answer["outputs"]))
             outputs = connect(Backward(self, connection, graph), found, packer.inputs)
+
+        handles = Handles(self, connection)
 
         def special(packed: Header, unpacker: AnswerUnpacker) -> Any:
             if "out" in packed:
                 return outputs[index(packed["out"], len(outputs))]
             if "o" in packed:
                 return self._module(connection, packed, unpacker)
+            if "h" in packed:
+                return handles.handle(packed)
             return foreign(identifier(packed["x"]))
 
         unpacker = AnswerUnpacker(tensors, special)
@@ -291,7 +327,7 @@ class Caller:
     def _module(
         self, connection: Connection, packed: Header, unpacker: AnswerUnpacker
     ) -> nn.Module:
-        twin = Twin(connection, index(packed["o"], _MOST_NUMBERS))
+        twin = Twin(connection, index(packed["o"], MAX_NUMBER))
         module = Builder(self, twin, Unpacker(unpacker.tensors)).build(packed["module"])
         twin.remember(module)
         return module
@@ -314,6 +350,12 @@ class RemoteFunction:
         """Call it in the worker."""
         return self._caller.call(self._target, args, kwargs)
 
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(f"a function at a distance has no attribute {name!r}")
+        owner = self.__dict__["__name__"]
+        raise TypeError(f"reading {owner}.{name} isn't supported; read it from what {owner} makes")
+
 
 def _draw(answer: Header, generators: list[torch.Generator]) -> None:
     """Draw from what the worker drew from, so that the next numbers are other ones."""
@@ -325,11 +367,19 @@ def _draw(answer: Header, generators: list[torch.Generator]) -> None:
             torch.rand(1, generator=generator)
 
 
+def _count(answer: Header, costs: list[Cost]) -> None:
+    """Add what the worker counted, which is its own word."""
+    if costs:
+        counted = [index(number, MAX_NUMBER) for number in items(answer["cost"], 3)]
+        for cost in costs:
+            cost.add(*counted)
+
+
 def _keep_results(
     connection: Connection, answer: Header, unpacker: AnswerUnpacker, outputs: tuple[Tensor, ...]
 ) -> None:
     """Let the worker forget a result when no test holds it any more."""
-    numbers = [index(number, _MOST_NUMBERS) for number in items(answer.get("results", []))]
+    numbers = [index(number, MAX_NUMBER) for number in items(answer.get("results", []))]
     for place, packed in enumerate(answer.get("outputs", [])):
         if type(packed) is dict and "r" in packed:
             unpacker.numbered[packed["r"]] = outputs[place]

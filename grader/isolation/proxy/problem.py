@@ -39,6 +39,11 @@ class RemoteProblem:
         """The first forbidden function that was called, or None."""
         return self._caller.called
 
+    @property
+    def tried(self) -> list[str]:
+        """Sentences on what the file tried while it was loaded, for the instructor."""
+        return self._caller.tried
+
     def close(self) -> None:
         """End the worker. A later call would start a new one."""
         self._caller.close()

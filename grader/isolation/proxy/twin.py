@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,9 @@ from grader.isolation.protocol.modules import parts_of, tensors_of
 from grader.isolation.protocol.tensors import same
 from grader.isolation.protocol.values import Unpacker
 from grader.isolation.proxy.values import RequestPacker
+
+if TYPE_CHECKING:
+    from grader.isolation.proxy.handles import Handle
 
 
 class Twin:
@@ -30,6 +33,7 @@ class Twin:
         self.number = number
         self._buffers: dict[str, Tensor] = {}
         self._settings: dict[str, list[Any]] = {}
+        self._names: set[str] = set()
         self._known: dict[str, _Known] = {}
         self._weights: list[tuple[str, int, Tensor]] = []
         self._sent: list[tuple[str, bool, int]] = []
@@ -42,12 +46,19 @@ class Twin:
             n: t.detach().clone() for n, t, is_parameter in tensors if not is_parameter
         }
         self._settings = {path: values for path, _, values in _settings(root)}
+        self._names = {name for name, _, is_parameter in tensors_of(root) if is_parameter}
 
     def state(self, root: nn.Module | None, packer: RequestPacker) -> Packed:
-        """Return what changed here since the worker was last told; give the packer the weights."""
+        """Return what changed here since the worker was last told; give the packer the weights.
+
+        Raises:
+            TypeError: a weight isn't shared as it is in the worker.
+        """
         assert root is not None
         self._weights, self._sent, tensors = [], [], []
-        for name, tensor, is_parameter in tensors_of(root):
+        listed = [*tensors_of(root)]
+        self._check_names({name for name, _, is_parameter in listed if is_parameter})
+        for name, tensor, is_parameter in listed:
             if is_parameter and tensor.requires_grad:
                 packer.weights[name] = tensor
             if not (self._has_weight if is_parameter else self._has_buffer)(name, tensor):
@@ -56,6 +67,10 @@ class Twin:
                 if is_parameter and "t" in packed:
                     self._sent.append((name, tensor.requires_grad, packed["t"]))
         return {"tensors": tensors, "settings": self._new_settings(root, packer)}
+
+    def _check_names(self, names: set[str]) -> None:
+        for name in sorted(names ^ self._names):
+            raise TypeError(f"sharing, parting or removing weights ({name}) isn't supported")
 
     def _has_weight(self, name: str, tensor: Tensor) -> bool:
         known = self._known.get(name)
@@ -142,19 +157,21 @@ def _settings(root: nn.Module) -> Iterator[tuple[str, list[str], list[Any]]]:
 
 
 class Target(NamedTuple):
-    """What a request is about: a function of the student's file, or something of a module's twin.
+    """What a request is about: something of the student's file, of a module's twin, of an object.
 
     Attributes:
         name: the function, method or attribute; empty for a module itself.
         path: the place of the module within its root.
         twin: what the worker knows of the root; None for a function of the file.
         root: the module that was made by a call.
+        held: the object.
     """
 
     name: str
     path: str = ""
     twin: Twin | None = None
     root: nn.Module | None = None
+    held: Handle | None = None
 
     @property
     def label(self) -> str:

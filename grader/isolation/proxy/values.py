@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.isolation.protocol import MAX_TENSORS, Header, Packed
-from grader.isolation.protocol.checks import index
+from grader.isolation.connection import Connection, WorkerFailure
+from grader.isolation.protocol import MAX_TENSORS, Header, Packed, ProtocolError, Unsendable
+from grader.isolation.protocol.checks import identifier, index, items
 from grader.isolation.protocol.values import Packer, Unpacker
+from grader.result import Status
 
 
 class RequestPacker(Packer):
     """Writes a test's values.
+
+    Args:
+        connection: to the worker that gets them.
 
     Attributes:
         arguments: the tensors among the values, and which of the request's tensors each is.
@@ -24,8 +31,9 @@ class RequestPacker(Packer):
         generators: the random generators among the values.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, connection: Connection) -> None:
         super().__init__()
+        self._connection = connection
         self.arguments: list[tuple[Tensor, int]] = []
         self.inputs: list[Tensor] = []
         self.weights: dict[str, Tensor] = {}
@@ -46,12 +54,24 @@ class RequestPacker(Packer):
         return super().tensor(tensor.detach())
 
     def other(self, value: object) -> Packed:
-        """Add a random generator, by its state."""
+        """Add a random generator, by its state; name an object that the worker holds."""
+        if isinstance(value, Held):
+            return self._held(value)
         if not isinstance(value, torch.Generator):
             return super().other(value)
         self.generators.append(value)
         self.tensors.append(value.get_state())
         return {"g": len(self.tensors) - 1}
+
+    def container(self, value: object, depth: int) -> Packed:
+        """Return a container; one that came from the worker with the name of its class."""
+        packed = super().container(value, depth)
+        return packed | {"as": type(value).__name__} if isinstance(value, OfStudents) else packed
+
+    def _held(self, value: Held) -> Packed:
+        if living(value._connection, value) is not self._connection:
+            raise Unsendable(f"a {type(value).__name__} of another file")
+        return {"h": value._number}
 
 
 class AnswerUnpacker(Unpacker):
@@ -85,6 +105,16 @@ class AnswerUnpacker(Unpacker):
         """Return a tensor without data that no comparison takes for an answer."""
         return super().form(packed).as_subclass(Formal)
 
+    def named(self, value: Any, packed: Header) -> Any:
+        """Return a list, tuple or dict as one of a class with the name of the student's."""
+        if type(value) not in (list, tuple, dict):
+            raise ProtocolError("this can't be of a class of the student's")
+        names = [identifier(name) for name in items(packed.get("names", []))]
+        if any(name.startswith("_") for name in names) or len(names) not in (0, len(value)):
+            raise ProtocolError("a field has no name")
+        kind: Any = type(value)
+        return _container_class(kind, identifier(packed["as"]), *names)(value)
+
     def special(self, packed: Header) -> Any:
         """Return a module, or a stand-in for something that can't be sent."""
         return super().special(packed) if self._special is None else self._special(packed, self)
@@ -110,11 +140,40 @@ _FORM = {"__get__", "__repr__", "__format__", "__len__", "detach", "dim", "size"
 _FORM |= {"element_size", "is_floating_point", "is_complex", "as_subclass"}
 
 
+class OfStudents:
+    """A list, tuple or dict that is in the worker one of a class of the student's."""
+
+
+@functools.lru_cache(maxsize=256)
+def _container_class(kind: Any, name: str, *names: str) -> Any:
+    fields = {name: property(itemgetter(place)) for place, name in enumerate(names)}
+    return type(name, (OfStudents, kind), fields)
+
+
 class Foreign:
     """Stands for a value that stays in the worker. Only its type's name is known here."""
+
+
+class Held(Foreign):
+    """Stands for an object that its worker keeps, and that can be handed back to it."""
+
+    _connection: Connection
+    _number: int
 
 
 def foreign(name: str) -> Foreign:
     """Return what stands for a value whose type has that name."""
     value: Foreign = type(name, (Foreign,), {})()
     return value
+
+
+def living(connection: Connection, thing: object) -> Connection:
+    """Return the connection to the worker that holds something.
+
+    Raises:
+        WorkerFailure: it has ended.
+    """
+    if connection.dead:
+        text = f"The process that held this {type(thing).__name__} has ended."
+        raise WorkerFailure(Status.CRASH, text)
+    return connection

@@ -16,9 +16,11 @@ be forgotten.
 - `loading` runs the student's file
 - `values` reads what a request brings and writes what an answer tells
 - `objects` keeps the modules that the trusted side knows
+- `handles` tells of objects that the trusted side may hand back
+- `attempts` hears what the file tries while it is loaded
 - `exceptions` describes what was raised
 - `output` keeps what was printed
 
-All of it stands on `grader.isolation.protocol`, `grader.forbidden`, `grader.operands` and
-`grader.unwritten` only: what is loaded here, student code can read.
+All of it stands on `grader.isolation.protocol`, `grader.cost`, `grader.forbidden`,
+`grader.operands` and `grader.unwritten` only: what is loaded here, student code can read.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import linecache
+import re
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from grader.isolation.protocol import FILE, MAX_NAME, MAX_TEXT, MODULE, Header
 from grader.operands import Operands, operands_of
 from grader.unwritten import came_after, says_unwritten
 
+_META = re.compile(r"\bmeta\b|\bMeta\w+Type\b")
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 
 
@@ -38,6 +40,11 @@ def describe_exception(exception: BaseException) -> Header:
     return {"kind": kind, "name": name, "text": text[:MAX_TEXT], "line": line, "in": where} | {
         "operands": [[name, form] for name, form in operands.items()]
     }
+
+
+def speaks_of_meta(error: Header | None) -> bool:
+    """Return whether torch itself refused a gradient that is on the meta device."""
+    return error is not None and not error["line"] and bool(_META.search(error["text"]))
 
 
 def _text(exception: BaseException) -> str:

@@ -49,13 +49,6 @@ class Inbox:
         return tensor_on(array, dtype)
 
 
-def own(tensor: Tensor) -> Tensor:
-    """Return a tensor on the same memory, from its beginning, that isn't a view of another one."""
-    new = tensor.new_empty(0)
-    new.set_(tensor.untyped_storage(), 0, tensor.shape, tensor.stride())
-    return new
-
-
 def _forget(
     needed: dict[int, weakref.ref[Any]], released: list[int], place: int, gone: object
 ) -> None:

@@ -12,12 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from grader.cost import counting
 from grader.isolation.protocol import MAX_NAME, MODULE, Closed, Header, Packed, Unsendable
 from grader.isolation.protocol.frames import receive, send
 from grader.isolation.protocol.memory import Memory, same_bytes
 from grader.isolation.protocol.tensors import DTYPES, same
 from grader.isolation.worker import audit_hook
-from grader.isolation.worker.exceptions import attempt
+from grader.isolation.worker.attempts import Attempts
+from grader.isolation.worker.exceptions import attempt, speaks_of_meta
+from grader.isolation.worker.handles import plain_fields
 from grader.isolation.worker.inbox import Inbox
 from grader.isolation.worker.loading import hide_own_modules, public_names, run_file
 from grader.isolation.worker.objects import StudentModule, describe_module
@@ -26,6 +29,7 @@ from grader.isolation.worker.removal import remove
 from grader.isolation.worker.values import AnswerPacker, Request
 
 _RESULTS_WATCHED = 64
+_MOST_COUNTED = (1 << 62) - 1
 
 # Taken before a student's code can put anything else in their places.
 _random_state = torch.default_generator.get_state
@@ -42,6 +46,16 @@ def _equal(state: Tensor, before: Tensor) -> bool:
 Answer = tuple[Header, AnswerPacker]
 
 
+def _counted(function: Callable[[], Any], header: Header) -> tuple[Header, Any]:
+    """Run the student's code, and tell what it cost if that was asked."""
+    if not header["count"]:
+        return attempt(function)
+    with counting() as cost:
+        answer, value = attempt(function)
+    numbers = cost.operations, cost.elements, cost.largest
+    return answer | {"cost": [min(number, _MOST_COUNTED) for number in numbers]}, value
+
+
 def main(channel: socket.socket, memory: Memory) -> None:
     """Answer requests until the other side closes the connection.
 
@@ -55,7 +69,7 @@ def main(channel: socket.socket, memory: Memory) -> None:
             header, _ = receive(channel)
         except Closed:
             return
-        answer, tensors = worker.answer(header, Request(inbox.tensors(header["placed"])))
+        answer, tensors = worker.answer(header, worker.request(inbox.tensors(header["placed"])))
         answer["released"] = inbox.released()
         try:
             send(channel, answer, tensors, memory=memory)
@@ -70,6 +84,7 @@ class Worker:
     def __init__(self) -> None:
         self._module = ModuleType(MODULE)
         self._objects: dict[int, StudentModule] = {}
+        self._held: dict[int, object] = {}
         self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
         self._count = 0
@@ -84,13 +99,17 @@ class Worker:
             "backward": self._backward,
         }
 
+    def request(self, tensors: list[Tensor]) -> Request:
+        """Return what reads a request's values."""
+        return Request(tensors, self._held, vars(self._module))
+
     def answer(self, header: Header, request: Request) -> tuple[Header, list[Tensor]]:
         """Carry out one request and return the answer's header and tensors.
 
         What the student's code raises is part of the answer.
         """
         for number in header["free"]:
-            for kept in (self._objects, self._graphs, self._results):
+            for kept in (self._objects, self._held, self._graphs, self._results):
                 kept.pop(number, None)
         answer, packer = self._do[header["do"]](header, request)
         # Also while an answer was written down.
@@ -108,9 +127,11 @@ class Worker:
         remove(header["forbidden"], self._called)
         audit_hook.install(header["forbidden"], self._called)
         hide_own_modules()
+        attempts = Attempts()
         answer = run_file(request.tensors[0].numpy().tobytes(), self._module)
         self._called.clear()  # what was called while the file was loaded is no offence
-        return answer | {"names": public_names(self._module)}, AnswerPacker()
+        told = {"names": public_names(self._module), "tried": attempts.told()}
+        return answer | told, AnswerPacker()
 
     def _call(self, header: Header, request: Request) -> Answer:
         thing = self._objects.get(header["object"])
@@ -121,7 +142,7 @@ class Worker:
         leaves = request.leaves + (thing.weights(header["weights"]) if thing else [])
         answer, value = self._run(lambda: function(*args, **kwargs), header, request)
         answer["moved_away"] = request.moved_away()
-        answer["stale"] = any(not same(t, copy) for t, copy in self._results.values())
+        answer["stale"] = self._some_changed()
         return self._finish(answer, value, thing, leaves)
 
     def _attribute(self, header: Header, request: Request) -> Answer:
@@ -155,8 +176,10 @@ class Worker:
                 allow_unused=True,
             )
 
-        answer, value = attempt(run)
+        answer, value = _counted(run, header)
         packer = AnswerPacker()
+        if speaks_of_meta(answer.get("error")):
+            answer["unsendable"] = "a gradient on the meta device, a shape without numbers"
         if "error" not in answer:
             answer["value"] = [packer.plain(gradient) for gradient in value]
         return answer, packer
@@ -164,6 +187,8 @@ class Worker:
     # What they share
 
     def _owner(self, header: Header) -> Any:
+        if header["held"] is not None:
+            return self._held[header["held"]]
         thing = self._objects.get(header["object"])
         return self._module if thing is None else thing.module.get_submodule(header["path"])
 
@@ -182,7 +207,7 @@ class Worker:
         if torch.get_default_dtype() is not DTYPES[header["dtype"]]:
             torch.set_default_dtype(DTYPES[header["dtype"]])
         torch._C._set_grad_enabled(header["grad"])
-        answer, value = attempt(function)
+        answer, value = _counted(function, header)
         torch._C._set_grad_enabled(True)
         answer["moved"] = not _equal(_random_state(), self._random)
         answer["generators"] = [
@@ -216,11 +241,22 @@ class Worker:
         self._count += 1
         return self._count
 
-    def _keep(self, module: nn.Module, packer: AnswerPacker) -> Packed:
-        """Keep a module that later requests may refer to, and describe it."""
+    def _keep(self, value: object, packer: AnswerPacker) -> Packed:
+        """Keep a module or an object that later requests may refer to, and describe it."""
         number = self._number()
-        self._objects[number] = StudentModule(module)
-        return {"o": number, "module": describe_module(module, packer)}
+        if isinstance(value, nn.Module):
+            self._objects[number] = StudentModule(value)
+            return {"o": number, "module": describe_module(value, packer)}
+        packer.count_handle()
+        self._held[number] = value
+        return {"h": number, "x": type(value).__name__[:MAX_NAME], "fields": plain_fields(value)}
+
+    def _some_changed(self) -> bool:
+        """Return whether earlier results changed; each is told once, for it was the last call's."""
+        changed = [n for n, (result, copy) in self._results.items() if not same(result, copy)]
+        for number in changed:
+            del self._results[number]
+        return bool(changed)
 
     def _watch(self, result: Tensor, copy: Tensor) -> int:
         """Remember a result, to notice when a later call changes it."""

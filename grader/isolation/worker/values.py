@@ -9,14 +9,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.isolation.protocol import MAX_NAME, Header, Packed
-from grader.isolation.protocol.tensors import form, in_order
+from grader.isolation.protocol import MAX_HANDLES, MAX_NAME, MODULE, Header, Packed, Unsendable
+from grader.isolation.protocol.tensors import form, in_order, own
 from grader.isolation.protocol.values import Packer, Unpacker
-from grader.isolation.worker.inbox import own
+from grader.isolation.worker.handles import is_students
 
 
 class Request(Unpacker):
     """The values of one request.
+
+    Args:
+        tensors: those that it brings.
+        held: the objects that it can name.
+        names: what stands in the student's file.
 
     Attributes:
         tensors: those that it brings; they lie in memory that the other side sees.
@@ -24,8 +29,12 @@ class Request(Unpacker):
         generators: random generators among the arguments, and their states from before.
     """
 
-    def __init__(self, tensors: list[Tensor]) -> None:
+    def __init__(
+        self, tensors: list[Tensor], held: dict[int, object], names: dict[str, Any]
+    ) -> None:
         super().__init__(tensors)
+        self._held = held
+        self._names = names
         self.leaves: list[Tensor] = []
         self.generators: list[tuple[torch.Generator, Tensor]] = []
         self._given: list[tuple[Tensor, object]] = []
@@ -58,8 +67,22 @@ class Request(Unpacker):
         """
         return [i for i, (tensor, place) in enumerate(self._given) if _place(tensor) != place]
 
+    def named(self, value: Any, packed: Header) -> Any:
+        """Return a container as one of a class of the student's, where that is still to be had."""
+        cls: Any = self._names.get(packed["as"])
+        kind: Any = type(value)
+        if not isinstance(cls, type) or not issubclass(cls, kind):
+            return value
+        if kind is tuple:
+            return kind.__new__(cls, value)
+        new = kind.__new__(cls)
+        (kind.extend if kind is list else kind.update)(new, value)
+        return new
+
     def special(self, packed: Header) -> Any:
-        """Return a random generator in the sender's state."""
+        """Return an object that is kept here, or a random generator in the sender's state."""
+        if "h" in packed:
+            return self._held[packed["h"]]
         if "g" not in packed:
             return super().special(packed)
         state = self.tensors[packed["g"]]
@@ -89,7 +112,7 @@ class AnswerPacker(Packer):
     """Writes the student's values: tensors with their place in the graph, modules as descriptions.
 
     Args:
-        keep: keeps a module that the trusted side will refer to, and describes it to this packer.
+        keep: keeps what the trusted side will refer to, and describes it to this packer.
 
     Attributes:
         outputs: the tensors that a gradient can come back to.
@@ -97,12 +120,13 @@ class AnswerPacker(Packer):
         results: all tensors among the values, with the copies that are sent.
     """
 
-    def __init__(self, keep: Callable[[nn.Module, AnswerPacker], Packed] | None = None) -> None:
+    def __init__(self, keep: Callable[[object, AnswerPacker], Packed] | None = None) -> None:
         super().__init__()
         self.outputs: list[Tensor] = []
         self.packed_outputs: list[Packed] = []
         self.results: list[tuple[Tensor, Tensor]] = []
         self._keep = keep
+        self._handles = 0
 
     def tensor(self, tensor: Tensor) -> Packed:
         """Add a tensor as a plain one, whatever subclass of Tensor it was."""
@@ -124,8 +148,27 @@ class AnswerPacker(Packer):
         """Add a parameter or buffer, which is no result of a call."""
         return None if tensor is None else super().tensor(tensor.detach())
 
+    def count_handle(self) -> None:
+        """Take note of one more object that is kept.
+
+        Raises:
+            Unsendable: it is one too many.
+        """
+        self._handles += 1
+        if self._handles > MAX_HANDLES:
+            raise Unsendable("it has too many objects")
+
+    def container(self, value: object, depth: int) -> Packed:
+        """Return a container; one of a class of the student's with the class's name."""
+        packed = super().container(value, depth)
+        if isinstance(value, list | tuple | dict) and type(value).__module__ == MODULE:
+            packed["as"] = type(value).__name__[:MAX_NAME]
+            if isinstance(value, tuple):
+                packed["names"] = list(getattr(type(value), "_fields", ()))
+        return packed
+
     def other(self, value: object) -> Packed:
-        """Describe a module; of anything else name only the type."""
-        if isinstance(value, nn.Module) and self._keep is not None:
+        """Describe a module or an object of the student's; of all else name only the type."""
+        if self._keep is not None and (isinstance(value, nn.Module) or is_students(value)):
             return self._keep(value, self)
         return {"x": type(value).__name__[:MAX_NAME], "method": inspect.ismethod(value)}

@@ -1,0 +1,116 @@
+"""Objects whose worker lies about them, and objects that fight back: nothing of this side's moves.
+
+`tests/attacks` grades submissions that do some of this; here is what they might say in a message.
+"""
+
+import gc
+
+import pytest
+
+from grader.isolation import WorkerFailure
+from grader.isolation.protocol import MAX_FIELDS, MAX_HANDLES
+from grader.result import Status
+
+LIES = """
+import gc
+from typing import NamedTuple
+
+class Thing:
+    def __init__(self): self.number = 1
+    def __eq__(self, other): return True
+    def __hash__(self): return 1
+class Pair(NamedTuple):
+    one: int
+
+def lie(change):
+    cls = type(next(o for o in gc.get_objects() if type(o).__name__ == "Worker"))
+    answer = cls.answer
+    def lying(self, header, request):
+        told, tensors = answer(self, header, request)
+        if type(told.get("value")) is dict:
+            change(told)
+        return told, tensors
+    cls.answer = lying
+
+def thing(): return Thing()
+def pair(): return Pair(1)
+def tensor(x): return x * 2
+def number(thing): return thing.number
+"""
+
+OF_THINGS = {
+    "a number below zero": "v['h'] = -1",
+    "a number beyond all": "v['h'] = 1 << 62",
+    "a number that is a text": "v['h'] = '1'",
+    "a number that is none": "v['h'] = True",
+    "a class without a name": "v['x'] = ''",
+    "a class with a long name": "v['x'] = 'x' * 101",
+    "a class that is no name": "v['x'] = 'a\\nb'",
+    "no fields": "del v['fields']",
+    "fields that are none": "v['fields'] = {'a': 1}",
+    "a field without a value": "v['fields'] = [['a']]",
+    "a field that Python uses": "v['fields'] = [['__class__', 1]]",
+    "a field that the handle uses": "v['fields'] = [['_caller', 1]]",
+    "a field that is no name": "v['fields'] = [['a b', 1]]",
+    "a field that is a list": "v['fields'] = [['a', {'l': []}]]",
+    "a field that is a tensor": "v['fields'] = [['a', {'t': 0}]]",
+    "a field that is an object": "v['fields'] = [['a', dict(v)]]",
+    "a field of 65 bits": "v['fields'] = [['a', 1 << 64]]",
+    "a field that is too long": "v['fields'] = [['a', 'x' * 4001]]",
+    "too many fields": f"v['fields'] = [[f'a{{i}}', i] for i in range({MAX_FIELDS + 1})]",
+    "too many objects": f"told['value'] = {{'l': [dict(v)] * {MAX_HANDLES + 1}}}",
+    "a method that is an object": "told['value'] = dict(v, method=True, h='x')",
+}
+OF_PAIRS = {
+    "a class of tuples without a name": "v['as'] = ''",
+    "a class of tuples that is a list": "v['as'] = ['Pair']",
+    "a field that Python uses in a tuple": "v['names'] = ['__class__']",
+    "a field without a name": "v['names'] = ['']",
+    "too many names": "v['names'] = ['a', 'b']",
+    "names that are none": "v['names'] = 'a'",
+    "a size of a class": "told['value'] = {'s': [1], 'as': 'Pair'}",
+    "a number of a class": "told['value'] = {'f': 'nan', 'as': 'Pair'}",
+    "an object of a class of tuples": "told['value'] = {'y': 'int64', 'as': 'Pair'}",
+}
+
+
+@pytest.mark.parametrize("name", [*OF_THINGS, *OF_PAIRS])
+def test_what_is_no_object_is_bad_output(opened, name):
+    change = (OF_THINGS | OF_PAIRS)[name]
+    source = f"{LIES}\ndef change(told):\n    v = told['value']\n    {change}\nlie(change)\n"
+    problem = opened(source)
+    with pytest.raises(WorkerFailure) as caught:
+        (problem.thing if name in OF_THINGS else problem.pair)()
+    assert caught.value.status is Status.BAD_OUTPUT
+
+
+def test_numbers_that_collide_harm_the_worker_only(opened):
+    """A handle that is dropped takes with it what the worker called by the same number."""
+    problem = opened(
+        f"{LIES}\ndef change(told):\n    v = told['value']\n"
+        "    if 'h' in v: told['value'] = {'l': [dict(v), dict(v, x='Other')]}\nlie(change)\n"
+    )
+    one, other = problem.thing()
+    assert (type(one).__name__, type(other).__name__) == ("Thing", "Other")
+    assert problem.number(other) == 1
+    del other
+    gc.collect()
+    with pytest.raises(WorkerFailure) as caught:
+        problem.number(one)
+    assert caught.value.status is Status.CRASH
+    both = problem.thing()  # of a new worker
+    assert problem.number(both[0]) == 1
+
+
+def test_an_object_that_equals_everything_equals_nothing_here(opened):
+    thing = opened(LIES).thing()
+    assert thing != 1
+    assert thing != opened(LIES).thing()
+
+
+def test_thousands_of_objects_one_by_one_are_forgotten(opened):
+    problem = opened(LIES + "def alive(): return sum(type(o) is Thing for o in gc.get_objects())")
+    for _ in range(2000):
+        problem.thing()
+    problem.alive()
+    assert problem.alive() == 0
