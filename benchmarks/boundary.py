@@ -1,4 +1,4 @@
-"""What the boundary costs: CPU time of grading the reference solutions, all tests of all problems.
+"""What the boundary costs: CPU time of grading the reference solutions of part one, all tests.
 
 Five ways to run the same tests take turns, so that other load on the machine meets all alike. All
 run on one core, as each job of `grader grade` does, unless `--any-core` is given:
@@ -33,6 +33,7 @@ from grader.grading.reference import reference_submission
 from grader.grading.settings import Settings
 from grader.grading.submission import Grader
 from grader.intake.submissions import Submission
+from grader.result import Part
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import Suite
@@ -50,6 +51,7 @@ def main() -> None:
     arguments = parser.parse_args()
     core = None if arguments.any_core else min(os.sched_getaffinity(0))
     course = own_course()
+    course = course.only_with(course.of_part(Part.ONE))
     submission = reference_submission(course)
     suite = Suite(course.problems(), course.root)
     with (
@@ -140,7 +142,7 @@ def cpu_seconds() -> float:
 
 def report(seconds: dict[str, list[float]]) -> None:
     """Print the medians and what they come to."""
-    print("CPU seconds for one submission, all tests of all problems, workers included")
+    print("CPU seconds for one submission, all tests of part one, workers included")
     for name, values in seconds.items():
         low, high = min(values), max(values)
         print(f"  {name:22} {statistics.median(values):6.2f}   ({low:.2f} to {high:.2f})")

@@ -1,8 +1,8 @@
 """How fast a class is graded: a made-up class of any size, through the code of `grader grade`.
 
 Most of the class is right, each in a style of its own; some made one of the catalogue's mistakes,
-some did not get beyond the second problem. With `--problem 03` the class handed in that problem
-alone, as for an assignment, and some not at all. Printed are
+some did not get beyond the second problem; all of it in part one. With `--problem 03` the class
+handed in that problem alone, as for an assignment, and some not at all. Printed are
 
 - submissions per minute, all in: starting, grading the reference solutions, writing the reports
 - the share of the cores' time that was used, by the CPU time of all processes
@@ -33,7 +33,7 @@ from grader.course import SUBMISSION_FILE, Course, Problem, own_course
 from grader.grading.class_run import grade_class
 from grader.grading.settings import Settings, default_jobs
 from grader.intake.submissions import find_submissions
-from grader.result import Policy, Status, SubmissionResult
+from grader.result import Part, Policy, Status, SubmissionResult
 
 RIGHT, MISTAKEN, BEGUN = "all right", "one mistake", "partly done"
 # Of eight neighbours in the class.
@@ -57,7 +57,7 @@ def main() -> None:
         print(f"{len(kinds)} submissions: {counted(kinds)}; {options.jobs} at a time")
         report(run, options.submissions)
         solved = copy_with_solutions(course, Path(folder) / "course")
-        problems = [only] if only else course.problems()
+        problems = [only] if only else course.of_part(Part.ONE)
         report_fresh(run, kinds, {k: fresh(problems, solved, n) for n, k in first(kinds).items()})
 
 
@@ -66,7 +66,7 @@ def main() -> None:
 
 def make_class(course: Course, folder: Path, size: int, only: Problem | None) -> dict[str, str]:
     """Write `size` submissions and return the kind of each; the same ones each time."""
-    problems = [only] if only else course.problems()
+    problems = [only] if only else course.of_part(Part.ONE)
     kinds = {f"student-{n + 1:05}": MIXTURE[n % len(MIXTURE)] for n in range(size)}
     chance = random.Random(0)
     for name, kind in kinds.items():

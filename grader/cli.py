@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +29,7 @@ from grader.errors import (
     UsageError,
 )
 from grader.files import told_os_error
-from grader.result import Isolation, Policy
+from grader.result import Isolation, Part, Policy
 from grader.text import counted, plain, printable
 
 app = typer.Typer(
@@ -47,6 +48,14 @@ INTERRUPTED = 130
 Command = Callable[..., Any]
 
 
+class Parts(StrEnum):
+    """Which parts of the course a copy has."""
+
+    ONE = "one"
+    TWO = "two"
+    BOTH = "both"
+
+
 def instructors(name: str | None = None) -> Callable[[Command], Command]:
     """Register a command that the students' copy is without."""
     if find_spec("grader.grading") is None:
@@ -62,6 +71,7 @@ Seconds = Annotated[float, typer.Option(min=0.1, help="seconds for one call")]
 Memory = Annotated[int, typer.Option(min=64, help="MB for one submission")]
 KeptApart = Annotated[Isolation, typer.Option(help="how to keep code apart")]
 Feedback = Annotated[Policy, typer.Option(help="what students read of hidden tests")]
+PartOfCourse = Annotated[Part | None, typer.Option(help="only this part; default: both")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")]
 
 
@@ -188,6 +198,7 @@ def grade(
         list[str] | None,
         typer.Option(help="grade this submission alone: an identity or a name; may be repeated"),
     ] = None,
+    part: PartOfCourse = None,
     scheduler: Annotated[
         str,
         typer.Option(help="address of a dask scheduler whose workers grade; --jobs is not used"),
@@ -203,9 +214,10 @@ def grade(
         from grader.intake.only import only_these
         from grader.intake.submissions import take_in
         from grader.reports.progress_bar import progress_bar
-        from grader.reports.terminal import about_run, class_table, remarks
+        from grader.reports.terminal import about_run, class_table, part_two_table, remarks
 
         course = own_course()
+        _require_one_of(problem, part)
         settings = Settings(seed, timeout, memory, isolation)
         require_ready(out, settings)
         chosen = None if problem is None else course.select([problem])[0]
@@ -224,12 +236,16 @@ def grade(
                 policy=feedback,
                 fresh=fresh,
                 is_whole=intake.is_whole and not only,
+                part=part,
                 people=names.people,
                 scheduler=scheduler,
                 on_start=lambda count: progress.update(task, total=count),
                 on_result=lambda result: progress.advance(task),
             )
-        console.print(class_table(run.results, run.problems))
+        if run.problems:
+            console.print(class_table(run.results, run.problems))
+        if run.part_two:
+            console.print(part_two_table(run.results, run.part_two))
         _print_lines([*remarks(run.results), *intake.unmatched, *about_run(run)])
         graded = counted(len(submissions), "submission")
         others = len(run.results) - len(submissions)
@@ -237,6 +253,11 @@ def grade(
         console.print(f"{graded} graded.{kept} Reports are in {out}.", markup=False)
     if any(result.status == "internal" for result in run.results):
         sys.exit(GRADERS_FAULT)
+
+
+def _require_one_of(problem: str | None, part: Part | None) -> None:
+    if problem is not None and part is not None:
+        raise UsageError("Say --problem or --part, not both.")
 
 
 def _require_outside(out: Path, paths: list[Path]) -> None:
@@ -279,14 +300,16 @@ def gradescope(
     problem: Annotated[
         str | None, typer.Option(help="for an assignment of this one alone, such as 03")
     ] = None,
+    part: PartOfCourse = None,
 ) -> None:
     """Build the archive by which Gradescope grades with this course."""
     with _faults():
         from grader.grading.gradescope import build
 
         course = own_course()
+        _require_one_of(problem, part)
         only = None if problem is None else course.select([problem])[0]
-        path = build(course, folder, isolation, feedback, only)
+        path = build(course, folder, isolation, feedback, only, part)
     console.print(f"Upload {path} as the assignment's autograder.", markup=False, soft_wrap=True)
 
 
@@ -303,6 +326,7 @@ def export(
     total: Annotated[
         bool, typer.Option("--total", help="fill in the sum of all problems that were graded")
     ] = False,
+    part: Annotated[Part, typer.Option(help="for --total: of which part")] = Part.ONE,
     column: Annotated[str, typer.Option(help="the column to fill in, by name or id")] = "",
     new_column: Annotated[str, typer.Option(help="the name of a column to add")] = "",
     id_column: Annotated[str, typer.Option(help="for csv: by which column people are known")] = "",
@@ -338,6 +362,7 @@ def export(
             problem=own_course().select([problem])[0].id if problem else "",
             choice=Choice(file.name, column, new_column, id_column, by_name),
             out=out or file.with_name(f"{file.stem}-filled{file.suffix}"),
+            part=part,
             scale=scale,
             feedback=feedback,
             download=download,
@@ -423,12 +448,17 @@ def audit(
 @instructors()
 def release(
     folder: Annotated[Path, typer.Argument(help="a new folder, or a previous copy to update")],
+    part: Annotated[
+        Parts | None,
+        typer.Option(help="what it has; default: what a previous copy has, both in a new one"),
+    ] = None,
 ) -> None:
     """Write the students' copy of the course, or bring one up to date."""
     with _faults():
         from grader.author.release import release as write_release
 
-        done = write_release(own_course(), folder)
+        parts = [] if part is None else [*Part] if part is Parts.BOTH else [Part(part)]
+        done = write_release(own_course(), folder, parts)
     console.print(done.summary(), markup=False)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.errors import CourseError, UsageError
+from grader.result import Part
 
 HIDDEN_MARKER = "# --- hidden tests ---"
 """Tests below this line of a test file run only when grading."""
@@ -15,6 +17,8 @@ SUBMISSION_FILE = "problem.py"
 """The file that a student edits, in every problem's folder."""
 
 _PROBLEM_FOLDER = re.compile(r"\d\d-[a-z0-9-]+")
+
+_PART_TWO = re.compile(r"\bpart two\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,19 @@ class Problem:
     def id(self) -> str:
         """The folder's name, which is also the problem's column in a gradebook."""
         return self.folder.name
+
+    @property
+    def part(self) -> Part:
+        """The part of the course that it belongs to, as the head of its README says.
+
+        A problem of part two says `Part two` there, in the line that has its points. Any other is
+        of part one.
+        """
+        try:
+            text = (self.folder / "README.md").read_text(encoding="utf-8")
+        except FileNotFoundError:  # an autograder is without those that it does not grade
+            return Part.ONE
+        return Part.TWO if _PART_TWO.search(text.partition("\n## ")[0]) else Part.ONE
 
     @property
     def test_file(self) -> Path:
@@ -42,6 +59,13 @@ class Problem:
     def original(self) -> Path:
         """The stub as it is handed out, kept beside the one that the student edits."""
         return self.folder / ".stub.py"
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the student's file is there and no longer the stub, however its lines end."""
+        if not self.stub.is_file() or not self.original.is_file():
+            return self.stub.is_file()
+        return self.stub.read_bytes().splitlines() != self.original.read_bytes().splitlines()
 
     @property
     def probe_file(self) -> Path:
@@ -65,15 +89,15 @@ class Course:
 
     Attributes:
         root: the folder.
-        only: the id of the one problem that counts; empty when all do.
+        only: the ids of the problems that count; empty when all do.
     """
 
     root: Path
-    only: str = ""
+    only: frozenset[str] = frozenset()
 
-    def only_with(self, problem: Problem) -> Course:
-        """Return the same course as if it had no other problem."""
-        return replace(self, only=problem.id)
+    def only_with(self, problems: Iterable[Problem]) -> Course:
+        """Return the same course as if it had no other problems."""
+        return replace(self, only=frozenset(problem.id for problem in problems))
 
     def problems(self) -> list[Problem]:
         """Return all problems in the order of their numbers.
@@ -83,12 +107,23 @@ class Course:
         """
         folders = sorted((self.root / "problems").glob("*"))
         found = [Problem(f) for f in folders if _PROBLEM_FOLDER.fullmatch(f.name)]
-        problems = [problem for problem in found if self.only in ("", problem.id)]
+        problems = [problem for problem in found if not self.only or problem.id in self.only]
         if not problems:
             raise CourseError(f"no problem folders such as 01-softmax in {self.root / 'problems'}")
         for problem in problems:
             if not problem.test_file.is_file():
                 raise CourseError(f"{problem.id} has no test file; expected {problem.test_file}")
+        return problems
+
+    def of_part(self, part: Part | None) -> list[Problem]:
+        """Return the problems of one part, in the order of their numbers; of both if it is None.
+
+        Raises:
+            UsageError: there is none.
+        """
+        problems = [p for p in self.problems() if part in (None, p.part)]
+        if not problems:
+            raise UsageError(f"This course has no part {part}.")
         return problems
 
     def select(self, names: list[str]) -> list[Problem]:
@@ -115,6 +150,27 @@ class Course:
     def solution(self, problem: Problem) -> Path:
         """Return where the problem's reference solution is, whether or not it is there."""
         return self.root / "solutions" / problem.id / SUBMISSION_FILE
+
+
+def on_the_way(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems that a student is at: all of part one, and of part two what was begun.
+
+    Where there are none of part one, somebody asked for part two: then they are all.
+    """
+    problems = list(problems)
+    asked = all(problem.part is Part.TWO for problem in problems)
+    return [p for p in problems if asked or p.part is Part.ONE or p.is_begun]
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems in the order in which a student goes through them.
+
+    That is the order of their numbers, but for who began part two and nothing of part one.
+    """
+    problems = list(problems)
+    begun = {problem.part for problem in problems if problem.is_begun}
+    skips = begun == {Part.TWO}
+    return sorted(problems, key=lambda p: (p.part is Part.ONE) == skips)
 
 
 def own_course() -> Course:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypedDict
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 NOT_YET = "This can't be judged yet: "
 """How the message of a test begins whose rule nothing is known of, as the code stops before."""
@@ -41,6 +41,13 @@ class Status(StrEnum):
     """What came back can't be read as tensors and plain data."""
     INTERNAL = "internal"
     """The grader's own fault, never a student's zero."""
+
+
+class Part(StrEnum):
+    """A part of the course. Part one is the course; part two goes on, for who likes to."""
+
+    ONE = "one"
+    TWO = "two"
 
 
 class Policy(StrEnum):
@@ -162,6 +169,7 @@ class ProblemResult:
         late: whether the platform says that this problem's file came late.
         handed_in: when it came, in ISO 8601 with the zone; empty where no platform said it.
         adjustments: what changed the marks after the tests had given them.
+        part: the part of the course that it belongs to.
     """
 
     id: str
@@ -176,6 +184,7 @@ class ProblemResult:
     late: bool = False
     handed_in: str = ""
     adjustments: list[Adjustment] = field(default_factory=list)
+    part: Part = Part.ONE
 
     @property
     def earned(self) -> float:
@@ -208,6 +217,16 @@ class ProblemResult:
         """Whether nothing was attempted: no file, or nothing implemented."""
         idle = {Status.MISSING, Status.NOT_IMPLEMENTED}
         return all(t.status in idle for t in self.tests)
+
+    @property
+    def skipped(self) -> bool:
+        """Whether it is of part two and left out, which is nobody's duty to do.
+
+        A file in which nothing that tests look for has its right name was handed in all the same.
+        """
+        unwritten = all(t.status is Status.NOT_IMPLEMENTED for t in self.tests)
+        nothing = unwritten or (self.untouched and not self.sha256)
+        return self.part is Part.TWO and nothing and not self.points
 
 
 @dataclass
@@ -247,21 +266,39 @@ class SubmissionResult:
         """What reports call the student or group."""
         return self.full_name or self.submission
 
+    def of_part(self, part: Part) -> list[ProblemResult]:
+        """Return the problems of a part; of part two those that were tried."""
+        return [p for p in self.problems if p.part is part and not p.skipped]
+
     @property
     def points(self) -> float:
-        """What was reached in all problems."""
-        return total(p.points for p in self.problems)
+        """What was reached in part one. Part two never changes it."""
+        return total(p.points for p in self.of_part(Part.ONE))
 
     @property
     def max(self) -> float:
-        """What all problems are worth."""
-        return total(p.max for p in self.problems)
+        """What the problems of part one are worth."""
+        return total(p.max for p in self.of_part(Part.ONE))
+
+    @property
+    def part_two_points(self) -> float:
+        """What was reached in part two."""
+        return total(p.points for p in self.of_part(Part.TWO))
+
+    @property
+    def part_two_max(self) -> float:
+        """What the problems of part two are worth that were tried."""
+        return total(p.max for p in self.of_part(Part.TWO))
+
+    def without_skipped(self) -> SubmissionResult:
+        """Return what reports show: part two only as far as it was tried."""
+        return replace(self, problems=[p for p in self.problems if not p.skipped])
 
     @property
     def status(self) -> str:
         """One word for the gradebook: `graded`, `not_attempted` or `internal`."""
         tests = [t for p in self.problems for t in p.tests]
-        if not tests or any(t.status is Status.INTERNAL for t in tests):
+        if self.problems and not tests or any(t.status is Status.INTERNAL for t in tests):
             return Status.INTERNAL.value
         return "not_attempted" if all(p.untouched for p in self.problems) else "graded"
 
@@ -273,6 +310,8 @@ class SubmissionResult:
             "status": self.status,
             "points": self.points,
             "max": self.max,
+            "part_two_points": self.part_two_points,
+            "part_two_max": self.part_two_max,
             "seed": self.seed,
             "isolation": self.isolation and str(self.isolation),
             "grader_sha256": self.grader_sha256,
@@ -340,6 +379,7 @@ def shown(points: float) -> str:
 def _problem_json(problem: ProblemResult) -> dict[str, Any]:
     return {
         "id": problem.id,
+        "part": problem.part.value,
         "sha256": problem.sha256,
         "points": problem.points,
         "max": problem.max,

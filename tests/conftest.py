@@ -117,6 +117,23 @@ def write_small_course(root: Path) -> Course:
     return Course(root)
 
 
+def write_course_of_two_parts(root: Path) -> Course:
+    """Write a course of 01-doubling and, in part two, 06-doubling and 07-doubling."""
+    course = write_small_course(root)
+    for number in ("06", "07"):
+        for name in ("problems", "solutions"):
+            shutil.copytree(root / name / "01-doubling", root / name / f"{number}-doubling")
+        readme = README.replace("01 ·", f"{number} ·").replace("Easy", "Part two · Easy")
+        (root / f"problems/{number}-doubling/README.md").write_text(readme, encoding="utf-8")
+    return course
+
+
+@pytest.fixture
+def two_parts(tmp_path: Path) -> Course:
+    """A course with a problem in part one and two in part two, that takes no time."""
+    return write_course_of_two_parts(tmp_path / "course of two parts")
+
+
 @pytest.fixture(scope="session")
 def new_course() -> Callable[[Path], Course]:
     """Write the small course into a folder of the test's choice."""

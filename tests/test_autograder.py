@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,8 @@ from grader.errors import CourseError, InternalError
 from grader.grading.gradescope import build, grade_uploaded
 from grader.grading.outcome import internal_result
 from grader.grading.settings import Settings
-from grader.parts import FOR_AN_AUTOGRADER
-from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
+from grader.packing import FOR_AN_AUTOGRADER
+from grader.result import Part, Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 
 @pytest.fixture
@@ -190,6 +191,67 @@ def test_an_archive_for_one_problem_has_no_other_tests(tmp_path: Path) -> None:
     assert len(other.splitlines()) == 1
     assert "course/problems/03-scaled-attention/test_scaled_attention.py" in names
     assert "course/problems/01-softmax/probe.py" not in names
+
+
+def of_part_two(root: Path, course: Course, part: Part | None = None) -> dict[str, Any]:
+    """Grade what is in the folder; each of its files gives 4 points."""
+
+    def grade(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
+        (submission,) = submissions
+        parts = {problem.id: problem.part for problem in course.problems()}
+        assert submission.files.keys() <= parts.keys()
+        test = TestResult("test_doubles", "it doubles", False, 4, Status.PASSED)
+        found = [ProblemResult(id, "x", [test], part=parts[id]) for id in submission.files]
+        on_result(SubmissionResult("x", 0, "sandbox", "", found))
+
+    grade_uploaded(root, course, Settings(), Policy.TITLES, grade, part=part)
+    return json.loads((root / "results/results.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("names", "part", "score", "graded"),
+    [
+        (["01-doubling", "06-doubling"], None, 4, ["01", "06"]),
+        (["01-doubling"], None, 4, ["01"]),
+        (["01-doubling", "06-doubling", "07-doubling"], Part.TWO, 8, ["06", "07"]),
+        (["01-doubling", "06-doubling"], Part.ONE, 4, ["01"]),
+    ],
+)
+def test_the_score_is_that_of_the_assignments_part(
+    tmp_path: Path,
+    two_parts: Course,
+    names: list[str],
+    part: Part | None,
+    score: float,
+    graded: list[str],
+) -> None:
+    hand_in(tmp_path, *names)
+    data = of_part_two(tmp_path, two_parts, part)
+    assert data["score"] == score
+    assert [test["name"][:2] for test in data["tests"]] == graded
+
+
+def test_who_hands_in_nothing_of_part_two_is_told_what_there_is(
+    tmp_path: Path, two_parts: Course
+) -> None:
+    hand_in(tmp_path, "01-doubling")
+    data = of_part_two(tmp_path, two_parts, Part.TWO)
+    assert "Hand in 06-doubling/problem.py, 07-doubling/problem.py." in data["output"]
+
+
+def test_an_archive_for_one_part_knows_which_the_others_are(
+    tmp_path: Path, two_parts: Course
+) -> None:
+    (two_parts.root / "uv.lock").write_text(LOCK)
+    path = build(two_parts, tmp_path, "sandbox", Policy.TITLES, part=Part.ONE)
+    assert path.name == "autograder-part-one.zip"
+    with zipfile.ZipFile(path) as archive:
+        assert "--part one" in archive.read("run_autograder").decode()
+        archive.extractall(tmp_path)
+    packed = Course(tmp_path / "course")
+    assert [problem.part for problem in packed.problems()] == [Part.ONE, Part.TWO, Part.TWO]
+    assert [problem.id for problem in packed.of_part(Part.ONE)] == ["01-doubling"]
+    assert not packed.solution(packed.problems()[1]).exists()
 
 
 def test_versions_come_from_the_lock_file(tmp_path: Path, small_course: Course) -> None:

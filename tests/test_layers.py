@@ -21,7 +21,7 @@ TOP = {
     "needs",
     "operands",
 }
-TOP |= {"parts", "result", "stopwatch", "text", "unwritten"}
+TOP |= {"packing", "result", "stopwatch", "text", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},

@@ -44,6 +44,14 @@ def test_its_parts(readme: Path) -> None:
 
 
 @each_readme
+def test_the_line_under_its_title(readme: Path) -> None:
+    """It says of which part a problem is: one that forgets it changes the total of everybody."""
+    _, _, line, *_ = readme.read_text(encoding="utf-8").splitlines()
+    begins = "Difficulty: " if readme.parent.name < "06" else "Part two · Difficulty: "
+    assert re.match(rf"{begins}[a-z ]+ · Time: .* · Points: \d+ \(", line), line
+
+
+@each_readme
 def test_start_here_has_three_steps(readme: Path) -> None:
     assert re.findall(r"^(\d)\. ", part(readme, "Start here"), re.MULTILINE) == ["1", "2", "3"]
 

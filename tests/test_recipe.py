@@ -1,6 +1,6 @@
 """The recipe in CONTRIBUTING.md: one new folder in problems/ and one in solutions/ make a problem.
 
-A throw-away problem 06 is added to a copy of the course, and nothing else is touched.
+A throw-away problem 10 is added to a copy of the course, and nothing else is touched.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.course import own_course
 ROOT = own_course().root
 COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli import app; app()"
 
-README = """# 06 · Residual connection
+README = """# 10 · Residual connection
 
 Easy, 5 minutes, 4 points.
 
@@ -30,7 +30,7 @@ Easy, 5 minutes, 4 points.
 ## Hints
 """
 
-STUB = '''"""06: the residual connection."""
+STUB = '''"""10: the residual connection."""
 
 
 def residual(x, layer_output):
@@ -38,7 +38,7 @@ def residual(x, layer_output):
     raise NotImplementedError
 '''
 
-TESTS = '''"""Tests of problem 06."""
+TESTS = '''"""Tests of problem 10."""
 
 import pytest
 import torch
@@ -72,7 +72,7 @@ def test_hidden_sum(problem, solution, rng):
     check(problem.residual(x, output), solution.residual(x, output), "residual(x, layer_output)")
 '''
 
-PROBE = '''"""Tells mistakes in problem 06 apart."""
+PROBE = '''"""Tells mistakes in problem 10 apart."""
 
 import torch
 
@@ -112,7 +112,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("grader", "problems", "solutions"):
         without = shutil.ignore_patterns("__pycache__", "mistakes", "variants")
         shutil.copytree(ROOT / name, root / name, ignore=without)
-    problem = root / "problems/06-residual"
+    problem = root / "problems/10-residual"
     problem.mkdir()
     (problem / "README.md").write_text(README, encoding="utf-8")
     (problem / "problem.py").write_text(STUB, encoding="utf-8")
@@ -120,7 +120,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (problem / "test_residual.py").write_text(TESTS, encoding="utf-8")
     (problem / "probe.py").write_text(PROBE, encoding="utf-8")
     for name, (docstring, body) in BODIES.items():
-        path = root / f"solutions/06-residual/{name}.py"
+        path = root / f"solutions/10-residual/{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         code = f'"""{docstring}\n"""\n\n\ndef residual(x, layer_output):\n    {body}\n'
         path.write_text(code, encoding="utf-8")
@@ -141,7 +141,7 @@ def run(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_the_audit_is_content_with_it(course: Path) -> None:
-    done = run(course, "audit", "06", "--jobs", "1", "--write-fingerprints", "--out", "audit")
+    done = run(course, "audit", "10", "--jobs", "1", "--write-fingerprints", "--out", "audit")
     assert done.returncode == 0, done.stdout + done.stderr
     summary = "caught 2 of 2 (by visible tests alone 2), named 2 of 2, wrongly failed 0 of 3"
     assert done.stdout.splitlines()[-1] == summary
@@ -152,7 +152,7 @@ def test_the_audit_is_content_with_it(course: Path) -> None:
 
 
 def test_a_student_meets_it(course: Path) -> None:
-    done = run(course, "check", "06")
+    done = run(course, "check", "10")
     assert done.returncode == 1
-    assert "06-residual" in done.stdout
+    assert "10-residual" in done.stdout
     assert "0 of 2" in done.stdout

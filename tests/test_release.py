@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from grader.author.documents import beginning_with, without_part
 from grader.author.release import code_lines, leaks, release
 from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, own_course
 from grader.errors import CourseError, UsageError
+from grader.result import Part
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import run_tests
@@ -212,7 +214,8 @@ def test_solutions_reach_all_visible_points(copy: Course) -> None:
     assert {id: result.points for id, result in session.results.items()} == {
         id: result.max for id, result in session.results.items()
     }
-    assert sum(result.points for result in session.results.values()) == 60
+    of_one = [result for result in session.results.values() if result.part is Part.ONE]
+    assert sum(result.points for result in of_one) == 60
 
 
 # Bringing a copy up to date
@@ -226,6 +229,77 @@ def course(tmp_path: Path) -> Course:
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "LICENSE", root)
     return Course(root)
+
+
+@pytest.fixture
+def of_two_parts(two_parts: Course) -> Course:
+    """A course of two parts with all that goes out to students."""
+    for name in ("grader", "students"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, two_parts.root / name, ignore=ignored)
+    shutil.copy(ROOT / "LICENSE", two_parts.root)
+    readme = two_parts.problems()[0].folder / "README.md"
+    with readme.open("a", encoding="utf-8") as file:
+        file.write("\n## Next step\n\n[Part two](../06-doubling/README.md) goes on.\n")
+    shared = two_parts.root / "problems"
+    (shared / "worked_example.py").write_text("# for all\n")
+    (shared / "small_gpt.py").write_text("from worked_example import one\n")
+    with (shared / "06-doubling/probe.py").open("a", encoding="utf-8") as file:
+        file.write("# small_gpt\n")
+    return two_parts
+
+
+def released(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "problems").iterdir()}
+
+
+def test_a_new_copy_has_both_parts_unless_it_is_said_which(
+    of_two_parts: Course, tmp_path: Path
+) -> None:
+    both = release(of_two_parts, tmp_path / "both")
+    assert "part one and part two" in both.summary()
+    assert released(both.folder) >= {"01-doubling", "06-doubling", "07-doubling", "small_gpt.py"}
+    one = release(of_two_parts, tmp_path / "one", [Part.ONE])
+    assert released(one.folder) == {"01-doubling"}
+    two = release(of_two_parts, tmp_path / "two", [Part.TWO])
+    assert released(two.folder) == {
+        "06-doubling", "07-doubling", "small_gpt.py", "worked_example.py"
+    }  # fmt: skip
+
+
+def test_an_update_keeps_to_the_parts_of_the_copy(of_two_parts: Course, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    release(of_two_parts, copy, [Part.ONE])
+    again = release(of_two_parts, copy)
+    assert (again.written, again.removed) == ([], [])
+    release(of_two_parts, copy, [*Part])
+    assert "06-doubling" in released(copy)
+    (copy / "problems/07-doubling/problem.py").write_text("# my work\n")
+    release(of_two_parts, copy, [Part.ONE])
+    assert [path.name for path in (copy / "problems/07-doubling").iterdir()] == ["problem.py"]
+
+
+def test_a_copy_of_one_part_speaks_of_no_other(of_two_parts: Course, tmp_path: Path) -> None:
+    one = release(of_two_parts, tmp_path / "one", [Part.ONE]).folder
+    for readme in (one / "README.md", one / "problems/01-doubling/README.md"):
+        text = readme.read_text(encoding="utf-8")
+        assert "06-doubling" not in text
+        assert "\n## Part two" not in text
+    assert "\n## Part one" in (one / "README.md").read_text(encoding="utf-8")
+    changes = (one / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "art two" not in changes
+    assert "## Unreleased" not in changes
+    assert "\nPart two goes on." in (one / "problems/01-doubling/README.md").read_text("utf-8")
+
+
+def test_a_copy_of_part_two_begins_with_its_first_problem() -> None:
+    text = (ROOT / "students/README.md").read_text(encoding="utf-8")
+    ids = ["01-softmax", "02-basic-attention", "03-scaled-attention", "04-causal-masking"]
+    text = without_part(text, [*ids, "05-multi-head-attention"], [Part.TWO])
+    text = beginning_with(text, "01-softmax", "06-transformer-block")
+    assert "Begin with `problems/06-transformer-block`" in text
+    assert "uv run grader hint 06 2" in text
+    assert not re.search(r"\b0[1-5]\b", text)
 
 
 def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: Path) -> None:

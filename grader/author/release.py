@@ -1,7 +1,8 @@
 """Writes the students' copy of the course: what they need, and nothing that gives answers away.
 
 What only the copy has (its README, its packages) stands in `students/` as it goes out. With that go
-whole folders of the grader, and of each problem what is named here, so that the rest stays.
+whole folders of the grader, and of each problem what is named here, so that the rest stays. A copy
+with one part of the course alone speaks of no other part.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.author.documents import beginning_with, without_part
 from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, Problem
 from grader.errors import CourseError, UsageError
 from grader.files import write_whole
-from grader.parts import FOR_STUDENTS, files_of
+from grader.packing import FOR_STUDENTS, files_of
+from grader.result import Part
+from grader.text import counted
 
 MANIFEST = ".release.json"
 """Says of a folder that it is a released copy, and which files it was released with."""
@@ -36,10 +40,12 @@ class Release:
         written: the files that are new or changed, as paths in the copy.
         removed: the files that the course no longer has.
         kept: the files of a student's work that were left alone.
+        parts: which parts of the course the copy has.
     """
 
     folder: Path
     new: bool
+    parts: tuple[Part, ...] = tuple(Part)
     written: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
@@ -47,7 +53,9 @@ class Release:
     def summary(self) -> str:
         """Return a few lines for the terminal."""
         if self.new:
-            return f"The students' copy is in {self.folder}: {len(self.written)} files."
+            has = " and ".join(f"part {part}" for part in self.parts)
+            number = counted(len(self.written), "file")
+            return f"The students' copy is in {self.folder}: {has}, {number}."
         lines = [f"updated: {path}" for path in self.written]
         lines += [f"removed: {path}" for path in self.removed]
         lines += [f"left alone, as it holds work: {path}" for path in self.kept]
@@ -55,7 +63,7 @@ class Release:
         return "\n".join([*lines, f"The students' copy in {self.folder} {done}"])
 
 
-def release(course: Course, folder: Path) -> Release:
+def release(course: Course, folder: Path, parts: Sequence[Part] = ()) -> Release:
     """Write the students' copy into a new folder, or bring an earlier copy up to date.
 
     A `problem.py` that someone has worked on is left alone, and so are files that the copy was not
@@ -64,25 +72,37 @@ def release(course: Course, folder: Path) -> Release:
     Args:
         course: the instructor's, with its hidden tests.
         folder: where the copy goes: new, empty but for `.git`, or an earlier copy.
+        parts: which parts of the course it is to have; if not given, those that an earlier copy
+            has, and all in a new one.
 
     Raises:
         UsageError: there is something else in the folder.
         CourseError: a file of the course is missing.
     """
-    files = contents(course)
-    before = _released_before(folder)
-    done = Release(folder, new=before is None)
-    before = before or {}
+    earlier = _released_before(folder)
+    before = earlier.files if earlier else {}
+    parts = tuple(parts) or (earlier.parts if earlier else tuple(Part))
+    files = contents(course, parts)
+    done = Release(folder, new=earlier is None, parts=parts)
     if done.new:  # first, so that a release that is cut short can be carried on
-        _write_manifest(folder, {})
+        _write_manifest(folder, _Manifest({}, parts))
     for path, content in files.items():
         _bring(folder, path, content, before.get(path), done)
     for path in sorted(before.keys() - files.keys()):
         if _hash_of(folder / path) == before[path]:
             (folder / path).unlink()
             done.removed.append(path)
-    _write_manifest(folder, {path: _sha256(content) for path, content in files.items()})
+    hashes = {path: _sha256(content) for path, content in files.items()}
+    _write_manifest(folder, _Manifest(hashes, parts))
     return done
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    """What a release wrote down: the hashes of its files, and which parts it has."""
+
+    files: dict[str, str]
+    parts: tuple[Part, ...]
 
 
 def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Release) -> None:
@@ -97,8 +117,8 @@ def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Re
     done.written.append(path)
 
 
-def _released_before(folder: Path) -> dict[str, str] | None:
-    """Return the hashes that an earlier release wrote down; None for an empty folder."""
+def _released_before(folder: Path) -> _Manifest | None:
+    """Return what an earlier release wrote down; None for an empty folder."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder for the students' copy.")
     manifest = folder / MANIFEST
@@ -113,17 +133,18 @@ def _released_before(folder: Path) -> dict[str, str] | None:
     return None
 
 
-def _read_manifest(path: Path) -> dict[str, str]:
+def _read_manifest(path: Path) -> _Manifest:
     try:
-        files = json.loads(path.read_text(encoding="utf-8"))["files"]
-        return {str(name): str(digest) for name, digest in files.items()}
+        said = json.loads(path.read_text(encoding="utf-8"))
+        files = {str(name): str(digest) for name, digest in said["files"].items()}
+        return _Manifest(files, tuple(map(Part, said.get("parts", Part))))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} can't be read, so it is not clear what to update.") from error
 
 
-def _write_manifest(folder: Path, hashes: dict[str, str]) -> None:
-    text = json.dumps({"schema": 1, "files": hashes}, indent=1) + "\n"
-    write_whole(folder / MANIFEST, text)
+def _write_manifest(folder: Path, manifest: _Manifest) -> None:
+    said = {"schema": 1, "parts": manifest.parts, "files": manifest.files}
+    write_whole(folder / MANIFEST, json.dumps(said, indent=1) + "\n")
 
 
 def _hash_of(path: Path) -> str | None:
@@ -138,24 +159,44 @@ def _sha256(content: bytes) -> str:
 # What goes in
 
 
-def contents(course: Course) -> dict[str, bytes]:
+def contents(course: Course, parts: Sequence[Part] = tuple(Part)) -> dict[str, bytes]:
     """Return all files of the students' copy: path -> content.
+
+    Args:
+        course: the instructor's.
+        parts: which of its parts the copy is to have.
 
     Raises:
         CourseError: a file of the course is missing.
     """
+    problems = [problem for problem in course.problems() if problem.part in parts]
     files = {path.name: path for path in _files_in(course.root / "students")}
     container = ".devcontainer/devcontainer.json"
     files[container] = course.root / "students" / container
     files["LICENSE"] = course.root / "LICENSE"
-    parts = files_of(course.root / "grader", FOR_STUDENTS)
-    shared = _shared(course.root / "problems")
-    files |= {path.relative_to(course.root).as_posix(): path for path in (*parts, *shared)}
+    package = files_of(course.root / "grader", FOR_STUDENTS)
+    files |= {path.relative_to(course.root).as_posix(): path for path in package}
     found = {name: _read(path) for name, path in files.items()}
-    for problem in course.problems():
-        for name, content in _problem_files(problem):
-            found[f"problems/{problem.id}/{name}"] = content
+    of_problems = {
+        f"problems/{problem.id}/{name}": content
+        for problem in problems
+        for name, content in _problem_files(problem)
+    }
+    for path in _used(_shared(course.root / "problems"), [*of_problems.values()]):
+        found[path.relative_to(course.root).as_posix()] = _read(path)
+    left_out = [problem.id for problem in course.problems() if problem not in problems]
+    found |= of_problems
+    for name in [name for name in found if name.endswith(".md") and left_out]:
+        text = without_part(found[name].decode(), left_out, parts)
+        found[name] = beginning_with(text, left_out[0], problems[0].id).encode()
     return found
+
+
+def _used(shared: Sequence[Path], texts: Sequence[bytes]) -> list[Path]:
+    """Return the shared files that any of these texts names, or one that is used itself."""
+    found = [path for path in shared if any(path.stem.encode() in text for text in texts)]
+    more = [path for path in shared if any(path.stem in _text(used) for used in found)]
+    return sorted({*found, *more})
 
 
 def _files_in(folder: Path) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.book.adjusting import adjusted
@@ -27,6 +27,7 @@ from grader.grading.previous import (
 )
 from grader.grading.provenance import common_provenance, grader_sha256
 from grader.grading.settings import Settings
+from grader.intake.part_two import without_skipped
 from grader.intake.submissions import Submission
 from grader.reports.dashboard import write_dashboard
 from grader.reports.feedback import feedback, feedback_page
@@ -37,7 +38,7 @@ from grader.reports.junit import write_junit
 from grader.reports.sources import SOURCES, Sources
 from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.reports.terminal import RunSummary
-from grader.result import Policy, ProblemResult, Status, SubmissionResult
+from grader.result import Part, Policy, ProblemResult, Provenance, Status, SubmissionResult
 
 _GRADEBOOK = "gradebook.csv"
 _SOURCES = {".py", ".j2", ".js"}
@@ -49,11 +50,13 @@ class ClassRun(RunSummary):
 
     Attributes:
         results: of the whole class, graded now or kept.
-        problems: the ids of the problems that somebody has a result for.
+        problems: the ids of the problems of part one that somebody has a result for.
+        part_two: the ids of the problems of part two, if the reports speak of it.
     """
 
     results: list[SubmissionResult]
     problems: list[str]
+    part_two: list[str]
 
 
 def grade_class(
@@ -66,6 +69,7 @@ def grade_class(
     policy: Policy,
     fresh: bool = False,
     is_whole: bool | None = None,
+    part: Part | None = None,
     people: Mapping[str, str] | None = None,
     scheduler: str = "",
     on_start: Callable[[int], None] = lambda count: None,
@@ -89,6 +93,8 @@ def grade_class(
         fresh: whether to ignore previous results.
         is_whole: whether these say that they are the whole class, so that it is told who is
             missing. If it is not given, two submissions or more do.
+        part: the only part to grade. The reports speak of part two if that is it, or if somebody
+            has tried a problem of it.
         people: for what a submission is called, or its identity, whose it is.
         scheduler: address of a dask scheduler, whose workers grade in the place of this machine.
         on_start: called with the number of submissions to grade.
@@ -106,11 +112,12 @@ def grade_class(
         adjusted([], out)  # a file that can't be read is told before hours of grading
         previous = load_previous(out / RESULTS)
         submissions, told = _who_is_who(submissions, previous, people or {}, out)
+        submissions = _asked_for(submissions, course, part)
         names = {submission.name for submission in submissions}
         common = common_provenance(course, settings)
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
         set_damaged_aside(previous, names, out / RESULTS)
-        keeper = _Keeper(out, course, settings, policy)
+        keeper = _Keeper(out, course, settings, policy, part)
         keeper.keep_sources(submissions)
         keeper.take_over([each for each in plans if not each.reasons], previous.results)
         absent = [result for name, result in previous.results.items() if name not in names]
@@ -127,13 +134,14 @@ def grade_class(
         changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results, previous.results)
         keeper.write_class_reports()
     return ClassRun(
-        results=keeper.results,
+        results=keeper.shown(),
         problems=keeper.problems(),
+        part_two=keeper.part_two(),
         graded=len(todo),
         changes=changed,
         missing=_missing(absent, submissions, is_whole),
-        of_one_problem=any(each.files.keys() != common.keys() for each in submissions),
-        outdated=outdated(keeper.results, common),
+        of_one_problem=_is_of_one_problem(submissions, common),
+        outdated=outdated(keeper.shown(), common),
         damaged=previous.damaged,
         older=previous.older,
         lost=sorted({*previous.damaged, *previous.older} - names),
@@ -149,6 +157,22 @@ def _who_is_who(
     submissions, unclear = as_said(submissions, previous, people)
     submissions, taken = named_as_before(submissions, previous)
     return submissions, [*unclear, *taken, *suggest(submissions, previous, people, out)]
+
+
+def _asked_for(
+    submissions: Iterable[Submission], course: Course, part: Part | None
+) -> list[Submission]:
+    """Return submissions with what is to be graded of them: a part, and what nobody left out."""
+    asked = {problem.id for problem in course.of_part(part)}
+    part_two = [problem for problem in course.problems() if problem.part is Part.TWO]
+    found = [each.only(id for id in each.files if id in asked) for each in submissions]
+    return [without_skipped(each, part_two) for each in found]
+
+
+def _is_of_one_problem(submissions: Sequence[Submission], common: Mapping[str, Provenance]) -> bool:
+    """Tell whether it was said that all of these were handed in for the same single problem."""
+    asked = {tuple(each.files) for each in submissions}
+    return len(common) > 1 and [len(ids) for ids in asked] == [1]
 
 
 def _missing(
@@ -178,10 +202,13 @@ def _grade(
 class _Keeper:
     """Writes each result and what is shown of it, and in the end what is shown of the class."""
 
-    def __init__(self, out: Path, course: Course, settings: Settings, policy: Policy) -> None:
+    def __init__(
+        self, out: Path, course: Course, settings: Settings, policy: Policy, part: Part | None
+    ) -> None:
         self.results: list[SubmissionResult] = []
         self._out = out
-        self._ids = [problem.id for problem in course.problems()]
+        self._parts = {problem.id: problem.part for problem in course.problems()}
+        self._part = part
         self._grader_sha256 = grader_sha256(course)
         self._settings = settings
         self._policy = policy
@@ -230,19 +257,20 @@ class _Keeper:
 
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
         found = plan.kept | new
-        problems = [found[id] for id in self._ids if id in found]
+        known = [(id, part) for id, part in self._parts.items() if id in found]
+        problems = [replace(found[id], part=part) for id, part in known]
         return assemble(plan.submission, self._settings, self._grader_sha256, problems)
 
     def _save(self, result: SubmissionResult) -> None:
         """Write what students see, then the result: where it is, the others are too."""
-        name = result.submission
-        write_whole(self._out / "feedback" / f"{name}.md", feedback(result, self._policy))
-        write_whole(self._out / "feedback" / f"{name}.html", feedback_page(result, self._policy))
+        name, shown = result.submission, result.without_skipped()
+        write_whole(self._out / "feedback" / f"{name}.md", feedback(shown, self._policy))
+        write_whole(self._out / "feedback" / f"{name}.html", feedback_page(shown, self._policy))
         for_gradescope = self._out / "gradescope" / f"{name}.json"
         if result.status == Status.INTERNAL:
             for_gradescope.unlink(missing_ok=True)
         else:
-            write_whole(for_gradescope, results_json(result, self._policy))
+            write_whole(for_gradescope, results_json(shown, self._policy))
         save_result(result, self._out / RESULTS)
 
     def keep_sources(self, submissions: Iterable[Submission]) -> None:
@@ -250,21 +278,38 @@ class _Keeper:
         files = (file for submission in submissions for file in submission.files.values())
         self._sources.keep(file.source for file in files if file.source is not None)
 
+    def shown(self) -> list[SubmissionResult]:
+        """Return the results as reports show them, sorted by submission."""
+        results = [result.without_skipped() for result in self.results]
+        return sorted(results, key=lambda result: result.submission)
+
     def problems(self) -> list[str]:
-        """Return the ids of the problems that somebody has a result for; all if nobody has any."""
+        """Return the ids of the problems of part one that somebody has a result for.
+
+        They are all of them if nobody has a result for anything.
+        """
         known = {problem.id for result in self.results for problem in result.problems}
-        return [id for id in self._ids if id in known] or self._ids
+        every = not known and self._part is not Part.TWO
+        return [id for id in self._of_part(Part.ONE) if every or id in known]
+
+    def part_two(self) -> list[str]:
+        """Return the ids of the problems of part two, if somebody tried one or it was asked for."""
+        tried = any(result.of_part(Part.TWO) for result in self.results)
+        return self._of_part(Part.TWO) if tried or self._part is Part.TWO else []
+
+    def _of_part(self, wanted: Part) -> list[str]:
+        return [id for id, part in self._parts.items() if part is wanted]
 
     def write_class_reports(self) -> None:
         """Write what is about the whole class; the gradebook last."""
-        self.results.sort(key=lambda result: result.submission)
-        identical = identical_files(self.results, self._sources)
+        shown, part_two = self.shown(), self.part_two()
+        identical = identical_files(shown, self._sources)
         pages = self._out / STUDENT_PAGES
-        write_student_pages(self.results, self._sources, pages, identical)
-        write_dashboard(self.results, self.problems(), self._out / "index.html", identical)
-        write_junit(self.results, self._out / "junit.xml")
+        write_student_pages(shown, self._sources, pages, identical)
+        write_dashboard(shown, self.problems(), self._out / "index.html", identical, part_two)
+        write_junit(shown, self._out / "junit.xml")
         write_whole(self._stamp(), self._views())
-        write_gradebook(self.results, self._ids, self._out / _GRADEBOOK)
+        write_gradebook(shown, self._of_part(Part.ONE), self._out / _GRADEBOOK, part_two)
         self._sources.keep_only(p.sha256 for result in self.results for p in result.problems)
 
     def _stamp(self) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,10 @@ import torch
 from rich.markup import escape
 from rich.table import Table
 
+from grader.course import own_course
 from grader.grading.settings import default_jobs
 from grader.isolation import Boundary, BoundaryError
+from grader.text import counted
 
 _NEEDED = (3, 11)
 _MB_FOR_ONE = 1500
@@ -62,11 +65,17 @@ class Examination:
 def examine() -> Examination:
     """Look at the machine. Starts the sandbox and attacks it, as `grade` does."""
     level, reason = _isolation()
-    findings = [_python(), _torch(), _cores(), _memory(), *_layers(), _level(level, reason)]
-    return Examination(findings, level)
+    found = [_course(), _python(), _torch(), _cores(), _memory(), *_layers()]
+    return Examination([*found, _level(level, reason)], level)
 
 
 # What runs
+
+
+def _course() -> Finding:
+    parts = Counter(problem.part for problem in own_course().problems())
+    told = (f"part {part} with {counted(number, 'problem')}" for part, number in parts.items())
+    return Finding("Course", ", ".join(told))
 
 
 def _python() -> Finding:

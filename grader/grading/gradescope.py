@@ -20,14 +20,14 @@ from grader.files import write_whole
 from grader.grading.pool import grade_all
 from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
-from grader.parts import FOR_AN_AUTOGRADER, files_of
+from grader.packing import FOR_AN_AUTOGRADER, files_of
 from grader.reports.gradescope import refused_json, results_json
-from grader.result import Isolation, Policy, Status, SubmissionResult
+from grader.result import Isolation, Part, Policy, Status, SubmissionResult
 from grader.text import plain
 
-_COURSE = ("LICENSE", "README.md", "pyproject.toml", "problems/*")
+_COURSE = ("LICENSE", "README.md", "pyproject.toml", "problems/*", "problems/*/README.md")
 """What of the course goes along, beside the grader and the problems: what its package is built
-from, and what all tests share."""
+from, what all tests share, and what says of which part a problem is."""
 
 _PROBLEM = ("problems/{id}/*", "solutions/{id}/problem.py")
 """What of a problem goes along: what grading it needs."""
@@ -84,6 +84,7 @@ def build(
     isolation: Isolation,
     policy: Policy,
     problem: Problem | None = None,
+    part: Part | None = None,
 ) -> Path:
     """Write an autograder's archive into a folder and return its path.
 
@@ -93,18 +94,19 @@ def build(
         isolation: how student code is kept apart there.
         policy: what students read of hidden tests.
         problem: the only one that is handed in; None for all.
+        part: the only part that is graded; None for both. Then the score is that of part one.
 
     Raises:
         CourseError: the hidden tests, the solutions or `uv.lock` are not at hand.
     """
-    graded = [problem] if problem else course.problems()
+    graded = [problem] if problem else course.of_part(part)
     for each in graded:
         if not course.solution(each).is_file() or each.first_hidden_line() is None:
             raise CourseError(
                 f"{each.id} has no solution or no hidden tests here: "
                 "build the autograder from the instructor's copy of the course"
             )
-    only = f" --problem {problem.id}" if problem else ""
+    only = f" --problem {problem.id}" if problem else f" --part {part}" if part else ""
     run = _RUN.format(isolation=isolation, policy=policy, only=only)
     files = {"setup.sh": _SETUP.encode(), "run_autograder": run.encode()}
     files |= {f"course/{name}": data for name, data in _course_files(course, graded).items()}
@@ -112,7 +114,8 @@ def build(
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             _add(archive, name, data)
-    path = folder / (f"autograder-{problem.id}.zip" if problem else "autograder.zip")
+    name = f"-{problem.id}" if problem else f"-part-{part}" if part else ""
+    path = folder / f"autograder{name}.zip"
     write_whole(path, written.getvalue())
     return path
 
@@ -164,6 +167,7 @@ def grade_uploaded(
     policy: Policy,
     grade: Callable[..., None] = grade_all,
     problem: Problem | None = None,
+    part: Part | None = None,
 ) -> None:
     """Grade `root/submission` and write `root/results/results.json`.
 
@@ -174,6 +178,7 @@ def grade_uploaded(
         policy: what students read of hidden tests.
         grade: grades submissions, as `grader.grading.pool.grade_all` does.
         problem: the only one that is handed in; None for all.
+        part: the only part that is graded; None for both.
 
     Raises:
         InternalError: the grader itself failed.
@@ -181,11 +186,15 @@ def grade_uploaded(
     """
     path = root / "results" / "results.json"
     path.unlink(missing_ok=True)
+    graded = [problem] if problem else course.of_part(part)
+    ids = {each.id for each in graded}
     try:
-        submissions = find_submissions([root / "submission"], course, problem)
+        found = find_submissions([root / "submission"], course, problem)
     except SubmissionError:
-        wanted = ", ".join(f"{each.id}/{SUBMISSION_FILE}" for each in course.problems())
-        wanted = SUBMISSION_FILE if problem else wanted
+        found = []
+    submissions = [each.only([id for id in each.files if id in ids]) for each in found]
+    if not any(each.files for each in submissions):
+        wanted = SUBMISSION_FILE if problem else _wanted(graded)
         write_whole(path, refused_json(f"There is nothing to grade. Hand in {wanted}."))
         return
     if len(submissions) != 1:
@@ -193,11 +202,18 @@ def grade_uploaded(
         write_whole(path, refused_json(f"This holds several submissions ({names}); hand in one."))
         return
     results: list[SubmissionResult] = []
-    graded = course.only_with(problem) if problem else course
-    grade(submissions, graded, settings, 1, results.append)
+    grade(submissions, course.only_with(graded), settings, 1, results.append)
     if results[0].status == Status.INTERNAL:
         raise InternalError(next(iter(results[0].notes), "a test could not be judged"))
-    write_whole(path, results_json(results[0], policy))
+    # For an assignment of one problem alone, an untouched stub is what it is anywhere.
+    shown = results[0] if problem else results[0].without_skipped()
+    write_whole(path, results_json(shown, policy))
+
+
+def _wanted(graded: Sequence[Problem]) -> str:
+    """Return what to hand in, as part of a sentence; part two only where it is asked for."""
+    of_one = [each for each in graded if each.part is Part.ONE]
+    return ", ".join(f"{each.id}/{SUBMISSION_FILE}" for each in of_one or graded)
 
 
 def main(arguments: list[str]) -> int:
@@ -208,7 +224,8 @@ def main(arguments: list[str]) -> int:
     course = own_course()
     try:
         problem = course.select([options["--problem"]])[0] if "--problem" in options else None
-        grade_uploaded(Path(arguments[0]), course, settings, policy, problem=problem)
+        part = Part(options["--part"]) if "--part" in options else None
+        grade_uploaded(Path(arguments[0]), course, settings, policy, problem=problem, part=part)
     except (InternalError, CourseError, OSError) as error:
         print(plain(f"The grader failed, no mark was given: {error}"), file=sys.stderr)
         return 3

@@ -17,7 +17,7 @@ from grader.errors import InternalError
 from grader.files import sha256_of
 from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile
-from grader.parts import MARKS_REST_ON, files_of
+from grader.packing import MARKS_REST_ON, files_of
 from grader.result import Isolation, Provenance
 
 

@@ -67,7 +67,7 @@ class Grader:
             files.close()
         found = []
         for problem in problems:
-            result = session.results.get(problem.id, ProblemResult(problem.id))
+            result = session.results.get(problem.id, ProblemResult(problem.id, part=problem.part))
             file = submission.files[problem.id]
             result.sha256 = file.sha256
             result.notes = [file.reason] if file.reason else []

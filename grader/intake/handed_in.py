@@ -17,6 +17,7 @@ class StudentFile:
         bad: whether the file is there but can't be used, rather than missing.
         late: whether the platform says that it came late.
         handed_in: when it came, in ISO 8601; empty where no platform said it.
+        nearly: whether it is missing, and another is there that may have been meant.
     """
 
     source: bytes | None
@@ -24,6 +25,7 @@ class StudentFile:
     bad: bool = False
     late: bool = False
     handed_in: str = ""
+    nearly: bool = False
 
     @property
     def is_there(self) -> bool:

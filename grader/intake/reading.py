@@ -131,7 +131,8 @@ def _read_problem(folder: Entry, id: str, notes: list[str]) -> StudentFile:
     copies = _copies(inside.values())
     if SUBMISSION_FILE not in inside:
         near = _nearly(copies, id) if copies else ""
-        return StudentFile(None, f"There is no {SUBMISSION_FILE} in {id}.{near}")
+        reason = f"There is no {SUBMISSION_FILE} in {id}.{near}"
+        return StudentFile(None, reason, nearly=bool(copies))
     if copies:
         notes.append(f"{id}: {SUBMISSION_FILE} was read, but not {listed(copies)}.")
     return _read_file(inside[SUBMISSION_FILE], id)

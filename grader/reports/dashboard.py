@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +16,7 @@ from grader.reports.mistakes import mistakes_made
 from grader.reports.page import render
 from grader.reports.people import Person, by_name, people
 from grader.reports.remarks import class_remarks
-from grader.result import ProblemResult, Status, SubmissionResult, shown, total
+from grader.result import Part, ProblemResult, Status, SubmissionResult, shown, total
 
 _AT_A_GLANCE = 3
 _SLOWEST = 10
@@ -78,29 +78,33 @@ def write_dashboard(
     problems: Sequence[str],
     path: Path,
     identical: Sequence[Identical] = (),
+    part_two: Sequence[str] = (),
 ) -> None:
     """Write the page.
 
     Args:
         results: of the whole class.
-        problems: the ids of the course's problems.
+        problems: the ids of the problems of part one.
         path: the file to write, whole or not at all.
         identical: who handed in the same files.
+        part_two: the ids of the problems of part two, if they are to be shown.
     """
-    write_whole(path, dashboard(results, problems, identical))
+    write_whole(path, dashboard(results, problems, identical, part_two))
 
 
 def dashboard(
     results: Sequence[SubmissionResult],
     problems: Sequence[str],
     identical: Sequence[Identical] = (),
+    part_two: Sequence[str] = (),
 ) -> str:
     """Return the page's text.
 
     Args:
         results: of the whole class.
-        problems: the ids of the course's problems.
+        problems: the ids of the problems of part one.
         identical: who handed in the same files.
+        part_two: the ids of the problems of part two, if they are to be shown.
     """
     results, who = by_name(results), people(results)
     valid = [result for result in results if result.status != Status.INTERNAL]
@@ -110,6 +114,7 @@ def dashboard(
         results=results,
         who=who,
         problems=problems,
+        part_two=part_two,
         cells=_cells,
         seconds=_seconds,
         remarks=class_remarks(results),
@@ -119,6 +124,7 @@ def dashboard(
         weakest=sorted((t for t in tests if t.failed), key=lambda t: (t.share, -len(t.failed))),
         at_a_glance=_AT_A_GLANCE,
         problem_rows=_problems(valid, problems, who),
+        rows_of_part_two=_problems(valid, part_two, who),
         statuses=_statuses(results, who),
         slow_submissions=sorted(results, key=_seconds, reverse=True)[:_SLOWEST],
         slow_tests=sorted(tests, key=lambda t: t.seconds, reverse=True)[:_SLOWEST],
@@ -132,10 +138,14 @@ def _numbers(
     results: Sequence[SubmissionResult], valid: Sequence[SubmissionResult]
 ) -> dict[str, object]:
     """Return what is said in numbers of all submissions, and of those that have marks."""
-    points, most = [result.points for result in valid], max((r.max for r in valid), default=0)
+    marked = [result for result in valid if result.of_part(Part.ONE)]
+    points, most = [result.points for result in marked], max((r.max for r in marked), default=0)
+    of_two = [result.part_two_points for result in valid if result.of_part(Part.TWO)]
     return {
         "faults": len(results) - len(valid),
-        "untried": sum(result.status == "not_attempted" for result in results),
+        "untried": sum(result.status == "not_attempted" for result in marked),
+        "tried_part_two": len(of_two),
+        "mean_of_part_two": mean(of_two) if of_two else 0.0,
         "mean": mean(points) if points else 0.0,
         "median": median(points) if points else 0.0,
         "most": most,
@@ -145,10 +155,10 @@ def _numbers(
     }
 
 
-def _cells(result: SubmissionResult, problems: Sequence[str]) -> list[str]:
-    """Return the points of each problem as the class table shows them."""
+def _cells(result: SubmissionResult, problems: Sequence[str], without: str = "-") -> Iterator[str]:
+    """Give the points of each problem as the class table shows them, or `without`."""
     points = {problem.id: shown(problem.points) for problem in result.problems}
-    return [points.get(id, "-") for id in problems]
+    yield from (points.get(id, without) for id in problems)
 
 
 def _seconds(result: SubmissionResult) -> float:

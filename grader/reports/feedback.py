@@ -10,6 +10,7 @@ from itertools import groupby
 from grader.reports.adjustments import told_adjustments
 from grader.reports.isolation import for_students
 from grader.reports.page import render
+from grader.reports.totals import told_totals
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, shown, total
 from grader.text import line, plain
 
@@ -137,12 +138,9 @@ def feedback(result: SubmissionResult, policy: Policy) -> str:
         result: everything that is known.
         policy: what to show of hidden tests.
     """
-    lines = [
-        f"# {_text(line(result.shown_name))}",
-        "",
-        f"{shown(result.points)} of {shown(result.max)} points",
-        "",
-    ]
+    lines = [f"# {_text(line(result.shown_name))}", ""]
+    for points in told_totals(result):
+        lines += [points, ""]
     for note in result.notes:
         lines += [_text(note), ""]
     for section in sections(result, policy):
@@ -207,5 +205,6 @@ def feedback_page(result: SubmissionResult, policy: Policy) -> str:
         "feedback.html.j2",
         result=result,
         sections=sections(result, policy),
+        totals=told_totals(result),
         isolation=for_students(result),
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.files import write_whole
 from grader.reports.adjustments import told_adjustment
 from grader.reports.why_changed import why_changed
-from grader.result import Status, SubmissionResult, shown
+from grader.result import Part, Status, SubmissionResult, shown
 
 Row = dict[str, str]
 
@@ -20,30 +20,38 @@ _FORMULA = tuple("=+-@\u2212\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b")
 _JOINERS = "\u200c\u200d"  # not seen, but part of names in Persian and in Indian scripts
 
 
-def write_gradebook(results: Iterable[SubmissionResult], problems: list[str], path: Path) -> None:
+def write_gradebook(
+    results: Iterable[SubmissionResult],
+    problems: Sequence[str],
+    path: Path,
+    part_two: Sequence[str] = (),
+) -> None:
     """Write `submission,status,<one column per problem>,total,max`, sorted by submission.
 
-    The cell of a problem that was not graded is empty. The columns `name`, `member` and `late`
-    follow for a learning platform's download, and where a name is more than its file can say. A
-    group has a row for each member.
+    Part two follows, where it is to be shown: `<one column per problem>`, `part_two_total` and
+    `part_two_max`. The cell of a problem that was not graded is empty. The columns `name`, `member`
+    and `late` follow for a learning platform's download, and where a name is more than its file can
+    say. A group has a row for each member.
 
     Where marks were changed after the tests had given them, a last column `adjustments` says how.
 
     Args:
         results: of the whole class.
-        problems: the ids of the course's problems, which name the columns.
+        problems: the ids of the problems of part one, which name the columns.
         path: the file to write, whole or not at all.
+        part_two: the ids of the problems of part two; none if nobody is to read of them.
     """
     results = list(results)
     with_names = any(r.members or r.shown_name != r.submission for r in results)
     more = ["name", "member", "late"] if with_names else []
     text = io.StringIO()
     more += ["adjustments"] if any(p.adjustments for r in results for p in r.problems) else []
-    columns = ["submission", "status", *problems, "total", "max", *more]
+    of_two = [*part_two, "part_two_total", "part_two_max"] if part_two else []
+    columns = ["submission", "status", *problems, "total", "max", *of_two, *more]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for result in sorted(results, key=lambda r: r.submission):
-        row = _row(result, problems)
+        row = _row(result, problems) | (_row_of_part_two(result) if part_two else {})
         for member in result.members or [""]:
             writer.writerow(row | _whose(result, member) if with_names else row)
     write_whole(path, text.getvalue())
@@ -54,15 +62,26 @@ def _whose(result: SubmissionResult, member: str) -> Row:
     return {"name": cell(result.full_name), "member": cell(member), "late": late}
 
 
-def _row(result: SubmissionResult, problems: list[str]) -> Row:
+def _row(result: SubmissionResult, problems: Sequence[str]) -> Row:
     row = {"submission": cell(result.submission), "status": result.status}
     if result.status == Status.INTERNAL:
         return row  # the grader's own fault is nobody's zero
     points = {problem.id: problem.points for problem in result.problems}
     row |= {id: shown(points[id]) for id in problems if id in points}
-    row |= {"total": shown(result.points), "max": shown(result.max)}
+    if result.of_part(Part.ONE):
+        row |= {"total": shown(result.points), "max": shown(result.max)}
     changed = [f"{p.id[:2]}: {told_adjustment(a)}" for p in result.problems for a in p.adjustments]
     return row | ({"adjustments": cell("; ".join(changed))} if changed else {})
+
+
+def _row_of_part_two(result: SubmissionResult) -> Row:
+    """Return the cells of part two, which are empty for who left it out."""
+    tried = result.of_part(Part.TWO)
+    if not tried or result.status == Status.INTERNAL:
+        return {}
+    points, most = result.part_two_points, result.part_two_max
+    row = {problem.id: shown(problem.points) for problem in tried}
+    return row | {"part_two_total": shown(points), "part_two_max": shown(most)}
 
 
 def cell(text: str) -> str:

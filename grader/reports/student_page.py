@@ -16,6 +16,7 @@ from grader.reports.page import render
 from grader.reports.people import Person, by_name, people
 from grader.reports.source_view import Place, SourceView
 from grader.reports.sources import Sources
+from grader.reports.totals import told_totals
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, total
 
 STUDENT_PAGES = "instructor"
@@ -136,6 +137,7 @@ def student_pages(
             render(
                 "student.html.j2",
                 result=result,
+                totals=told_totals(result),
                 person=who[result.submission],
                 before=before and who[before.submission],
                 after=after and who[after.submission],

@@ -12,34 +12,59 @@ from grader.reports.gradebook import Change
 from grader.reports.isolation import NOT_CONFINED, not_confined
 from grader.reports.people import by_name, people
 from grader.reports.remarks import SharedRemark, class_remarks
-from grader.result import Status, SubmissionResult, shown
+from grader.result import Part, Status, SubmissionResult, shown
 from grader.text import line
 
 _NAMED_AT_MOST = 5
 """Of the many that share a remark, as many are named here; the class page names all."""
 
 
-def class_table(results: Iterable[SubmissionResult], problems: list[str]) -> Table:
-    """Return the class: a row for each submission, with its points.
+def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) -> Table:
+    """Return the class: a row for each submission, with its points in part one.
 
     Args:
         results: of the whole class.
-        problems: the ids of the course's problems.
+        problems: the ids of the problems of part one.
     """
+    table = _table(problems, "total")
+    for name, result in _named(results):
+        points = {problem.id: shown(problem.points) for problem in result.problems}
+        internal = result.status == Status.INTERNAL
+        total = "-" if internal else f"{shown(result.points)} / {shown(result.max)}"
+        table.add_row(name, *(points.get(id, "-") for id in problems), total)
+    return table
+
+
+def part_two_table(results: Iterable[SubmissionResult], problems: Sequence[str]) -> Table:
+    """Return a row for each submission that went on to part two, with its points there.
+
+    Args:
+        results: of the whole class.
+        problems: the ids of the problems of part two.
+    """
+    table = _table(problems, "part two")
+    for name, result in _named(results):
+        points = {problem.id: shown(problem.points) for problem in result.of_part(Part.TWO)}
+        if points:
+            total = f"{shown(result.part_two_points)} / {shown(result.part_two_max)}"
+            table.add_row(name, *(points.get(id, "") for id in problems), total)
+    return table
+
+
+def _table(problems: Sequence[str], total: str) -> Table:
     table = Table(pad_edge=False)
     table.add_column("submission", overflow="fold")
     for id in problems:
         table.add_column(id[:2], justify="right")
-    table.add_column("total", justify="right", style="bold")
+    table.add_column(total, justify="right", style="bold")
+    return table
+
+
+def _named(results: Iterable[SubmissionResult]) -> list[tuple[str, SubmissionResult]]:
+    """Return the results in the order of people's names, which stand before them."""
     results = list(results)
     names = people(results)
-    for result in by_name(results):
-        points = {problem.id: problem for problem in result.problems}
-        cells = [shown(points[id].points) if id in points else "-" for id in problems]
-        internal = result.status == Status.INTERNAL
-        total = "-" if internal else f"{shown(result.points)} / {shown(result.max)}"
-        table.add_row(escape(str(names[result.submission])), *cells, total)
-    return table
+    return [(escape(str(names[result.submission])), result) for result in by_name(results)]
 
 
 def remarks(results: Iterable[SubmissionResult]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from grader.course import Course, Problem
+from grader.course import Course, Problem, on_the_way
 from grader.result import ProblemResult
 from grader.student.progress import show_progress
 from grader.testing.announce import loaded
@@ -23,6 +23,8 @@ def check(
 ) -> bool:
     """Test problems and print the progress; return whether everything passes.
 
+    Beside part one, what was not begun of part two is not asked for.
+
     Args:
         course: whose files to test.
         problems: which of its problems.
@@ -32,9 +34,10 @@ def check(
     """
     loaded()
     session = Session(LocalFiles(), hidden=hidden, seed=seed)
-    run_tests(problems, session, course.root)
-    results = {p: session.results.get(p.id, ProblemResult(p.id)) for p in problems}
-    todo = show_progress(console, results)
+    begun = on_the_way(problems)
+    run_tests(begun, session, course.root)
+    results = {p: session.results.get(p.id, ProblemResult(p.id, part=p.part)) for p in begun}
+    todo = show_progress(console, results, [p for p in problems if p not in begun])
     if hidden and all(p.first_hidden_line() is None for p in problems):
         console.print("The hidden tests are not in this copy of the course.")
     if todo is None and not hidden:

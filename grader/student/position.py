@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.course import Course, Problem
+from grader.course import Course, Problem, in_order
 from grader.result import ProblemResult, Status
 from grader.student import hints
 from grader.testing.announce import loaded
@@ -18,11 +18,11 @@ def position(course: Course, here: Path) -> tuple[Problem, str]:
 
     Args:
         course: the student's copy.
-        here: the folder that the student is in: a problem's, or else the first open problem counts.
+        here: the folder that the student is in: a problem's, or else the next open problem counts.
     """
     loaded()
     inside = [problem for problem in course.problems() if here.is_relative_to(problem.folder)]
-    problems = inside or course.problems()
+    problems = inside or in_order(course.problems())
     for problem in problems:
         session = Session(LocalFiles(), diagnose=False)
         run_tests([problem], session, course.root)

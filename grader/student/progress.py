@@ -4,39 +4,66 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from grader.course import Problem
-from grader.result import ProblemResult, shown, total
+from grader.course import Problem, in_order
+from grader.result import Part, ProblemResult, shown, total
 from grader.student.report import next_step
 from grader.text import printable
 
 _WIDTH = 20
 
 
-def show_progress(console: Console, results: Mapping[Problem, ProblemResult]) -> Problem | None:
-    """Print the table, the points of all, and what to do next; return the first open problem.
+def show_progress(
+    console: Console,
+    results: Mapping[Problem, ProblemResult],
+    not_begun: Sequence[Problem] = (),
+) -> Problem | None:
+    """Print the table, the points of each part, and what to do next; return the next open problem.
 
     Args:
         console: where to print.
         results: what each problem's tests found, in the order of the course.
+        not_begun: the problems of part two that wait for who likes to do them.
     """
     console.print(progress_table(results.values(), console.encoding))
-    points, most = (total(getattr(r, name) for r in results.values()) for name in ("points", "max"))
-    console.print(f"\n{shown(points)} of {shown(most)} points.")
-    todo = next((problem for problem, result in results.items() if not result.passed), None)
-    if todo is None:
-        console.print("Everything here passes. Well done!")
-        return None
+    console.print("\n" + "\n".join(_totals(results.values())))
+    ordered = in_order(results)
+    todo = next((problem for problem in ordered if not results[problem].passed), None)
+    if todo is None or not_begun and (ordered[0].part, todo.part) == (Part.TWO, Part.ONE):
+        here = "Everything here" if todo is None else "What you have begun"
+        console.print(f"{here} passes. Well done!")
+        if not_begun:
+            console.print(_invitation(results, not_begun[0]), markup=False, soft_wrap=True)
+        return todo
     text = f"{todo.id}: {next_step(results[todo])}"
     console.print(printable(text, console.encoding), markup=False)
     console.print(f"For the details: {_to(todo.folder)}uv run pytest", markup=False)
     console.print(f"For a hint: uv run grader hint {todo.id[:2]}", markup=False)
     return todo
+
+
+def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
+    """Give the points of each part; part two is named where part one is there as well."""
+    results = list(results)
+    by_part = {part: [r for r in results if r.part is part] for part in Part}
+    for part, found in by_part.items():
+        points, most = total(r.points for r in found), total(r.max for r in found)
+        name = "Part two: " if part is Part.TWO and by_part[Part.ONE] else ""
+        if found:
+            yield f"{name}{shown(points)} of {shown(most)} points."
+
+
+def _invitation(results: Iterable[Problem], next_one: Problem) -> str:
+    """Return a sentence on the first problem of part two that was not begun."""
+    where = f"problems/{next_one.id}/README.md"
+    if any(problem.part is Part.TWO for problem in results):
+        return f"If you like, part two goes on: {where}"
+    return f"If you like, go on to part two, which ends in a language model of your own: {where}"
 
 
 def _to(folder: Path) -> str:

@@ -67,6 +67,7 @@ def _progress(session: Session, colours: bool, encoding: str) -> str:
 
     screen = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="")
     console = Console(file=screen, force_terminal=colours, highlight=False)
-    show_progress(console, {session.problems[id]: result for id, result in session.results.items()})
+    results = {session.problems[id]: result for id, result in session.results.items()}
+    show_progress(console, results, session.not_begun)
     screen.seek(0)
     return screen.read()

@@ -20,7 +20,7 @@ from rich.console import Console
 from watchfiles import Change
 from watchfiles import watch as changed_files
 
-from grader.course import SUBMISSION_FILE, Course, Problem
+from grader.course import SUBMISSION_FILE, Course, Problem, in_order, on_the_way
 from grader.errors import CourseError
 from grader.result import ProblemResult, Status, TestResult, shown
 from grader.student import hints
@@ -32,6 +32,7 @@ from grader.student.screen import Screen
 from grader.student.warm import Found, Runs
 from grader.text import printable
 
+_ON_TO_PART_TWO = "If you like to go on in part two, press n."
 _KEYS = "h hint · n next · a all · q quit"
 
 
@@ -67,6 +68,8 @@ class Watch:
         console: where to show what is found. Keys work when it is a terminal.
         start: the problem to begin with; by default the first that does not pass.
 
+    What a student has not begun of part two is not tested before somebody goes on to it.
+
     Attributes:
         events: what has happened and wasn't dealt with yet.
     """
@@ -100,7 +103,7 @@ class Watch:
         ):
             try:
                 Thread(target=self._watch_files, args=(stop,), daemon=True).start()
-                self._test([self._chosen, *self._problems] if self._chosen else [*self._problems])
+                self._test([self._chosen, *self._listed()] if self._chosen else self._listed())
                 while self._deal_with(self._next_event()):
                     pass
             except KeyboardInterrupt:
@@ -183,26 +186,42 @@ class Watch:
             case "h":
                 self._show(hint=True)
             case "n":
-                self._chosen = self._next_open()
-                self._show()
+                self._go_on()
             case "a":
-                self._test(list(self._problems))
+                self._test(self._listed())
         return True
 
+    def _go_on(self) -> None:
+        """Go to the next problem that does not pass, which may not have been tested so far."""
+        self._chosen = self._next_open() or self._current
+        if self._chosen not in self._results and self._chosen != self._running:
+            self._test([self._chosen])
+        else:
+            self._show()
+
     def _next_open(self) -> str:
-        """Return the next problem after the current one that does not pass."""
-        ids = list(self._problems)
+        """Return the next problem after the current one that does not pass; empty if all do.
+
+        What was not begun of part two comes last.
+        """
+        ids = self._listed()
         here = ids.index(self._current)
-        later = [*ids[here + 1 :], *ids[:here]]
-        return next((id for id in later if not self._passes(id)), self._current)
+        later = [*ids[here + 1 :], *ids[:here], *(id for id in self._problems if id not in ids)]
+        return next((id for id in later if not self._passes(id)), "")
 
     def _passes(self, id: str) -> bool:
         return id in self._results and self._results[id].passed
 
+    def _listed(self) -> list[str]:
+        """Return the ids of the problems that a student is at."""
+        begun = {problem.id for problem in on_the_way(self._problems.values())}
+        return [id for id in self._problems if id in begun or id == self._chosen]
+
     @property
     def _current(self) -> str:
         """The problem that was saved or chosen last, else the first that does not pass."""
-        open_ids = (id for id in self._problems if not self._passes(id))
+        ids = [problem.id for problem in in_order(self._problems[id] for id in self._listed())]
+        open_ids = (id for id in ids if not self._passes(id))
         return self._chosen or next(open_ids, min(self._problems))
 
     # The screen
@@ -217,7 +236,7 @@ class Watch:
             headline=self._headline(id, result),
             text=self._text(id, result),
             hint=wrapped(self._next_hint(id, result), self._width) if hint else "",
-            table=len(self._problems) + 1,
+            table=len(self._listed()) + 1,
             keys=_KEYS if self._on_screen else "",
         )
         if self._on_screen:
@@ -229,7 +248,7 @@ class Watch:
         """Print the parts of a screen, with a blank line between them."""
         self._print("\n\n".join(p for p in (screen.headline, screen.text, screen.hint) if p))
         if screen.table:
-            shown_results = [self._results.get(id, ProblemResult(id)) for id in self._problems]
+            shown_results = [self._results.get(id, ProblemResult(id)) for id in self._listed()]
             self._print("")
             self._console.print(progress_table(shown_results, self._console.encoding))
         self._print(f"\n{screen.keys}" if screen.keys else "")
@@ -242,8 +261,9 @@ class Watch:
             result, self._printed.get(id, {}), width=self._width
         )
         lines = [text or wrapped(next_step(result), self._width)]
-        if self._on_screen and result.passed and not all(map(self._passes, self._problems)):
-            lines.append("For the next problem press n.")
+        if self._on_screen and result.passed and (further := self._next_open()):
+            waits = further not in self._listed()
+            lines.append(_ON_TO_PART_TWO if waits else "For the next problem press n.")
         return "\n".join(lines)
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 
+from grader.course import on_the_way
 from grader.errors import CannotLoad, CourseError
 from grader.loading import is_students
 from grader.result import Status, TestResult
@@ -58,14 +59,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Note which tests are those of problems, and leave out the hidden half."""
+    """Note which tests are those of problems, and leave out the hidden half.
+
+    Beside part one, what a student has not begun of part two is left out, too.
+    """
     try:
         course = records(items)
     except CourseError as error:
         raise pytest.UsageError(str(error)) from None
     for item, test in course.items():
         item.stash[_TEST] = test
-    chosen = {*session_of(config).choose([*course.values()])}
+    session = session_of(config)
+    problems = list(dict.fromkeys(test.problem for test in course.values()))
+    begun = on_the_way(problems)
+    session.not_begun = [problem for problem in problems if problem not in begun]
+    chosen = {*session.choose([test for test in course.values() if test.problem in begun])}
     left_out = [item for item, test in course.items() if test not in chosen]
     if left_out:
         config.hook.pytest_deselected(items=left_out)

@@ -55,6 +55,7 @@ class Session:
         left_out: how many tests of each problem were not run as they are hidden.
         timeouts: how many tests of each problem did not come to an end.
         printed: what the student's code printed in the tests of each problem, by the test's id.
+        not_begun: the problems of part two of which only the stub is there, if they are left out.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Session:
         self.left_out: Counter[str] = Counter()
         self.timeouts: Counter[str] = Counter()
         self.printed: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        self.not_begun: list[Problem] = []
         self._tests: dict[str, ProblemTests] = {}
 
     @property
@@ -104,7 +106,9 @@ class Session:
         """Keep the result of one of a problem's tests and pass it on."""
         id = tests.problem.id
         self._tests[id] = tests
-        self.results.setdefault(id, ProblemResult(id)).tests.append(result)
+        if id not in self.results:
+            self.results[id] = ProblemResult(id, part=tests.problem.part)
+        self.results[id].tests.append(result)
         self.timeouts[id] += result.status is Status.TIMEOUT
         self.on_result(id, result)
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from grader.book.export.table import read_table
 from grader.cli import app
-from grader.result import Adjustment, Status, SubmissionResult, TestResult
+from grader.result import Adjustment, Part, Status, SubmissionResult, TestResult
 from tests.book.built import problem, result
 from tests.book.platform_files import (
     CLASS,
@@ -482,3 +482,27 @@ def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, s
         assert archive.read(late) == b"md for s-1001"
         with zipfile.ZipFile(io.BytesIO(archive.read("_1003_503_hw_2.zip"))) as inner:
             assert inner.read("feedback.html") == b"html for s-1003"
+
+
+# Two parts
+
+
+def in_both(student: Student, points: float, *of_two: float) -> SubmissionResult:
+    found = handed_in(student, points)
+    more = zip(("06-block", "07-gpt"), of_two, strict=False)
+    found.problems += [problem(id, points, 20, part=Part.TWO) for id, points in more]
+    return found
+
+
+def test_each_part_has_a_total_of_its_own(saved: Save, tmp_path: Path) -> None:
+    first, second, third = CLASS[:3]
+    results = [in_both(first, 20, 15, 10), in_both(second, 25, 20), in_both(third, 10)]
+    reports = saved(*results)
+    file = tmp_path / "list.csv"
+    file.write_text("Id\n" + "".join(f"canvas:{s.id}\n" for s in CLASS[:3]))
+    options = ["--total", "--id-column", "Id", "--new-column", "Mark"]
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    exported("csv", file, reports, *options, "--out", str(one))
+    exported("csv", file, reports, *options, "--part", "two", "--out", str(two))
+    assert [row["Mark"] for row in csv.DictReader(one.open())] == ["20", "25", "10"]
+    assert [row["Mark"] for row in csv.DictReader(two.open())] == ["25", "20", ""]

@@ -30,8 +30,8 @@ class School:
         for name, source in {"ada": self.right, "bob": self.wrong}.items():
             self.hand_in(name, source)
 
-    def hand_in(self, name: str, source: str) -> None:
-        file = self.folder / name / "01-doubling" / "problem.py"
+    def hand_in(self, name: str, source: str, problem: str = "01-doubling") -> None:
+        file = self.folder / name / problem / "problem.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(source)
 
@@ -57,7 +57,17 @@ class School:
 @pytest.fixture
 def school(tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch) -> School:
     """A class of two. Marks are made up from the sources, which takes no time."""
-    made = School(tmp_path, small_course)
+    return school_of(small_course, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def long_school(tmp_path: Path, two_parts: Course, monkeypatch: pytest.MonkeyPatch) -> School:
+    """The same in a course of two parts."""
+    return school_of(two_parts, tmp_path, monkeypatch)
+
+
+def school_of(course: Course, folder: Path, monkeypatch: pytest.MonkeyPatch) -> School:
+    made = School(folder, course)
 
     def grade_all(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
         for submission in submissions:
@@ -73,6 +83,8 @@ def made_up(submission, course, settings):  # type: ignore[no-untyped-def]
     result = SubmissionResult(submission.name, 0, "sandbox", "", [])
     for id, file in submission.files.items():
         status = Status.PASSED if file.source == School.right.encode() else Status.FAILED
+        if b"NotImplementedError" in (file.source or b""):
+            status = Status.NOT_IMPLEMENTED
         if file.source == b"fault":
             return internal_result(submission.name, "a fault")
         test = TestResult("test_doubles", "it doubles", False, 4, status)

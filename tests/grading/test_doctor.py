@@ -55,6 +55,7 @@ def test_a_missing_layer_is_named_with_what_to_do(
     monkeypatch.setattr("grader.isolation.sandbox.landlock.version", lambda: 0)
     monkeypatch.setattr("grader.isolation.sandbox.seccomp.usable", lambda: False)
     found = {finding.name: finding for finding in doctor.examine().findings}
+    assert found["Course"].found.startswith("part one with 5 problems")
     assert found["Landlock"].found == "none"
     assert "kernel" in found["Landlock"].advice or "Linux 5.13" in found["Landlock"].advice
     assert "container" in found["seccomp"].advice

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import own_course
+from grader.result import Part
 
 pytestmark = pytest.mark.slow
 
@@ -24,6 +25,14 @@ EXPECTED = {
     "imani-mwangi": {"01": "some"},
     "jonas-weber": {"01": "none", "04": "none"},
 }
+OF_PART_TWO = {
+    "amara-okafor": {"01": "all", "08": "all"},
+    "bjorn-lindqvist": {"01": "all", "06": "some", "08": "some"},
+}
+HAS_PART_TWO = own_course().problems()[-1].part is Part.TWO
+if HAS_PART_TWO:
+    EXPECTED |= OF_PART_TWO
+with_part_two = pytest.mark.skipif(not HAS_PART_TWO, reason="this course has no part two")
 REMARKS = {
     "elif-demir": "",
     "greta-novak": "did you mean 04-causal-masking?",
@@ -62,14 +71,17 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 
 def test_the_gradebook_says_what_each_deserves(graded: tuple[str, Path]) -> None:
     rows = list(csv.DictReader((graded[1] / "gradebook.csv").open(encoding="utf-8")))
-    most = {"01": 10, "02": 15, "03": 25, "04": 25, "05": 25}
+    most = {"01": 10, "02": 15, "03": 25, "04": 25, "05": 25, "06": 25, "07": 40, "08": 15}
     assert {row["submission"] for row in rows} == set(EXPECTED)
     for row in rows:
-        points = {id[:2]: float(row[id]) for id in list(row)[2:7]}
-        reached = ["all" if p == most[n] else "some" if p else "none" for n, p in points.items()]
         expected = EXPECTED[row["submission"]]
+        points = {id[:2]: float(row[id]) for id in row if id[:2].isdigit() and row[id]}
+        of_one = {number: p for number, p in points.items() if number < "06"}
+        assert len(of_one) == 5
+        assert points.keys() - of_one.keys() == {n for n in expected if "05" < n < "10"}
+        reached = ["all" if p == most[n] else "some" if p else "none" for n, p in points.items()]
         assert reached == [expected.get(number, "none") for number in points]
-        assert float(row["total"]) == pytest.approx(sum(points.values()), abs=0.03)
+        assert float(row["total"]) == pytest.approx(sum(of_one.values()), abs=0.03)
         assert float(row["max"]) == 100
 
 
@@ -86,6 +98,9 @@ def test_what_stands_out_is_told(graded: tuple[str, Path], name: str) -> None:
         ("elif-demir", "03-scaled-attention", "no_scale"),
         ("elif-demir", "05-multi-head-attention", "scale_by_n_embd"),
         ("hugo-martin", "03-scaled-attention", "sample_variance"),
+        pytest.param(
+            "bjorn-lindqvist", "06-transformer-block", "variance_unbiased", marks=with_part_two
+        ),
     ],
 )
 def test_mistakes_are_named(
@@ -98,3 +113,16 @@ def test_mistakes_are_named(
     assert result["diagnoses"][0].split(".")[0] in (
         (graded[1] / "feedback" / f"{name}.md").read_text(encoding="utf-8").replace("\\", "")
     )
+
+
+@with_part_two
+def test_part_two_has_a_total_of_its_own(graded: tuple[str, Path]) -> None:
+    rows = {
+        row["submission"]: (row["part_two_total"], row["part_two_max"])
+        for row in csv.DictReader((graded[1] / "gradebook.csv").open(encoding="utf-8"))
+    }
+    assert rows["amara-okafor"] == ("15", "15")
+    assert rows["bjorn-lindqvist"][1] == "40"
+    assert rows["elif-demir"] == ("", "")
+    feedback = (graded[1] / "feedback/elif-demir.md").read_text(encoding="utf-8")
+    assert not any(word in feedback for word in ("art two", "06-", "09-"))

@@ -15,7 +15,7 @@ from grader.book.export.sheet import Choice
 from grader.book.export.table import read_table
 from grader.errors import UsageError
 from grader.files import write_whole
-from grader.result import SubmissionResult
+from grader.result import Part, SubmissionResult
 from grader.text import counted, quoted
 
 PLATFORMS = {
@@ -37,10 +37,11 @@ class Order:
         platform: whose file it is.
         file: the file as it was downloaded; it stays as it is unless `out` is the same.
         folder: of the reports.
-        problem: whose marks, by id; empty for the sum of all.
+        problem: whose marks, by id; empty for the sum of all of a part.
         choice: the columns that are meant.
-        scale: whether marks are put on the file's scale.
         out: the file to write.
+        part: of the sum.
+        scale: whether marks are put on the file's scale.
         feedback: the archive to pack feedback into; None to pack none.
         download: the download of submissions, by whose names Canvas knows feedback.
     """
@@ -51,6 +52,7 @@ class Order:
     problem: str
     choice: Choice
     out: Path
+    part: Part = Part.ONE
     scale: bool = False
     feedback: Path | None = None
     download: Path | None = None
@@ -112,7 +114,7 @@ def _filled(order: Order, results: Sequence[SubmissionResult]) -> Filled:
     except OSError as error:
         raise UsageError(f"{order.file} can't be read: {error.strerror}.") from None
     sheet = platform.sheet(read_table(data, order.choice.file), order.choice)
-    marks = marks_of(results, order.problem)
+    marks = marks_of(results, order.problem, order.part)
     return fill(platform, sheet, marks, order.choice, scale=order.scale)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 
 from grader.errors import UsageError
-from grader.result import Status, SubmissionResult, shown, total
+from grader.result import Part, ProblemResult, Status, SubmissionResult, shown, total
 
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
@@ -45,23 +45,29 @@ class Marks:
     told: list[str] = field(default_factory=list)
 
 
-def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
-    """Return the marks of a problem, or of all.
+def marks_of(results: Iterable[SubmissionResult], problem: str, part: Part = Part.ONE) -> Marks:
+    """Return the marks of a problem, or of all problems of a part.
 
     Args:
         results: what counts, adjusted.
-        problem: an id; empty for the sum of all problems that the class was graded in, of which one
-            that somebody has not been graded in counts 0.
+        problem: an id; empty for the sum of all problems of the part that the class was graded in,
+            of which one that somebody has not been graded in counts 0. Who has tried nothing of
+            part two has no mark in it.
+        part: of the sum.
     """
-    results = sorted(results, key=lambda r: r.submission)
-    marks = Marks(problem or "total", results={r.submission: r for r in results})
+    results = sorted((r.without_skipped() for r in results), key=lambda r: r.submission)
+    what = problem or ("total" if part is Part.ONE else "part_two_total")
+    marks = Marks(what, results={r.submission: r for r in results})
     failed = [r for r in results if r.status == Status.INTERNAL]
     valid = [r for r in results if r.status != Status.INTERNAL]
+    asked = [p for result in valid for p in result.problems if _is_asked(p, problem, part)]
     worth: dict[str, float] = {}
-    for each in (p for result in valid for p in result.problems):
+    for each in asked:
         worth[each.id] = max(worth.get(each.id, 0.0), each.max)
-    if problem and problem not in worth:
-        raise UsageError(f"Nobody in these reports has been graded in {problem}.")
+    if not worth and (problem or part is Part.TWO):
+        raise UsageError(f"Nobody in these reports has been graded in {problem or 'part two'}.")
+    if asked and asked[0].part is Part.TWO:
+        valid = [r for r in valid if r.of_part(Part.TWO)]
     marks.most = worth[problem] if problem else total(worth.values())
     _tell(marks, failed, "The grader failed, so there is no mark")
     for id in [problem] if problem else sorted(worth):
@@ -78,12 +84,16 @@ def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
     return marks
 
 
+def _is_asked(found: ProblemResult, problem: str, part: Part) -> bool:
+    return found.id == problem if problem else found.part is part
+
+
 def _mark(result: SubmissionResult, problem: str, worth: dict[str, float]) -> Mark | None:
     own = {p.id: p for p in result.problems}
     if problem:
         return Mark(own[problem].points, own[problem].max) if problem in own else None
     most = total(own[id].max if id in own else most for id, most in worth.items())
-    return Mark(result.points, most)
+    return Mark(total(own[id].points for id in worth if id in own), most)
 
 
 def _tell(marks: Marks, results: list[SubmissionResult], what: str) -> None:

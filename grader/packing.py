@@ -1,4 +1,4 @@
-"""Which parts of the package go where, said as folders. Its files at the top go everywhere."""
+"""Which folders of the package go where. Its files at the top go everywhere."""
 
 from __future__ import annotations
 

@@ -1,0 +1,40 @@
+"""Documents as they are in a copy with one part of the course alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from grader.result import Part
+
+
+def without_part(text: str, left_out: Sequence[str], parts: Sequence[Part]) -> str:
+    """Return a document as it is in a copy without some parts of the course.
+
+    Its sections and list items on them are gone, and links to their problems are plain words.
+
+    Args:
+        text: in Markdown.
+        left_out: the ids of the problems that the copy is without.
+        parts: those that it has.
+    """
+    for part in set(Part) - set(parts):
+        text = re.sub(rf"^## Part {part}\n.*?(?=^## |\Z)", "", text, flags=re.M | re.S)
+        text = re.sub(rf"^- Part {part}\b.*\n", "", text, flags=re.M)
+    text = re.sub(r"^## .*\n+(?=## )", "", text, flags=re.M)  # a heading above nothing
+    ids = "|".join(map(re.escape, left_out))
+    return re.sub(rf"\[([^\]\n]+)\]\([^)\n]*\b(?:{ids})/[^)\n]*\)", r"\1", text)
+
+
+def beginning_with(text: str, left_out: str, first: str) -> str:
+    """Return a document whose examples are about the first problem that there is.
+
+    Args:
+        text: in Markdown.
+        left_out: the id of the first problem that the copy is without.
+        first: the id of the first that it has.
+    """
+    if left_out > first:
+        return text
+    text = text.replace(left_out, first)
+    return re.sub(r"((?:uv run grader \w+|ARGS=|check\(\") ?)\d\d\b", rf"\g<1>{first[:2]}", text)

@@ -1,0 +1,48 @@
+"""Part two of the course is nobody's duty: who left a problem of it out is not graded in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from grader.course import Problem
+from grader.intake.handed_in import StudentFile, Submission
+
+
+def without_skipped(submission: Submission, part_two: Iterable[Problem]) -> Submission:
+    """Return a submission without the problems of part two that were left out, or are the stub.
+
+    A file whose name was nearly right was meant to be graded: why it was not is told among the
+    notes. So it is where something else was handed in for one problem alone.
+
+    Args:
+        submission: as it was read.
+        part_two: the problems of part two.
+    """
+    skipped = {problem.id for problem in part_two if _is_skipped(submission, problem)}
+    files = {id: file for id, file in submission.files.items() if id not in skipped}
+    alone = len(submission.files) == 1 and bool(submission.unused)
+    meant = [submission.files[id] for id in submission.files if id in skipped]
+    told = [f.reason for f in meant if f.source is None and (f.nearly or alone)]
+    return replace(submission, files=files, notes=[*submission.notes, *told])
+
+
+def _is_skipped(submission: Submission, problem: Problem) -> bool:
+    file = submission.files.get(problem.id)
+    if file is None:
+        return False
+    return not file.is_there or _is_stub(file, problem) or _is_unreadable(submission)
+
+
+def _is_unreadable(submission: Submission) -> bool:
+    """Tell whether several problems can't be read for one reason, so that nobody knows of any."""
+    files = [*submission.files.values()]
+    alike = all(file.reason == files[0].reason for file in files)
+    return len(files) > 1 and files[0].bad and alike
+
+
+def _is_stub(file: StudentFile, problem: Problem) -> bool:
+    """Tell whether a file is the stub as it is handed out, however its lines end."""
+    if file.source is None or not problem.original.is_file():
+        return False
+    return file.source.splitlines() == problem.original.read_bytes().splitlines()
