@@ -45,6 +45,14 @@ _TRACES = {
         "transformer_encoder_layer",
         "MultiheadAttention",
     ),
+    # Two operators of other names can end in a GELU.
+    "gelu": ("gelu", "addmm_activation", "linear_pointwise"),
+    "layer_norm": ("layer_norm",),
+    "group_norm": ("group_norm",),
+    "instance_norm": ("instance_norm",),
+    "batch_norm": ("batch_norm",),
+    "rms_norm": ("rms_norm",),
+    "TransformerEncoderLayer": ("transformer_encoder_layer", "TransformerEncoderLayer"),
 }
 
 

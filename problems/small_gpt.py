@@ -9,6 +9,7 @@ import math
 
 import torch
 
+from grader.testing.compare import check, gradients
 from worked_example import dot, linear_by_hand, merged_heads_by_hand, softmax_by_hand
 
 # The definition, in lists of numbers.
@@ -164,6 +165,33 @@ def gpt_weights(rng, vocab_size, n_positions, n_embd, n_layer, *, bias=True):
         weights |= under(f"h.{number}", block_weights(rng, n_embd, bias=bias))
     weights |= under("ln_f", norm_weights(rng, n_embd, bias=bias))
     return under("transformer", weights) | {"lm_head.weight": kinds}
+
+
+# What holds for gradients.
+
+
+def check_slopes(actual, inputs, by_hand, upstream, call, rng):
+    """Compare gradients with slopes of the definition along random directions.
+
+    Args:
+        actual: what the student's code made of `inputs`, in float64.
+        inputs: what to differentiate by, with names: x, and the module's parameters.
+        by_hand: the definition: returns the output for other numbers under these names.
+        upstream: what each entry of the output counts.
+        call: what was called.
+        rng: draws the directions.
+    """
+    found = gradients(actual, inputs, upstream, call)
+    numbers = {name: tensor.detach().clone() for name, tensor in inputs.items()}
+    for name, tensor in numbers.items():
+        direction = rng.normal(*tensor.shape)
+        up, down = (
+            (by_hand(numbers | {name: tensor + step * direction}) * upstream).sum()
+            for step in (1e-5, -1e-5)
+        )
+        what = f"the gradient of {call} with respect to {name}, times a random direction"
+        slope = (up - down) / 2e-5
+        check((found[name] * direction).sum(), slope, what, rtol=1e-6, atol=1e-7)
 
 
 # What problem 07 needs beside: the loss, and the next token.

@@ -16,6 +16,10 @@ from grader.isolation.worker.removal import remove
 
 SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp")
 ATTENTION = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
+PARTS_OF_A_BLOCK = (
+    *("gelu", "layer_norm", "group_norm", "instance_norm", "batch_norm", "rms_norm"),
+    "TransformerEncoderLayer",
+)
 
 X = torch.randn(2, 3, 4)
 
@@ -40,6 +44,11 @@ def swallowed() -> torch.Tensor:
 def with_overrides_off() -> torch.Tensor:
     with torch._C.DisableTorchFunction():
         return torch.softmax(X, -1)
+
+
+@torch.jit.script
+def scripted_norm(x: torch.Tensor) -> torch.Tensor:
+    return F.layer_norm(x, [4])
 
 
 MULTI_HEAD = nn.MultiheadAttention(4, 2, batch_first=True)
@@ -77,6 +86,33 @@ ATTENTION_SPELLINGS: dict[str, Callable[[], object]] = {
     "encoder layer": lambda: nn.TransformerEncoderLayer(4, 2, batch_first=True)(X),
 }
 
+ENCODER_LAYER = nn.TransformerEncoderLayer(4, 2, batch_first=True, norm_first=True)
+RMS_NORM = nn.RMSNorm(4)
+
+SPELLINGS_OF_A_BLOCK: dict[str, Callable[[], object]] = {
+    "gelu": lambda: F.gelu(X, approximate="tanh"),
+    "gelu as a module": lambda: nn.GELU()(X),
+    "gelu in place": lambda: torch._C._nn.gelu_(X.clone()),
+    "gelu as an operator": lambda: torch.ops.aten.gelu(X),
+    "gelu of a product": lambda: torch._addmm_activation(X[0, 0], X[0, :, :3], X[1], use_gelu=True),
+    "layer": lambda: F.layer_norm(X, (4,)),
+    "layer as a module": lambda: nn.LayerNorm(4)(X),
+    "layer by its parent": lambda: nn.LayerNorm.forward(nn.LayerNorm(4), X),
+    "layer, torch": lambda: torch.layer_norm(X, (4,)),
+    "layer, native": lambda: torch.native_layer_norm(X, (4,), None, None, 1e-5),
+    "layer, scripted": lambda: scripted_norm(X),
+    "layer, vmap": lambda: torch.vmap(lambda row: F.layer_norm(row, (4,)))(X),
+    "group": lambda: nn.GroupNorm(1, 3)(X),
+    "instance": lambda: nn.InstanceNorm1d(3)(X),
+    "batch": lambda: F.batch_norm(X[0].T, None, None, training=True),
+    "batch as a module": lambda: nn.BatchNorm1d(3)(X),
+    "batch, native": lambda: torch.native_batch_norm(X, None, None, None, None, True, 0.1, 1e-5),
+    "rms": lambda: F.rms_norm(X - X.mean(-1, keepdim=True), (4,)),
+    "rms as a module": lambda: RMS_NORM(X),
+    "encoder layer": lambda: ENCODER_LAYER(X),
+    "encoder layer in evaluation": lambda: ENCODER_LAYER.eval()(X),
+}
+
 
 def is_noticed(forbidden: tuple[str, ...], call: Callable[[], object]) -> bool:
     guard = Guard(forbidden)
@@ -100,6 +136,30 @@ def test_attention_is_noticed(spelling: str) -> None:
 
 def test_softmax_is_allowed_where_only_attention_is_forbidden() -> None:
     assert not is_noticed(ATTENTION, lambda: torch.softmax(X, -1))
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS_OF_A_BLOCK)
+def test_a_part_of_a_block_is_noticed(spelling: str) -> None:
+    assert is_noticed(PARTS_OF_A_BLOCK, SPELLINGS_OF_A_BLOCK[spelling])
+
+
+class OwnNorm(nn.LayerNorm):
+    """Takes its parameters from torch's LayerNorm, and nothing else."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        var, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
+        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
+
+
+def own_parts_of_a_block() -> torch.Tensor:
+    """Uses what the parts of a block are made of: var, std, tanh, norms, fused attention."""
+    x = OwnNorm(4)(X) / X.std(-1, keepdim=True) / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    x = F.scaled_dot_product_attention(x, x, F.normalize(x), is_causal=True)
+    return F.dropout(0.5 * x * (1 + torch.tanh(x)))
+
+
+def test_what_a_block_is_made_of_is_allowed() -> None:
+    assert not is_noticed(PARTS_OF_A_BLOCK, own_parts_of_a_block)
 
 
 def own_softmax() -> torch.Tensor:
@@ -183,7 +243,7 @@ spec = importlib.util.spec_from_file_location("spellings", sys.argv[1])
 tests = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tests)
 noted = []
-tests.remove([*tests.SOFTMAX, *tests.ATTENTION], noted)
+tests.remove([*tests.SOFTMAX, *tests.ATTENTION, *tests.PARTS_OF_A_BLOCK], noted)
 
 def is_noticed(call):
     try:
@@ -192,7 +252,8 @@ def is_noticed(call):
         pass
     return bool(noted and noted.pop())
 
-for spellings in tests.SOFTMAX_SPELLINGS, tests.ATTENTION_SPELLINGS:
+kinds = tests.SOFTMAX_SPELLINGS, tests.ATTENTION_SPELLINGS, tests.SPELLINGS_OF_A_BLOCK
+for spellings in kinds:
     print(*(name for name, call in spellings.items() if not is_noticed(call)))
 print(is_noticed(tests.own_softmax))
 """
@@ -202,7 +263,7 @@ print(is_noticed(tests.own_softmax))
 def test_where_functions_are_removed_no_watch_is_needed() -> None:
     command = [sys.executable, "-W", "ignore", "-c", WITHOUT_HOOKS, __file__]
     run = subprocess.run(command, capture_output=True, text=True)
-    assert run.stdout == "\n\nFalse\n", run.stderr
+    assert run.stdout == "\n\n\nFalse\n", run.stderr
 
 
 def test_an_unknown_name_can_not_be_removed() -> None:

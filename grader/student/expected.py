@@ -69,3 +69,42 @@ class MultiHeadAttention(nn.Module):
             self.c_proj.weight, self.c_proj.bias, need_weights=False,
         )  # fmt: skip
         return output.transpose(0, 1)
+
+
+def gelu(x: Tensor) -> Tensor:
+    """Return problem 06's GELU."""
+    return F.gelu(x, approximate="tanh")
+
+
+class LayerNorm(nn.LayerNorm):
+    """Problem 06's norm, which has the order of its arguments from GPT-2."""
+
+    def __init__(self, n_embd: int, bias: bool = True, eps: float = 1e-5) -> None:
+        super().__init__(n_embd, eps=eps, bias=bias)
+
+
+class Block(nn.TransformerEncoderLayer):
+    """Problem 06's block without dropout, by PyTorch's built-in one; or with its norms after."""
+
+    def __init__(self, n_embd: int = 768, n_head: int = 12, norm_first: bool = True) -> None:
+        widths = (n_embd, n_head, 4 * n_embd)
+        super().__init__(
+            *widths, dropout=0.0, activation=gelu, batch_first=True, norm_first=norm_first
+        )
+
+    def set_weights(self, weights: dict[str, Tensor]) -> None:
+        """Take weights by GPT-2's names; PyTorch has other names for the same layers."""
+        names = {
+            **{"ln_1": "norm1", "ln_2": "norm2", "mlp.c_fc": "linear1", "mlp.c_proj": "linear2"},
+            **{"attn.c_proj": "self_attn.out_proj", "attn.c_attn": "self_attn.in_proj"},
+        }
+        found = {}
+        for name, weight in weights.items():
+            layer, _, kind = name.rpartition(".")
+            found[names[layer] + ("_" if layer == "attn.c_attn" else ".") + kind] = weight
+        self.load_state_dict(found)
+
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        """Return the output for x, shape (B, T, C), in which no token sees a later one."""
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1], dtype=x.dtype)
+        return super().forward(x, mask, is_causal=True)

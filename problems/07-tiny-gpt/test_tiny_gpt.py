@@ -27,7 +27,11 @@ from telltale import check_independent, check_rate
 from worked_example import check_weights_are_kept, holding, left_alone, nothing_drawn, turned
 
 # Nothing in problem.py may call these, under any name.
-FORBIDDEN = ("multi_head_attention_forward", "MultiheadAttention")
+FORBIDDEN = (
+    "multi_head_attention_forward",
+    "MultiheadAttention",
+    "TransformerEncoderLayer",
+)
 
 FIELDS = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "dropout", "bias")
 """Those of a GPTConfig, in their order."""

@@ -1,0 +1,170 @@
+"""Pictures for problem 06: what GELU and LayerNorm do, and twelve blocks one behind the other.
+
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your code
+gives; where that is wrong, what is expected stands beside it, in black. A row of your own:
+`uv run python explore.py 3 1 4 1 5 9`. `--save` writes the pictures to
+pictures/my_gelu_and_norm.png and pictures/my_twelve_blocks.png.
+"""
+
+# %% A bend, and a norm.
+import math
+
+import matplotlib.pyplot as plt
+import torch
+
+from grader.student import expected, pictures
+
+plt.style.use(pictures.STYLE)
+x = torch.linspace(-4, 4, 401)
+row = pictures.numbers([2.0, 1, 3, 2, 6, 4, 3, 5])
+rows = {
+    "a row": row,
+    "the same times 3": 3 * row,
+    "the same minus 8": row - 8,
+}
+
+
+def bend(module):
+    """Return this module's GELU of x."""
+    return module.gelu(x)
+
+
+def normalise(module):
+    """Return the rows after this module's norm, fresh from its constructor: (3, C)."""
+    return module.LayerNorm(len(row))(torch.stack(list(rows.values())))
+
+
+def asked(name, compute):
+    """Return what right code gives, and what the student's does; the first if that can't be had."""
+    right = compute(expected).detach()
+    yours = pictures.yours("06-transformer-block", name, compute, right)
+    return right, right if yours is None else yours
+
+
+figure, (left, before, after) = plt.subplots(1, 3, figsize=(8, 2.9), width_ratios=(1.5, 1, 1))
+right, yours = asked("gelu", bend)
+left.axhline(0, color="lightgrey", lw=0.8)
+left.plot(x, x.relu(), color=pictures.ORANGE, label="ReLU")
+left.plot(x, yours, color=pictures.BLUE, label="GELU")
+if pictures.differs(yours, right).any():
+    left.plot(x, right, "--", color=pictures.BLACK, label="GELU, expected")
+left.set_ylim(-1, 4)
+left.set_title("GELU is a ReLU with a soft corner")
+left.set_xlabel("x")
+left.legend()
+
+right, yours = asked("LayerNorm", normalise)
+places = range(len(row))
+marks = zip(rows.items(), "os^", (pictures.BLUE, pictures.ORANGE, "#009E73"), strict=True)
+for number, ((name, numbers), mark, colour) in enumerate(marks):
+    before.plot(places, numbers, f"{mark}-", color=colour, ms=4, label=name)
+    # One line lies on the other, so each has marks of another size.
+    after.plot(places, yours[number], f"{mark}-", color=colour, ms=9 - 3 * number, mfc="none")
+if pictures.differs(yours, right).any():
+    after.plot(places, right.T, "--", color=pictures.BLACK)
+    after.set_title("after yours; expected: black")
+else:
+    after.set_title("all three after LayerNorm")
+before.set_title("three rows")
+before.margins(y=0.35)
+before.legend(fontsize=7, loc="upper left")
+for axes in (before, after):
+    axes.set_xlabel("place in the row")
+pictures.save(figure, "gelu_and_norm")
+
+# The three rows have one pattern. A norm takes their place and their spread away, and what is left
+# is the same.
+
+# %% What becomes of a token in twelve blocks: how large does it get, and what is left of it?
+depth, n_embd, n_head = 12, 64, 4
+tokens = torch.randn(4, 16, n_embd, generator=torch.Generator().manual_seed(1)).double()
+
+
+def weights_of(number):
+    """Return weights for one block, by name: each layer keeps its input about as large as it is."""
+    generator = torch.Generator().manual_seed(100 + number)
+    shapes = {
+        "attn.c_attn": (3, 1),
+        "attn.c_proj": (1, 1),
+        "mlp.c_fc": (4, 1),
+        "mlp.c_proj": (1, 4),
+    }
+    weights = {}
+    for name, (n_out, n_in) in shapes.items():
+        weight = torch.randn(n_out * n_embd, n_in * n_embd, generator=generator)
+        weights[f"{name}.weight"] = weight / math.sqrt(n_in * n_embd)
+        weights[f"{name}.bias"] = torch.zeros(n_out * n_embd)
+    for name in ("ln_1", "ln_2"):
+        weights[f"{name}.weight"], weights[f"{name}.bias"] = torch.ones(n_embd), torch.zeros(n_embd)
+    return weights
+
+
+def blocks_of(module, norm_first):
+    """Return a stack of this module's blocks, each as a function of x."""
+    stack = []
+    for number in range(depth):
+        if module is expected:
+            block = module.Block(n_embd, n_head, norm_first)
+            block.set_weights(weights_of(number))
+        else:
+            block = module.Block(n_embd, n_head)
+            block.load_state_dict(weights_of(number), strict=False)
+        block = block.double()
+        stack.append(block if norm_first or module is expected else with_norms_after(block))
+    return stack
+
+
+def with_norms_after(block):
+    """Return the same block in the first transformer's way: the norms stand after the sums."""
+
+    def forward(x):
+        x = block.ln_1(x + block.attn(x))
+        return block.ln_2(x + block.mlp(x))
+
+    return forward
+
+
+@torch.no_grad()
+def through(module):
+    """Return the size of x before each block and at the end, and its likeness to the first x.
+
+    The shape is (2, 2, 13): size and likeness; norms before and norms after; how many blocks.
+    """
+    found = []
+    for norm_first in (True, False):
+        stages = [tokens]
+        for block in blocks_of(module, norm_first):
+            stages.append(block(stages[-1]))
+        stages = torch.stack(stages)  # (13, B, T, C)
+        sizes = stages.square().mean((1, 2, 3)).sqrt()
+        likeness = torch.cosine_similarity(stages, tokens, dim=-1).mean((1, 2))
+        found.append(torch.stack([sizes, likeness]))
+    return torch.stack(found, dim=1)
+
+
+right, yours = asked("Block", through)
+figure, grid = plt.subplots(1, 2, figsize=(8, 3.1))
+titles = ("How large a token is", "How much of its first self is in it")
+for axes, title, sizes, wanted in zip(grid, titles, yours, right, strict=True):
+    for number, (name, mark) in enumerate([("pre-norm", "o-"), ("post-norm", "s-")]):
+        colour = (pictures.BLUE, pictures.ORANGE)[number]
+        axes.plot(range(depth + 1), sizes[number], mark, color=colour, ms=4, label=name)
+        if pictures.differs(sizes[number], wanted[number]).any():
+            label = f"{name}, expected"
+            axes.plot(range(depth + 1), wanted[number], "--", color=pictures.BLACK, label=label)
+    axes.set_ylim(bottom=0)
+    axes.set_title(title)
+    axes.set_xlabel("blocks that it went through")
+    axes.legend()
+grid[0].set_ylabel("root of the mean square")
+grid[1].set_ylabel("cosine of the angle between them")
+pictures.save(figure, "twelve_blocks")
+
+for number, name in enumerate(("pre-norm", "post-norm")):
+    sizes, likeness = yours[:, number, -1].tolist()
+    print(f"{name}: after {depth} blocks a token has size {sizes:.2f}, likeness {likeness:.2f}.")
+
+# With norms after the sums, each norm makes what was there before smaller, for what was added to
+# fit in: after twelve blocks next to nothing is left of the first x, and little of what the first
+# blocks did. With norms before the parts the residual path is free: each half adds to it, so
+# it grows slowly, and what was put in stays in.

@@ -1,0 +1,622 @@
+"""The questions by which a mistake in problem 06 is told. An instrument, not a lesson."""
+
+import functools
+import math
+
+import torch
+from torch import nn
+
+from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis.answers import attempt
+from grader.testing.diagnosis.probe import Part
+from small_gpt import (
+    batched,
+    block_by_hand,
+    block_weights,
+    gelu_by_hand,
+    layer_norm_by_hand,
+    mlp_weights,
+    norm_weights,
+)
+
+
+def numbers(*shape, start=0.0):
+    """Numbers between -1.5 and 1.5 that need no chance."""
+    steps = torch.arange(math.prod(shape), dtype=torch.float64)
+    return (1.5 * torch.sin(0.37 * steps * steps + 1.7 * steps + start)).reshape(shape)
+
+
+class Waves:
+    """In place of an rng: the same numbers each time."""
+
+    def __init__(self):
+        self.start = 0.0
+
+    def normal(self, *shape):
+        """Numbers that differ from those before."""
+        self.start += 0.7
+        return numbers(*shape, start=self.start)
+
+
+def probe(problem):
+    """Return the questions about each function, and about each side of the classes."""
+    return {
+        "gelu": about_gelu(problem),
+        "LayerNorm": about_norm(problem),
+        "LayerNorm: parameters": about_parameters(problem),
+        "MLP": about_mlp(problem),
+        "MLP: layers": about_layers(problem),
+        "MLP: dropout": about_dropout_of_mlp(problem),
+        "Block": about_block(problem),
+        "Block: parts": about_parts(problem),
+        "Block: dropout": about_dropout_of_block(problem),
+        "Block: defaults": about_defaults(problem),
+    }
+
+
+def slope(output, by):
+    """The gradient of a sum of the output's entries, each with a weight of its own."""
+    upstream = numbers(*output.shape, start=0.7)
+    return torch.autograd.grad(output, by, upstream, retain_graph=True, allow_unused=True)[0]
+
+
+def by_hand(x):
+    """GPT-2's GELU of each number."""
+    found = [gelu_by_hand(number) for number in x.flatten().tolist()]
+    return torch.tensor(found, dtype=torch.float64).view_as(x)
+
+
+def normed_by_hand(x, weights):
+    """What LayerNorm makes of rows."""
+    return torch.tensor(layer_norm_by_hand(x.tolist(), weights), dtype=torch.float64)
+
+
+def lost_digits(far):
+    """Whether a difference is that of numbers of half the digits."""
+    return bool(2e-9 < far.detach().abs().max().item() < 2e-6)
+
+
+def about_gelu(problem):
+    """Questions about gelu."""
+
+    def fine():
+        """What tells formulas apart that are nearly the same."""
+        x = torch.linspace(-4, 4, 33, dtype=torch.float64)
+        return 1000 * (problem.gelu(x.clone()) - by_hand(x))
+
+    def digits_lost():
+        x = numbers(4, 6) * 2
+        return lost_digits(problem.gelu(x.clone()) - by_hand(x))
+
+    def large(sizes, dtype):
+        """How large gelu is beside large numbers: 1 above 0, 0 below."""
+        x = torch.tensor(sizes, dtype=dtype)
+        x = torch.cat([x, -x])
+        return problem.gelu(x.clone()) / x.abs()
+
+    def large_slope(dtype):
+        x = torch.tensor([30, 1e4, -30, -1e4], dtype=dtype, requires_grad=True)
+        return torch.autograd.grad(problem.gelu(x).sum(), x)[0]
+
+    def gradient():
+        x = (numbers(3, 4) * 2).requires_grad_()
+        return slope(problem.gelu(x.clone()), x)
+
+    def changes():
+        x = numbers(3, 4)
+        problem.gelu(x)
+        return not torch.equal(x, numbers(3, 4))
+
+    def form(x):
+        return 0 * problem.gelu(x)
+
+    return Part(
+        main={
+            "ordinary": lambda: problem.gelu(numbers(3, 4) * 2),
+            "square": lambda: problem.gelu(numbers(3, 3)),
+            "fine": fine,
+        },
+        edges={
+            "large": lambda: large([12, 300, 1e4], torch.float64),
+            "huge": lambda: large([1e8, 1e13, 1e20, 1e30], torch.float64),
+            "huge, float32": lambda: large([1e8, 1e13, 1e20, 1e30], torch.float32),
+            "slope of large": lambda: large_slope(torch.float64),
+            "slope of large, float32": lambda: large_slope(torch.float32),
+            "one number": lambda: form(numbers(1)[0]),
+            "a row": lambda: form(numbers(5)),
+            "4-D": lambda: form(numbers(2, 3, 2, 2)),
+            "not contiguous": lambda: form(numbers(3, 4).mT),
+            "float32": lambda: form(numbers(3, 4).float()),
+            "digits lost": digits_lost,
+            "by name": lambda: 0 * problem.gelu(x=numbers(3, 4)),
+            "gradient": gradient,
+            "changes x": changes,
+        },
+    )
+
+
+def made(problem, name, weights, *arguments, dtype=torch.float64, **options):
+    """A module of the student's that holds `weights`, in evaluation."""
+    bias = any("bias" in each for each in weights)
+    module = getattr(problem, name)(*arguments, **({"bias": bias} | options)).to(dtype)
+    # A bias that should not be there is told by the parameters; here it must not count.
+    found = parameters(module)
+    biases = {each: torch.zeros_like(w) for each, w in found.items() if each.endswith("bias")}
+    set_weights(module, biases | weights)
+    return module.eval()
+
+
+def remembers(make, *inputs):
+    """Whether a call answers otherwise than it would as the first one."""
+    used, new = make(), [make() for _ in inputs]
+    pairs = [(used(x.clone()), fresh(x.clone())) for x, fresh in zip(inputs, new, strict=True)]
+    return not all(torch.allclose(*pair, equal_nan=True) for pair in pairs)
+
+
+def changed(module, x, what):
+    """Whether a call changes x, or the weights."""
+    before = {name: weight.detach().clone() for name, weight in parameters(module).items()}
+    copy = x.clone()
+    module(x)
+    if what == "x":
+        return not torch.equal(x, copy)
+    return not all(torch.equal(parameters(module)[name], weight) for name, weight in before.items())
+
+
+def reached(module, x):
+    """Whether a gradient reaches x, and how many weights one reaches."""
+    x = x.requires_grad_()
+    output = module(x)
+    leaves = [x, *module.parameters()]
+    found = [slope(output, each) if output.requires_grad else None for each in leaves]
+    hits = [each is not None and bool(each.any()) for each in found]
+    return torch.tensor([float(hits[0]), float(sum(hits[1:]))])
+
+
+def gradient_by_x(module, x):
+    """The gradient of what a module makes of x."""
+    x = x.requires_grad_()
+    return slope(module(x.clone()), x)
+
+
+def about_norm(problem):
+    """Questions about what LayerNorm computes."""
+
+    def output(*shape, bias=True, train=False, dtype=torch.float64, **options):
+        weights = norm_weights(Waves(), shape[-1], bias=bias)
+        module = made(problem, "LayerNorm", weights, shape[-1], dtype=dtype, **options)
+        return module.train(train)((numbers(*shape, start=0.5) + 0.3).to(dtype))
+
+    def of_narrow_rows(**options):
+        module = made(problem, "LayerNorm", norm_weights(Waves(), 6), 6, **options)
+        return module(numbers(2, 4, 6, start=0.5) / 1000)
+
+    def plain(width, dtype=torch.float64):
+        weights = {"weight": torch.ones(width), "bias": torch.zeros(width)}
+        return made(problem, "LayerNorm", weights, width, dtype=dtype)
+
+    def far_off(dtype):
+        """How far rows around 10,000 are off, in steps of what is allowed."""
+        x = (numbers(6, 8, start=0.5) + 1e4).to(dtype)
+        right = normed_by_hand(x, {"weight": torch.ones(8)})
+        far = (plain(8, dtype)(x).double() - right).abs().max()
+        return not bool(far <= (2e-2 if dtype == torch.float32 else 1e-7))  # NaN is far, too
+
+    def constant():
+        return plain(8)(torch.tensor([3.0, 0, -1, 7]).double()[:, None].repeat(1, 8))
+
+    def slope_of_constant():
+        x = torch.tensor([3.0, 0, -1, 7]).double()[:, None].repeat(1, 8)
+        return gradient_by_x(plain(8), x).isfinite().all()
+
+    def digits_lost():
+        weights, x = norm_weights(Waves(), 6), numbers(4, 6, start=0.5)
+        found = made(problem, "LayerNorm", weights, 6)(x.clone())
+        return lost_digits(found - normed_by_hand(x, weights))
+
+    def form(*shape, **options):
+        return 0 * output(*shape, **options)
+
+    def ordinary():
+        return made(problem, "LayerNorm", norm_weights(Waves(), 6), 6)
+
+    def by_position():
+        weights = norm_weights(Waves(), 6, bias=False)
+        module = problem.LayerNorm(6, False, 0.3).double()
+        set_weights(module, weights)
+        return module(numbers(2, 4, 6, start=0.5))
+
+    x = numbers(2, 4, 6, start=0.5)
+    return Part(
+        main={
+            "threes": lambda: output(3, 3, 3),
+            "fours": lambda: output(4, 4),
+            "ordinary": lambda: output(2, 4, 6),
+            "in training": lambda: output(2, 4, 6, train=True),
+            "no bias": lambda: output(2, 3, 5, bias=False),
+            "narrow rows": of_narrow_rows,
+            "eps": lambda: of_narrow_rows(eps=1e-3),
+            "by position": by_position,
+        },
+        edges={
+            "a row": lambda: form(6),
+            "4-D": lambda: form(2, 1, 3, 6),
+            "width 1": lambda: output(2, 3, 1),
+            "not contiguous": lambda: 0 * ordinary()(numbers(2, 6, 4).mT),
+            "float32": lambda: form(2, 4, 6, dtype=torch.float32),
+            "digits lost": digits_lost,
+            "far": lambda: far_off(torch.float64),
+            "far, float32": lambda: far_off(torch.float32),
+            "constant": constant,
+            "slope of constant": slope_of_constant,
+            "remembers": lambda: remembers(lambda: ordinary().train(), x, x + 1),
+            "reached": lambda: reached(ordinary(), x.clone()),
+            "gradient": lambda: gradient_by_x(ordinary(), x.clone()),
+            "changes x": lambda: changed(ordinary(), x.clone(), "x"),
+            "changes weights": lambda: changed(ordinary(), x.clone(), "weights"),
+        },
+    )
+
+
+def shape_of(module, name):
+    """The sizes of a parameter, -1 where there is none."""
+    weight = parameters(module).get(name)
+    return [-1.0] if weight is None else [float(weight.dim()), float(weight.numel())]
+
+
+def about_parameters(problem):
+    """Questions about what LayerNorm has to learn."""
+
+    def shapes(bias):
+        module = problem.LayerNorm(6, bias=bias)
+        found = [*shape_of(module, "weight"), *shape_of(module, "bias")]
+        return torch.tensor([*found, float(len(list(module.parameters())))])
+
+    def start(name):
+        return parameters(problem.LayerNorm(6))[name].detach().double().mean()
+
+    def without():
+        """What the attribute bias is with bias=False: 1 for None."""
+        module = problem.LayerNorm(6, bias=False)
+        return float(module.bias is None) if hasattr(module, "bias") else -1.0
+
+    return Part(
+        main={
+            "with bias": lambda: shapes(True),
+            "without bias": lambda: shapes(False),
+            "weight at first": lambda: start("weight"),
+            "bias at first": lambda: start("bias"),
+            "bias is None": without,
+        },
+    )
+
+
+def about_mlp(problem):
+    """Questions about what MLP computes without dropout."""
+
+    def ordinary(width=6, *, bias=True, dtype=torch.float64):
+        return made(problem, "MLP", mlp_weights(Waves(), width, bias=bias), width, dtype=dtype)
+
+    def output(*shape, bias=True):
+        return ordinary(shape[-1], bias=bias)(numbers(*shape, start=0.5))
+
+    def digits_lost():
+        x, weights = numbers(2, 3, 4, start=0.5), mlp_weights(Waves(), 4)
+        module = ordinary(4)
+        hidden = by_hand(nn.functional.linear(x, weights["c_fc.weight"], weights["c_fc.bias"]))
+        right = nn.functional.linear(hidden, weights["c_proj.weight"], weights["c_proj.bias"])
+        return lost_digits(module(x.clone()) - right)
+
+    def float32():
+        return 0 * ordinary(dtype=torch.float32)(numbers(2, 4, 6).float())
+
+    x = numbers(2, 4, 6, start=0.5)
+    return Part(
+        main={
+            "threes": lambda: output(3, 3, 3),
+            "ordinary": lambda: output(2, 4, 6),
+            "wide": lambda: 3 * output(1, 3, 7),
+            "no bias": lambda: output(2, 3, 5, bias=False),
+        },
+        edges={
+            "not contiguous": lambda: 0 * ordinary(4)(numbers(2, 4, 6).mT),
+            "float32": float32,
+            "digits lost": digits_lost,
+            "remembers": lambda: remembers(ordinary, x, x + 1),
+            "reached": lambda: reached(ordinary(), x.clone()),
+            "changes x": lambda: changed(ordinary().train(), x.clone(), "x"),
+            "changes weights": lambda: changed(ordinary(), x.clone(), "weights"),
+        },
+    )
+
+
+def about_layers(problem):
+    """Questions about what MLP is made of."""
+
+    def linear(module, name):
+        """What in, out and bias of a linear layer are; -1 where there is none."""
+        layer = getattr(module, name, None)
+        if not isinstance(layer, nn.Linear):
+            return [-1.0, -1.0, -1.0]
+        return [layer.in_features, layer.out_features, float(layer.bias is not None)]
+
+    def layers(bias):
+        module = problem.MLP(6, bias=bias)
+        found = [*linear(module, "c_fc"), *linear(module, "c_proj")]
+        return torch.tensor([*found, float(len(list(module.parameters())))])
+
+    def rate_of(module):
+        child = getattr(module, "dropout", None)
+        return float(child.p) if isinstance(child, nn.Dropout) else -1.0
+
+    def by_position():
+        module = problem.MLP(6, 0.25, False)
+        return torch.tensor([rate_of(module), float("c_fc.bias" in parameters(module))])
+
+    def starts_alike():
+        starts = []
+        for seed in (1, 2):
+            torch.default_generator.manual_seed(seed)
+            starts.append([weight.detach().clone() for weight in problem.MLP(6).parameters()])
+        return any(torch.equal(*pair) for pair in zip(*starts, strict=True))
+
+    return Part(
+        main={
+            "with bias": lambda: layers(True),
+            "without bias": lambda: layers(False),
+            "dropout 0.25": lambda: rate_of(problem.MLP(6, dropout=0.25)),
+            "dropout 0": lambda: rate_of(problem.MLP(6, dropout=0.0)),
+            "dropout by default": lambda: rate_of(problem.MLP(6)),
+            "by position": by_position,
+        },
+        edges={"starts alike": starts_alike},
+    )
+
+
+RATE = 0.25
+
+
+def shares(of_call):
+    """What dropout does to each entry: by how much it is multiplied, (batch, T, C).
+
+    Args:
+        of_call: returns the entries that may be dropped, in training or in evaluation.
+    """
+    torch.default_generator.manual_seed(3)
+    return of_call(True) / of_call(False)
+
+
+def values(found):
+    """The values that occur; when they are very many, only that."""
+    finite = found[found.isfinite()]
+    seen = (finite.mul(1e4).round() + 0.0).unique() / 1e4
+    return seen if len(seen) <= 8 else torch.full((9,), 1.0, dtype=torch.float64)
+
+
+def how_often(found):
+    """About how often an entry is dropped; coarsely."""
+    bounds = torch.tensor([0.03, 0.17, 0.36, 0.47, 0.62, 0.9], dtype=torch.float64)
+    return torch.bucketize((found.abs() < 1e-6).double().mean(), bounds)
+
+
+def together(found):
+    """Along which axes neighbours share their fate."""
+    zero = found.abs() < 1e-6
+    if not 0.02 < zero.double().mean() < 0.98:
+        return torch.zeros(3)
+    alike = [(zero.diff(dim=axis) == 0).double().mean() > 0.95 for axis in range(3)]
+    return torch.tensor([float(each) for each in alike])
+
+
+def about_dropping(entries):
+    """Questions about what is dropped.
+
+    Args:
+        entries: given a rate, a mode and perhaps a seed, returns the entries that may be dropped.
+    """
+    found = functools.cache(lambda: shares(lambda train: entries(RATE, train)))
+
+    def repeated():
+        """Which of the calls drop alike: after the same seed, after another, the next one."""
+        first, again, other = (entries(RATE, True, seed) for seed in (3, 3, 4))
+        following = entries(RATE, True)
+        pairs = [(first, again), (first, other), (other, following)]
+        return torch.tensor([float(torch.equal(*pair)) for pair in pairs])
+
+    return Part(
+        main={
+            "values": lambda: values(found()),
+            "how often": lambda: how_often(found()),
+            "together": lambda: together(found()),
+            "repeated": repeated,
+            "rate 0": lambda: values(shares(lambda train: entries(0.0, train))),
+            "evaluation": lambda: values(entries(RATE, False) / entries(0.0, False)),
+        },
+    )
+
+
+def call(module, x, train, seed):
+    """What a module makes of x, in training or not."""
+    if seed is not None:
+        torch.default_generator.manual_seed(seed)
+    return module.train(train)(x.clone()).detach()
+
+
+def about_dropout_of_mlp(problem):
+    """Questions about dropout in the MLP."""
+    x = numbers(1, 4, 6, start=0.5).repeat(30, 1, 1)
+
+    def entries(rate, train, seed=None):
+        module = made(problem, "MLP", mlp_weights(Waves(), 6), 6, dropout=rate)
+        return call(module, x, train, seed)
+
+    def of_single():
+        """What happens where each output is one hidden number and 1, and x doesn't count."""
+        weights = {name: torch.zeros_like(w) for name, w in mlp_weights(Waves(), 6).items()}
+        ones = {"c_fc.bias": torch.ones(24), "c_proj.bias": torch.ones(6)}
+        weights |= ones | {"c_proj.weight": torch.eye(6, 24)}
+        module = made(problem, "MLP", weights, 6, dropout=RATE)
+        return values(shares(lambda train: call(module, x, train, None)))
+
+    asked = about_dropping(entries)
+    return Part(main={**asked.main, "single numbers": of_single})
+
+
+def silenced(weights, name):
+    """The weights, but 0 for c_proj of a part."""
+    zeros = {n: torch.zeros_like(w) for n, w in weights.items() if n.startswith(f"{name}.c_proj")}
+    return weights | zeros
+
+
+def about_dropout_of_block(problem):
+    """Questions about dropout in a Block, of both halves."""
+    x, weights = numbers(1, 4, 6, start=0.5), block_weights(Waves(), 6)
+    weights["attn.c_proj.weight"] = torch.zeros(6, 6)  # so that only its bias comes out
+
+    def readable(half):
+        """Whether without dropout it adds to x what this half should."""
+        module = made(problem, "Block", silenced(weights, half), 6, 2)
+        right = batched(block_by_hand, x, silenced(weights, half), 2)
+        return torch.allclose(module(x.clone()), right)
+
+    for half in ("mlp", "attn"):
+        answer = attempt(lambda half=half: readable(half))
+        if not answer.is_value or answer.numbers[0] != 1:
+            return Part(main={})
+
+    def added(silent):
+        many = x.repeat(30, 1, 1)
+
+        def entries(rate, train, seed=None):
+            module = made(problem, "Block", silenced(weights, silent), 6, 2, dropout=rate)
+            return call(module, many, train, seed) - many
+
+        return about_dropping(entries).main
+
+    questions = {f"attn, {name}": ask for name, ask in added("mlp").items()}
+    return Part(main=questions | {f"mlp, {name}": ask for name, ask in added("attn").items()})
+
+
+def about_block(problem):
+    """Questions about what a Block computes without dropout."""
+
+    def ordinary(width=6, n_head=2, *, bias=True, silent="", dtype=torch.float64):
+        weights = silenced(block_weights(Waves(), width, bias=bias), silent)
+        return made(problem, "Block", weights, width, n_head, dtype=dtype)
+
+    def output(*shape, n_head, **options):
+        return ordinary(shape[-1], n_head, **options)(numbers(*shape, start=0.5))
+
+    def nothing():
+        weights = silenced(silenced(block_weights(Waves(), 6), "attn"), "mlp")
+        return made(problem, "Block", weights, 6, 2)(numbers(2, 4, 6, start=0.5))
+
+    def kind():
+        """0 for a tensor, -1 for several things at once."""
+        found = ordinary()(x.clone())
+        return -1 if isinstance(found, tuple | list) else 0 * found.sum()
+
+    def digits_lost():
+        weights, tokens = block_weights(Waves(), 4), numbers(1, 3, 4, start=0.5)
+        right = batched(block_by_hand, tokens, weights, 2)
+        return lost_digits(made(problem, "Block", weights, 4, 2)(tokens.clone()) - right)
+
+    def float32():
+        return 0 * ordinary(dtype=torch.float32)(numbers(2, 4, 6).float())
+
+    x = numbers(2, 4, 6, start=0.5)
+    return Part(
+        main={
+            "threes": lambda: output(3, 3, 3, n_head=3),
+            "ordinary": lambda: output(2, 4, 6, n_head=2),
+            "one head": lambda: output(2, 3, 5, n_head=1),
+            "attention only": lambda: output(2, 4, 6, n_head=2, silent="mlp"),
+            "mlp only": lambda: output(2, 4, 6, n_head=2, silent="attn"),
+            "nothing": nothing,
+            "no bias": lambda: output(2, 3, 4, n_head=2, bias=False),
+            "kind": kind,
+        },
+        edges={
+            "not contiguous": lambda: 0 * ordinary(4)(numbers(2, 4, 6).mT),
+            "float32": float32,
+            "digits lost": digits_lost,
+            "remembers": lambda: remembers(ordinary, x, x + 1),
+            "reached": lambda: reached(ordinary(), x.clone()),
+            "gradient": lambda: gradient_by_x(ordinary(), x.clone()),
+            "changes x": lambda: changed(ordinary(), x.clone(), "x"),
+            "changes weights": lambda: changed(ordinary(), x.clone(), "weights"),
+        },
+    )
+
+
+def expected_parts(bias):
+    """The names of a Block's parameters."""
+    return list(block_weights(Waves(), 6, bias=bias))
+
+
+def about_parts(problem):
+    """Questions about the parts of a Block."""
+
+    def there(bias):
+        """Which of a Block's parameters there are, and how many in all."""
+        found = parameters(problem.Block(6, 2, bias=bias))
+        number = float(len({id(weight) for weight in found.values()}))
+        return torch.tensor([*(float(name in found) for name in expected_parts(True)), number])
+
+    def by_position():
+        found = parameters(problem.Block(6, 3, 0.25, False))
+        return torch.tensor([float(name in found) for name in expected_parts(True)])
+
+    def sizes():
+        found = parameters(problem.Block(6, 2))
+        return torch.tensor([float(found[name].numel()) for name in sorted(found)])
+
+    return Part(
+        main={
+            "with bias": lambda: there(True),
+            "without bias": lambda: there(False),
+            "by position": by_position,
+            "sizes": sizes,
+        },
+    )
+
+
+def about_defaults(problem):
+    """Questions about a Block for which nothing was asked."""
+
+    def filled(module, width):
+        set_weights(module.double(), block_weights(Waves(), width))
+        return module
+
+    def heads():
+        """With how many heads a Block of width 24 answers as Block(24) does; -1 if with none."""
+        x, found = numbers(1, 5, 24, start=0.5), filled(problem.Block(24), 24).eval()
+        output = found(x.clone())
+        for n_head in (12, 8, 1, 2, 3, 4, 6, 24):
+            with_heads = filled(problem.Block(24, n_head), 24).eval()
+            if torch.allclose(with_heads(x.clone()), output):
+                return n_head
+        return -1
+
+    def drops():
+        """About how much of what the MLP adds Block(12, 2) drops in training."""
+        x, module = numbers(1, 5, 12, start=0.5).repeat(9, 1, 1), problem.Block(12, 2).double()
+        set_weights(module, silenced(block_weights(Waves(), 12), "attn"))
+        return how_often(call(module, x, True, 3) - x)
+
+    def width():
+        weight = parameters(problem.Block())["ln_1.weight"]
+        return float(weight.numel())
+
+    def unless_it_stops(question, right):
+        """The answer; the right one where code stops, which says nothing about defaults."""
+        answer = attempt(question)
+        return question() if answer.is_value else right
+
+    return Part(
+        main={
+            "width": width,
+            "heads": lambda: unless_it_stops(heads, 12),
+            "drops": lambda: unless_it_stops(drops, torch.tensor(0)),
+        }
+    )

@@ -1,0 +1,757 @@
+"""Tests of problem 06. Run them with `uv run pytest` in this folder."""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from grader.testing.compare import check, check_form, check_layer, gradients, parameters, require
+from small_gpt import (
+    batched,
+    block_by_hand,
+    block_weights,
+    check_slopes,
+    gelu_by_hand,
+    layer_norm_by_hand,
+    mlp_by_hand,
+    mlp_weights,
+    norm_weights,
+    part,
+)
+from telltale import check_independent, check_rate
+from worked_example import (
+    check_random_start,
+    check_weights_are_kept,
+    holding,
+    left_alone,
+    nothing_drawn,
+    turned,
+)
+
+# Nothing in problem.py may call these, under any name.
+FORBIDDEN = (
+    "gelu",
+    "layer_norm",
+    "group_norm",
+    "instance_norm",
+    "batch_norm",
+    "rms_norm",
+    "TransformerEncoderLayer",
+)
+
+CLOSE = {"rtol": 1e-8, "atol": 1e-8}
+"""How near numbers in float64 should be: near enough for a √(2/π) of eight digits."""
+
+BOTH_DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+
+
+# The definition for tensors, and modules whose weights are known.
+
+
+def of_each(by_hand, x):
+    """What a definition for one number makes of each number of a tensor."""
+    return torch.tensor([by_hand(n) for n in x.flatten().tolist()], dtype=x.dtype).reshape(x.shape)
+
+
+def normed(x, weights, eps=1e-5):
+    """What the definition of LayerNorm makes of x, whatever stands before its last dimension."""
+    rows = x.reshape(-1, x.shape[-1]).tolist()
+    return torch.tensor(layer_norm_by_hand(rows, weights, eps), dtype=x.dtype).reshape(x.shape)
+
+
+def make(problem, name, weights, *arguments, dtype=torch.float64, **options):
+    """The student's module of this class and dtype, holding these weights, in evaluation."""
+    options = {"bias": any("bias" in name for name in weights)} | options
+    return holding(getattr(problem, name)(*arguments, **options), weights, dtype).eval()
+
+
+def named(name, *arguments, **options):
+    """How a student would write the making of a module."""
+    given = [*map(str, arguments), *(f"{option}={value}" for option, value in options.items())]
+    return f"{name}({', '.join(given)})"
+
+
+def close(dtype):
+    """How near numbers should be."""
+    return CLOSE if dtype == torch.float64 else {}
+
+
+# gelu
+
+
+@pytest.mark.points(0.75)
+def test_gelu_in_numbers(problem):
+    """gelu of some numbers is what the README says"""
+    x = torch.tensor([-3, -2, -1, -0.5, 0, 0.5, 1, 2, 3], dtype=torch.float64)
+    y = [-0.0036373920817729943, -0.04540230591222494, -0.15880800939172324, -0.15428599017485606]
+    y += [0, 0.34571400982514394, 0.8411919906082768, 1.954597694087775, 2.996362607918227]
+    expected = torch.tensor(y, dtype=torch.float64)
+    check(problem.gelu(x.clone()), expected, f"gelu(x) with x = {x.tolist()}", **CLOSE)
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("shape", [(), (7,), (3, 4), (2, 3, 5), (1, 2, 2, 3)], ids=str)
+def test_gelu_by_hand(problem, rng, shape):
+    """gelu does the same with each number, in a tensor of any shape"""
+    x = rng.normal(math.prod(shape)).reshape(shape) * 2
+    call = f"gelu(x) with x of shape {shape}"
+    check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), call, **CLOSE)
+
+
+@pytest.mark.points(0.25)
+def test_gelu_with_tanh(problem):
+    """gelu is GPT-2's, with tanh: up to 0.000473 away from the one with the error function"""
+    x = torch.linspace(-5, 5, 1001, dtype=torch.float64)
+    call = "gelu(x) with 1001 numbers from -5 to 5"
+    with_erf = of_each(lambda number: 0.5 * number * (1 + math.erf(number / math.sqrt(2))), x)
+    far = (check_form(problem.gelu(x.clone()), x, call) - with_erf).abs().max().item()
+    require(
+        4.68e-4 < far < 4.78e-4,
+        f"{call}\nThe farthest of them is {far:.3g} away from x Φ(x), the GELU with the error "
+        "function; it should be 0.000473 away.",
+    )
+
+
+@pytest.mark.points(0.5)
+@BOTH_DTYPES
+def test_gelu_of_large_numbers(problem, dtype):
+    """gelu of numbers up to 1e30, above or below 0, is finite and right"""
+    sizes = torch.tensor([6, 12, 40, 300, 1e4, 1e8, 1e13, 1e20, 1e30], dtype=dtype)
+    x = torch.cat([sizes, -sizes])
+    call = f"gelu(x) in {str(dtype).removeprefix('torch.')} with x = {x.tolist()}"
+    check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), call, **close(dtype))
+
+
+@pytest.mark.points(0.5)
+def test_gelu_has_gradients(problem, rng):
+    """Gradients pass through gelu, and are finite and right for numbers up to 10,000"""
+    x, upstream = (rng.normal(3, 4) * 2).requires_grad_(), rng.normal(3, 4)
+    actual = problem.gelu(x.clone())
+    check_slopes(
+        actual, {"x": x}, lambda given: of_each(gelu_by_hand, given["x"]), upstream, "gelu(x)", rng
+    )
+    for dtype in (torch.float32, torch.float64):
+        sizes = torch.tensor([12, 100, 3000, 1e4], dtype=dtype)
+        x = torch.cat([sizes, -sizes]).requires_grad_()
+        call = f"gelu(x) in {str(dtype).removeprefix('torch.')} with x = {x.tolist()}"
+        found = gradients(problem.gelu(x.clone()), {"x": x}, torch.ones_like(x), call)
+        expected = torch.tensor([1] * 4 + [0] * 4, dtype=dtype)
+        check(found["x"], expected, f"the gradient of {call} with respect to x", **close(dtype))
+
+
+# LayerNorm
+
+
+def check_parameters(module, expected, call):
+    """Require that a module has exactly the parameters of these names and shapes."""
+    found = {name: tuple(weight.shape) for name, weight in parameters(module).items()}
+    number = len(list(module.parameters()))
+    require(
+        found.keys() == expected.keys() and number == len(expected),
+        f"{call}\nIts parameters are {sorted(found) or 'none'}; expected {sorted(expected)}.",
+    )
+    for name, shape in expected.items():
+        message = f"{call}\n`{name}` has shape {found[name]}; expected {shape}."
+        require(found[name] == shape, message)
+
+
+@pytest.mark.points(0.75)
+def test_layer_norm_parameters(problem):
+    """LayerNorm has a weight of ones and a bias of zeros, or with bias=False no bias"""
+    module, call = problem.LayerNorm(6), "LayerNorm(6)"
+    check_parameters(module, {"weight": (6,), "bias": (6,)}, call)
+    check(parameters(module)["weight"], torch.ones(6), f"the weight of {call}")
+    check(parameters(module)["bias"], torch.zeros(6), f"the bias of {call}")
+    module, call = problem.LayerNorm(5, bias=False), "LayerNorm(5, bias=False)"
+    check_parameters(module, {"weight": (5,)}, call)
+    check(parameters(module)["weight"], torch.ones(5), f"the weight of {call}")
+    message = f"{call} has no attribute bias; it should have one, which is None."
+    require(hasattr(module, "bias"), message)
+    require(module.bias is None, f"{call} has a bias; it should be None.")
+
+
+@pytest.mark.points(0.5)
+def test_layer_norm_in_numbers(problem):
+    """LayerNorm makes of the row 1, 2, 3, 4 what the README says"""
+    x = torch.tensor([1, 2, 3, 4], dtype=torch.float64)
+    plain = torch.tensor(
+        [-1.3416354199689269, -0.447211806656309, 0.447211806656309, 1.3416354199689269],
+        dtype=torch.float64,
+    )
+    module = problem.LayerNorm(4).double()
+    check(module(x.clone()), plain, "LayerNorm(4)(x) with x = [1, 2, 3, 4]", **CLOSE)
+    weights = {"weight": torch.tensor([1.0, 2, 3, 4]), "bias": torch.tensor([0.0, 0, 1, -1])}
+    module = make(problem, "LayerNorm", weights, 4)
+    call = "LayerNorm(4)(x) with x = [1, 2, 3, 4], weight = [1, 2, 3, 4] and bias = [0, 0, 1, -1]"
+    expected = plain * weights["weight"] + weights["bias"]
+    check(module(x.clone()), expected, call, **CLOSE)
+
+
+SHAPES = [(6,), (4, 5), (2, 3, 4), (3, 3, 3), (2, 1, 3, 7), (2, 2, 1)]
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_layer_norm_by_hand(problem, rng, shape, bias):
+    """LayerNorm works on the last dimension, each row by itself, whatever stands before it"""
+    weights = norm_weights(rng, shape[-1], bias=bias)
+    x = rng.normal(*shape) * 3 + rng.normal(*shape[:-1], 1)
+    module = make(problem, "LayerNorm", weights, shape[-1])
+    call = f"{named('LayerNorm', shape[-1], bias=bias)}(x) with x of shape {shape}"
+    check(module(x.clone()), normed(x, weights), call, **CLOSE)
+
+
+@pytest.mark.points(0.75)
+def test_layer_norm_of_nearly_constant_rows(problem, rng):
+    """eps is added to the variance, below the root; it is 0.00001 unless another is given"""
+    x = rng.normal(4, 8)
+    x = (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True) / 1000
+    for options in ({}, {"eps": 1e-5}, {"eps": 1e-7}, {"eps": 0.3}):
+        weights = norm_weights(rng, 8)
+        module = make(problem, "LayerNorm", weights, 8, **options)
+        call = f"{named('LayerNorm', 8, **options)}(x) with rows whose variance is 0.000001"
+        check(module(x.clone()), normed(x, weights, **options), call, rtol=1e-6, atol=1e-6)
+
+
+def far_rows(rng, n_rows, n_embd, dtype):
+    """Rows with mean 10,000 and variance 1, and what LayerNorm makes of them at first."""
+    x = rng.normal(n_rows, n_embd)
+    x = (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True)
+    x = (x + 1e4).to(dtype)
+    return x, normed(x, {"weight": torch.ones(n_embd)})
+
+
+@pytest.mark.points(0.5)
+@BOTH_DTYPES
+def test_layer_norm_of_rows_far_from_zero(problem, rng, dtype):
+    """LayerNorm is right for rows with mean 10,000 and variance 1, too"""
+    x, expected = far_rows(rng, 6, 8, dtype)
+    module = problem.LayerNorm(8).to(dtype)
+    call = f"LayerNorm(8)(x) in {str(dtype).removeprefix('torch.')} with rows around 10,000"
+    atol = 2e-2 if dtype == torch.float32 else 1e-7
+    check(module(x.clone()), expected, call, rtol=0, atol=atol)
+
+
+@pytest.mark.points(0.5)
+@BOTH_DTYPES
+def test_layer_norm_of_constant_rows(problem, rng, dtype):
+    """A row of equal numbers becomes the bias, with finite gradients"""
+    weights = {name: weight.to(dtype) for name, weight in norm_weights(rng, 8).items()}
+    module = make(problem, "LayerNorm", weights, 8, dtype=dtype)
+    x = torch.tensor([3, 0, -1, 7], dtype=dtype)[:, None].repeat(1, 8).requires_grad_()
+    call = "LayerNorm(8)(x) with rows of 3, 0, -1 and 7"
+    output = module(x.clone())
+    check(output, weights["bias"].repeat(4, 1), call)
+    upstream = rng.normal(4, 8, dtype=dtype)
+    found = gradients(output, {"x": x} | parameters(module), upstream, call)
+    for name, gradient in found.items():
+        finite = bool(gradient.isfinite().all())
+        require(finite, f"{call}\nIts gradient with respect to {name} has entries inf or NaN.")
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+def test_layer_norm_has_gradients(problem, rng, bias):
+    """Gradients reach x, weight and bias, also through mean and variance"""
+    weights, x, upstream = norm_weights(rng, 5, bias=bias), rng.normal(3, 5), rng.normal(3, 5)
+    module, x = make(problem, "LayerNorm", weights, 5), x.requires_grad_()
+
+    def by_hand(given):
+        return normed(given["x"], given)
+
+    call = f"{named('LayerNorm', 5, bias=bias)}(x)"
+    actual = module(x.clone())
+    check(actual, normed(x, weights), call, **CLOSE)  # a wrong output has wrong gradients
+    check_slopes(actual, {"x": x} | parameters(module), by_hand, upstream, call, rng)
+
+
+# MLP
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_mlp_layers(problem, dropout, bias):
+    """MLP has c_fc, from n_embd to four times as many, c_proj, back again, and dropout"""
+    module = problem.MLP(6, dropout=dropout, bias=bias)
+    call = named("MLP", 6, dropout=dropout, bias=bias)
+    check_layer(module, "c_fc", 6, 24, bias=bias)
+    check_layer(module, "c_proj", 24, 6, bias=bias)
+    child = getattr(module, "dropout", None)
+    wanted = f"`dropout` of {call} should be nn.Dropout({dropout})"
+    require(isinstance(child, nn.Dropout), f"{wanted}; it is of type {type(child).__name__}.")
+    require(child.p == dropout, f"{wanted}; it is nn.Dropout({child.p}).")
+    check_parameters(module, shapes(mlp_weights, 6, bias), call)
+
+
+def shapes(weights, n_embd, bias):
+    """Names and shapes of the weights that one of these helpers makes."""
+    made = weights(_Zeros(), n_embd, bias=bias)
+    return {name: tuple(weight.shape) for name, weight in made.items()}
+
+
+class _Zeros:
+    """In place of an rng, where only shapes are asked for."""
+
+    def normal(self, *shape):
+        return torch.zeros(shape)
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("shape", [(2, 3, 4), (3, 2, 5), (1, 1, 6), (4, 5, 1)], ids=str)
+def test_mlp_by_hand(problem, rng, shape, bias):
+    """MLP is c_fc, gelu and c_proj, in this order, for every token alike"""
+    weights, x = mlp_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
+    module = make(problem, "MLP", weights, shape[-1])
+    call = f"{named('MLP', shape[-1], bias=bias)}(x) with x of shape {shape}"
+    check(module(x.clone()), batched(mlp_by_hand, x, weights), call, **CLOSE)
+
+
+def check_dropped(output, whole, rate, call, what):
+    """Require that each entry was dropped by itself, and that the others grew.
+
+    Args:
+        output: in training, the entries that may be dropped.
+        whole: the same without dropout; no entry is 0.
+        rate: the share to be dropped.
+        call: what was called.
+        what: what the entries are, in the plural.
+    """
+    dropped = output.abs() < 1e-9
+    check_rate(dropped, rate, what, f"({call}) Is dropout applied, last of all?")
+    expected = torch.where(dropped, 0, whole / (1 - rate))
+    grown = f"where what is kept of {what} should grow by 1/(1 - dropout)"
+    check(output, expected, f"{call}, {grown} and nothing else should change", **CLOSE)
+    check_independent(dropped, rate, ("batch", "position", "channel"), what)
+
+
+@pytest.mark.points(0.75)
+def test_mlp_dropout(problem, rng):
+    """In training, entries of the MLP's output are dropped one by one, and the rest grows"""
+    weights, x = mlp_weights(rng, 6), rng.normal(1, 5, 6)
+    whole = batched(mlp_by_hand, x, weights)
+    module = make(problem, "MLP", weights, 6, dropout=0.25)
+    check(module(x.clone()), whole, f"{named('MLP', 6, dropout=0.25)}.eval()(x)", **CLOSE)
+    call = f"{named('MLP', 6, dropout=0.25)}(x) in training"
+    outputs = {}
+    for name, seed in [("first", 1), ("again", 1), ("other", 2), ("next", None)]:
+        if seed is not None:
+            torch.default_generator.manual_seed(seed)
+        outputs[name] = check_form(module.train()(x.repeat(100, 1, 1)), x.expand(100, -1, -1), call)
+    check_dropped(outputs["first"], whole.expand(100, -1, -1), 0.25, call, "the MLP's output")
+    for one, two in [("first", "other"), ("other", "next")]:
+        different = not torch.equal(outputs[one], outputs[two])
+        require(different, f"{call}\nTwo calls dropped the same; each should draw anew.")
+    again = f"{call}, a second time after torch.manual_seed(1)"
+    check(outputs["again"], outputs["first"], again)
+
+
+# Block
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("n_embd", [4, 6])
+def test_block_parts(problem, n_embd, bias):
+    """Block has ln_1, attn, ln_2 and mlp, with GPT-2's names: 12 C² + 13 C numbers in all"""
+    module, call = problem.Block(n_embd, 2, bias=bias), named("Block", n_embd, 2, bias=bias)
+    check_parameters(module, shapes(block_weights, n_embd, bias), call)
+    total = sum(weight.numel() for weight in module.parameters())
+    expected = 12 * n_embd**2 + (13 if bias else 2) * n_embd
+    require(total == expected, f"{call} has {total} numbers to learn; expected {expected}.")
+
+
+def without(weights, *names):
+    """The weights, but 0 for c_proj of these parts: nothing comes out of them."""
+    silent = tuple(f"{name}.c_proj." for name in names)
+    return {
+        name: torch.zeros_like(weight) if name.startswith(silent) else weight
+        for name, weight in weights.items()
+    }
+
+
+@pytest.mark.points(0.5)
+def test_block_that_adds_nothing(problem, rng):
+    """Where c_proj of attn and mlp is 0, a Block returns x itself"""
+    weights, x = without(block_weights(rng, 6), "attn", "mlp"), rng.normal(2, 4, 6)
+    module = make(problem, "Block", weights, 6, 2)
+    call = f"{named('Block', 6, 2)}(x), where weight and bias of both c_proj are 0"
+    check(module(x.clone()), x, call)
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("silent", ["mlp", "attn"])
+def test_half_a_block(problem, rng, silent):
+    """A Block adds attn(ln_1(x)) to x where c_proj of mlp is 0, and mlp(ln_2(x)) the other way"""
+    weights, x = without(block_weights(rng, 6), silent), rng.normal(2, 4, 6)
+    module = make(problem, "Block", weights, 6, 2)
+    call = f"{named('Block', 6, 2)}(x), where weight and bias of {silent}.c_proj are 0"
+    check(module(x.clone()), batched(block_by_hand, x, weights, 2), call, **CLOSE)
+
+
+BLOCK_SIZES = [(2, 4, 6, 2), (1, 1, 4, 4), (3, 5, 8, 1), (3, 3, 6, 3)]
+"""Batch, sequence length, embedding width, number of heads."""
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), BLOCK_SIZES)
+def test_block_by_hand(problem, rng, batch, seq_len, n_embd, n_head, bias):
+    """Block is attention after ln_1, added to x, then the MLP after ln_2, added to that"""
+    weights, x = block_weights(rng, n_embd, bias=bias), rng.normal(batch, seq_len, n_embd)
+    module = make(problem, "Block", weights, n_embd, n_head)
+    call = f"{named('Block', n_embd, n_head, bias=bias)}(x) with x of shape {tuple(x.shape)}"
+    check(module(x.clone()), batched(block_by_hand, x, weights, n_head), call, **CLOSE)
+
+
+def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
+    """Require that both halves of a Block drop entries of what they add, and nothing else."""
+    weights, x = block_weights(rng, n_embd), rng.normal(1, 5, n_embd)
+    # For the attention to give the same whatever weights it drops, only its bias counts.
+    weights["attn.c_proj.weight"] = torch.zeros(n_embd, n_embd, dtype=torch.float64)
+    call = f"{named('Block', n_embd, n_head, dropout=rate)}(x) in training"
+    for half, silent in [("attn", "mlp"), ("mlp", "attn")]:
+        held = without(weights, silent)
+        whole = batched(block_by_hand, x, held, n_head) - x
+        module = make(problem, "Block", held, n_embd, n_head, dropout=rate).train()
+        torch.default_generator.manual_seed(4)
+        many = x.repeat(batch, 1, 1)
+        added = check_form(module(many.clone()), many, call) - many
+        what = f"what {half} adds to x"
+        silenced = f"{call}, where {silent} adds nothing"
+        check_dropped(added, whole.expand(batch, -1, -1), rate, silenced, what)
+
+
+@pytest.mark.points(0.5)
+def test_block_dropout(problem, rng):
+    """In training, what attn and mlp add to x is dropped entry by entry, and nothing else is"""
+    check_block_dropout(problem, rng, 6, 2, 0.25, 100)
+
+
+@pytest.mark.points(0.25)
+def test_no_dropout_in_evaluation(problem, rng):
+    """After eval(), and with dropout=0.0 also in training, nothing is dropped"""
+    weights, x = block_weights(rng, 6), rng.normal(2, 4, 6)
+    expected = batched(block_by_hand, x, weights, 2)
+    module = make(problem, "Block", weights, 6, 2, dropout=0.0).train()
+    check(module(x.clone()), expected, f"{named('Block', 6, 2)}.train()(x)", **CLOSE)
+    module = make(problem, "Block", weights, 6, 2, dropout=0.6).eval()
+    call = f"{named('Block', 6, 2, dropout=0.6)}.eval()(x)"
+    check(module(x.clone()), expected, call, **CLOSE)
+
+
+# What holds for all of it
+
+
+@pytest.mark.points(0.25)
+def test_defaults(problem, rng):
+    """Block() is one of GPT-2's: 7,087,872 numbers, 12 heads, no dropout, biases"""
+    module = problem.Block()
+    check_parameters(module, shapes(block_weights, 768, True), "Block()")
+    total = sum(weight.numel() for weight in module.parameters())
+    require(total == 7_087_872, f"Block() has {total:,} numbers to learn; expected 7,087,872.")
+    weights, x = block_weights(rng, 24), rng.normal(1, 3, 24)
+    module = holding(problem.Block(24), weights).train()
+    expected = batched(block_by_hand, x, weights, 12)
+    call = "Block(24).train()(x), which has 12 heads and no dropout"
+    check(module(x.clone()), expected, call, **CLOSE)
+    weights, x = part(weights, "mlp"), x * 2
+    module = holding(problem.MLP(24), weights).train()
+    call = "MLP(24).train()(x), which has biases and no dropout"
+    check(module(x.clone()), batched(mlp_by_hand, x, weights), call, **CLOSE)
+
+
+@pytest.mark.points(0.25)
+def test_names_and_positions(problem, rng):
+    """All arguments can be given by name or by position, in the order of the docstrings"""
+    x = rng.normal(1, 3, 6)
+    check(problem.gelu(x=x.clone()), of_each(gelu_by_hand, x), "gelu(x=x)", **CLOSE)
+    norm = norm_weights(rng, 6, bias=False)
+    by_name = {"eps": 0.5, "bias": False, "n_embd": 6}
+    for given, names in [((6, False, 0.5), {}), ((), by_name)]:
+        call = named("LayerNorm", *given, **names)
+        module = problem.LayerNorm(*given, **names)
+        check_parameters(module, {"weight": (6,)}, call)
+        actual = holding(module, norm)(x=x.clone())
+        check(actual, normed(x, norm, 0.5), f"{call}, called with x=x", **CLOSE)
+    mlp = mlp_weights(rng, 6, bias=False)
+    by_name = {"bias": False, "dropout": 0.25, "n_embd": 6}
+    for given, names in [((6, 0.25, False), {}), ((), by_name)]:
+        call, module = named("MLP", *given, **names), problem.MLP(*given, **names)
+        check_parameters(module, shapes(mlp_weights, 6, False), call)
+        require(module.dropout.p == 0.25, f"{call}\nIts dropout is {module.dropout.p}, not 0.25.")
+        actual = holding(module, mlp).eval()(x=x.clone())
+        check(actual, batched(mlp_by_hand, x, mlp), f"{call}.eval(), called with x=x", **CLOSE)
+    block = block_weights(rng, 6, bias=False)
+    by_name = {"bias": False, "dropout": 0.25, "n_head": 3, "n_embd": 6}
+    for given, names in [((6, 3, 0.25, False), {}), ((), by_name)]:
+        call, module = named("Block", *given, **names), problem.Block(*given, **names)
+        check_parameters(module, shapes(block_weights, 6, False), call)
+        actual = holding(module, block).eval()(x=x.clone())
+        expected = batched(block_by_hand, x, block, 3)
+        check(actual, expected, f"{call}.eval(), called with x=x", **CLOSE)
+
+
+@pytest.mark.points(0.25)
+@BOTH_DTYPES
+def test_dtype_is_kept(problem, rng, dtype):
+    """float32 gives float32, float64 gives float64, with all the digits that it has"""
+    weights, x = block_weights(rng, 6), rng.normal(2, 5, 6, dtype=dtype)
+    weights = {name: weight.to(dtype) for name, weight in weights.items()}
+    name = str(dtype).removeprefix("torch.")
+    check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), f"gelu(x) in {name}", **close(dtype))
+    norm, mlp = part(weights, "ln_1"), part(weights, "mlp")
+    module = make(problem, "LayerNorm", norm, 6, dtype=dtype)
+    check(module(x.clone()), normed(x, norm), f"LayerNorm(6)(x) in {name}", **close(dtype))
+    module = make(problem, "MLP", mlp, 6, dtype=dtype)
+    expected = batched(mlp_by_hand, x, mlp)
+    check(module(x.clone()), expected, f"MLP(6)(x) in {name}", **close(dtype))
+    module = make(problem, "Block", weights, 6, 2, dtype=dtype)
+    expected = batched(block_by_hand, x, weights, 2)
+    check(module(x.clone()), expected, f"Block(6, 2)(x) in {name}", **close(dtype))
+
+
+@pytest.mark.points(0.25)
+def test_transposed_tensors(problem, rng):
+    """Tensors may have been transposed, so that their numbers lie in memory in another order"""
+    weights, x = block_weights(rng, 6), rng.normal(2, 4, 6)
+    check(problem.gelu(turned(x)), of_each(gelu_by_hand, x), "gelu(x) of a transposed x", **CLOSE)
+    norm = part(weights, "ln_1")
+    actual = make(problem, "LayerNorm", norm, 6)(turned(x))
+    check(actual, normed(x, norm), "LayerNorm(6)(x) with a transposed x", **CLOSE)
+    actual = make(problem, "Block", weights, 6, 3)(turned(x))
+    expected = batched(block_by_hand, x, weights, 3)
+    check(actual, expected, "Block(6, 3)(x) with a transposed x", **CLOSE)
+
+
+@pytest.mark.points(0.25)
+def test_arguments_are_left_alone(problem, rng):
+    """Nothing changes its argument, and a call leaves the weights as they are"""
+    weights, x = block_weights(rng, 6), rng.normal(2, 4, 6)
+    with left_alone("gelu(x)", x=x):
+        problem.gelu(x)
+    for name, held, arguments in [
+        ("LayerNorm", part(weights, "ln_1"), (6,)),
+        ("MLP", part(weights, "mlp"), (6,)),
+        ("Block", weights, (6, 2)),
+    ]:
+        module, call = make(problem, name, held, *arguments), f"{named(name, *arguments)}(x)"
+        with left_alone(call, x=x):
+            module.train()(x)
+        check_weights_are_kept(module, held, call)
+
+
+@pytest.mark.points(0.25)
+def test_nothing_is_remembered(problem, rng):
+    """An output depends on x and the present weights only, in training as in evaluation"""
+    weights, others = block_weights(rng, 6), block_weights(rng, 6)
+    inputs = [rng.normal(*size, 6) * 3 + 1 for size in ((2, 4), (2, 4), (3, 2))]
+    module = make(problem, "Block", weights, 6, 2)
+    norm = make(problem, "LayerNorm", part(weights, "ln_1"), 6)
+    for number, x in enumerate(inputs, 1):
+        mode = "train" if number < 3 else "eval"
+        expected = normed(x, part(weights, "ln_1"))
+        call = f"call {number} of {named('LayerNorm', 6)}(x), after {mode}()"
+        check(norm.train(number < 3)(x.clone()), expected, call, **CLOSE)
+        call = f"call {number} of {named('Block', 6, 2)}(x), after {mode}()"
+        expected = batched(block_by_hand, x, weights, 2)
+        check(module.train(number < 3)(x.clone()), expected, call, **CLOSE)
+    holding(module, others)
+    call = f"{named('Block', 6, 2)}(x), after its weights were changed"
+    check(module(x.clone()), batched(block_by_hand, x, others, 2), call, **CLOSE)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("name", ["MLP", "Block"])
+def test_gradients_flow(problem, rng, name):
+    """Gradients reach the input and all weights and biases of MLP and Block"""
+    by_hand, weights, heads = {
+        "MLP": (mlp_by_hand, mlp_weights(rng, 4), ()),
+        "Block": (block_by_hand, block_weights(rng, 4), (2,)),
+    }[name]
+    x, upstream = rng.normal(1, 3, 4).requires_grad_(), rng.normal(1, 3, 4)
+    module, call = make(problem, name, weights, 4, *heads), f"{named(name, 4, *heads)}(x)"
+
+    def defined(given):
+        return batched(by_hand, given["x"], given, *heads)
+
+    actual = module(x.clone())
+    check(actual, defined({"x": x} | weights), call, **CLOSE)
+    check_slopes(actual, {"x": x} | parameters(module), defined, upstream, call, rng)
+
+
+@pytest.mark.points(0.25)
+def test_no_seed_is_set(problem, rng):
+    """Linear layers start from random weights, nothing sets a seed, evaluation draws nothing"""
+    names = ("c_fc", "c_proj")
+    check_random_start(partial(problem.MLP, 6, dropout=0.3), names, named("MLP", 6, dropout=0.3))
+    call = f"{named('Block', 6, 2, dropout=0.3)}.eval()(x)"
+    module, x = problem.Block(6, 2, dropout=0.3).eval(), rng.normal(2, 3, 6).float()
+    with nothing_drawn(call):
+        module(x)
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.by_looking
+def test_all_is_your_own(problem, rng):
+    """gelu and LayerNorm are written without PyTorch's own, and so is what is made of them"""
+    x = rng.normal(2, 3, 4)
+    problem.gelu(x.clone())
+    for module in (problem.LayerNorm(4), problem.MLP(4, dropout=0.1), problem.Block(4, 2)):
+        module.double().train()(x.clone())
+        module.eval()(x.clone())
+
+
+# --- hidden tests ---
+
+
+def both(problem, solution, name, weights, *arguments, **options):
+    """The student's module and the reference's, with the same weights."""
+    return [make(code, name, weights, *arguments, **options) for code in (problem, solution)]
+
+
+def check_alike(student, reference, x, rng, call, dtype=torch.float64, *, argument=torch.clone):
+    """Compare outputs and all gradients of the student's module and of the reference."""
+    x = x.to(dtype).requires_grad_()
+    actual, expected = student(argument(x)), reference(x)
+    check(actual, expected, call, **close(dtype))
+    upstream = rng.normal(expected.numel(), dtype=dtype).reshape(expected.shape)
+    found, wanted = (
+        gradients(output, {"x": x} | (parameters(module) if module else {}), upstream, call)
+        for output, module in [
+            (actual, student if isinstance(student, nn.Module) else None),
+            (expected, reference if isinstance(reference, nn.Module) else None),
+        ]
+    )
+    for name, gradient in wanted.items():
+        what = f"the gradient of {call} with respect to {name}"
+        check(found[name], gradient, what, **close(dtype))
+
+
+@pytest.mark.points(1.5)
+@BOTH_DTYPES
+@pytest.mark.parametrize("shape", [(), (1,), (50,), (4, 1, 6), (2, 3, 2, 2, 2)], ids=str)
+def test_hidden_gelu(problem, solution, rng, shape, dtype):
+    """gelu is right for other shapes and sizes of numbers, and so are its gradients"""
+    for size in (0.3, 2.0, 6.0, 3000.0):
+        x = rng.normal(math.prod(shape)).reshape(shape) * size
+        call = f"gelu(x) with numbers of size {size:g} in shape {shape}"
+        check_alike(problem.gelu, solution.gelu, x, rng, call, dtype, argument=turned)
+    signs, powers = rng.normal(2, math.prod(shape))
+    x = (signs.sign() * 10 ** (8 * powers.abs()).clamp(max=30)).reshape(shape)
+    call = f"gelu(x) with x = {x.flatten()[:4].tolist()} and the like"
+    x = x.to(dtype)
+    check(problem.gelu(x.clone()), solution.gelu(x), call, **close(dtype))
+
+
+@pytest.mark.points(2.5)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize(
+    "shape", [(9,), (1, 1), (5, 4), (4, 4, 4), (2, 7, 20), (3, 1, 2, 6), (40, 64)], ids=str
+)
+def test_hidden_layer_norm(problem, solution, rng, shape, bias):
+    """LayerNorm is right for other sizes and values of eps, and so are all its gradients"""
+    weights = norm_weights(rng, shape[-1], bias=bias)
+    for eps, size in [(1e-5, 1), (0.02, 0.3), (1e-8, 50)]:
+        student, reference = both(problem, solution, "LayerNorm", weights, shape[-1], eps=eps)
+        x = rng.normal(*shape) * size + rng.normal(*shape[:-1], 1)
+        call = f"{named('LayerNorm', shape[-1], bias=bias, eps=eps)}(x) with x of shape {shape}"
+        check_alike(student, reference, x, rng, call, argument=turned)
+
+
+@pytest.mark.points(1.5)
+@BOTH_DTYPES
+@pytest.mark.parametrize("n_embd", [8, 16, 64])
+def test_hidden_delicate_rows(problem, solution, rng, n_embd, dtype):
+    """Rows far from 0, nearly constant rows and constant rows are right, with their gradients"""
+    x, expected = far_rows(rng, 20, n_embd, dtype)
+    call = f"LayerNorm({n_embd})(x) with rows around 10,000"
+    atol = 2e-2 if dtype == torch.float32 else 1e-7
+    check(problem.LayerNorm(n_embd).to(dtype)(x.clone()), expected, call, rtol=0, atol=atol)
+
+    weights = norm_weights(rng, n_embd)
+    pair = both(problem, solution, "LayerNorm", weights, n_embd, dtype=dtype)
+    small = rng.normal(5, n_embd)
+    small = small / small.std(-1, correction=0, keepdim=True) / 1000
+    actual, expected = (module(small.to(dtype, copy=True)) for module in pair)
+    call = f"LayerNorm({n_embd})(x) with rows whose variance is 0.000001"
+    check(actual, expected, call, rtol=1e-4, atol=1e-5 if dtype == torch.float32 else 1e-6)
+
+    x = torch.tensor([2, -5, 0, 11], dtype=dtype)[:, None].repeat(1, n_embd)
+    call = f"LayerNorm({n_embd})(x) with rows of 2, -5, 0 and 11"
+    outputs = []
+    for module in pair:
+        inputs = {"x": x.clone().requires_grad_()}
+        outputs.append((module(inputs["x"].clone()), inputs | parameters(module)))
+    check(outputs[0][0], outputs[1][0], call)
+    upstream = rng.normal(4, n_embd, dtype=dtype)
+    found, wanted = (gradients(output, given, upstream, call) for output, given in outputs)
+    for name, gradient in wanted.items():
+        what = f"the gradient of {call} with respect to {name}"
+        # By 1/√eps, some 300, even the rounding of a number is made larger.
+        atol = 2e-2 if dtype == torch.float32 else 1e-7
+        check(found[name], gradient, what, rtol=1e-4, atol=atol)
+
+
+@pytest.mark.points(1)
+@BOTH_DTYPES
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("shape", [(1, 6, 3), (5, 1, 8), (2, 9, 12)], ids=str)
+def test_hidden_mlp(problem, solution, rng, shape, bias, dtype):
+    """MLP is right for other sizes, and so are all its gradients"""
+    weights = mlp_weights(rng, shape[-1], bias=bias)
+    pair = both(problem, solution, "MLP", weights, shape[-1], dtype=dtype)
+    call = f"{named('MLP', shape[-1], bias=bias)}(x) with x of shape {shape}"
+    check_alike(*pair, rng.normal(*shape) * 2, rng, call, dtype, argument=turned)
+
+
+@pytest.mark.points(2)
+@BOTH_DTYPES
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize(
+    ("batch", "seq_len", "n_embd", "n_head"),
+    [(2, 7, 20, 4), (5, 2, 9, 3), (1, 12, 16, 2), (4, 1, 5, 5)],
+)
+def test_hidden_block(problem, solution, rng, batch, seq_len, n_embd, n_head, bias, dtype):
+    """Block is right for other sizes, and so are all its gradients"""
+    weights = block_weights(rng, n_embd, bias=bias)
+    pair = both(problem, solution, "Block", weights, n_embd, n_head, dtype=dtype)
+    pair[0].train(bias)  # Without dropout, train() and eval() are the same.
+    x = rng.normal(batch, seq_len, n_embd) * 2 + 1
+    call = f"{named('Block', n_embd, n_head, bias=bias)}(x) with x of shape {tuple(x.shape)}"
+    check_alike(*pair, x, rng, call, dtype, argument=turned)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(("n_embd", "n_head", "rate"), [(4, 1, 0.5), (9, 3, 0.1)])
+def test_hidden_dropout(problem, solution, rng, n_embd, n_head, rate):
+    """Dropout acts on what attn and mlp add to x, for other sizes and rates, in training only"""
+    check_block_dropout(problem, rng, n_embd, n_head, rate, 150)
+    weights, x = block_weights(rng, n_embd), rng.normal(3, 6, n_embd)
+    student, reference = both(problem, solution, "Block", weights, n_embd, n_head, dropout=rate)
+    call = f"{named('Block', n_embd, n_head, dropout=rate)}"
+    with nothing_drawn(f"{call}.eval()(x)"):
+        output = student(x.clone())
+    check(output, reference(x), f"{call}.eval()(x)", **CLOSE)
+    student.train()(x.clone())
+    check(student.eval()(x.clone()), reference(x), f"{call}.eval()(x) after training", **CLOSE)
+
+
+@pytest.mark.points(0.5)
+def test_hidden_second_call(problem, solution, rng):
+    """Calls do not touch each other, their arguments or the weights; weights can be loaded"""
+    weights = block_weights(rng, 12)
+    student = problem.Block(12, 3).double()
+    student.load_state_dict(weights, strict=False)
+    reference = make(solution, "Block", weights, 12, 3)
+    inputs = [rng.normal(b, n, 12) for b, n in [(2, 5), (2, 5), (1, 8), (4, 2)]]
+    copies, call = [x.clone() for x in inputs], f"{named('Block', 12, 3)}(x)"
+    outputs = [student(x) for x in inputs]
+    for number, (output, x, copy) in enumerate(zip(outputs, inputs, copies, strict=True), 1):
+        require(torch.equal(x, copy), f"{call}\nIt changed its argument x.")
+        check(output, reference(x), f"call {number} of {call}", **CLOSE)
+    check_weights_are_kept(student, weights, call)
