@@ -213,6 +213,10 @@ def about_start(problem):
     )
 
 
+EXACT = -65.52634910357153
+"""A sum over the entries of some logits, to the last digit."""
+
+
 def about_logits(problem):
     """Questions about the logits, with and without targets."""
     model_of = models(problem)
@@ -247,12 +251,21 @@ def about_logits(problem):
     def in_float32():
         return logits_of(filled(problem, ORDINARY, dtype=torch.float32), tokens(7, 2, 5))
 
-    def gradient():
+    def digits_lost():
+        found = logits_of(model_of(ORDINARY), tokens(7, 2, 5))
+        return ((found * numbers(2, 5, 7, start=0.7)).sum() - EXACT).abs() > 1e-8
+
+    def keeps_weights():
+        """Whether a model whose weights are changed goes on as if they weren't."""
         model, idx = filled(problem, ORDINARY), tokens(7, 2, 5)
-        found = logits_of(model, idx)
-        weight = parameters(model)["transformer.wte.weight"]
-        upstream = numbers(*found.shape, start=0.7)
-        return torch.autograd.grad(found, weight, upstream)[0]
+        before = logits_of(model, idx)
+        for name in ("transformer.wte.weight", "transformer.wpe.weight"):
+            found = parameters(model)[name]
+            set_weights(model, {name: found.detach() + numbers(*found.shape)})
+        fresh = filled(problem, ORDINARY)
+        fresh.load_state_dict(model.state_dict())
+        after = logits_of(model, idx)
+        return torch.equal(after, before) or not torch.equal(after, logits_of(fresh, idx))
 
     def remembers():
         model = filled(problem, ORDINARY)
@@ -284,7 +297,8 @@ def about_logits(problem):
         },
         edges={
             "float32": in_float32,
-            "gradient": gradient,
+            "digits lost": digits_lost,
+            "keeps weights": keeps_weights,
             "remembers": remembers,
             "draws in evaluation": draws,
         },
@@ -321,10 +335,15 @@ def about_loss(problem):
         targets.flatten()[places] = -100
         return targets
 
-    def gradient():
+    def reached():
+        """Whether the loss has a gradient by every weight."""
         model, idx = filled(problem, ORDINARY), tokens(7, 2, 5)
         _, found = model(idx, idx.flip(0))
-        return torch.autograd.grad(found, parameters(model)["transformer.wpe.weight"])[0]
+        weights = list(model.parameters())
+        if not found.requires_grad:
+            return False
+        slopes = torch.autograd.grad(found, weights, allow_unused=True)
+        return all(each is not None and bool(each.any()) for each in slopes)
 
     def of_logits():
         """The loss of logits that differ from position to position, by its own logits."""
@@ -348,7 +367,7 @@ def about_loss(problem):
         edges={
             "transposed": lambda: loss(ORDINARY, mixed.T.contiguous().T),
             "sliced": lambda: loss(ORDINARY, tokens(7, 3, 6)[:, 1:]),
-            "gradient": gradient,
+            "gradients reach": reached,
         },
     )
 

@@ -76,6 +76,7 @@ SWITCHES = {
                 "linear only": "only the linear layers start from N(0, 0.02²)",
                 "biases": "the biases don't start from 0",
                 "variance": "the weights start with a standard deviation of 0.02² = 0.0004",
+                "variance, c_proj too": "variances are taken for standard deviations at the start",
                 "0.2": "the weights start with a standard deviation of 0.2",
                 "1": "the weights start with a standard deviation of 1",
                 "uniform": "the weights start from numbers between -0.02 and 0.02, all as likely",
@@ -438,12 +439,20 @@ def start(how, model, config):
     if how == "torch's":
         return
     depth = math.sqrt(2 * config.n_layer)
-    std = {"variance": 0.0004, "0.2": 0.2, "1": 1.0, "uniform": 0.02 / math.sqrt(3), "0": 0.0}
+    std = {
+        "variance": 0.0004,
+        "variance, c_proj too": 0.0004,
+        "0.2": 0.2,
+        "1": 1.0,
+        "uniform": 0.02 / math.sqrt(3),
+        "0": 0.0,
+    }
     std = std.get(how, 0.02)
     c_proj = {
         "not scaled": 1,
         "n_layer": math.sqrt(config.n_layer),
         "no root": 2 * config.n_layer,
+        "variance, c_proj too": 2 * config.n_layer,
         "n_layer, no root": config.n_layer,
         "root, then 2": 2 * math.sqrt(config.n_layer),
         "fixed": math.sqrt(24),
