@@ -366,7 +366,6 @@ def about_loss(problem):
         },
         edges={
             "transposed": lambda: loss(ORDINARY, mixed.T.contiguous().T),
-            "sliced": lambda: loss(ORDINARY, tokens(7, 3, 6)[:, 1:]),
             "gradients reach": reached,
         },
     )

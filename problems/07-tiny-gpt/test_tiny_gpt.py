@@ -764,7 +764,7 @@ def check_learning(problem, rng, seed):
     model = new_model(problem, LEARNER).train()
     rows = draw_tokens(rng, LEARNER, 4, 9)
     rows[:, 0] = torch.arange(4)  # each begins otherwise, so that there is nothing to guess
-    idx, targets = rows[:, :-1], rows[:, 1:]
+    idx, targets = rows[:, :-1].clone(), rows[:, 1:].clone()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     call, losses = f"the loss of {named(LEARNER)}(idx, targets)", []
     for step in range(STEPS):
