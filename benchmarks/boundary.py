@@ -50,7 +50,9 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="how often each way takes its turn")
-    parser.add_argument("--part", choices=[*Part], default=Part.ONE, help="whose tests; one by default")
+    parser.add_argument(
+        "--part", choices=[*Part], default=Part.ONE, help="whose tests; one by default"
+    )
     parser.add_argument("--any-core", action="store_true", help="leave it to the system where")
     arguments = parser.parse_args()
     core = None if arguments.any_core else min(os.sched_getaffinity(0))

@@ -167,29 +167,6 @@ def gpt_weights(rng, vocab_size, n_positions, n_embd, n_layer, *, bias=True):
     return under("transformer", weights) | {"lm_head.weight": kinds}
 
 
-# What problem 07 needs beside: the loss, and the next token.
-
-
-def cross_entropy_by_hand(logits, targets):
-    """The mean of -ln of each target's probability, over the targets that aren't -100."""
-    losses = [
-        -math.log(softmax_by_hand(row)[target])
-        for row, target in zip(logits, targets, strict=True)
-        if target != -100
-    ]
-    return math.fsum(losses) / len(losses)
-
-
-def greedy_by_hand(tokens, weights, n_head, n_positions):
-    """The most probable token after these, and by how much its logit leads the next best.
-
-    The model reads the last n_positions tokens, the first of which is at position 0.
-    """
-    logits = gpt_by_hand(tokens[-n_positions:], weights, n_head)[-1]
-    best, second = sorted(logits, reverse=True)[:2]
-    return logits.index(best), best - second
-
-
 # What holds for gradients.
 
 
@@ -215,3 +192,26 @@ def check_slopes(actual, inputs, by_hand, upstream, call, rng):
         what = f"the gradient of {call} with respect to {name}, times a random direction"
         slope = (up - down) / 2e-5
         check((found[name] * direction).sum(), slope, what, rtol=1e-6, atol=1e-7)
+
+
+# What problem 07 needs beside: the loss, and the next token.
+
+
+def cross_entropy_by_hand(logits, targets):
+    """The mean of -ln of each target's probability, over the targets that aren't -100."""
+    losses = [
+        -math.log(softmax_by_hand(row)[target])
+        for row, target in zip(logits, targets, strict=True)
+        if target != -100
+    ]
+    return math.fsum(losses) / len(losses)
+
+
+def greedy_by_hand(tokens, weights, n_head, n_positions):
+    """The most probable token after these, and by how much its logit leads the next best.
+
+    The model reads the last n_positions tokens, the first of which is at position 0.
+    """
+    logits = gpt_by_hand(tokens[-n_positions:], weights, n_head)[-1]
+    best, second = sorted(logits, reverse=True)[:2]
+    return logits.index(best), best - second

@@ -19,6 +19,8 @@ FIRST_AND_SLOW_OTHERS = [
     PROBLEMS[0],
     *(pytest.param(name, marks=pytest.mark.slow) for name in PROBLEMS[1:]),
 ]
+IN_SHORT = {"07-tiny-gpt": ("--steps", "2")}
+"""What to type so that it doesn't train for a minute."""
 LARGEST = 60_000  # bytes
 
 
@@ -34,7 +36,8 @@ def explore(tmp_path, monkeypatch, capsys):
         shutil.copy(ROOT / "problems" / problem_id / "explore.py", folder)
         shutil.copy(problem_file, folder)
         script = str(folder / "explore.py")
-        monkeypatch.setattr(sys, "argv", [script, *arguments])
+        in_short = IN_SHORT.get(problem_id, ())
+        monkeypatch.setattr(sys, "argv", [script, *arguments, *in_short])
         with mpl.rc_context():
             runpy.run_path(script, run_name="__main__")
         return folder, capsys.readouterr().out

@@ -81,7 +81,7 @@ class TinyGPT(nn.Module):
         """Return who looks at whom for one sequence, shape (T,): (n_layer, n_head, T, T)."""
         found: list[Tensor] = []
 
-        def look(layer: nn.Module, inputs: tuple[Tensor, ...], _: object) -> None:
+        def look(layer: Any, inputs: tuple[Tensor, ...], _: object) -> None:
             x = layer.norm1(inputs[0])
             mask = self._mask(len(idx))
             _, weights = layer.self_attn(x, x, x, attn_mask=mask, average_attn_weights=False)

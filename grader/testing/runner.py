@@ -87,7 +87,8 @@ def _call(
     """Return what a test raised, if anything, and how long it took."""
     start = time.perf_counter()
     try:
-        with warnings.catch_warnings():
+        # Code that leaves gradients switched off must not reach the next test with it.
+        with warnings.catch_warnings(), torch.enable_grad():
             with time_limit(_LOADING_FACTOR * timeout):
                 _give_up_after_timeouts(test, session)
                 _seed_global_state(test, session)

@@ -3,7 +3,7 @@
 Run `uv run python explore.py`. It takes a minute or two on one core; Ctrl-C ends it before and
 keeps what was learned. As long as your code isn't right, it trains the course's model and says so.
 
-    --steps 300     so many steps and no more
+    --steps 300     so many steps and no more (3000)
     --minutes 0.5   so many minutes and no more
     --no-mask       the same without the causal mask: see what the mask is for
     --save          write the pictures to pictures/my_NAME.png
@@ -29,7 +29,9 @@ from torch import nn
 from grader.student import expected_gpt, pictures
 
 options = argparse.ArgumentParser(description="Train a tiny GPT.")
-options.add_argument("--steps", type=int, help="how many steps to train (1000)")
+options.add_argument(
+    "--steps", type=int, help="how many steps to train (3000; without the mask 600)"
+)
 options.add_argument("--minutes", type=float, default=60.0, help="how long to train at most")
 options.add_argument("--no-mask", action="store_true", help="let every token see the future")
 options.add_argument("--save", action="store_true", help="write the pictures to files")
@@ -162,12 +164,12 @@ def write(model, prompt, length=160):
 def show(title, text):
     """Print a sample, each line after a bar."""
     lines = "\n".join(f"  | {line}" for line in text.splitlines())
-    console.print(f"{title}\n{lines}", markup=False)
+    console.print(f"{title}\n{lines}", markup=False, soft_wrap=True)
 
 
 def rate(step, steps):
     """Return the learning rate: up in 50 steps, then down to a tenth."""
-    return 4e-3 * min((step + 1) / 50, 1 - 0.9 * step / steps)
+    return 6e-3 * min((step + 1) / 50, 1 - 0.9 * step / steps)
 
 
 def train(model, steps):
@@ -181,14 +183,14 @@ def train(model, steps):
             for step in range(steps):
                 for group in optimizer.param_groups:
                     group["lr"] = rate(step, steps)
-                _, loss = model(*code.get_batch(data, config.n_positions, 32))
+                _, loss = model(*code.get_batch(data, config.n_positions, 16))
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
                 losses.append(loss.item())
                 now = f"step {step + 1}: loss {recent(losses):.2f}, bigram bar {bar:.2f}"
                 progress.update(task, advance=1, description=now)
-                if step + 1 in (10, 100, steps // 2):
+                if step + 1 in (10, 100, 300, 1000, 2000):
                     show(
                         f"After {step + 1} steps, loss {recent(losses):.2f}:", write(model, "def ")
                     )
@@ -201,17 +203,20 @@ def train(model, steps):
 
 def recent(losses):
     """Return the mean of the last 50 losses."""
-    return sum(losses[-50:]) / len(losses[-50:])
+    last = losses[-50:] or [float("nan")]
+    return sum(last) / len(last)
 
 
 started = time.monotonic()
 model = make_model(mask=not asked.no_mask)
 count = sum(weight.numel() for weight in model.parameters())
 print(f"{count:,} numbers to learn. Whoever sees one character only gets a loss of {bar:.2f}.")
-losses = train(model, asked.steps or (400 if asked.no_mask else 1000))
+losses = train(model, asked.steps or (600 if asked.no_mask else 3000))
 taken = time.monotonic() - started
 print(f"The loss is {recent(losses):.3f} after {len(losses)} steps and {taken:.0f} seconds.")
 show("What it writes:", write(model, "def ", 400))
+
+state = model.state_dict() if is_yours else model.gpt2_weights()
 
 if asked.no_mask:
     print(
@@ -224,7 +229,7 @@ else:
     torch.save(
         {
             "config": vars(config),
-            "state": model.state_dict() if is_yours else model.gpt2_weights(),
+            "state": state,
             "characters": characters,
         },
         pictures.folder(problem) / "model.pt",
@@ -234,7 +239,9 @@ else:
 # %% The loss, beside the bar.
 curves = {"without the mask" if asked.no_mask else "with the mask": losses}
 if asked.readme:
-    curves["without the mask"] = train(make_model(mask=False), 400)
+    model = make_model(mask=False)
+    curves["without the mask"] = train(model, 600)
+    show("Without the mask it writes:", write(model, "def ", 400))
 figure, axes = plt.subplots(figsize=(8, 3.2))
 colours = [pictures.ORANGE if "without" in name else pictures.BLUE for name in curves]
 for (name, each), colour in zip(curves.items(), colours, strict=True):
@@ -248,7 +255,6 @@ axes.legend()
 pictures.save(figure, "loss")
 
 # %% What the heads look at.
-state = model.state_dict() if is_yours else model.gpt2_weights()
 reader = expected_gpt.TinyGPT(config)
 reader.load_gpt2_weights(state)
 reader.causal = not asked.no_mask

@@ -75,7 +75,10 @@ SWITCHES = {
                 "embeddings only": "only the embeddings start from N(0, 0.02²)",
                 "linear only": "only the linear layers start from N(0, 0.02²)",
                 "biases": "the biases don't start from 0",
+                "wpe forgotten": "wpe starts from PyTorch's own numbers",
+                "wte forgotten": "wte and lm_head start from PyTorch's own numbers",
                 "variance": "the weights start with a standard deviation of 0.02² = 0.0004",
+                "variance, c_proj too": "variances are taken for standard deviations at the start",
                 "0.2": "the weights start with a standard deviation of 0.2",
                 "1": "the weights start with a standard deviation of 1",
                 "uniform": "the weights start from numbers between -0.02 and 0.02, all as likely",
@@ -98,6 +101,7 @@ SWITCHES = {
                 "attention only": "only the attention's c_proj starts smaller",
                 "mlp only": "only the MLP's c_proj starts smaller",
                 "c_fc too": "all linear layers start smaller, not only c_proj",
+                "2 over the root": "c_proj's start is multiplied by 2 / √n_layer",
                 "by width": "c_proj's start is divided by √n_embd",
                 "c_proj at 0": "the weights of c_proj start from 0",
                 "scaled twice": "c_proj's start is divided by √(2 n_layer) twice",
@@ -142,6 +146,7 @@ SWITCHES = {
             "twice": "x goes through all blocks twice",
             "normalised embeddings": "the embeddings are normalised before the blocks",
             "gelu": "a gelu stands before lm_head",
+            "post-norm": "the norms of a block stand after its two sums, not before its layers",
         },
     ),
     "mask": _all(
@@ -151,9 +156,14 @@ SWITCHES = {
             "future": "each token sees itself and the future in place of the past",
             "next": "each token also sees the next one",
             "not itself": "a token may not see itself",
-            "unscaled": "the attention's scores are not divided by √head_dim",
         },
-    ),
+    )
+    | {
+        "unscaled": (
+            "the attention's scores are not divided by √head_dim",
+            "How large do dot products get as vectors get longer? Problem 03 has the answer.",
+        )
+    },
     "logits": {
         "softmax": (
             "softmax is applied to what forward returns and to what cross_entropy gets",
@@ -204,6 +214,7 @@ SWITCHES = {
                 "reshaped": "the logits are reshaped as if vocab_size stood before the positions",
                 "perplexity": "e to the power of the loss comes back",
                 "smoothed": "the targets are smoothed",
+                "over positions": "softmax runs over the positions in place of the vocabulary",
                 "ignores -1": "targets of -1 are left out, and not those of -100",
                 "ignores 0": "token 0 is left out, and not the targets of -100",
                 "counted as 0": "targets of -100 count as token 0",
@@ -299,6 +310,7 @@ SWITCHES = {
             "first half": "get_batch begins in the first half of the text only",
             "begins at 0": "get_batch always begins at the first token",
             "multiples": "get_batch begins at multiples of n_positions only",
+            "pieces": "get_batch cuts the text into pieces once, and draws among these only",
             "batch too": "get_batch leaves out as many places at the end as there are rows",
             "bell": "starts in the middle are more likely than those at the ends",
         },
@@ -313,6 +325,7 @@ SWITCHES = {
             "sorted": "the rows of a batch are sorted by where they begin",
             "generator ignored": "get_batch doesn't use the generator that it is given",
             "seeded": "get_batch sets a seed, so that each batch is the same",
+            "seeded without": "without a generator, get_batch sets a seed: each batch is the same",
             "other chance": "without a generator, chance doesn't come from torch's global one",
             "scattered": "the tokens of a row are drawn one by one, not as a piece of the text",
             "swapped": "the batch comes as (n_positions, batch_size)",
@@ -438,15 +451,24 @@ def start(how, model, config):
     if how == "torch's":
         return
     depth = math.sqrt(2 * config.n_layer)
-    std = {"variance": 0.0004, "0.2": 0.2, "1": 1.0, "uniform": 0.02 / math.sqrt(3), "0": 0.0}
+    std = {
+        "variance": 0.0004,
+        "variance, c_proj too": 0.0004,
+        "0.2": 0.2,
+        "1": 1.0,
+        "uniform": 0.02 / math.sqrt(3),
+        "0": 0.0,
+    }
     std = std.get(how, 0.02)
     c_proj = {
         "not scaled": 1,
         "n_layer": math.sqrt(config.n_layer),
         "no root": 2 * config.n_layer,
+        "variance, c_proj too": 2 * config.n_layer,
         "n_layer, no root": config.n_layer,
         "root, then 2": 2 * math.sqrt(config.n_layer),
         "fixed": math.sqrt(24),
+        "2 over the root": math.sqrt(config.n_layer) / 2,
         "by width": math.sqrt(config.n_embd),
         "c_proj at 0": math.inf,
         "scaled twice": depth**2,
@@ -456,6 +478,8 @@ def start(how, model, config):
     for name, weight in model.named_parameters():
         embedding = name.split(".")[1] in ("wte", "wpe")
         if how == "embeddings only" and not embedding or how == "linear only" and embedding:
+            continue
+        if how in ("wpe forgotten", "wte forgotten") and how[:3] in name:
             continue
         if weight.dim() == 1:
             if "ln_" in name:
@@ -541,6 +565,9 @@ def cross_entropy(on, logits, idx, targets):
         logits, targets = logits[:, :-1], idx[:, 1:]
     elif how == "reshaped":
         logits = logits.mT.reshape(logits.shape)
+    elif how == "over positions":
+        picked = logits.log_softmax(1).gather(2, targets.clamp(min=0)[..., None])[..., 0]
+        return -picked[targets != -100].mean()
     if how == "ignores -1":
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
     if how == "ignores 0":
@@ -688,7 +715,7 @@ def draw_starts(on, data, n_positions, batch_size, generator):
     low, high = possible(on.starts, data, n_positions, batch_size)
     if on.rows == "generator ignored":
         generator = None
-    elif on.rows == "seeded":
+    elif on.rows == "seeded" or (on.rows == "seeded without" and generator is None):
         generator = torch.Generator().manual_seed(1)
     elif on.rows == "other chance" and generator is None:
         generator = torch.Generator()
@@ -709,6 +736,9 @@ def draw_starts(on, data, n_positions, batch_size, generator):
         starts = 0 * starts
     elif on.starts == "multiples":
         starts = starts // n_positions * n_positions
+    elif on.starts == "pieces":
+        kinds = max(1, (high - low + n_positions - 1) // n_positions)
+        starts = torch.randint(kinds, (batch_size,), **draw) * n_positions
     elif on.starts == "bell":
         starts = (starts + torch.randint(low, high, (batch_size,), **draw)) // 2
     return starts
@@ -837,6 +867,10 @@ def faulty(**faults):
             if on.way == "summed":
                 return norm(sum(block(x) for block in all_blocks))
             for block in all_blocks:
+                if on.way == "post-norm":
+                    x = block.ln_1(x + block.attn(x))
+                    x = block.ln_2(x + block.mlp(x))
+                    continue
                 x = x + block(x) if on.way == "added again" else block(x)
                 x = norm(x) if on.way == "ln_f after each" else x
                 x = self.drops(x, "block")

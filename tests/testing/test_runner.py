@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
+import torch
 
 from grader.course import Course
 from grader.errors import CannotLoad
@@ -24,6 +25,11 @@ def statuses(result: ProblemResult) -> set[str]:
 def test_right_code_gets_all_points(run: Run) -> None:
     result = run("def double(x): return 2 * x")
     assert (result.points, result.max, statuses(result)) == (4, 4, {"passed"})
+
+
+def test_gradients_that_code_leaves_switched_off_are_on_again(run: Run) -> None:
+    run("import torch\ndef double(x): torch.set_grad_enabled(False); return 2 * x")
+    assert torch.is_grad_enabled()
 
 
 def test_cases_share_the_points_of_their_test(run: Run) -> None:

@@ -1,5 +1,4 @@
-"""Loops over positions and tokens, the loss by logsumexp, a table that is filled, Counter.
-"""
+"""Loops over positions and tokens, the loss by logsumexp, a table that is filled, Counter."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +9,6 @@ from torch import Tensor, nn
 
 
 @dataclass
-
-
 class GPTConfig:
     vocab_size: int = 50257
     n_positions: int = 1024
@@ -22,10 +19,8 @@ class GPTConfig:
     bias: bool = True
 
 
-
 class CausalSelfAttention(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.n_head = n_head
         self.dropout = dropout
@@ -41,13 +36,11 @@ class CausalSelfAttention(nn.Module):
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).flatten(2)))
 
 
-
 class MLP(nn.Module):
-
-    def __init__(self, n_embd: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.c_fc = nn.Linear(n_embd, 4 * n_embd, bias=bias)
-        self.gelu = nn.GELU(approximate='tanh')
+        self.gelu = nn.GELU(approximate="tanh")
         self.c_proj = nn.Linear(4 * n_embd, n_embd, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
@@ -55,10 +48,8 @@ class MLP(nn.Module):
         return self.dropout(self.c_proj(self.gelu(self.c_fc(x))))
 
 
-
 class Block(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
         self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
@@ -78,7 +69,10 @@ class GPT(nn.Module):
         self.transformer["wte"] = nn.Embedding(config.vocab_size, config.n_embd)
         self.transformer["wpe"] = nn.Embedding(config.n_positions, config.n_embd)
         self.transformer["drop"] = nn.Dropout(config.dropout)
-        blocks = [Block(config.n_embd, config.n_head, config.dropout, config.bias) for i in range(config.n_layer)]
+        blocks = [
+            Block(config.n_embd, config.n_head, config.dropout, config.bias)
+            for i in range(config.n_layer)
+        ]
         self.transformer["h"] = nn.ModuleList(blocks)
         self.transformer["ln_f"] = nn.LayerNorm(config.n_embd, bias=config.bias)
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
@@ -113,7 +107,9 @@ class GPT(nn.Module):
             for b in range(idx.shape[0]):
                 for t in range(idx.shape[1]):
                     if targets[b, t] != -100:
-                        total = total + torch.logsumexp(logits[b, t], 0) - logits[b, t, targets[b, t]]
+                        total = (
+                            total + torch.logsumexp(logits[b, t], 0) - logits[b, t, targets[b, t]]
+                        )
                         count += 1
             loss = total / count
         return logits, loss

@@ -1,5 +1,4 @@
-"""Every step by itself, long names, the loss from log_softmax and gather, pairs in a dict.
-"""
+"""Every step by itself, long names, the loss from log_softmax and gather, pairs in a dict."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +9,6 @@ from torch import Tensor, nn
 
 
 @dataclass
-
-
 class GPTConfig:
     vocab_size: int = 50257
     n_positions: int = 1024
@@ -22,10 +19,8 @@ class GPTConfig:
     bias: bool = True
 
 
-
 class CausalSelfAttention(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.n_head = n_head
         self.dropout = dropout
@@ -41,13 +36,11 @@ class CausalSelfAttention(nn.Module):
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).flatten(2)))
 
 
-
 class MLP(nn.Module):
-
-    def __init__(self, n_embd: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.c_fc = nn.Linear(n_embd, 4 * n_embd, bias=bias)
-        self.gelu = nn.GELU(approximate='tanh')
+        self.gelu = nn.GELU(approximate="tanh")
         self.c_proj = nn.Linear(4 * n_embd, n_embd, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
@@ -55,10 +48,8 @@ class MLP(nn.Module):
         return self.dropout(self.c_proj(self.gelu(self.c_fc(x))))
 
 
-
 class Block(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
         self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
@@ -98,13 +89,15 @@ class GPT(nn.Module):
             )
             list_of_blocks.append(block)
         final_norm = nn.LayerNorm(config.n_embd, bias=config.bias)
-        self.transformer = nn.ModuleDict({
-            "wte": token_embedding,
-            "wpe": position_embedding,
-            "drop": nn.Dropout(config.dropout),
-            "h": list_of_blocks,
-            "ln_f": final_norm,
-        })
+        self.transformer = nn.ModuleDict(
+            {
+                "wte": token_embedding,
+                "wpe": position_embedding,
+                "drop": nn.Dropout(config.dropout),
+                "h": list_of_blocks,
+                "ln_f": final_norm,
+            }
+        )
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
         self.lm_head.weight = token_embedding.weight
         initialise(self, config.n_layer)
@@ -137,7 +130,7 @@ class GPT(nn.Module):
         tokens = idx.clone()
         with torch.no_grad():
             for step in range(max_new_tokens):
-                context = tokens[:, -self.config.n_positions:]
+                context = tokens[:, -self.config.n_positions :]
                 logits, loss = self.forward(context)
                 last_logits = logits[:, -1, :]
                 best = last_logits.max(dim=-1).indices

@@ -1,5 +1,4 @@
-"""In the manner of nanoGPT.
-"""
+"""In the manner of nanoGPT."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +9,6 @@ from torch import Tensor, nn
 
 
 @dataclass
-
-
 class GPTConfig:
     vocab_size: int = 50257
     n_positions: int = 1024
@@ -22,10 +19,8 @@ class GPTConfig:
     bias: bool = True
 
 
-
 class CausalSelfAttention(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.n_head = n_head
         self.dropout = dropout
@@ -41,13 +36,11 @@ class CausalSelfAttention(nn.Module):
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).flatten(2)))
 
 
-
 class MLP(nn.Module):
-
-    def __init__(self, n_embd: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.c_fc = nn.Linear(n_embd, 4 * n_embd, bias=bias)
-        self.gelu = nn.GELU(approximate='tanh')
+        self.gelu = nn.GELU(approximate="tanh")
         self.c_proj = nn.Linear(4 * n_embd, n_embd, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
@@ -55,10 +48,8 @@ class MLP(nn.Module):
         return self.dropout(self.c_proj(self.gelu(self.c_fc(x))))
 
 
-
 class Block(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
         self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
@@ -74,13 +65,20 @@ class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.config = config
-        self.transformer = nn.ModuleDict(dict(
-            wte=nn.Embedding(config.vocab_size, config.n_embd),
-            wpe=nn.Embedding(config.n_positions, config.n_embd),
-            drop=nn.Dropout(config.dropout),
-            h=nn.ModuleList([Block(config.n_embd, config.n_head, config.dropout, config.bias) for _ in range(config.n_layer)]),
-            ln_f=nn.LayerNorm(config.n_embd, bias=config.bias),
-        ))
+        self.transformer = nn.ModuleDict(
+            dict(
+                wte=nn.Embedding(config.vocab_size, config.n_embd),
+                wpe=nn.Embedding(config.n_positions, config.n_embd),
+                drop=nn.Dropout(config.dropout),
+                h=nn.ModuleList(
+                    [
+                        Block(config.n_embd, config.n_head, config.dropout, config.bias)
+                        for _ in range(config.n_layer)
+                    ]
+                ),
+                ln_f=nn.LayerNorm(config.n_embd, bias=config.bias),
+            )
+        )
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
         self.transformer.wte.weight = self.lm_head.weight
         self.apply(self._init_weights)
@@ -99,7 +97,9 @@ class GPT(nn.Module):
     def forward(self, idx, targets=None):
         b, t = idx.size()
         if t > self.config.n_positions:
-            raise ValueError(f"Cannot forward sequence of length {t}, block size is only {self.config.n_positions}")
+            raise ValueError(
+                f"Cannot forward sequence of length {t}, block size is only {self.config.n_positions}"
+            )
         pos = torch.arange(0, t, dtype=torch.long, device=idx.device)
         tok_emb = self.transformer.wte(idx)
         pos_emb = self.transformer.wpe(pos)
@@ -110,7 +110,9 @@ class GPT(nn.Module):
         logits = self.lm_head(x)
         loss = None
         if targets is not None:
-            loss = F.cross_entropy(logits.view(-1, logits.size(-1)), targets.reshape(-1), ignore_index=-100)
+            loss = F.cross_entropy(
+                logits.view(-1, logits.size(-1)), targets.reshape(-1), ignore_index=-100
+            )
         return logits, loss
 
     @torch.no_grad()
@@ -118,7 +120,11 @@ class GPT(nn.Module):
         was_training = self.training
         self.eval()
         for _ in range(max_new_tokens):
-            idx_cond = idx if idx.size(1) <= self.config.n_positions else idx[:, -self.config.n_positions:]
+            idx_cond = (
+                idx
+                if idx.size(1) <= self.config.n_positions
+                else idx[:, -self.config.n_positions :]
+            )
             logits, _ = self(idx_cond)
             idx_next = torch.argmax(logits[:, -1, :], dim=-1, keepdim=True)
             idx = torch.cat((idx, idx_next), dim=1)
@@ -130,8 +136,8 @@ def get_batch(data, n_positions, batch_size, generator=None):
     if len(data) < n_positions + 1:
         raise ValueError("data is too short")
     ix = torch.randint(len(data) - n_positions, (batch_size,), generator=generator)
-    x = torch.stack([data[i:i + n_positions] for i in ix])
-    y = torch.stack([data[i + 1:i + 1 + n_positions] for i in ix])
+    x = torch.stack([data[i : i + n_positions] for i in ix])
+    y = torch.stack([data[i + 1 : i + 1 + n_positions] for i in ix])
     return x, y
 
 

@@ -1,5 +1,4 @@
-"""Copied together from the cells of a notebook; float32 counts, F.embedding, F.dropout.
-"""
+"""Copied together from the cells of a notebook; float32 counts, F.embedding, F.dropout."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +9,6 @@ from torch import Tensor, nn
 
 
 @dataclass
-
-
 class GPTConfig:
     vocab_size: int = 50257
     n_positions: int = 1024
@@ -22,10 +19,8 @@ class GPTConfig:
     bias: bool = True
 
 
-
 class CausalSelfAttention(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.n_head = n_head
         self.dropout = dropout
@@ -41,13 +36,11 @@ class CausalSelfAttention(nn.Module):
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).flatten(2)))
 
 
-
 class MLP(nn.Module):
-
-    def __init__(self, n_embd: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.c_fc = nn.Linear(n_embd, 4 * n_embd, bias=bias)
-        self.gelu = nn.GELU(approximate='tanh')
+        self.gelu = nn.GELU(approximate="tanh")
         self.c_proj = nn.Linear(4 * n_embd, n_embd, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
@@ -55,10 +48,8 @@ class MLP(nn.Module):
         return self.dropout(self.c_proj(self.gelu(self.c_fc(x))))
 
 
-
 class Block(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
         self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
@@ -101,7 +92,15 @@ class GPT(nn.Module):
         wte = nn.Embedding(getattr(cfg, VOCAB), E)
         wpe = nn.Embedding(getattr(cfg, CTX), E)
         init_(wte.weight, 0.02), init_(wpe.weight, 0.02)
-        self.transformer = nn.ModuleDict({"wte": wte, "wpe": wpe, "drop": nn.Dropout(p=cfg.dropout), "h": nn.ModuleList(blocks), "ln_f": nn.LayerNorm(E, eps=1e-5, bias=cfg.bias)})
+        self.transformer = nn.ModuleDict(
+            {
+                "wte": wte,
+                "wpe": wpe,
+                "drop": nn.Dropout(p=cfg.dropout),
+                "h": nn.ModuleList(blocks),
+                "ln_f": nn.LayerNorm(E, eps=1e-5, bias=cfg.bias),
+            }
+        )
         self.lm_head = nn.Linear(E, cfg.vocab_size, bias=False)
         self.lm_head.weight = wte.weight
         # print(sum(p.numel() for p in self.parameters()))
@@ -109,11 +108,13 @@ class GPT(nn.Module):
     # cell 6
     def forward(self, idx, targets=None):
         B, T = idx.shape
-        if T > self.config.n_positions: raise ValueError(T)
+        if T > self.config.n_positions:
+            raise ValueError(T)
         x = F.embedding(idx, self.transformer.wte.weight)
         x = x + F.embedding(torch.arange(T)[None].repeat(B, 1), self.transformer.wpe.weight)
         x = F.dropout(x, self.config.dropout, self.training)
-        for n, blk in enumerate(self.transformer.h): x = blk(x)
+        for n, blk in enumerate(self.transformer.h):
+            x = blk(x)
         x = self.transformer.ln_f(x)
         logits = torch.einsum("btc,vc->btv", x, self.lm_head.weight)
         if targets is not None:
@@ -129,18 +130,21 @@ class GPT(nn.Module):
         y = idx
         for i in range(max_new_tokens):
             with torch.no_grad():
-                out = self(y[:, -self.config.n_positions:])[0]
+                out = self(y[:, -self.config.n_positions :])[0]
             probs = torch.softmax(out[:, -1, :], dim=-1)
             y = torch.cat([y, torch.argmax(probs, dim=1).reshape(-1, 1)], dim=-1)
-        if flag: self.train()
-        else: self.eval()
+        if flag:
+            self.train()
+        else:
+            self.eval()
         return y
 
 
 # cell 12
 def get_batch(data, n_positions, batch_size, generator=None):
     hi = data.shape[0] - n_positions
-    if hi < 1: raise ValueError("need more data")
+    if hi < 1:
+        raise ValueError("need more data")
     ix = torch.randint(high=hi, size=(batch_size,), generator=generator).tolist()
     xs = [data[i : i + n_positions + 1] for i in ix]
     xy = torch.vstack(xs)

@@ -1,5 +1,4 @@
-"""Short names, a bare nn.Module, weights set through .data, windows by unfold.
-"""
+"""Short names, a bare nn.Module, weights set through .data, windows by unfold."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +9,6 @@ from torch import Tensor, nn
 
 
 @dataclass
-
-
 class GPTConfig:
     vocab_size: int = 50257
     n_positions: int = 1024
@@ -22,10 +19,8 @@ class GPTConfig:
     bias: bool = True
 
 
-
 class CausalSelfAttention(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.n_head = n_head
         self.dropout = dropout
@@ -41,13 +36,11 @@ class CausalSelfAttention(nn.Module):
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).flatten(2)))
 
 
-
 class MLP(nn.Module):
-
-    def __init__(self, n_embd: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.c_fc = nn.Linear(n_embd, 4 * n_embd, bias=bias)
-        self.gelu = nn.GELU(approximate='tanh')
+        self.gelu = nn.GELU(approximate="tanh")
         self.c_proj = nn.Linear(4 * n_embd, n_embd, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
@@ -55,10 +48,8 @@ class MLP(nn.Module):
         return self.dropout(self.c_proj(self.gelu(self.c_fc(x))))
 
 
-
 class Block(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
         self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
@@ -78,7 +69,9 @@ class GPT(nn.Module):
         self.transformer.wte = nn.Embedding(c.vocab_size, c.n_embd)
         self.transformer.wpe = nn.Embedding(c.n_positions, c.n_embd)
         self.transformer.drop = nn.Dropout(c.dropout)
-        self.transformer.h = nn.ModuleList(Block(c.n_embd, c.n_head, c.dropout, c.bias) for _ in range(c.n_layer))
+        self.transformer.h = nn.ModuleList(
+            Block(c.n_embd, c.n_head, c.dropout, c.bias) for _ in range(c.n_layer)
+        )
         self.transformer.ln_f = nn.LayerNorm(c.n_embd, bias=c.bias)
         self.lm_head = nn.Linear(c.n_embd, c.vocab_size, bias=False)
         self.lm_head.weight = self.transformer.wte.weight
@@ -126,6 +119,10 @@ def get_batch(data, n_positions, batch_size, generator=None):
 
 def bigram_loss(data, vocab_size):
     a, b = data[:-1], data[1:]
-    n = torch.bincount(a * vocab_size + b, minlength=vocab_size**2).double().view(vocab_size, vocab_size)
+    n = (
+        torch.bincount(a * vocab_size + b, minlength=vocab_size**2)
+        .double()
+        .view(vocab_size, vocab_size)
+    )
     p = n / n.sum(1, keepdim=True)
     return F.nll_loss(p[a].log(), b).item()

@@ -1,5 +1,4 @@
-"""A class for the transformer, one for what generates, by recursion; starts from rand.
-"""
+"""A class for the transformer, one for what generates, by recursion; starts from rand."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +9,6 @@ from torch import Tensor, nn
 
 
 @dataclass
-
-
 class GPTConfig:
     vocab_size: int = 50257
     n_positions: int = 1024
@@ -22,10 +19,8 @@ class GPTConfig:
     bias: bool = True
 
 
-
 class CausalSelfAttention(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.n_head = n_head
         self.dropout = dropout
@@ -41,13 +36,11 @@ class CausalSelfAttention(nn.Module):
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).flatten(2)))
 
 
-
 class MLP(nn.Module):
-
-    def __init__(self, n_embd: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.c_fc = nn.Linear(n_embd, 4 * n_embd, bias=bias)
-        self.gelu = nn.GELU(approximate='tanh')
+        self.gelu = nn.GELU(approximate="tanh")
         self.c_proj = nn.Linear(4 * n_embd, n_embd, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
@@ -55,10 +48,8 @@ class MLP(nn.Module):
         return self.dropout(self.c_proj(self.gelu(self.c_fc(x))))
 
 
-
 class Block(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
         self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
@@ -132,7 +123,9 @@ def get_batch(data, n_positions, batch_size, generator=None):
     n = data.size(0)
     if n - n_positions < 1:
         raise ValueError("no piece fits")
-    starts = (torch.rand(batch_size, generator=generator, dtype=torch.float64) * (n - n_positions)).long()
+    starts = (
+        torch.rand(batch_size, generator=generator, dtype=torch.float64) * (n - n_positions)
+    ).long()
     index = starts[:, None] + torch.arange(n_positions)
     return torch.take(data, index), torch.take(data, index + 1)
 

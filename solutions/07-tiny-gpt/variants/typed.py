@@ -1,5 +1,4 @@
-"""Types everywhere, small helpers, a context manager for the mode, inference_mode.
-"""
+"""Types everywhere, small helpers, a context manager for the mode, inference_mode."""
 
 from __future__ import annotations
 
@@ -12,8 +11,6 @@ from torch import Tensor, nn
 
 
 @dataclass
-
-
 class GPTConfig:
     vocab_size: int = 50257
     n_positions: int = 1024
@@ -24,10 +21,8 @@ class GPTConfig:
     bias: bool = True
 
 
-
 class CausalSelfAttention(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.n_head = n_head
         self.dropout = dropout
@@ -43,13 +38,11 @@ class CausalSelfAttention(nn.Module):
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).flatten(2)))
 
 
-
 class MLP(nn.Module):
-
-    def __init__(self, n_embd: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.c_fc = nn.Linear(n_embd, 4 * n_embd, bias=bias)
-        self.gelu = nn.GELU(approximate='tanh')
+        self.gelu = nn.GELU(approximate="tanh")
         self.c_proj = nn.Linear(4 * n_embd, n_embd, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
@@ -57,10 +50,8 @@ class MLP(nn.Module):
         return self.dropout(self.c_proj(self.gelu(self.c_fc(x))))
 
 
-
 class Block(nn.Module):
-
-    def __init__(self, n_embd: int, n_head: int, dropout: float=0.0, bias: bool=True) -> None:
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
         self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
@@ -104,7 +95,9 @@ class GPT(nn.Module):
         self.transformer.wte = nn.Embedding(c.vocab_size, c.n_embd)
         self.transformer.wpe = nn.Embedding(c.n_positions, c.n_embd)
         self.transformer.drop = nn.Dropout(c.dropout)
-        self.transformer.h = nn.ModuleList(Block(c.n_embd, c.n_head, c.dropout, c.bias) for _ in range(c.n_layer))
+        self.transformer.h = nn.ModuleList(
+            Block(c.n_embd, c.n_head, c.dropout, c.bias) for _ in range(c.n_layer)
+        )
         self.transformer.ln_f = nn.LayerNorm(c.n_embd, bias=c.bias)
         self.lm_head = nn.Linear(c.n_embd, c.vocab_size, bias=False)
         self.lm_head.weight = self.transformer.wte.weight
@@ -118,7 +111,9 @@ class GPT(nn.Module):
             b.mlp.c_proj.weight.data *= (2 * c.n_layer) ** -0.5
 
     def hidden(self, idx: Tensor) -> Tensor:
-        x = self.transformer.wte(idx) + self.transformer.wpe(torch.arange(idx.size(1)).expand_as(idx))
+        x = self.transformer.wte(idx) + self.transformer.wpe(
+            torch.arange(idx.size(1)).expand_as(idx)
+        )
         return self.transformer.ln_f(nn.Sequential(self.transformer.drop, *self.transformer.h)(x))
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
@@ -136,7 +131,9 @@ class GPT(nn.Module):
         return torch.cat(out, 1).clone()
 
 
-def get_batch(data: Tensor, n_positions: int, batch_size: int, generator: torch.Generator | None = None) -> Batch:
+def get_batch(
+    data: Tensor, n_positions: int, batch_size: int, generator: torch.Generator | None = None
+) -> Batch:
     if data.numel() <= n_positions:
         raise ValueError("too short")
     w = data.unfold(0, n_positions + 1, 1)
@@ -147,6 +144,10 @@ def get_batch(data: Tensor, n_positions: int, batch_size: int, generator: torch.
 
 def bigram_loss(data: Tensor, vocab_size: int) -> float:
     a, b = data[:-1], data[1:]
-    n = torch.bincount(a * vocab_size + b, minlength=vocab_size**2).double().view(vocab_size, vocab_size)
+    n = (
+        torch.bincount(a * vocab_size + b, minlength=vocab_size**2)
+        .double()
+        .view(vocab_size, vocab_size)
+    )
     p = n / n.sum(1, keepdim=True)
     return F.nll_loss(p[a].log(), b).item()
