@@ -30,6 +30,7 @@ KNOWN = {
     "self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)",
     "self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)",
     "self.n_embd, self.n_head = n_embd, n_head",
+    "for name, weight in self.named_parameters():",
 }
 """Lines that the solutions share with what stands in for a student's code in the pictures, which
 hands the work to PyTorch's own functions. They say no more than the READMEs do."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-
 from grader.author.candidates import Kind, candidates
 from grader.author.findings import findings
-from grader.author.fingerprints import diagnosed, fingerprints_of
-from grader.author.running import Outcome, run_all
+from grader.author.fingerprints import diagnosed, faults_switched_on, fingerprints_of
+from grader.author.running import Outcome, run, several
 from grader.course import Course, Problem
 from grader.testing.diagnosis.fingerprints import Fingerprints
 
@@ -68,14 +66,17 @@ def run_audit(
         on_outcome: called as each candidate is done.
     """
     outcomes: list[Outcome] = []
-    for outcome in run_all(list(candidates(course, problems)), course.root, jobs):
-        outcomes.append(outcome)
-        on_outcome(outcome)
+    todo = list(candidates(course, problems))
+    with several(jobs) as each:
+        switches = each(faults_switched_on, [course] * len(problems), problems)
+        for outcome in each(run, todo, [course.root] * len(todo)):
+            outcomes.append(outcome)
+            on_outcome(outcome)
+        made = dict(zip(problems, switches, strict=True))
     found: list[str] = []
-    torch.set_num_threads(1)  # faults are asked small questions, for which threads only wait
     for problem in problems:
         of_problem = [outcome for outcome in outcomes if outcome.candidate.problem == problem]
-        fresh = fingerprints_of(course, problem, of_problem)
+        fresh = fingerprints_of(course, problem, of_problem, made[problem])
         if write_fingerprints:
             fresh.save(problem.fingerprints)
         known = Fingerprints.load(problem.fingerprints)

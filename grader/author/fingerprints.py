@@ -2,42 +2,67 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+
+import torch
 
 from grader.author.adoption import adopted
 from grader.author.candidates import Kind
 from grader.author.faults import switched
 from grader.author.running import Outcome
 from grader.course import Course, Problem
+from grader.loading import load_module
 from grader.result import Status, TestResult
 from grader.testing.diagnosis.answers import same
-from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, deviations
+from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text, deviations
 from grader.testing.diagnosis.naming import diagnose
-from grader.testing.diagnosis.probe import Answers, load_probe
+from grader.testing.diagnosis.probe import Answers, ask, load_probe
 from grader.testing.session import DIAGNOSED
 
+Switches = tuple[list[Fault], dict[str, Text]]
+"""What a problem's switches make: the faults, and what to tell of them."""
 
-def fingerprints_of(course: Course, problem: Problem, outcomes: list[Outcome]) -> Fingerprints:
+
+def faults_switched_on(course: Course, problem: Problem) -> Switches:
+    """Return what a problem's switches make; in a process of the pool.
+
+    Raises:
+        CourseError: without a fault, what they make doesn't answer as the reference does.
+    """
+    torch.set_num_threads(1)  # small questions, for which threads only wait
+    probe = load_probe(problem)
+    if probe is None:
+        return [], {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reference = ask(probe, load_module(course.solution(problem), f"solution_{problem.id[:2]}"))
+        return switched(course, problem, probe, reference)
+
+
+def fingerprints_of(
+    course: Course, problem: Problem, outcomes: list[Outcome], switches: Switches
+) -> Fingerprints:
     """Return what is kept of a problem: what the reference and all known faults answer.
 
     Args:
         course: where the problem's switches are.
         problem: whose fingerprints.
         outcomes: of the problem's solution and its catalogued mistakes.
+        switches: what the problem's switches make.
     """
-    probe = load_probe(problem)
-    if probe is None:
+    if not problem.probe_file.is_file():
         return Fingerprints()
     reference = next(o.answers for o in outcomes if o.candidate.kind is Kind.SOLUTION)
     mistakes = [o for o in outcomes if o.candidate.kind is Kind.MISTAKE]
     catalogue = [
         Fault((o.candidate.name,), deviations(o.answers, reference)) for o in mistakes if o.answers
     ]
-    switches, texts = switched(course, problem, probe, reference)
+    faults, texts = switches[0], dict(switches[1])
     texts |= {outcome.candidate.name: outcome.text for outcome in mistakes}
     answers_alone, their_texts = adopted(course, problem)
-    return Fingerprints(reference, (*catalogue, *switches, *answers_alone), texts | their_texts)
+    return Fingerprints(reference, (*catalogue, *faults, *answers_alone), texts | their_texts)
 
 
 def diagnosed(outcome: Outcome, known: Fingerprints) -> Outcome:

@@ -7,11 +7,13 @@ import multiprocessing
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -65,23 +67,21 @@ class Outcome:
         return by_rule or any(self.candidate.name in t.diagnosis for t in self.caught_by)
 
 
-def run_all(todo: list[Candidate], root: Path, jobs: int) -> Iterator[Outcome]:
-    """Run the candidates, one at a time in this process or several in others."""
-    roots = [root] * len(todo)
+@contextmanager
+def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Give what does as `map` does: one at a time in this process, or several in others."""
     if jobs == 1:
-        yield from map(_run, todo, roots)
+        yield map
         return
     # The pool's processes have idle threads at times, which should not keep the cores busy.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        yield from pool.map(_run, todo, roots)
+        yield pool.map
 
 
-# One candidate, in a process of the pool
-
-
-def _run(candidate: Candidate, root: Path) -> Outcome:
+def run(candidate: Candidate, root: Path) -> Outcome:
+    """Run one candidate."""
     # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden,
     # and those of the catalogue do so by name. Of what is right, the solution must pass all tests
     # under it, and the variants the probe.
