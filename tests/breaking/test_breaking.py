@@ -11,7 +11,8 @@ import pytest
 from grader.break_result import BreakResult
 from grader.course import own_course
 from grader.errors import UsageError
-from grader.own_tests import Ended, OwnTest, Unusable, run_own_tests
+from grader.own_tests import Ended, OwnTest, run_own_tests
+from grader.own_unusable import Unusable
 from grader.student.breaking import break_problem
 from grader.testing.breaking import (
     Target,
