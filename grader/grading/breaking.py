@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from grader.break_result import BREAK_POINTS, BreakResult
 from grader.course import Course, Problem
 from grader.errors import InternalError
@@ -9,6 +11,7 @@ from grader.isolation import Boundary, WorkerFailure
 from grader.own_tests import OwnTest
 from grader.result import Status
 from grader.testing.breaking import NoEnd, Target, judge_own_tests, targets
+from grader.testing.shaking import shaken
 
 
 class Catalogue:
@@ -43,11 +46,11 @@ def break_submitted(
     Raises:
         InternalError: something on this machine ended a worker.
     """
-    budget = boundary.budget()
+    budget, rng = boundary.budget(), random.SystemRandom()
 
     def run(source: bytes) -> list[OwnTest]:
         try:
-            return boundary.trial(source, tests, budget)
+            return boundary.trial(shaken(source, rng), tests, budget)
         except WorkerFailure as failure:
             if failure.status is Status.INTERNAL:
                 raise InternalError(str(failure)) from None
