@@ -13,7 +13,7 @@ import random
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.break_result import BreakResult
@@ -33,6 +33,10 @@ _MOST_TOLD = 3
 
 _STYLE = "__"
 _BY_FORBIDDEN_CALLS = "ForbiddenCall"
+
+_REFERENCE = "the course's own."
+_LESS_EXACT = "Less exact"
+"""Stands in the docstring of a right solution that loses more digits than tests usually allow."""
 
 
 class NoEnd(Exception):  # noqa: N818  (it says how a run went)
@@ -67,7 +71,7 @@ def targets(course: Course, problem: Problem) -> list[Target]:
     """Return the files that tests of a problem are judged by.
 
     Of the wrong ones those are left out whose only fault is a forbidden function: what they return
-    is right, and a test can't tell.
+    is right, and a test can't tell. Of the right ones those that lose more digits than others.
 
     Args:
         course: where solutions are.
@@ -83,7 +87,9 @@ def targets(course: Course, problem: Problem) -> list[Target]:
     known = Fingerprints.load(problem.fingerprints)
     mistakes = {path.stem: path for path in sorted((folder / "mistakes").glob("*.py"))}
     faults = {f.names[0]: f for f in known.faults if len(f.names) == 1 and _seen_in_answers(f)}
+    right = [path for path in right if _LESS_EXACT not in _docstring(path)]
     found = [Target(stripped(path), None, _first_sentence(path)) for path in right]
+    found[0] = replace(found[0], text=_REFERENCE)
     for family, names in enumerate(_families(faults[name] for name in mistakes if name in faults)):
         found += [Target(stripped(mistakes[n]), family, known.texts[n].when) for n in names]
     return found
@@ -122,8 +128,11 @@ def stripped(path: Path) -> bytes:
 
 
 def _first_sentence(path: Path) -> str:
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return " ".join(docstring.partition("\n\n")[0].split())
+    return " ".join(_docstring(path).partition("\n\n")[0].split())
+
+
+def _docstring(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
 # What students practise on
@@ -285,4 +294,4 @@ def _refusals(refused: dict[str, set[Target]], right: list[Target]) -> list[str]
 
 def _refusal(what: str, found: list[Target]) -> str:
     several = f"On {len(found)} right solutions" if len(found) > 1 else "On a right solution"
-    return f"{several} {what} Such a solution: {found[0].text}"
+    return f"{several} {what} Such a solution: {found[-1].text}"
