@@ -374,8 +374,6 @@ def find(
         known = exercises(course, chosen)
         names = known_names(name)
         dealt = {student: exercise_for(student, known, chosen, word) for student in names}
-            student: exercise_for(student, known, chosen, word) for student in known_names(name)
-        }
         if out is not None:
             _print_lines(write_exercises(dealt, out, chosen))
             _print(f"{counted(len(dealt), 'exercise')} written to {out}.")

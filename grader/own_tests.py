@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import builtins
 import random
-import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from enum import StrEnum
 from types import ModuleType
 from typing import Any
 
+import numpy
 import torch
 
 from grader.own_cases import Case, Setup, cases
@@ -122,9 +122,7 @@ def _import(
 def _seed() -> None:
     random.seed(_SEED)
     torch.default_generator.manual_seed(_SEED)
-    of_numpy = sys.modules.get("numpy.random")
-    if of_numpy is not None:
-        of_numpy.seed(_SEED)
+    numpy.random.seed(_SEED)
 
 
 def _run(case: Case, problem: ModuleType, through: Through) -> OwnTest:

@@ -81,8 +81,9 @@ def nothing():
     names: dict[str, object] = {}
     exec(text, names)
     assert names["double"](1) == (2, "m")
-    with pytest.raises(UsageError, match="Python"):
-        as_mistake(b"def (", Text("x"))
+    for odd in (b"def (", b"\0", b"(" * 10000 + b")" * 10000):
+        with pytest.raises(UsageError, match="Python"):
+            as_mistake(odd, Text("x"))
 
 
 ONE_TEST = '''
@@ -168,6 +169,8 @@ def test_a_class_teaches_the_catalogue(planted, tmp_path):
         adopt_group(chosen.name, "cheese", text, tmp_path, course)
     with pytest.raises(UsageError, match="no group"):
         adopt_group("03-000000", "other", text, tmp_path, course)
+    with pytest.raises(UsageError, match="Say what is wrong"):
+        adopt_group(chosen.name, "other", Text(" . "), tmp_path, course)
 
     after = graded()
     for name in faults:
