@@ -54,6 +54,8 @@ def break_submitted(
         except WorkerFailure as failure:
             if failure.status is Status.INTERNAL:
                 raise InternalError(str(failure)) from None
+            if failure.status is Status.TIMEOUT and not budget.left:
+                raise NoEnd(_TOO_SLOW) from None
             raise NoEnd(_SAID.get(failure.status, "Your tests end their own process.")) from None
 
     result = judge_own_tests(problem, tests, all_targets, run)
@@ -61,6 +63,7 @@ def break_submitted(
     return result
 
 
+_TOO_SLOW = "Your tests take too long; they run on many files, one after the other."
 _SAID = {
     Status.TIMEOUT: "Your tests do not come to an end.",
     Status.MEMORY: "Your tests need too much memory.",

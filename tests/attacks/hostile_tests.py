@@ -128,7 +128,7 @@ def test_it(problem, one): pass
 """,
     "a skip that changes its mind": """
 import pytest
-@pytest.mark.skipif("os.urandom(1)[0] % 2")
+@pytest.mark.skipif("os.urandom(1)[0] % 8 == 0")
 def test_it(problem):
     assert False
 """,
@@ -136,42 +136,42 @@ def test_it(problem):
 import pytest
 @pytest.mark.xfail(strict=True)
 def test_it(problem):
-    assert os.urandom(1)[0] % 2
+    assert os.urandom(1)[0] % 8 == 0
 """,
     # By chance, time, and what it can see
-    "fails by time": "def test_it(problem):\n    assert time.perf_counter_ns() // 1000 % 2\n",
-    "fails by its process": "def test_it(problem):\n    assert os.getpid() % 2\n",
-    "fails by its address": "def test_it(problem):\n    assert id(object()) // 16 % 2\n",
+    "fails by time": "def test_it(problem):\n    assert time.perf_counter_ns() // 1000 % 8 == 0\n",
+    "fails by its process": "def test_it(problem):\n    assert os.getpid() % 8 == 0\n",
+    "fails by its address": "def test_it(problem):\n    assert id(object()) // 16 % 8 == 0\n",
     "counts the workers before it": WALK
     + """
 def test_it(problem):
     for frame in frames():
         request = frame.f_locals.get('request')
         if isinstance(request, dict) and 'id' in request:
-            assert request['id'] // 2 % 2
+            assert request['id'] // 2 % 3 == 0
 """,
     "knows the order from its own bytes": WALK
     + """
 def test_it(problem):
     source = next(f.f_locals['source'] for f in frames() if 'source' in f.f_locals)
-    order = [i < 8 for i in range(14)]
+    order = [i < 4 for i in range(6)]
     random.Random(bytes(source)[:-1]).shuffle(order)
     number = [f.f_locals['request']['id'] for f in frames()
               if isinstance(f.f_locals.get('request'), dict) and 'id' in f.f_locals['request']]
-    assert order[number[0] // 2 % 14]
+    assert order[number[0] // 2 % 6]
 """,
     "hashes the code": (
-        "def test_it(problem):\n    assert hash(problem.softmax.__code__.co_code) // 8 % 2\n"
+        "def test_it(problem):\n    assert hash(problem.softmax.__code__.co_code) // 8 % 8 == 0\n"
     ),
-    "counts what is in the file": "def test_it(problem):\n    assert len(vars(problem)) % 2\n",
-    "counts objects": "def test_it(problem):\n    assert sys.getallocatedblocks() % 2\n",
+    "counts what is in the file": "def test_it(problem):\n    assert len(vars(problem)) % 8 == 0\n",
+    "counts objects": "def test_it(problem):\n    assert sys.getallocatedblocks() % 8 == 0\n",
     "looks at a line's number": (
-        "def test_it(problem):\n    assert problem.softmax.__code__.co_firstlineno % 2\n"
+        "def test_it(problem):\n    assert problem.softmax.__code__.co_firstlineno % 8 == 0\n"
     ),
     "has an own solution": """
 def test_it(problem):
     problem.softmax = torch.softmax
-    assert os.urandom(1)[0] > 100
+    assert os.urandom(1)[0] % 8 == 0
 """,
     "behaves otherwise the second time": """
 try:
