@@ -67,9 +67,7 @@ class BreakResult:
             return [f"Your tests could not be judged. {self.reason}"]
         worth = [f"Your own tests: {self.points:.3g} of {self.max:g} points."] if self.max else []
         found = [*worth, self._about_right(), *self.refusals, self._about_mistakes()]
-        idle = [name for name, caught in self.tests.items() if not caught]
-        if idle and self.mistakes:
-            found.append(f"No mistake is caught by {', '.join(idle[:_MOST_NAMED])}.")
+        found += self._about_tests() if self.mistakes else []
         if self.missed:
             found.append(f"A wrong solution that they still accept: in it {self.missed}.")
         return found
@@ -86,4 +84,23 @@ class BreakResult:
         share = self.caught / self.mistakes if self.mistakes else 0.0
         full = int(share * _BAR)
         bar = "█" * full + "░" * (_BAR - full)
-        return f"{bar}  They catch {int(self.caught)} of {self.mistakes} mistakes."
+        catch = "catch" if self.accepts_all else "would catch"
+        return f"{bar}  They {catch} {int(self.caught)} of {self.mistakes} mistakes."
+
+    def _about_tests(self) -> list[str]:
+        """Return how many mistakes the best tests catch, and which tests catch none."""
+        ranked = sorted(self.tests.items(), key=lambda item: (-item[1], item[0]))
+        useful = [f"{name} {caught}" for name, caught in ranked if caught]
+        idle = [name for name, caught in ranked if not caught]
+        found = []
+        if useful and len(self.tests) > 1:
+            found.append(f"Caught by each: {_some(useful)}.")
+        if idle:
+            found.append(f"No mistake is caught by {_some(idle)}.")
+        return found
+
+
+def _some(texts: list[str]) -> str:
+    """Return a list in words, without its end if it is long."""
+    more = len(texts) - _MOST_NAMED
+    return ", ".join(texts[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

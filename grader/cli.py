@@ -178,7 +178,9 @@ def reset(
 
 @app.command("break")
 def break_(
-    problem: OneProblem,
+    problem: Annotated[
+        str | None, typer.Argument(help="such as 03; default: where you are")
+    ] = None,
     tests: Annotated[
         Path | None, typer.Option(help="the file of tests; default: the problem's test_mine.py")
     ] = None,
@@ -189,11 +191,12 @@ def break_(
 
         require_torch()
         from grader.student.breaking import break_problem, own_tests_of
+        from grader.student.position import position
 
         course = own_course()
-        chosen = course.select([problem])[0]
+        chosen = course.select([problem])[0] if problem else position(course, Path.cwd())[0]
         result = break_problem(course, chosen, tests or own_tests_of(chosen))
-    for text in result.lines():
+    for text in [*([] if problem else [f"Your tests of {chosen.id}:"]), *result.lines()]:
         _print(text)
     raise typer.Exit(0 if result.accepts_all else UNSOLVED)
 
@@ -360,8 +363,8 @@ def find(
             exercise_for,
             exercises,
             key_line,
-            place_of,
-            write_exercise,
+            known_names,
+            write_exercises,
         )
 
         if [out, answers, key or None].count(None) != 2:
@@ -369,10 +372,10 @@ def find(
         course = own_course()
         chosen = course.select([problem])[0]
         known = exercises(course, chosen)
-        dealt = {student: exercise_for(student, known, chosen, word) for student in name}
+        names = known_names(name)
+        dealt = {student: exercise_for(student, known, chosen, word) for student in names}
         if out is not None:
-            for student, exercise in dealt.items():
-                write_exercise(exercise, place_of(out, student, chosen))
+            _print_lines(write_exercises(dealt, out, chosen))
             _print(f"{counted(len(dealt), 'exercise')} written to {out}.")
         if key:
             _print_lines(key_line(student, exercise) for student, exercise in dealt.items())

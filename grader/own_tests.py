@@ -1,30 +1,32 @@
 """Runs tests that a student wrote on one module, and says how each ended.
 
 They are plain functions of pytest's on the fixture `problem`. They run without pytest's session: in
-a worker there is no file to collect, and a run takes a few milliseconds.
+a worker there is no file to collect, and a run takes a few milliseconds. What pytest would make of
+them is in `grader.own_cases`.
 """
 
 from __future__ import annotations
 
-import inspect
-import itertools
+import builtins
 import random
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
+import numpy
 import torch
 
-MOST_TESTS = 500
-"""Tests, cases counted, of one file."""
+from grader.own_cases import Case, Setup, cases
+from grader.own_unusable import Refused, Unusable
 
 _SEED = 20
 _FILE = "tests of your own"
-
-T = TypeVar("T")
+_NOT_THERE = ("grader", "problem", "worked_example", "probe", "conftest")
+"""Modules that the tests don't find, wherever they run."""
 
 
 class Ended(StrEnum):
@@ -34,6 +36,7 @@ class Ended(StrEnum):
     FAILED = "failed"
     """It raised an exception, an assertion's or another."""
     SKIPPED = "skipped"
+    """It was left out, or failed as it was said to."""
     STOPPED = "stopped"
     """It ended the run itself, as `pytest.exit` does; what comes after it is not run."""
 
@@ -53,118 +56,100 @@ class OwnTest:
     line: int = 0
 
 
-class Unusable(Exception):  # noqa: N818  (it says what the file is)
-    """The file is not one of plain tests on the fixture `problem`; the text says what to do."""
+Through = tuple[type[BaseException], ...]
 
 
-def run_own_tests(source: bytes, problem: ModuleType) -> list[OwnTest]:
+def run_own_tests(source: bytes, problem: ModuleType, through: Through = ()) -> list[OwnTest]:
     """Run a file's tests on a module, each from the same random state.
 
     Args:
         source: what is in the file.
         problem: what its tests are given.
+        through: exceptions that no test may be blamed for; they are raised again.
 
     Raises:
         Unusable: it can't be run.
     """
     found: list[OwnTest] = []
-    for name, function, case in _tests(_loaded(source)):
-        found.append(_run(name, function, case, problem))
-        if found[-1].ended is Ended.STOPPED:
-            break
+    with _as_it_was():
+        for case in cases(_loaded(source, through)):
+            found.append(_run(case, problem, through))
+            if found[-1].ended is Ended.STOPPED:
+                break
     return found
 
 
-def _loaded(source: bytes) -> ModuleType:
+@contextmanager
+def _as_it_was() -> Iterator[None]:
+    """Undo what tests may set for all of torch."""
+    dtype, gradients = torch.get_default_dtype(), torch.is_grad_enabled()
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(gradients)
+
+
+def _loaded(source: bytes, through: Through) -> ModuleType:
     module = ModuleType("test_mine")
     module.__file__ = _FILE
+    vars(module)["__builtins__"] = vars(builtins) | {"__import__": _import}
+    _seed()
     try:
-        exec(compile(source, _FILE, "exec"), vars(module))
+        exec(compile(source, _FILE, "exec", dont_inherit=True), vars(module))
+    except through:
+        raise
+    except ModuleNotFoundError as error:
+        name = str(error.name).partition(".")[0]
+        raise Unusable(Refused.IMPORT, name, line=_line(error)) from None
     except Exception as error:
-        line = _line(error) or getattr(error, "lineno", 0)
-        where = f", line {line}" if line else ""
-        raise Unusable(f"It stops while it is read{where}: {type(error).__name__}.") from None
+        line = _line(error) or getattr(error, "lineno", 0) or 0
+        raise Unusable(Refused.LOADING, type(error).__name__, line=line) from None
     except BaseException:
-        raise Unusable("It ends the run while it is read.") from None
+        raise Unusable(Refused.ENDS) from None
     return module
 
 
-Case = dict[str, Any]
+def _import(
+    name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+) -> ModuleType:
+    """Import a module for the tests, but for those that are the course's own."""
+    if name.partition(".")[0] in _NOT_THERE:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return __import__(name, globals, locals, fromlist, level)
 
 
-def _tests(module: ModuleType) -> list[tuple[str, Any, Case]]:
-    """Return the tests: the function's name, the function, and the arguments of a case.
-
-    Raises:
-        Unusable: there is none, or one is no plain function on `problem`.
-    """
-    members = [(n, value) for n, value in list(vars(module).items()) if n.startswith("test")]
-    functions = [(name, value) for name, value in members if inspect.isfunction(value)]
-    found = [(name, each, case) for name, each in functions for case in _cases(name, each)]
-    if not found:
-        raise Unusable("It has no test. A test is a function such as test_rows(problem).")
-    if len(found) > MOST_TESTS:
-        raise Unusable(f"It has more than {MOST_TESTS} tests.")
-    return found
-
-
-def _cases(name: str, function: Any) -> list[Case]:
-    """Return the arguments of each case of a test, but for `problem`.
-
-    Raises:
-        Unusable: it is no plain function, or asks for something else.
-    """
-    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-        raise Unusable(f"{name} is no plain function.")
-    marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "parametrize"]
-    try:
-        given = [[*_first(_values(*mark.args, **mark.kwargs))] for mark in marks]
-    except Exception:
-        raise Unusable(f"The cases of {name} don't fit the names that they are for.") from None
-    product = _first(itertools.product(*given))
-    cases = [{key: v for part in chosen for key, v in part.items()} for chosen in product]
-    asked = inspect.signature(function).parameters.values()
-    needed = {each.name for each in asked if each.default is each.empty}
-    unknown = sorted(needed - {"problem"}.union(*cases[:1]))
-    if unknown:
-        raise Unusable(
-            f"{name} asks for {' and '.join(unknown)}; a test gets `problem`, and what its own "
-            "parametrize gives it."
-        )
-    return cases
-
-
-def _first(many: Iterable[T]) -> Iterator[T]:
-    """Yield no more than tells that there are too many."""
-    return itertools.islice(many, MOST_TESTS + 1)
-
-
-def _values(argnames: Any, argvalues: Any, **_: Any) -> Iterator[Case]:
-    """Yield what each value of a mark gives to the arguments that it names."""
-    names = argnames.split(",") if isinstance(argnames, str) else argnames
-    alone = isinstance(argnames, str) and len(names) == 1
-    for value in argvalues:
-        of_param = getattr(value, "values", None)  # those of pytest.param
-        given = of_param if isinstance(of_param, tuple) else (value,) if alone else value
-        yield dict(zip((name.strip() for name in names), given, strict=True))
-
-
-def _run(name: str, function: Any, case: Case, problem: ModuleType) -> OwnTest:
-    """Run one test in a random state that is always the same."""
+def _seed() -> None:
     random.seed(_SEED)
     torch.default_generator.manual_seed(_SEED)
-    if any(mark.name == "skip" for mark in getattr(function, "pytestmark", [])):
-        return OwnTest(name, Ended.SKIPPED)
-    if "problem" in inspect.signature(function).parameters:
-        case = case | {"problem": problem}
+    numpy.random.seed(_SEED)
+
+
+def _run(case: Case, problem: ModuleType, through: Through) -> OwnTest:
+    """Run one test in a random state that is always the same."""
+    _seed()
     try:
-        function(**case)
+        if case.is_skipped():
+            return OwnTest(case.name, Ended.SKIPPED)
+        with Setup(case, {"problem": problem}) as function:
+            function()
+    except through:
+        raise
     except BaseException as exception:  # pytest's own for skip and fail are no Exceptions
-        return OwnTest(name, _how(exception), _line(exception))
-    return OwnTest(name, Ended.PASSED)
+        ended = _how(exception)
+        if ended is Ended.FAILED and case.may_fail(exception):
+            return OwnTest(case.name, Ended.SKIPPED)
+        return OwnTest(case.name, ended, _line(exception))
+    return OwnTest(case.name, Ended.FAILED if case.must_fail() else Ended.PASSED)
 
 
-_OF_PYTEST = {"Skipped": Ended.SKIPPED, "Failed": Ended.FAILED, "Exit": Ended.STOPPED}
+_OF_PYTEST = {
+    "Skipped": Ended.SKIPPED,
+    "SkipTest": Ended.SKIPPED,
+    "XFailed": Ended.SKIPPED,
+    "Failed": Ended.FAILED,
+    "Exit": Ended.STOPPED,
+}
 
 
 def _how(exception: BaseException) -> Ended:

@@ -11,8 +11,8 @@ import grader
 
 PACKAGE = Path(grader.__file__).parent
 TOP = {"batch", "break_result", "cost", "course", "environment", "errors", "files", "forbidden"}
-TOP |= {"loading", "needs", "operands", "own_tests", "packing", "result", "stopwatch", "text"}
-TOP |= {"unknown", "unwritten"}
+TOP |= {"loading", "needs", "operands", "own_cases", "own_tests", "own_unusable", "packing"}
+TOP |= {"result", "stopwatch", "text", "unknown", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},
@@ -29,7 +29,7 @@ MAY_IMPORT = {
 """For each folder, and each file at the top: the folders and files whose modules it may import."""
 
 WORKERS_SIDE = {"isolation/worker", "isolation/protocol", "cost", "forbidden", "operands"}
-WORKERS_SIDE |= {"own_tests", "unwritten"}
+WORKERS_SIDE |= {"own_cases", "own_tests", "own_unusable", "unwritten"}
 """All that a process with a student's code in it may hold of the package."""
 
 

@@ -23,7 +23,7 @@ from grader.result import SubmissionResult, WrongAnswers
 from grader.testing.diagnosis.answers import Answer
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text
 from grader.testing.diagnosis.probe import Answers
-from grader.text import counted
+from grader.text import counted, line
 from grader.unknown import EDGE, Group, groups
 
 
@@ -71,8 +71,15 @@ def adopt_group(
 
 
 def _ended(text: Text) -> Text:
-    """Return a text as those of the catalogue are: the sentence's end is added where it is told."""
-    return Text(text.when.strip().rstrip("."), text.look.strip())
+    """Return a text as those of the catalogue are: the sentence's end is added where it is told.
+
+    Raises:
+        UsageError: it says nothing.
+    """
+    when = line(text.when).rstrip(". ")
+    if not when:
+        raise UsageError('Say what is wrong, as in --say "the scores are divided by √d_k twice".')
+    return Text(when, line(text.look))
 
 
 def _source_of(
@@ -175,7 +182,7 @@ def as_mistake(source: bytes, text: Text) -> str:
     """
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"this file can't be read as Python: {error}") from None
     _take_out_texts(tree)
     docstring = "\n\n".join(part for part in (text.when, text.look) if part)

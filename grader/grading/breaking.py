@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from grader.break_result import BREAK_POINTS, BreakResult
 from grader.course import Course, Problem
 from grader.errors import InternalError
@@ -9,6 +11,7 @@ from grader.isolation import Boundary, WorkerFailure
 from grader.own_tests import OwnTest
 from grader.result import Status
 from grader.testing.breaking import NoEnd, Target, judge_own_tests, targets
+from grader.testing.shaking import shaken
 
 
 class Catalogue:
@@ -43,14 +46,16 @@ def break_submitted(
     Raises:
         InternalError: something on this machine ended a worker.
     """
-    budget = boundary.budget()
+    budget, rng = boundary.budget(), random.SystemRandom()
 
     def run(source: bytes) -> list[OwnTest]:
         try:
-            return boundary.trial(source, tests, budget)
+            return boundary.trial(shaken(source, rng), tests, budget)
         except WorkerFailure as failure:
             if failure.status is Status.INTERNAL:
                 raise InternalError(str(failure)) from None
+            if failure.status is Status.TIMEOUT and not budget.left:
+                raise NoEnd(_TOO_SLOW) from None
             raise NoEnd(_SAID.get(failure.status, "Your tests end their own process.")) from None
 
     result = judge_own_tests(problem, tests, all_targets, run)
@@ -58,6 +63,7 @@ def break_submitted(
     return result
 
 
+_TOO_SLOW = "Your tests take too long; they run on many files, one after the other."
 _SAID = {
     Status.TIMEOUT: "Your tests do not come to an end.",
     Status.MEMORY: "Your tests need too much memory.",

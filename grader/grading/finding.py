@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from grader.intake.result_names import result_name
 from grader.intake.submissions import StudentFile, Submission, read_source
 from grader.result import shown
 from grader.testing.breaking import Target, targets
+from grader.text import line
 
 _MOST_WRONG = 3
 """In so many lines at most a file may be wrong, to be an exercise."""
@@ -36,7 +38,7 @@ _TASK = """\
 # This file looks right, but one thing in it is wrong. Find it, mend it, and change nothing else.
 # Write here in which line it was, as this file is numbered now: line ?
 """
-_ANSWER = re.compile(r"^#.*\bline +(\d+)\s*$", re.MULTILINE)
+_ANSWER = re.compile(r"^#.*\bline +(\d{1,6})[ \t\r.]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -143,11 +145,11 @@ def judge_found(exercise: Exercise, answer: bytes, problem: Problem, grader: Gra
     text = answer.decode(errors="replace")
     named = _ANSWER.search(text)
     before, after = (_without_task(each) for each in (exercise.source, text))
-    touched = {number + _TASK.count("\n") for number in _touched(before, after)}
+    changed = _changed(before, after)
+    small = changed <= _MOST_MENDED
+    touched = {n + _TASK.count("\n") for n in _touched(before, after)} if small else set()
     result = grader.grade(Submission("answer", {problem.id: StudentFile(answer)}))
     right = result.problems[0].points == result.problems[0].max > 0
-    changed = sum(line[:2] in ("- ", "+ ") for line in difflib.ndiff(before, after))
-    small = changed <= _MOST_MENDED
     reasons = []
     if named is None:
         reasons.append("No line is named.")
@@ -158,6 +160,14 @@ def judge_found(exercise: Exercise, answer: bytes, problem: Problem, grader: Gra
         reasons.append(f"{changed} lines are other ones; that is no mend.")
     found = named is not None and right and small and int(named[1]) in touched
     return Verdict(found, right and small, tuple(reasons))
+
+
+def _changed(before: list[str], after: list[str]) -> int:
+    """Return how many lines were taken away and added; of a long answer, at least how many."""
+    if len(after) > len(before) + _MOST_MENDED:
+        return len(after) - len(before)
+    changes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return sum(b - a + d - c for kind, a, b, c, d in changes if kind != "equal")
 
 
 def _without_task(text: str) -> list[str]:
@@ -171,15 +181,32 @@ def place_of(folder: Path, student: str, problem: Problem) -> Path:
     return folder / result_name(student, student) / problem.id / SUBMISSION_FILE
 
 
-def write_exercise(exercise: Exercise, path: Path) -> None:
-    """Write an exercise, unless there is a file: someone may have worked on it.
+def known_names(given: Iterable[str]) -> list[str]:
+    """Return students' names, each once, however its letters and blanks are written.
 
     Raises:
-        UsageError: there is one.
+        UsageError: one is empty.
     """
-    if path.exists():
-        raise UsageError(f"{path} is there already. Choose another folder, or take it away.")
-    write_whole(path, exercise.source)
+    names = [line(unicodedata.normalize("NFC", name)) for name in given]
+    if not all(names):
+        raise UsageError("A name is empty. Who gets the exercise?")
+    return list(dict.fromkeys(names))
+
+
+def write_exercises(dealt: Mapping[str, Exercise], folder: Path, problem: Problem) -> list[str]:
+    """Write exercises, and return where those are whose folder is not called as the student is.
+
+    Raises:
+        UsageError: there is a file already, which someone may have worked on; nothing is written.
+    """
+    places = {student: place_of(folder, student, problem) for student in dealt}
+    for path in places.values():
+        if path.exists():
+            raise UsageError(f"{path} is there already. Choose another folder, or take it away.")
+    for student, path in places.items():
+        write_whole(path, dealt[student].source)
+    folders = {student: path.parent.parent.name for student, path in places.items()}
+    return [f"{student}: {name}" for student, name in folders.items() if name != student]
 
 
 def key_line(student: str, exercise: Exercise) -> str:

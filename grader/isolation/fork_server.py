@@ -60,7 +60,8 @@ def main(channel: socket.socket, config: dict[str, Any]) -> None:
     os.chdir("/")
     warm()
     if config["with_pytest"]:
-        import pytest  # noqa: F401  (a worker would load it anew each time)
+        import numpy.random  # noqa: F401  (a worker would load them anew each time)
+        import pytest  # noqa: F401
     paths = readable_paths(config["secret"], config["wanted"])
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = user.may_become(user.pick_uid(os.getpid()), readable)

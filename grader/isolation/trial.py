@@ -10,13 +10,13 @@ from __future__ import annotations
 import torch
 
 from grader.isolation.connection import Budget, Connection
-from grader.isolation.protocol import Header
-from grader.isolation.protocol.checks import clean_text, identifier, index, items, name_in, texts
+from grader.isolation.protocol import MAX_NAME, Header
+from grader.isolation.protocol.checks import identifier, index, items, name_in, texts
 from grader.isolation.spawn import Workers
-from grader.own_tests import MOST_TESTS, Ended, OwnTest, Unusable
+from grader.own_tests import Ended, OwnTest
+from grader.own_unusable import MOST_TESTS, Refused, Unusable
 
 _MOST_LINES = 1 << 20
-_LONGEST_REASON = 300
 
 
 def run_trial(workers: Workers, file: bytes, tests: bytes, budget: Budget) -> list[OwnTest]:
@@ -38,14 +38,13 @@ def run_trial(workers: Workers, file: bytes, tests: bytes, budget: Budget) -> li
         _ask(connection, {"do": "load", "forbidden": [], "capture": False}, file)
         answer = _ask(connection, {"do": "trial"}, tests)
         with connection.checked():
-            reason = answer.get("unusable")
-            if reason is not None:
-                reason = clean_text(texts([reason])[0], _LONGEST_REASON)
+            told = answer.get("unusable")
+            reason = None if told is None else _reason(told)
             found = [_test(packed) for packed in items(answer["tests"])[:MOST_TESTS]]
     finally:
         connection.close()
     if reason is not None:
-        raise Unusable(reason)
+        raise reason
     return found
 
 
@@ -58,3 +57,11 @@ def _ask(connection: Connection, request: Header, source: bytes) -> Header:
 def _test(packed: object) -> OwnTest:
     name, ended, line = items(packed, 3)
     return OwnTest(identifier(name), Ended(name_in(ended, [*Ended])), index(line, _MOST_LINES))
+
+
+def _reason(packed: object) -> Unusable:
+    """Return why the tests can't be run, as one of the reasons that there are."""
+    reason, name, other, line = items(packed, 4)
+    known = Refused[name_in(reason, Refused.__members__)]
+    told = [text[:MAX_NAME] for text in texts([name, other])]
+    return Unusable(known, told[0], told[1], index(line, _MOST_LINES))

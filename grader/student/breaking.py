@@ -62,6 +62,6 @@ def _run(source: bytes, tests: bytes) -> list[OwnTest]:
     exec(compile(source, "problem.py", "exec"), vars(module))
     try:
         with quiet(), time_limit(_SECONDS):
-            return run_own_tests(tests, module)
+            return run_own_tests(tests, module, (DoesNotEnd, KeyboardInterrupt))
     except DoesNotEnd:
         raise NoEnd("Your tests do not come to an end.") from None

@@ -13,21 +13,30 @@ import random
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.break_result import BreakResult
 from grader.course import Course, Problem
 from grader.errors import CourseError, UsageError
-from grader.own_tests import Ended, OwnTest, Unusable
+from grader.own_tests import Ended, OwnTest
+from grader.own_unusable import Refused, Unusable
 from grader.result import total
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints
+from grader.testing.quote import Quote
 
 _WITHOUT_END = 3
 """After so many files on which the tests don't end, the others aren't tried."""
 
+_MOST_TOLD = 3
+"""Lines of the tests that are shown with what they refuse."""
+
 _STYLE = "__"
 _BY_FORBIDDEN_CALLS = "ForbiddenCall"
+
+_REFERENCE = "the course's own."
+_LESS_EXACT = "Less exact"
+"""Stands in the docstring of a right solution that loses more digits than tests usually allow."""
 
 
 class NoEnd(Exception):  # noqa: N818  (it says how a run went)
@@ -62,7 +71,7 @@ def targets(course: Course, problem: Problem) -> list[Target]:
     """Return the files that tests of a problem are judged by.
 
     Of the wrong ones those are left out whose only fault is a forbidden function: what they return
-    is right, and a test can't tell.
+    is right, and a test can't tell. Of the right ones those that lose more digits than others.
 
     Args:
         course: where solutions are.
@@ -78,7 +87,9 @@ def targets(course: Course, problem: Problem) -> list[Target]:
     known = Fingerprints.load(problem.fingerprints)
     mistakes = {path.stem: path for path in sorted((folder / "mistakes").glob("*.py"))}
     faults = {f.names[0]: f for f in known.faults if len(f.names) == 1 and _seen_in_answers(f)}
+    right = [path for path in right if _LESS_EXACT not in _docstring(path)]
     found = [Target(stripped(path), None, _first_sentence(path)) for path in right]
+    found[0] = replace(found[0], text=_REFERENCE)
     for family, names in enumerate(_families(faults[name] for name in mistakes if name in faults)):
         found += [Target(stripped(mistakes[n]), family, known.texts[n].when) for n in names]
     return found
@@ -117,8 +128,11 @@ def stripped(path: Path) -> bytes:
 
 
 def _first_sentence(path: Path) -> str:
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return " ".join(docstring.partition("\n\n")[0].split())
+    return " ".join(_docstring(path).partition("\n\n")[0].split())
+
+
+def _docstring(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
 # What students practise on
@@ -183,11 +197,14 @@ def judge_own_tests(
     """
     judged = _Judged(tests)
     order = [target for target in all_targets for _ in range(1 + target.is_right)]
-    random.Random(tests).shuffle(order)
+    # Not to be told beforehand: whoever knows which file comes when needs no test.
+    random.SystemRandom().shuffle(order)
     try:
         for target in order:
             judged.take(target, run)
-    except (Unusable, NoEnd) as reason:
+    except Unusable as reason:
+        return BreakResult(problem.id, judged.sha256, reason=str(judged.quote.reason(reason)))
+    except NoEnd as reason:
         return BreakResult(problem.id, judged.sha256, reason=str(reason))
     return judged.result(problem, all_targets)
 
@@ -197,11 +214,10 @@ class _Judged:
 
     def __init__(self, tests: bytes) -> None:
         self.sha256 = hashlib.sha256(tests).hexdigest()
-        self._lines = tests.decode(errors="replace").splitlines()
-        self._names: set[str] = set()
-        self._caught: dict[Target, bool] = {}
-        self._by_test: defaultdict[str, set[int]] = defaultdict(set)
-        self._refused: defaultdict[str, list[Target]] = defaultdict(list)
+        self.quote = Quote(tests)
+        self._names: list[str] | None = None
+        self._by_test: defaultdict[str, set[Target]] = defaultdict(set)
+        self._refused: defaultdict[str, set[Target]] = defaultdict(set)
         self._without_end = 0
 
     def take(self, target: Target, run: Run) -> None:
@@ -217,49 +233,65 @@ class _Judged:
             self._without_end += 1
             if self._without_end >= _WITHOUT_END:
                 raise
-            found = []
-            self._note(target, str(reason))
-        self._names |= {test.name for test in found}
+            return self._note(target, str(reason))
+        self._require_same([test.name for test in found], found[-1:])
         for test in found:
+            name = self.quote.name(test.name)
             if test.ended is Ended.STOPPED:
-                self._note(target, f"{test.name} ends the run.")
+                self._note(target, f"{name} ends the run.")
             elif test.ended is Ended.FAILED:
-                self._note(target, f"{test.name} fails{self._line(test.line)}.", test.name)
+                self._note(target, f"{name} fails{self.quote.line(test.line)}.", name)
+        return None
+
+    def _require_same(self, names: list[str], last: list[OwnTest]) -> None:
+        """Let names of tests tell nothing of what they run on: students read them."""
+        if any(test.ended is Ended.STOPPED for test in last):
+            return
+        if self._names is None:
+            self._names = names
+        if names != self._names:
+            raise Unusable(Refused.DIFFERS)
 
     def _note(self, target: Target, what: str, test: str = "") -> None:
         if target.is_right:
-            self._refused[what].append(target)
+            self._refused[what].add(target)
         elif test:
-            self._caught[target] = True
-            self._by_test[test].add(target.family or 0)
-
-    def _line(self, number: int) -> str:
-        text = self._lines[number - 1].strip() if 0 < number <= len(self._lines) else ""
-        return f" in line {number}, {text}" if text else ""
+            self._by_test[test].add(target)
 
     def result(self, problem: Problem, all_targets: list[Target]) -> BreakResult:
         """Return what it comes to."""
-        right = {target for target in all_targets if target.is_right}
+        right = [target for target in all_targets if target.is_right]
         families: defaultdict[int, list[Target]] = defaultdict(list)
         for target in all_targets:
             if target.family is not None:
                 families[target.family].append(target)
-        shares = [sum(t in self._caught for t in each) / len(each) for each in families.values()]
-        missed = [t for t in all_targets if not t.is_right and t not in self._caught]
+        caught = {target for found in self._by_test.values() for target in found}
+        shares = [sum(t in caught for t in each) / len(each) for each in families.values()]
+        missed = [t for t in all_targets if not t.is_right and t not in caught]
         refused = {target for found in self._refused.values() for target in found}
+        names = sorted({self.quote.name(name) for name in self._names or []})
         return BreakResult(
             problem.id,
             self.sha256,
-            tests={name: len(self._by_test[name]) for name in sorted(self._names)},
+            tests={name: len({t.family for t in self._by_test[name]}) for name in names},
             right=len(right),
-            accepted=len(right - refused),
-            refusals=[_refusal(what, found) for what, found in self._refused.items()],
+            accepted=len(right) - len(refused),
+            refusals=_refusals(self._refused, right),
             mistakes=len(families),
             caught=total(shares),
             missed=random.Random(self.sha256).choice(missed).text if missed else "",
         )
 
 
+def _refusals(refused: dict[str, set[Target]], right: list[Target]) -> list[str]:
+    """Return sentences about what is refused: what holds most first, and not all of them."""
+    every = sorted(refused.items(), key=lambda item: (-len(item[1]), item[0]))
+    told = [_refusal(what, [t for t in right if t in found]) for what, found in every[:_MOST_TOLD]]
+    if len(every) > _MOST_TOLD:
+        told.append(f"So do {len(every) - _MOST_TOLD} other lines of yours; mend these first.")
+    return told
+
+
 def _refusal(what: str, found: list[Target]) -> str:
-    several = f"On {len({*found})} right solutions" if len({*found}) > 1 else "On a right solution"
-    return f"{several} {what} Such a solution: {found[0].text}"
+    several = f"On {len(found)} right solutions" if len(found) > 1 else "On a right solution"
+    return f"{several} {what} Such a solution: {found[-1].text}"

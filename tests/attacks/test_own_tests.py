@@ -13,6 +13,7 @@ from grader.course import own_course
 from grader.grading.breaking import break_submitted
 from grader.isolation import Boundary
 from grader.testing.breaking import Target, targets
+from tests.attacks.hostile_tests import FINDS_THE_WORD, HEAD, HOSTILE, SPEAKS
 
 COURSE = own_course()
 (SOFTMAX,) = COURSE.select(["01"])
@@ -25,16 +26,22 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Boundary]:
-    with Boundary("sandbox", call_seconds=0.5, with_pytest=True) as boundary:
+    with Boundary("sandbox", call_seconds=0.3, with_pytest=True) as boundary:
         yield boundary
 
 
 @pytest.fixture(scope="module")
-def some() -> list[Target]:
+def several() -> list[Target]:
     """Two right files and six wrong ones."""
     every = targets(COURSE, SOFTMAX)
     right = [target for target in every if target.is_right]
     return [*right[:2], *(target for target in every if not target.is_right)][:8]
+
+
+@pytest.fixture(scope="module")
+def some(several) -> list[Target]:
+    """Two right files and two wrong ones."""
+    return several[:4]
 
 
 def broken(text: str, some: list[Target], sandbox: Boundary) -> BreakResult:
@@ -51,8 +58,8 @@ def test_rows(problem):
 """
 
 
-def test_honest_tests_earn_something(some, sandbox):
-    result = broken(HONEST, some, sandbox)
+def test_honest_tests_earn_something(several, sandbox):
+    result = broken(HONEST, several, sandbox)
     assert result.accepts_all
     assert 0 < result.points < 10
 
@@ -114,9 +121,38 @@ ATTACKS = {
 }
 
 
+ATTEMPTS = 6
+"""What fails by chance may be lucky; what is lucky each time knows something."""
+
+
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_earns_nothing(name, some, sandbox):
-    assert broken(ATTACKS[name], some, sandbox).points == 0
+    assert any(broken(ATTACKS[name], some, sandbox).points == 0 for _ in range(ATTEMPTS))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_trick_earns_nothing(name, some, sandbox):
+    text = HOSTILE[name]
+    source = text.encode() if text.startswith(("#", "\ufeff")) else (HEAD + text).encode()
+    for _ in range(ATTEMPTS):
+        result = break_submitted(SOFTMAX, source, some, sandbox)
+        if not result.points:
+            break
+    assert result.points == 0, result.lines()
+    assert max(map(len, result.lines())) < 500
+    assert all(text.isprintable() for text in result.lines())
+
+
+@pytest.mark.parametrize("name", SPEAKS)
+def test_no_word_of_the_catalogue_reaches_a_student(name, sandbox):
+    source = (HEAD + FINDS_THE_WORD + SPEAKS[name]).encode()
+    right = b"def softmax(x): return x\n"
+    files = [Target(right + b"mathematics = 1\n", None, "one"), Target(right, None, "other")]
+    files.append(Target(right + b"n = 1\n", 0, "wrong"))
+    told = [break_submitted(SOFTMAX, source, files, sandbox) for _ in range(2)]
+    assert not any("mathematics" in line for result in told for line in result.lines())
+    assert all("mathematics" not in result.tests for result in told)
+    assert not any(result.points for result in told)
 
 
 def test_nothing_in_the_process_says_in_words_what_is_wrong(some, sandbox):

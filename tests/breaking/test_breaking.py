@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -11,7 +13,8 @@ import pytest
 from grader.break_result import BreakResult
 from grader.course import own_course
 from grader.errors import UsageError
-from grader.own_tests import Ended, OwnTest, Unusable, run_own_tests
+from grader.own_tests import Ended, OwnTest, run_own_tests
+from grader.own_unusable import Unusable
 from grader.student.breaking import break_problem
 from grader.testing.breaking import (
     Target,
@@ -22,6 +25,7 @@ from grader.testing.breaking import (
     stripped,
     targets,
 )
+from grader.testing.shaking import shaken
 
 FILES = sorted((Path(__file__).parent / "files").glob("*.py"))
 COURSE = own_course()
@@ -102,6 +106,80 @@ def test_half_of_a_family_is_half_a_mistake():
     assert (result.caught, result.mistakes) == (0.5, 1)
 
 
+def ended(text: str) -> list[Ended]:
+    source = "import pytest, unittest, random, torch, numpy as np\n" + textwrap.dedent(text)
+    return [test.ended for test in run_own_tests(source.encode(), ModuleType("problem_"))]
+
+
+USUAL = {
+    "own fixtures": """
+        @pytest.fixture
+        def one(): return 1
+        @pytest.fixture(name="two")
+        def made(one): yield one + one
+        @pytest.fixture(autouse=True)
+        def always(monkeypatch): monkeypatch.setenv("A_TEST", "1")
+        def test_it(problem, two):
+            import os
+            assert (two, os.environ["A_TEST"]) == (2, "1")
+    """,
+    "a class": """
+        class TestIt:
+            size = 3
+            @pytest.fixture
+            def wide(self): return self.size
+            @pytest.mark.parametrize("n", [3], ids=["three"])
+            def test_it(self, problem, wide, n): assert n == wide
+            @staticmethod
+            def test_static(problem): pass
+    """,
+    "approx and testing": """
+        def test_it(problem):
+            assert [0.1 + 0.2] == pytest.approx([0.3])
+            np.testing.assert_allclose(np.ones(2), [1, 1])
+            torch.testing.assert_close(torch.ones(2), torch.ones(2))
+            with pytest.raises(ValueError, match="no"):
+                raise ValueError("no")
+    """,
+    "conditions": """
+        @pytest.mark.skipif(False, reason="no")
+        @pytest.mark.skipif("1 > 2", reason="no")
+        @pytest.mark.xfail(False, reason="no")
+        @pytest.mark.slow
+        def test_it(problem): pass
+    """,
+    "used fixtures": """
+        seen = []
+        @pytest.fixture
+        def first(): seen.append(1)
+        pytestmark = pytest.mark.usefixtures("first")
+        def test_it(problem): assert seen
+    """,
+    "marks on cases": """
+        @pytest.mark.parametrize("n", [1, pytest.param(2, id="two")])
+        @pytest.mark.parametrize(("a", "b"), [(1, 2)])
+        def test_it(problem, n, a, b): assert (a, b) == (1, 2)
+    """,
+    "no problem": "def test_it(): pass",
+    "random numbers": """
+        def test_it(problem):
+            got = torch.rand(1).item(), np.random.rand(), random.random()
+            torch.manual_seed(20), np.random.seed(20), random.seed(20)
+            assert got == (torch.rand(1).item(), np.random.rand(), random.random())
+    """,
+    "a class of unittest's in use": """
+        from unittest import TestCase, mock
+        def test_it(problem):
+            TestCase().assertEqual(1, 1)
+    """,
+}
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_usual_ways_to_write_tests(name):
+    assert {*ended(USUAL[name])} == {Ended.PASSED}
+
+
 ODD = {
     "a skip": ("import pytest\ndef test_it(problem):\n    pytest.skip()", Ended.SKIPPED),
     "a mark": (
@@ -111,6 +189,28 @@ ODD = {
     "fail": ("import pytest\ndef test_it(problem):\n    pytest.fail('no')", Ended.FAILED),
     "exit": ("import pytest\ndef test_it(problem):\n    pytest.exit('no')", Ended.STOPPED),
     "SystemExit": ("def test_it(problem):\n    raise SystemExit", Ended.STOPPED),
+    "skipif": (
+        "import pytest\n@pytest.mark.skipif(True, reason='')\ndef test_it(problem):\n    assert 0",
+        Ended.SKIPPED,
+    ),
+    "xfail": (
+        "import pytest\n@pytest.mark.xfail\ndef test_it(problem):\n    assert 0",
+        Ended.SKIPPED,
+    ),
+    "strict xfail that passes": (
+        "import pytest\n@pytest.mark.xfail(strict=True)\ndef test_it(problem):\n    pass",
+        Ended.FAILED,
+    ),
+    "xfail for another reason": (
+        "import pytest\n@pytest.mark.xfail(raises=KeyError)\ndef test_it(problem):\n    1 / 0",
+        Ended.FAILED,
+    ),
+    "xfail in words": ("import pytest\ndef test_it(problem):\n    pytest.xfail()", Ended.SKIPPED),
+    "a fixture that fails at its end": (
+        "import pytest\n@pytest.fixture\ndef one():\n    yield\n    assert 0\n"
+        "def test_it(problem, one):\n    pass",
+        Ended.FAILED,
+    ),
     "a case": (
         "import pytest\n@pytest.mark.parametrize('a, b', [(1, 2), pytest.param(1, 2)])\n"
         "def test_it(problem, a, b):\n    assert (a, b) == (1, 2)",
@@ -129,6 +229,18 @@ UNUSABLE = {
     "not Python": "def test_it(problem:\n",
     "nothing in it": "x = 1\n",
     "a fixture": "def test_it(problem, tmp_path):\n    pass\n",
+    "params": (
+        "import pytest\n@pytest.fixture(params=[1])\ndef one(request): pass\n"
+        "def test_it(problem, one): pass"
+    ),
+    "the problem as a module": "from problem import softmax\ndef test_it(problem): pass",
+    "the grader": "from grader.testing.compare import check\ndef test_it(problem): pass",
+    "unittest": "import unittest\nclass TestIt(unittest.TestCase):\n    def test_it(self): pass",
+    "a class with __init__": (
+        "class TestIt:\n    def __init__(self): pass\n    def test_it(self, problem): pass"
+    ),
+    "a setup": "def setup_function(): pass\ndef test_it(problem): pass",
+    "odd marks": "def test_it(problem): pass\ntest_it.pytestmark = [7]",
     "a coroutine": "async def test_it(problem):\n    pass\n",
     "an exit": "raise SystemExit\n",
     "a skip of all": "import pytest\npytest.skip('x', allow_module_level=True)\n",
@@ -150,6 +262,63 @@ def test_what_is_no_file_of_tests_says_why(name):
     result = judged(UNUSABLE[name])
     assert result.reason == str(raised.value)
     assert result.points == 0
+
+
+def test_nobody_knows_which_file_comes_when():
+    """An order that hangs on the tests tells them which file is right, by counting."""
+    files = [Target(b"%d" % n, None if n < 4 else n, "") for n in range(12)]
+    orders = set()
+    for _ in range(3):
+        seen: list[bytes] = []
+
+        def run(source: bytes, seen: list[bytes] = seen) -> list[OwnTest]:
+            seen.append(source)
+            return [OwnTest("test_it", Ended.PASSED)]
+
+        judge_own_tests(SOFTMAX, b"def test_it(problem): pass", files, run)
+        orders.add(tuple(seen))
+    assert len(orders) > 1
+    assert all(len(order) == 16 for order in orders)
+
+
+def test_what_is_told_stands_in_the_file_and_is_short():
+    tests = b"def test_one(problem): pass\n" + b"assert " + b"x" * 5000 + b"\n" * 40
+    files = [Target(b"%d" % n, None, "") for n in range(40)] + [Target(b"", 0, "")]
+
+    def run(source: bytes) -> list[OwnTest]:
+        return [OwnTest("test_hidden", Ended.FAILED, 2), OwnTest("test_one", Ended.FAILED, 1)]
+
+    lines = judge_own_tests(SOFTMAX, tests, files, run).lines()
+    assert not any("hidden" in line for line in lines)
+    assert max(map(len, lines)) < 300
+    differing = iter(range(100))
+    result = judge_own_tests(
+        SOFTMAX, tests, files, lambda _: [OwnTest(f"test_{next(differing)}", Ended.PASSED)]
+    )
+    assert "not the same" in result.reason
+
+
+def test_who_stops_a_run_is_not_a_test():
+    text = b"def test_it(problem):\n    raise KeyboardInterrupt\n"
+    with pytest.raises(KeyboardInterrupt):
+        run_own_tests(text, ModuleType("problem_"), (KeyboardInterrupt,))
+
+
+def test_a_program_is_written_otherwise_and_does_the_same():
+    source = b"from math import e\ndef double(x):\n    return 2 * x\n"
+    written = {shaken(source, random.Random(seed)) for seed in range(5)}
+    assert len(written) == 5
+    for text in written:
+        names: dict[str, Callable[[int], int]] = {}
+        exec(text, names)
+        assert names["double"](4) == 8
+
+
+@pytest.mark.slow
+def test_right_solutions_stay_right_when_they_are_written_otherwise():
+    for problem in COURSE.problems():
+        for target in targets(COURSE, problem):
+            compile(shaken(target.source, random.Random(0)), "problem.py", "exec")
 
 
 def test_files_tell_nothing_in_words():

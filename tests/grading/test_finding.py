@@ -64,6 +64,19 @@ def behind_the_boundary() -> Iterator[Grader]:
         yield grader
 
 
+def test_odd_names_are_people_too(tmp_path):
+    def run(*names: str) -> str:
+        given = [text for name in names for text in ("--name", name)]
+        return CliRunner().invoke(app, ["find", "01", *given, "--out", str(tmp_path)]).output
+
+    assert "A name is empty" in run("ada", "  ")
+    assert not [*tmp_path.iterdir()]
+    assert "4 exercises" in run("../x", "ada", " ada", "محمد", "x" * 400)
+    assert len([*tmp_path.rglob("problem.py")]) == 4
+    assert "there already" in run("bob", "ada")
+    assert not (tmp_path / "bob").exists()
+
+
 MEND = ("k.T", "k.transpose(-2, -1)")
 
 
@@ -82,6 +95,8 @@ def answers(exercise: Exercise) -> dict[str, tuple[str, bool, bool]]:
         "mended, no line named": (exercise.source.replace(*MEND), False, True),
         "another file": (f"# line {number}\n{solution}", False, False),
         "nothing": ("", False, False),
+        "a number without end": (f"# line {'9' * 5000}\n", False, False),
+        "lines without end": (mended + "x = [1,  2, 3]\n" * 30000, False, False),
         "no Python": ("line 3 )(", False, False),
     }
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import csv
+import shutil
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from grader.course import own_course
+from grader.course import Course, own_course
 from grader.grading.class_run import grade_class
 from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.result import Policy
 
-COURSE = own_course().only_with(own_course().select(["01"]))
+OWN = own_course()
+ONE_TEST = '''
+import pytest
+# --- hidden tests ---
+@pytest.mark.points(10)
+def test_all(problem):
+    """All is right"""
+    assert callable(problem.softmax)
+'''
+"""In place of all of the problem's, which take longer and tell no more of what is asked here."""
 GOOD = b"""
 import torch
 def test_rows(problem):
@@ -30,10 +40,27 @@ pytestmark = [
 ]
 
 
-def graded(classroom: Path, out: Path, *, own_tests: bool) -> list[dict[str, str]]:
+@pytest.fixture
+def course(tmp_path) -> Course:
+    """A course of one problem with one test and a small catalogue."""
+    root = tmp_path / "course"
+    for name in ("problems", "solutions"):
+        shutil.copytree(OWN.root / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    course = Course(root).only_with(Course(root).select(["01"]))
+    (problem,) = course.problems()
+    problem.test_file.write_text(ONE_TEST, encoding="utf-8")
+    folder = course.solution(problem).parent
+    for kind, step in (("variants", 4), ("mistakes", 6)):
+        files = sorted((folder / kind).glob("*.py"))
+        for path in {*files} - {*files[::step]}:
+            path.unlink()
+    return course
+
+
+def graded(course: Course, classroom: Path, out: Path, *, own_tests: bool) -> list[dict[str, str]]:
     grade_class(
-        find_submissions([classroom], COURSE),
-        COURSE,
+        find_submissions([classroom], course),
+        course,
         Settings(own_tests=own_tests),
         out,
         jobs=1,
@@ -43,9 +70,9 @@ def graded(classroom: Path, out: Path, *, own_tests: bool) -> list[dict[str, str
         return list(csv.DictReader(file))
 
 
-def test_they_have_columns_of_their_own_and_change_no_mark(tmp_path):
+def test_they_have_columns_of_their_own_and_change_no_mark(course, tmp_path):
     classroom, out = tmp_path / "class", tmp_path / "out"
-    solution = COURSE.solution(COURSE.problems()[0]).read_bytes()
+    solution = course.solution(course.problems()[0]).read_bytes()
     for name, tests in {"ada": GOOD, "bob": BAD, "cyd": None}.items():
         folder = classroom / name / "01-softmax"
         folder.mkdir(parents=True)
@@ -56,10 +83,10 @@ def test_they_have_columns_of_their_own_and_change_no_mark(tmp_path):
         archive.writestr("01-softmax/problem.py", solution)
         archive.writestr("01-softmax/test_mine.py", GOOD)
 
-    plain = graded(classroom, out, own_tests=False)
+    plain = graded(course, classroom, out, own_tests=False)
     assert not any(column.startswith("break") for column in plain[0])
     before = results(out)
-    rows = graded(classroom, out, own_tests=True)
+    rows = graded(course, classroom, out, own_tests=True)
     assert [row["total"] for row in rows] == [row["total"] for row in plain]
     assert [row["max"] for row in rows] == [row["max"] for row in plain]
     ada, bob, cyd, dan = rows
@@ -74,7 +101,7 @@ def test_they_have_columns_of_their_own_and_change_no_mark(tmp_path):
     assert "Your own tests" in told
     assert "right solutions" in (out / "feedback" / "bob.md").read_text(encoding="utf-8")
 
-    assert graded(classroom, out, own_tests=True) == rows
+    assert graded(course, classroom, out, own_tests=True) == rows
     assert results(out) == after
 
 

@@ -27,7 +27,8 @@ from grader.isolation.worker.objects import StudentModule, describe_module
 from grader.isolation.worker.output import Printed
 from grader.isolation.worker.removal import remove
 from grader.isolation.worker.values import AnswerPacker, Request
-from grader.own_tests import Unusable, run_own_tests
+from grader.own_tests import run_own_tests
+from grader.own_unusable import Unusable
 
 _RESULTS_WATCHED = 64
 _MOST_COUNTED = (1 << 62) - 1
@@ -211,7 +212,8 @@ class Worker:
         try:
             found = run_own_tests(source, self._module)
         except Unusable as reason:
-            return {"unusable": str(reason), "tests": []}, AnswerPacker()
+            told = [reason.reason.name, reason.name, reason.other, reason.line]
+            return {"unusable": told, "tests": []}, AnswerPacker()
         return {
             "tests": [[test.name, test.ended.value, test.line] for test in found]
         }, AnswerPacker()

@@ -1,4 +1,7 @@
-"""softmax as exp(x - log sum exp), with a log-sum-exp of its own; broadcast products for scores."""
+"""softmax as exp(x - log sum exp), with a log-sum-exp of its own; broadcast products for scores.
+
+Less exact where numbers are large: x and its log-sum-exp are rounded before they are subtracted.
+"""
 
 import torch
 
