@@ -103,3 +103,33 @@ def test_a_changed_result_is_told_once(opened):
         problem.other()
     assert problem.third() == 3
     assert torch.equal(held, torch.zeros(2))
+
+
+def test_code_that_leaves_gradients_off_leaves_them_off(opened):
+    """As it does in the process of a test, where the next call then has no gradients."""
+    problem = opened(
+        """
+        import torch
+        def leaves_off(x):
+            torch.set_grad_enabled(False)
+            return x
+        def leaves_on(x):
+            with torch.no_grad():
+                return 2 * x
+        def raises(x):
+            torch.set_grad_enabled(False)
+            raise ValueError("no")
+        """
+    )
+    x = torch.ones(2, requires_grad=True)
+    assert not problem.leaves_on(x).requires_grad
+    assert torch.is_grad_enabled()
+    try:
+        problem.leaves_off(x)
+        assert not torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
+        with pytest.raises(ValueError, match="no"):
+            problem.raises(x)
+        assert not torch.is_grad_enabled()
+    finally:
+        torch.set_grad_enabled(True)

@@ -38,6 +38,7 @@ _random_state = torch.default_generator.get_state
 _set_random_state = torch.default_generator.set_state
 _seed = torch.default_generator.manual_seed
 _state_of = torch.Generator.get_state
+_is_grad_enabled = torch.is_grad_enabled
 # As torch.autograd.grad, which first looks at what is sure here.
 _run_backward = torch.autograd.Variable._execution_engine.run_backward
 _address = torch._C.TensorBase.data_ptr
@@ -245,6 +246,7 @@ class Worker:
             torch.set_default_dtype(DTYPES[header["dtype"]])
         torch._C._set_grad_enabled(header["grad"])
         answer, value = _counted(function, header)
+        answer["grad"] = _is_grad_enabled()
         torch._C._set_grad_enabled(True)
         state = _random_state()
         answer["moved"] = not _equal(state, self._before)
