@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from torch import Tensor
 
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
     """Return the logits of a bolder or calmer choice."""
-    return logits / temperature
+    return logits.mul(1 / temperature)
 
 
 def keep_top_k(logits: Tensor, k: int) -> Tensor:
@@ -50,11 +51,13 @@ def sample(
     """Return a token for each row, drawn by torch's own distributions, from their own seed."""
     if temperature == 0:
         return logits.max(-1).indices
-    logits = apply_temperature(logits, temperature)
-    logits = logits if top_k is None else keep_top_k(logits, top_k)
-    logits = logits if top_p is None else keep_top_p(logits, top_p)
+    steps: tuple[tuple[Callable[..., Tensor], float | None], ...]
+    steps = (apply_temperature, temperature), (keep_top_k, top_k), (keep_top_p, top_p)
+    for change, size in steps:
+        logits = logits if size is None else change(logits, size)
     seed = int(torch.randint(2**31, (), generator=generator))
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        drawn: Tensor = torch.distributions.Categorical(logits=logits).sample()
+    before = torch.default_generator.get_state()
+    torch.default_generator.manual_seed(seed)
+    drawn: Tensor = torch.distributions.Categorical(logits=logits).sample()
+    torch.default_generator.set_state(before)
     return drawn
