@@ -7,9 +7,9 @@
 Three numbers, all of them integers:
 
 - `operations`: floating point operations of products of matrices, of convolutions and of attention,
-  by the formulas of `torch.utils.flop_counter`: a product of (n, k) with (k, m) has 2 n k m. Those
-  that it lacks stand here: products with a vector, and attention, for which older versions of torch
-  count nothing on a CPU.
+  by the formulas that `torch.utils.flop_counter` has too: a product of (n, k) with (k, m) has
+  2 n k m. They stand here, since some versions of torch count nothing for attention on a CPU or for
+  a product with a vector, and load a compiler with that module.
 - `elements`: the entries of all results, of an operator that changes its argument those of the
   argument. So products entry by entry count, too. Views have no entries of their own, and those of
   a clone aren't counted again: how often torch copies before a product hangs on the order of the
@@ -38,7 +38,6 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
 
 from grader.forbidden import allow_causal_masks
 
@@ -227,8 +226,33 @@ def _memory(tensor: Tensor) -> object:
         return tensor
 
 
-# Formulas that torch lacks, or lacks in some versions. They take what an operator takes, and
-# `out_val`, its result.
+# Formulas. They take what an operator takes, and `out_val`, its result.
+
+
+def _products(left: Tensor, right: Tensor, **_: Any) -> int:
+    return 2 * left.numel() * right.shape[-1]
+
+
+def _convolution(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    *_: Any,
+    out_val: Tensor,
+    **__: Any,
+) -> int:
+    places = x if transposed else out_val
+    return 2 * places.numel() * math.prod(weight.shape[1:])
+
+
+def _convolution_backward(upstream: Tensor, x: Tensor, weight: Tensor, *rest: Any, **_: Any) -> int:
+    transposed, wanted = rest[4], rest[7]
+    places = x if transposed else upstream
+    return 2 * places.numel() * math.prod(weight.shape[1:]) * sum(map(int, wanted[:2]))
 
 
 def _matrix_vector(matrix: Tensor, vector: Tensor, **_: Any) -> int:
@@ -255,7 +279,13 @@ def _fused_attention_backward(
     return 2 * _attention(upstream, query, key, value)[0]
 
 
-_OWN = {
+_BY_NAME: dict[str, Callable[..., int]] = {
+    "mm": _products,
+    "bmm": _products,
+    "addmm": _added_products,
+    "baddbmm": _added_products,
+    "convolution": _convolution,
+    "convolution_backward": _convolution_backward,
     "mv": _matrix_vector,
     "addmv": _added_matrix_vector,
     "addmv_": _added_matrix_vector,
@@ -269,6 +299,6 @@ _OWN = {
     "_scaled_dot_product_flash_attention_for_cpu_backward": _fused_attention_backward,
 }
 
-_FORMULAS: dict[Any, Callable[..., int]] = dict(flop_registry) | {
-    getattr(_aten, name): formula for name, formula in _OWN.items() if hasattr(_aten, name)
+_FORMULAS: dict[Any, Callable[..., int]] = {
+    getattr(_aten, name): formula for name, formula in _BY_NAME.items() if hasattr(_aten, name)
 }

@@ -228,6 +228,7 @@ def of_a_worker(module):
     packages = ("protocol", "sandbox", "worker", "fork_server")
     allowed = {"grader", "grader.isolation"}
     allowed |= {"grader.cost", "grader.forbidden", "grader.operands", "grader.unwritten"}
+    allowed |= {"grader.own_cases", "grader.own_tests", "grader.own_unusable"}
     mine = any(f"{module}.".startswith(f"grader.isolation.{name}.") for name in packages)
     return (mine or module in allowed) and module != "grader.isolation.sandbox.selftest"
 
