@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import platform
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -122,6 +123,7 @@ def _connected(address: str) -> Iterator[Any]:
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
+        _require_listener(address)
         client = Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(f"no dask scheduler answers at {address}: {error}") from None
@@ -129,6 +131,18 @@ def _connected(address: str) -> Iterator[Any]:
         if not client.nthreads():
             raise UsageError(f"the scheduler at {address} has no workers; start some first")
         yield client
+
+
+def _require_listener(address: str) -> None:
+    """Check that something listens at an address of TCP; dask's own attempt may wait for ever.
+
+    Raises:
+        OSError: nothing does.
+    """
+    found = re.fullmatch(r"(?:tcp://)?([\w.-]+):(\d+)", address)
+    if found:
+        host, port = found[1], int(found[2])
+        socket.create_connection((host, port), CONNECT_SECONDS).close()
 
 
 def _received(future: Any, submission: Submission) -> SubmissionResult:
