@@ -30,7 +30,6 @@ KNOWN = {
     "self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)",
     "self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)",
     "self.n_embd, self.n_head = n_embd, n_head",
-    "for name, weight in self.named_parameters():",
 }
 """Lines that the solutions share with what stands in for a student's code in the pictures, which
 hands the work to PyTorch's own functions. They say no more than the READMEs do."""
@@ -83,7 +82,7 @@ def test_no_solution_and_no_mistake_is_in_it(copy: Course) -> None:
     for path in paths:
         secret = secrets(path, given)
         # A test's oracle and one of so many mistakes and faults may have a line in common.
-        common = 0 if path.name == SUBMISSION_FILE else 3
+        common = 0 if path.name == SUBMISSION_FILE else 2
         for name, lines in copied.items():
             assert len(secret & lines) <= common, f"{path} in {name}: {secret & lines}"
 

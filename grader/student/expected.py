@@ -80,7 +80,7 @@ class LayerNorm(nn.LayerNorm):
     """Problem 06's norm, which has the order of its arguments from GPT-2."""
 
     def __init__(self, n_embd: int, bias: bool = True, eps: float = 1e-5) -> None:
-        super().__init__(n_embd, eps=eps, bias=bias)
+        super().__init__(n_embd, eps, bias=bias)
 
 
 class Block(nn.TransformerEncoderLayer):

@@ -47,12 +47,12 @@ class TinyGPT(nn.Module):
         )
         self.tokens = nn.Embedding(config.vocab_size, width)
         self.places = nn.Embedding(config.n_positions, width)
-        for name, weight in self.named_parameters():
-            if weight.dim() == 2:
+        for name, numbers in self.named_parameters():
+            if numbers.dim() == 2:
                 depth = 2 * config.n_layer if "out_proj" in name or "linear2" in name else 1
-                nn.init.normal_(weight, std=0.02 * depth**-0.5)
+                nn.init.normal_(numbers, std=0.02 * depth**-0.5)
             elif "norm" not in name:
-                nn.init.zeros_(weight)
+                nn.init.zeros_(numbers)
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """Return logits and loss, as problem 07 asks for."""
