@@ -1,7 +1,7 @@
 """Wrong answers that fit no known mistake: who of a class has the same ones.
 
 A part of a problem, a function or a class, is asked small questions; its wrong answers are kept as
-short texts (`grader.testing.diagnosis.answers`). Those of a group agree in every number. So files
+short texts (`grader.answer`). Those of a group agree in every number. So files
 with different faults don't share a group, and most spellings of one fault do.
 """
 
@@ -12,10 +12,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from grader.answer import Answer, same
 from grader.result import ProblemResult, Status, SubmissionResult, WrongAnswers
-
-_RELATIVE, _ABSOLUTE = 2e-4, 2e-5
-"""How near two numbers are that are the same but for rounding; as where mistakes are named."""
 
 _MOST_EDGES = 0.8
 
@@ -130,7 +128,7 @@ def _edges(given: WrongAnswers) -> dict[str, str]:
 
 
 def _has_number(text: str) -> bool:
-    return not text.startswith(_STOPS) and any(map(float, text.split(" ")[3:]))
+    return any(Answer.read(text).numbers)
 
 
 def _share_same(one: Mapping[str, str], other: Mapping[str, str]) -> float:
@@ -142,16 +140,10 @@ def _share_same(one: Mapping[str, str], other: Mapping[str, str]) -> float:
 
 def _same(one: str, other: str) -> bool:
     """Tell whether two answers are the same; what raises an exception may raise another one."""
-    if one.startswith(_STOPS) or other.startswith(_STOPS):
-        return one[:1] == other[:1]
-    (_, shape, lost, *numbers), (_, shape_of_other, lost_of_other, *others) = (
-        text.split(" ") for text in (one, other)
-    )
-    if (shape, lost, len(numbers)) != (shape_of_other, lost_of_other, len(others)):
-        return False
-    pairs = [(float(a), float(b)) for a, b in zip(numbers, others, strict=True)]
-    near = _ABSOLUTE + _RELATIVE * max([abs(n) for pair in pairs[:1] for n in pair] or [0.0])
-    return all(abs(a - b) <= near for a, b in pairs)
+    a, b = Answer.read(one), Answer.read(other)
+    if a.instead or b.instead:
+        return bool(a.instead and b.instead)
+    return same(a, b, dtype=False)
 
 
 def _rough(text: str) -> str:

@@ -10,9 +10,9 @@ import pytest
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {"batch", "break_result", "cost", "course", "environment", "errors", "files", "forbidden"}
-TOP |= {"loading", "needs", "operands", "own_cases", "own_tests", "own_unusable", "packing"}
-TOP |= {"result", "stopwatch", "text", "unknown", "unwritten"}
+TOP = {"answer", "batch", "break_result", "cost", "course", "environment", "errors", "files"}
+TOP |= {"forbidden", "loading", "needs", "operands", "own_cases", "own_tests", "own_unusable"}
+TOP |= {"packing", "result", "stopwatch", "text", "unknown", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},

@@ -13,14 +13,15 @@ import keyword
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from grader.answer import Answer
 from grader.course import Course, Problem
 from grader.errors import UsageError
 from grader.files import write_whole
 from grader.grading.previous import RESULTS, load_previous
 from grader.reports.sources import SOURCES, Sources
 from grader.result import SubmissionResult, WrongAnswers
-from grader.testing.diagnosis.answers import Answer
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text
 from grader.testing.diagnosis.probe import Answers
 from grader.text import counted, line
@@ -135,8 +136,7 @@ def adopt(
 
 def adopted(course: Course, problem: Problem) -> tuple[list[Fault], dict[str, Text]]:
     """Return the faults of which the answers alone were adopted, and what to tell of them."""
-    path = adopted_file(course, problem)
-    entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    entries = _entries(adopted_file(course, problem))
     faults = [Fault((entry["name"],), _read(entry["answers"])) for entry in entries]
     return faults, {entry["name"]: Text(entry["say"], entry["look"]) for entry in entries}
 
@@ -157,8 +157,16 @@ def _part(given: WrongAnswers) -> Answers:
     return Answers(main, {q.removeprefix(EDGE): answer for q, answer in edges.items()})
 
 
+def _entries(path: Path) -> list[dict[str, Any]]:
+    """Return what was adopted before."""
+    found: list[dict[str, Any]] = []
+    if path.is_file():
+        found = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
 def _with_one_more(path: Path, name: str, text: Text, group: Group) -> str:
-    entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    entries = _entries(path)
     answers = {part: dict(given) for part, given in group.answers.items()}
     entries.append({"name": name, "say": text.when, "look": text.look, "answers": answers})
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
@@ -192,17 +200,13 @@ def as_mistake(source: bytes, text: Text) -> str:
 
 def _take_out_texts(tree: ast.Module) -> None:
     """Take out every text that stands by itself, or under a name that nothing asks for."""
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    asked = {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    unasked = {n.id for n in names} - {n.id for n in names if isinstance(n.ctx, ast.Load)}
     for node in ast.walk(tree):
         for field in ("body", "orelse", "finalbody"):
             body = getattr(node, field, None)
             if isinstance(body, list) and body:
-                kept = [each for each in body if not _is_idle_text(each, names - asked)]
+                kept = [each for each in body if not _is_idle_text(each, unasked)]
                 setattr(node, field, kept or [ast.Pass()])
 
 
