@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+import torch
+
 from grader.course import Problem
 from grader.errors import CannotLoad
 from grader.result import ProblemResult, Status, TestResult
@@ -119,7 +121,8 @@ class Session:
         for id, result in self.results.items():
             wrong = any(test.status in DIAGNOSED for test in result.tests)
             if wrong and not self.timeouts[id]:
-                self._diagnose(self._tests[id], result)
+                with torch.enable_grad():  # code may leave gradients off, for itself alone
+                    self._diagnose(self._tests[id], result)
 
     def _diagnose(self, tests: ProblemTests, result: ProblemResult) -> None:
         if tests.probe is None:

@@ -32,6 +32,11 @@ def test_gradients_that_code_leaves_switched_off_are_on_again(run: Run) -> None:
     assert torch.is_grad_enabled()
 
 
+def test_gradients_that_a_file_switches_off_for_its_diagnosis_are_on_again(run: Run) -> None:
+    run("import torch\ntorch.set_grad_enabled(False)\ndef double(x): return 3 * x")
+    assert torch.is_grad_enabled()
+
+
 def test_cases_share_the_points_of_their_test(run: Run) -> None:
     result = run("import torch\ndef double(x): return torch.full((1,), 2.0)")
     assert (result.points, [t.max for t in result.tests]) == (1, [1, 1, 2])
