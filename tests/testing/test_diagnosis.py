@@ -132,6 +132,14 @@ def test_where_code_stops_tells_a_fault_that_only_stops() -> None:
     assert names(found, given({"b": STOPS})) == [("one_shape_only",)]
 
 
+def test_another_error_is_no_call_of_a_forbidden_function() -> None:
+    forbidden = Answer(instead="ForbiddenCall")
+    found = known(all_done={"f": Answers({"a": forbidden, "b": value(3)}, {})})
+    assert names(found, given({"a": STOPS, "b": value(3)})) == []
+    assert names(found, given({"a": value(2), "b": value(3)})) == []
+    assert names(found, given({"a": forbidden, "b": value(3)})) == [("all_done",)]
+
+
 def test_at_the_edges_the_manner_counts() -> None:
     overflows = Answers({}, {"large": LOST})
     found = known(overflows={"f": overflows}, cut={"f": Answers({}, {"large": value(9)})})

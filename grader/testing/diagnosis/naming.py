@@ -4,6 +4,7 @@ Each function and class is looked at by itself, since a student may write a modu
 function beside it. In a part, main questions come first. A fault fits when no number of the
 student's contradicts its numbers, and at least one wrong number is exactly its. Exceptions
 contradict nothing: the same mistake, written in another way, may stop where the other goes on.
+But who calls a forbidden function is stopped there in every spelling.
 What main questions leave open, the edges tell.
 """
 
@@ -20,6 +21,9 @@ from grader.testing.diagnosis.probe import Answers, owner
 from grader.unknown import EDGE
 
 _NOTHING = Answers({}, {})
+
+_FORBIDDEN = "ForbiddenCall"
+"""What a forbidden function answers, and nothing else does: it is no spelling of anything."""
 
 _NOT_THERE = {"!NotImplementedError", "!AttributeError"}
 """What code answers that isn't written yet, which is no fault."""
@@ -108,6 +112,8 @@ def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
         if question not in reference.main:
             continue
         expected = of_fault.main.get(question, reference.main[question])
+        if expected.instead == _FORBIDDEN != answer.instead:
+            return 0.0
         if answer.is_value and expected.is_value:
             if not same(answer, expected, dtype=False):
                 return 0.0
