@@ -163,11 +163,14 @@ def _serve(root: Path, connection: Connection) -> None:
     """Wait for a problem's id, test it, and send each result and then the whole."""
     import signal
 
+    import torch
+
     from grader.testing.local_files import LocalFiles
     from grader.testing.session import Session
     from grader.testing.suite import run_tests
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who watches
+    torch.set_num_threads(1)  # as everywhere where students' code is tested
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):  # the screen is not for what student code prints
         os.dup2(nowhere, stream)

@@ -32,8 +32,15 @@ if _SAID:
 
 
 def loaded() -> None:
-    """Remove the words again, and let garbage be collected, but for what was just loaded."""
+    """Remove the words again, and let garbage be collected, but for what was just loaded.
+
+    From then on torch keeps to one thread: for small tensors a second one mostly waits, and on a
+    busy machine it makes a run many times as long.
+    """
+    import torch
+
     global _LOADING, _SAID
+    torch.set_num_threads(1)
     if _LOADING:
         gc.freeze()
         gc.enable()

@@ -57,13 +57,15 @@ def test_a_word_stands_on_the_screen_while_torch_is_loaded(small_course: Course)
 
 
 @pytest.mark.slow
-def test_garbage_is_collected_again_once_torch_is_loaded(small_course: Course) -> None:
+def test_garbage_is_collected_again_and_one_thread_works_once_torch_is_loaded() -> None:
     code = (
-        "import gc, grader.testing.plugin as plugin; print(gc.isenabled());"
-        "from grader.testing.announce import loaded; loaded(); print(gc.isenabled())"
+        "import gc, grader.testing.plugin as plugin, torch; print(gc.isenabled());"
+        "torch.set_num_threads(2);"
+        "from grader.testing.announce import loaded; loaded(); print(gc.isenabled());"
+        "print(torch.get_num_threads())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.split() == ["False", "True"]
+    assert done.stdout.split() == ["False", "True", "1"]
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])
