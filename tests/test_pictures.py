@@ -1,5 +1,6 @@
 """Each problem's explore.py runs and uses the right functions; its pictures exist and are small."""
 
+import itertools
 import re
 import runpy
 import shutil
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+import torch
 
 from grader.course import Course, own_course
-from grader.student import pictures
+from grader.student import pictures, trained
 
 ROOT = own_course().root
 PROBLEMS = sorted(path.parent.name for path in (ROOT / "problems").glob("*/explore.py"))
@@ -58,7 +60,44 @@ def test_every_problem_is_there():
 def test_on_the_stub_it_shows_what_is_expected_and_says_so(explore, problem_id):
     _, words = explore(problem_id, ROOT / "problems" / problem_id / "problem.py")
     assert how_it_is(words) == {"yours is not written yet. The picture shows what is expected."}
-    assert "run this with --save" in words
+    is_costly = problem_id in IN_SHORT
+    assert ("Wrote pictures/my_loss.png." if is_costly else "run this with --save") in words
+
+
+@pytest.fixture
+def stopped_after(monkeypatch):
+    """Return what lets Ctrl-C come after some steps of training."""
+
+    def stop(steps):
+        step, done = torch.optim.AdamW.step, itertools.count()
+
+        def step_or_stop(self, closure=None):
+            if next(done) == steps:
+                raise KeyboardInterrupt
+            return step(self, closure)
+
+        monkeypatch.setattr(torch.optim.AdamW, "step", step_or_stop)
+
+    return stop
+
+
+@pytest.mark.slow
+def test_training_that_is_stopped_keeps_what_was_learned(explore, stopped_after):
+    stopped_after(1)
+    folder, words = explore("07-tiny-gpt", ROOT / "problems" / "07-tiny-gpt" / "problem.py")
+    assert "Stopped." in words
+    assert "after 1 step and" in words
+    assert "The model is kept in model.pt." in words
+    assert trained.read() is not None
+    assert not list(folder.glob(".model*"))
+
+
+@pytest.mark.slow
+def test_training_that_is_stopped_at_once_keeps_nothing(explore, stopped_after):
+    stopped_after(0)
+    with pytest.raises(SystemExit, match="nothing is kept"):
+        explore("07-tiny-gpt", ROOT / "problems" / "07-tiny-gpt" / "problem.py")
+    assert trained.read() is None
 
 
 @pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)

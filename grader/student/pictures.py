@@ -272,13 +272,19 @@ def write_numbers(axes: Axes, weights: Tensor, form: str = ".2f") -> None:
         axes.text(column, row, format(weight, form), color=colour, ha="center", va="center")
 
 
-def save(figure: Figure, name: str) -> None:
+def save(figure: Figure, name: str, *, costly: bool = False) -> None:
     """Show a figure; with `--save` write it to pictures/my_NAME.png beside the script instead.
 
     With `--readme`, for authors, it becomes the picture of the README, pictures/NAME.png.
+
+    Args:
+        figure: what was drawn.
+        name: what the picture is called.
+        costly: whether it took long to make; then it is written where it can't be shown, too.
     """
-    if {"--save", "--readme"}.isdisjoint(sys.argv):
-        if plt.get_backend().lower() == "agg":
+    hidden = plt.get_backend().lower() == "agg"
+    if {"--save", "--readme"}.isdisjoint(sys.argv) and not (hidden and costly):
+        if hidden:
             say(f"No display here: run this with --save to write pictures/my_{name}.png.")
         else:
             plt.show()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import re
 from collections.abc import Callable, Iterator
@@ -15,21 +14,13 @@ from rich.console import Console
 from torch import Tensor
 
 from grader.course import SUBMISSION_FILE
+from grader.errors import UsageError
 from grader.loading import STUDENT_MODULE, load_module
-from grader.student import expected_sampling, pictures
+from grader.student import expected_sampling, pictures, trained
+from grader.student.trained import Trained
 
-MODEL = "07-tiny-gpt"
+MODEL = trained.PROBLEM
 SAMPLING = "08-sampling"
-
-_TRAIN = """
-
-    cd ../07-tiny-gpt
-    uv run python explore.py
-
-Then come back and talk with it."""
-
-_NO_MODEL = f"There is no trained model yet. Train one first; it takes a minute or two:{_TRAIN}"
-_SPOILT = f"The trained model can't be read. Train it again; it takes a minute or two:{_TRAIN}"
 
 _HELP = """\
 Type the beginning of a text, and the model goes on with it. Ctrl-C stops it.
@@ -203,41 +194,28 @@ def load_model() -> Model:
     Raises:
         SystemExit: there is none; the sentence says what to run.
     """
-    path = pictures.folder(MODEL) / "model.pt"
-    if not path.is_file():
-        raise SystemExit(_NO_MODEL)
     try:
-        kept = torch.load(path, weights_only=True)
-        config = argparse.Namespace(**kept["config"])
-        model = _course_model(config, kept["state"])
-    except Exception as error:
-        raise SystemExit(f"{_SPOILT}\n\n({type(error).__name__}: {error})") from None
-    tokens = torch.arange(min(12, config.n_positions))[None] % config.vocab_size
+        kept = trained.read()
+    except UsageError as error:
+        raise SystemExit(str(error)) from None
+    if kept is None:
+        raise SystemExit(f"{trained.NONE_YET}\nThen come back and talk with it.")
+    model, n_positions = kept.course_model(), kept.config["n_positions"]
+    tokens = torch.arange(min(12, n_positions))[None] % kept.config["vocab_size"]
     with torch.no_grad():
         right = model(tokens)[0]
     own = _students_model(kept, tokens, right)
     whose = "The course's model (until your problem 07 is right)" if own is None else "Your model"
-    return Model(whose, own or model, kept["characters"], config.n_positions)
+    return Model(whose, own or model, kept.characters, n_positions)
 
 
-def _course_model(config: argparse.Namespace, state: dict[str, Tensor]) -> torch.nn.Module:
-    from grader.student import expected_gpt  # only a talk needs it
-
-    model = expected_gpt.TinyGPT(config)
-    model.load_gpt2_weights(state)
-    model.eval()
-    return model
-
-
-def _students_model(
-    kept: dict[str, Any], tokens: Tensor, right: Tensor
-) -> Callable[[Tensor], Any] | None:
+def _students_model(kept: Trained, tokens: Tensor, right: Tensor) -> Callable[[Tensor], Any] | None:
     """Return the student's GPT with these weights, if it answers as it should."""
     try:
         with redirect_stdout(io.StringIO()), torch.no_grad():
             code = _students(MODEL)
-            model = code.GPT(code.GPTConfig(**kept["config"]))
-            model.load_state_dict(kept["state"], strict=False)
+            model = code.GPT(code.GPTConfig(**kept.config))
+            model.load_state_dict(kept.state, strict=False)
             is_right = torch.allclose(model.eval()(tokens)[0], right, rtol=1e-3, atol=1e-3)
     except Exception:
         return None

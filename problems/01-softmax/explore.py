@@ -6,6 +6,9 @@ gives; where that is wrong, a black line shows what is expected. Scores of your 
 """
 
 # %% Six scores, or yours.
+import grader.student.script  # noqa: F401  (no file beside this one hides another)
+
+# isort: split
 import matplotlib.pyplot as plt
 import torch
 

@@ -7,6 +7,9 @@ picture to pictures/my_attention_weights.png.
 """
 
 # %% What does each word mean? Here: article, animal, action, size; invented for this picture.
+import grader.student.script  # noqa: F401  (no file beside this one hides another)
+
+# isort: split
 import matplotlib.pyplot as plt
 import torch
 

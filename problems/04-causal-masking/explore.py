@@ -7,6 +7,9 @@ to pictures/my_causal_mask.png.
 """
 
 # %% What may each word look at, and how much weight does it put there?
+import grader.student.script  # noqa: F401  (no file beside this one hides another)
+
+# isort: split
 import matplotlib.pyplot as plt
 import torch
 

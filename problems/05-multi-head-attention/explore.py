@@ -7,6 +7,9 @@ picture to pictures/my_heads.png.
 """
 
 # %% What can a head ask for? Here its questions are written by hand; a trained model finds its own.
+import grader.student.script  # noqa: F401  (no file beside this one hides another)
+
+# isort: split
 import matplotlib.pyplot as plt
 import torch
 

@@ -1,6 +1,6 @@
 """Train your GPT until it writes, and look at what its heads look at.
 
-Run `uv run python explore.py`. It takes a minute or two on one core; Ctrl-C ends it before and
+Run `uv run python explore.py`. It takes a minute or two on one core; Ctrl-C ends the training and
 keeps what was learned. As long as your code isn't right, it trains the course's model and says so.
 
     --steps 300     so many steps and no more (3000)
@@ -8,11 +8,14 @@ keeps what was learned. As long as your code isn't right, it trains the course's
     --no-mask       the same without the causal mask: see what the mask is for
     --save          write the pictures to pictures/my_NAME.png
 
-The model is kept in model.pt, for problems 08 and 09. Run it cell by cell in VS Code or Jupyter, if
-you like.
+The best model is kept in model.pt, for problems 08 and 09. Run it cell by cell in VS Code or
+Jupyter, if you like.
 """
 
 # %% What it reads: the source of Python's own library, as it is on this machine.
+import grader.student.script  # noqa: F401  (no file beside this one hides another)
+
+# isort: split
 import argparse
 import importlib.util
 import sys
@@ -26,7 +29,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import nn
 
-from grader.student import expected_gpt, pictures
+from grader.student import expected_gpt, pictures, trained
 
 options = argparse.ArgumentParser(description="Train a tiny GPT.")
 options.add_argument(
@@ -38,9 +41,13 @@ options.add_argument("--save", action="store_true", help="write the pictures to 
 options.add_argument("--readme", action="store_true", help=argparse.SUPPRESS)
 in_script = Path(sys.argv[0]).name == "explore.py"
 asked = options.parse_args(None if in_script else [])
+if asked.steps is not None and asked.steps < 1:
+    options.error("--steps wants 1 or more")
 console = Console(highlight=False)
 plt.style.use(pictures.STYLE)
 torch.manual_seed(7)
+threads = torch.get_num_threads()
+torch.set_num_threads(1)  # a model so small gains nothing from more, and others may need them
 
 MODULES = """
     argparse ast bdb calendar cmd configparser contextlib copy csv dataclasses difflib doctest
@@ -197,7 +204,7 @@ def train(model, steps):
                 if time.monotonic() > end:
                     break
         except KeyboardInterrupt:
-            print("Stopped. What was learned is kept.")
+            console.print("Stopped.")
     return losses
 
 
@@ -213,10 +220,14 @@ count = sum(weight.numel() for weight in model.parameters())
 print(f"{count:,} numbers to learn. Whoever sees one character only gets a loss of {bar:.2f}.")
 losses = train(model, asked.steps or (600 if asked.no_mask else 3000))
 taken = time.monotonic() - started
-print(f"The loss is {recent(losses):.3f} after {len(losses)} steps and {taken:.0f} seconds.")
-show("What it writes:", write(model, "def ", 400))
-
+told = f"after {len(losses)} {'step' if len(losses) == 1 else 'steps'} and {taken:.0f} seconds"
+if not losses:
+    raise SystemExit("Nothing was learned yet, so nothing is kept.")
+print(f"The loss is {recent(losses):.3f} {told}.")
 state = model.state_dict() if is_yours else model.gpt2_weights()
+if not asked.no_mask:
+    print(trained.keep(trained.Trained(vars(config), state, characters, recent(losses), is_yours)))
+show("What it writes:", write(model, "def ", 400))
 
 if asked.no_mask:
     print(
@@ -225,16 +236,6 @@ if asked.no_mask:
         "and nothing about text; and when it writes, there is nothing to the right. The mask\n"
         "takes the answers away. What is left to learn is to guess them."
     )
-else:
-    torch.save(
-        {
-            "config": vars(config),
-            "state": state,
-            "characters": characters,
-        },
-        pictures.folder(problem) / "model.pt",
-    )
-    print("The model is kept in model.pt.")
 
 # %% The loss, beside the bar.
 curves = {"without the mask" if asked.no_mask else "with the mask": losses}
@@ -252,7 +253,7 @@ axes.axhline(bar, color=pictures.BLACK, linestyle="--", linewidth=1)
 axes.text(len(losses), bar + 0.05, f"bigram bar: {bar:.2f}", ha="right", va="bottom")
 axes.set(xlabel="step", ylabel="loss in nats per character", ylim=(0, None))
 axes.legend()
-pictures.save(figure, "loss")
+pictures.save(figure, "loss", costly=True)
 
 # %% What the heads look at.
 reader = expected_gpt.TinyGPT(config)
@@ -280,7 +281,8 @@ for layer, row in enumerate(panels):
         pictures.heatmap(axes, weights[layer, head], labels, labels)
         axes.tick_params(labelsize=5)
         axes.set_title(f"layer {layer}, head {head}\n{favourite(weights[layer, head])}", fontsize=8)
-pictures.save(figure, "heads")
+pictures.save(figure, "heads", costly=True)
+torch.set_num_threads(threads)
 
 # Each row is a character that looks, each column one that is looked at. Under each title stands
 # how far back a character looks most, on average, and with what share of its weight.

@@ -10,6 +10,9 @@ beginning of a text, and your `sample` draws how it goes on.
 """
 
 # %% Five words that may come after "the cat sat on the", and a model's logits for them.
+import grader.student.script  # noqa: F401  (no file beside this one hides another)
+
+# isort: split
 import sys
 
 import matplotlib.pyplot as plt

@@ -8,6 +8,9 @@ trained in problem 07 is taken if it is there; a beginning of your own:
 """
 
 # %% The model of problem 07, if you have trained it.
+import grader.student.script  # noqa: F401  (no file beside this one hides another)
+
+# isort: split
 import time
 from types import SimpleNamespace
 
@@ -15,24 +18,25 @@ import matplotlib.pyplot as plt
 import torch
 
 from grader.cost import counting
-from grader.student import expected_cache, pictures
+from grader.errors import UsageError
+from grader.student import expected_cache, pictures, trained
 
 plt.style.use(pictures.STYLE)
 torch.manual_seed(9)
 threads = torch.get_num_threads()
 torch.set_num_threads(1)  # so that a time is that of one core
-problem, trained = "09-kv-cache", pictures.folder("07-tiny-gpt") / "model.pt"
+problem = "09-kv-cache"
 small = {"vocab_size": 97, "n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 4}
 characters, weights = "", None
-if trained.is_file():
-    kept = torch.load(trained, weights_only=True)
-    small, weights, characters = kept["config"], kept["state"], kept["characters"]
+try:
+    kept, missing = trained.read(), trained.NONE_YET
+except UsageError as error:
+    kept, missing = None, str(error)
+if kept:
+    small, weights, characters = kept.config, kept.state, kept.characters
     print("The model is the one that you trained in problem 07.")
 else:
-    print(
-        "There is no model of problem 07 yet, so one that has learned nothing writes tokens.\n"
-        "To train one: uv run python ../07-tiny-gpt/explore.py"
-    )
+    print(f"{missing}\nUntil then one that has learned nothing writes tokens.")
 small = {"dropout": 0.0, "bias": True} | small
 weights = weights or expected_cache.fresh_weights(SimpleNamespace(**small))
 
