@@ -1,4 +1,4 @@
-"""The model that problem 07 leaves for 08 and 09: read whole, kept whole, and only if it is best."""
+"""The model that problem 07 leaves for 08 and 09: read and kept whole, and only if it is best."""
 
 from __future__ import annotations
 
