@@ -171,6 +171,37 @@ def test_a_small_difference_is_shown_with_the_digits_that_differ() -> None:
     assert "0.100001" in message(ROWS + 1e-6, ROWS)
 
 
+def test_numbers_that_are_nearly_right_have_no_factor_and_no_other_order() -> None:
+    nearly = torch.tensor([-1.341628787, -0.447209596, 0.447209596, 1.341628787]).double()
+    right = torch.tensor([-1.341635420, -0.447211807, 0.447211807, 1.341635420]).double()
+    found = message(nearly, right)
+    assert "times" not in found
+    assert "places" not in found
+    assert "3.002 times" in message(right * 3.002, right)
+
+
+def test_rows_of_numbers_fit_into_a_small_window() -> None:
+    right = torch.arange(48.0).reshape(2, 3, 8) * -1.2345
+    wrong = right + 0.25
+    for line in message(wrong, right).splitlines():
+        assert len(line) <= 74
+    assert "row [0, 0]: got      [0.2500, -0.9845, -2.2190, -3.4535, -4.6880, ...]" in message(
+        wrong, right
+    )
+
+
+def test_of_a_long_row_a_wrong_entry_is_shown() -> None:
+    right = torch.arange(1.0, 21.0)
+    wrong = right.clone()
+    wrong[11] = 0
+    found = message(wrong, right)
+    assert "got      [..., 0.0000, 13.0000, 14.0000, 15.0000, 16.0000, ...]" in found
+    assert "expected [..., 12.0000, 13.0000, 14.0000," in found
+    wrong = right.clone()
+    wrong[19] = 0
+    assert "got      [..., 0.0000]" in message(wrong, right)
+
+
 @pytest.mark.parametrize("wrong", [torch.tensor(1.0), 1, None, "1.0"])
 def test_a_number_must_be_a_float(wrong: object) -> None:
     with pytest.raises(Mismatch, match="a Python float was expected"):

@@ -160,6 +160,12 @@ def _cut(line: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Wrap sentences to the terminal; leave lines of numbers, which start with a blank, alone."""
-    lines = text.splitlines()
-    return "\n".join(line if line.startswith(" ") else textwrap.fill(line, width) for line in lines)
+    """Wrap lines to the terminal; what goes on of code and numbers stands two places further in."""
+    return "\n".join(_wrapped_line(line, width) for line in text.splitlines())
+
+
+def _wrapped_line(line: str, width: int) -> str:
+    """Wrap a line at its blanks; one of code or numbers starts with some."""
+    indent = len(line) - len(line.lstrip(" "))
+    further = " " * (indent + 2) if indent else ""
+    return textwrap.fill(line, width, subsequent_indent=further, break_on_hyphens=not indent)

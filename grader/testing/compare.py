@@ -27,6 +27,9 @@ _TOLERANCE: dict[torch.dtype, tuple[float, float]] = {
 }
 
 _ENTRIES_SHOWN = 6
+_LINE = 74
+"""How long a line of numbers may be, so that it fits into a window of 80 columns."""
+
 _ROWS_SHOWN = 3
 
 
@@ -260,9 +263,10 @@ def _values_message(
     lines = [_where(wrong)]
     for row in _rows(wrong)[:_ROWS_SHOWN]:
         place = f"row {list(row)}: " if row else ""
-        digits = _digits(actual[row], expected[row])
-        lines.append(f"  {place}got      {_numbers(actual[row], digits)}")
-        lines.append(f"  {' ' * len(place)}expected {_numbers(expected[row], digits)}")
+        given = _LINE - len(f"  {place}expected ")
+        got, want = _numbers(actual[row], expected[row], wrong[row], given)
+        lines.append(f"  {place}got      {got}")
+        lines.append(f"  {' ' * len(place)}expected {want}")
     return "\n".join(lines + observations(actual, expected, wrong, sizes, atol))
 
 
@@ -293,11 +297,23 @@ def _digits(actual: Tensor, expected: Tensor) -> int:
     return min(17, max(4, 3 - math.floor(math.log10(difference / largest))))
 
 
-def _numbers(row: Tensor, digits: int) -> str:
-    values: Sequence[Any] = row.flatten().tolist()
-    shown = ", ".join(_number(v, digits) for v in values[:_ENTRIES_SHOWN])
-    more = ", ..." if len(values) > _ENTRIES_SHOWN else ""
-    return f"[{shown}{more}]"
+def _numbers(actual: Tensor, expected: Tensor, wrong: Tensor, room: int) -> tuple[str, str]:
+    """Return the same entries of two rows, as many as fit into a line, with a wrong one in them."""
+    digits = _digits(actual, expected)
+    rows = [[_number(v, digits) for v in row.flatten().tolist()] for row in (actual, expected)]
+    first = int(wrong.flatten().nonzero()[0])
+    for count in range(_ENTRIES_SHOWN, 0, -1):
+        start = 0 if first < count else first
+        got, want = (_part(row, start, count) for row in rows)
+        if max(len(got), len(want)) <= room:
+            break
+    return got, want
+
+
+def _part(numbers: Sequence[str], start: int, count: int) -> str:
+    shown = ["..."] * (start > 0) + list(numbers[start : start + count])
+    shown += ["..."] * (start + count < len(numbers))
+    return f"[{', '.join(shown)}]"
 
 
 def _number(value: Any, digits: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.course import Course
-from grader.student.report import problem_report, trouble
+from grader.student.report import problem_report, trouble, wrapped
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import Suite
@@ -42,3 +42,14 @@ def test_the_sentence_that_helps_is_on_the_screen(course: Course, id: str) -> No
         screen = problem_report(result, 0, width=WIDTH).splitlines()[-HEIGHT + BELOW :]
         for line in trouble(result, width=WIDTH).splitlines():
             assert line in screen, f"{mistake}: {line}"
+
+
+def test_lines_of_code_go_on_further_in_and_no_word_is_cut() -> None:
+    line = "  problem.py, line 9, in Block.forward: x = x + self.attn(self.ln_1(x)) * self.factor"
+    assert wrapped(line, 60).splitlines() == [
+        "  problem.py, line 9, in Block.forward: x = x +",
+        "    self.attn(self.ln_1(x)) * self.factor",
+    ]
+    assert wrapped("Look at x - y again, and then at the rest.", 20) == (
+        "Look at x - y again,\nand then at the\nrest."
+    )
