@@ -1,4 +1,4 @@
-"""Returns an object whose class raises when it is asked for its name. It is no tensor, that is all."""
+"""Returns an object whose class raises when it is asked for its name."""
 
 
 class Meta(type):

@@ -1,4 +1,4 @@
-"""Raises an exception whose class has no honest name and no bases. It is an exception all the same."""
+"""Raises an exception whose class has no honest name and no bases."""
 
 
 class Meta(type):

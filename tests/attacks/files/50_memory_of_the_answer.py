@@ -1,4 +1,4 @@
-"""Leaves no memory to send its answer in. That is too much memory, not an answer that is unreadable."""
+"""Leaves no memory to send its answer in. That is too much memory, not bad output."""
 
 import torch
 
