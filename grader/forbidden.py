@@ -26,6 +26,8 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 # Parts of the names of functions and operators that betray a call. torch runs its fused attention
 # as one of several kernels; the plain one shows only in `_safe_softmax`, which nothing else calls.
+_POINTWISE = ("linear_pointwise", "convolution_pointwise", "transpose_pointwise", "qconv")
+_REORDERED = ("mkldnn_reorder", "_reorder_linear", "_reorder_convolution", "_reorder_mkldnn")
 _TRACES = {
     "softmax": ("softmax",),
     "softmin": ("softmin",),
@@ -45,9 +47,11 @@ _TRACES = {
         "transformer_encoder_layer",
         "MultiheadAttention",
     ),
-    # Two operators of other names can end in a GELU.
-    "gelu": ("gelu", "addmm_activation", "linear_pointwise"),
-    "layer_norm": ("layer_norm",),
+    # Operators of other names can end in a GELU.
+    "gelu": ("gelu", "addmm_activation", *_POINTWISE),
+    # TorchScript has one for tensors of MKL-DNN that no dispatcher knows, so such tensors go. What
+    # ends in () is the whole name of a function.
+    "layer_norm": ("layer_norm", "_normalize()", "to_mkldnn", *_REORDERED),
     "group_norm": ("group_norm",),
     "instance_norm": ("instance_norm",),
     "batch_norm": ("batch_norm",),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from types import FrameType
 
 from torch import Tensor
 
 _MOST = 4
 _LONGEST_NAME = 40
+_LONGEST_FORM = 200
 
 Operands = dict[str, str]
 """The forms of tensors, such as "(2, 3, 5) float64", by the names that they have in a line."""
@@ -29,7 +31,10 @@ def operands_of(frame: FrameType, line: str) -> Operands:
     for name in _names(line):
         value = _look_up(name, frame.f_locals)
         if isinstance(value, Tensor) and issubclass(type(value), Tensor):
-            found.setdefault(name, form(value))
+            with suppress(Exception):  # a nested tensor has no shape
+                told = form(value)
+                if len(told) <= _LONGEST_FORM:
+                    found.setdefault(name, told)
         if len(found) == _MOST:
             break
     return found
@@ -38,7 +43,7 @@ def operands_of(frame: FrameType, line: str) -> Operands:
 def form(tensor: Tensor) -> str:
     """Return a tensor's shape and dtype, such as "(2, 3, 5) float64"."""
     dtype = str(tensor.dtype).removeprefix("torch.")
-    return f"{tuple(tensor.shape)} {dtype}"
+    return f"{tuple(map(int, tensor.shape))} {dtype}"
 
 
 def _names(line: str) -> Iterator[str]:

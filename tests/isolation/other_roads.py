@@ -148,8 +148,83 @@ def to_the_lazy_device(x):
     return F.scaled_dot_product_attention(x, x, x).to("cpu")
 
 
+def by_convolution(name, *rest):
+    x = torch.randn(1, 1, 4, 1)
+    operator = getattr(torch.ops.mkldnn, name)
+    ones = [1, 1]
+    return operator(x, torch.ones(1, 1, 1, 1), None, *rest, ones, ones, 1, "gelu", [], "tanh")
+
+
+def mkldnn_layer_norm():
+    x, ones = torch.randn(2, 8).to_mkldnn(), torch.ones(8).to_mkldnn()
+    return torch.ops.prim.MKLDNNLayerNorm(x, [8], ones, ones, 1e-5, False)
+
+
+def layer_norm_of_a_graph():
+    text = """graph(%x : Tensor, %w : Tensor):
+      %e : float = prim::Constant[value=0.1]()
+      %c : bool = prim::Constant[value=0]()
+      %n : int = prim::Constant[value=8]()
+      %s : int[] = prim::ListConstruct(%n)
+      %y : Tensor = prim::MKLDNNLayerNorm(%x, %s, %w, %w, %e, %c)
+      return (%y)"""
+    made = torch._C._create_function_from_graph("f", torch._C.parse_ir(text))
+    return made(torch.randn(2, 8).to_mkldnn(), torch.ones(8).to_mkldnn())
+
+
+def own_kernels(name, kernel):
+    for key in ("CPU", "AutogradCPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd"):
+        library = torch._C._dispatch_library("IMPL", "aten", "", "mine.py", 0)
+        library.impl(name, key, kernel, False)
+        KEPT[name, key] = library
+
+
+def fused_after_own_kernels():
+    """TorchScript looks at what runs first, and then runs a kernel of its own in its place."""
+    torch._C._jit_set_te_must_use_llvm_cpu(False)
+    torch._C._jit_override_can_fuse_on_cpu(True)
+    torch._C._jit_set_texpr_fuser_enabled(True)
+    own_kernels("gelu", lambda x, approximate="none": x * 1)
+
+    @torch.jit.script
+    def scripted(x):
+        return torch._C._nn.gelu(x * 1.0, approximate="tanh") + 0.0
+
+    x = torch.ones(2, 2)
+    for _ in range(4):
+        y = scripted(x)
+    assert not torch.equal(x, y)
+
+
+def frozen_after_own_kernels():
+    torch.jit.enable_onednn_fusion(True)
+    own_kernels("layer_norm", lambda x, n, w=None, b=None, eps=1e-5, c=True: x * 1)
+
+    def normed(x):
+        return torch.layer_norm(layer(x), (8,), torch.ones(8), torch.zeros(8), 1e-5, False)
+
+    layer = nn.Linear(8, 8, bias=False)
+    module = nn.Module()
+    module.layer, module.forward = layer, normed
+    x = torch.randn(2, 8)
+    with torch.no_grad():
+        fused = torch.jit.freeze(torch.jit.trace(module.eval(), x))
+        for _ in range(4):
+            y = fused(x)
+        assert not torch.equal(y, layer(x))
+
+
 X = torch.ones(1, 2, 2)
 WAYS = {
+    "block: convolution": lambda: by_convolution("_convolution_pointwise", [0, 0]),
+    "block: transposed convolution": lambda: by_convolution(
+        "_convolution_transpose_pointwise", [0, 0], [0, 0]
+    ),
+    "block: norm of torch in Python": lambda: sys.modules["torch._refs"]._normalize(X, [1], 1e-5),
+    "block: norm of MKL-DNN": mkldnn_layer_norm,
+    "block: norm of a graph": layer_norm_of_a_graph,
+    "block: fused": fused_after_own_kernels,
+    "block: frozen": frozen_after_own_kernels,
     "softmax: redispatched": lambda: redispatched(torch.ops.aten.softmax.int, X, -1),
     "softmax: redispatched below": lambda: redispatched(
         torch.ops.aten._softmax.default, X, -1, False

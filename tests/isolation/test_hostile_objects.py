@@ -6,6 +6,7 @@
 import gc
 
 import pytest
+import torch
 
 from grader.isolation import WorkerFailure
 from grader.isolation.protocol import MAX_FIELDS, MAX_HANDLES
@@ -97,8 +98,8 @@ def test_numbers_that_collide_harm_the_worker_only(opened):
     gc.collect()
     with pytest.raises(WorkerFailure) as caught:
         problem.number(one)
-    assert caught.value.status is Status.CRASH
-    both = problem.thing()  # of a new worker
+    assert caught.value.status is Status.BAD_OUTPUT
+    both = problem.thing()
     assert problem.number(both[0]) == 1
 
 
@@ -114,3 +115,60 @@ def test_thousands_of_objects_one_by_one_are_forgotten(opened):
         problem.thing()
     problem.alive()
     assert problem.alive() == 0
+
+
+REFUSING = """
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+class Left(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None): return torch.ones(3)
+
+class Refuses(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Dropout()
+    def get_submodule(self, path): raise SystemExit(3)
+    def forward(self, x): return x * 2
+
+class Trained(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.training = object()
+
+kept = []
+def of_functorch(x):
+    torch.vmap(lambda row: kept.append(row) or row)(x)
+    return kept[-1]
+def leaves_a_mode(x):
+    Left().__enter__()
+    return x
+def double(x): return x * 2
+"""
+
+
+@pytest.mark.parametrize("way", ["Trained", "of_functorch"])
+def test_what_can_not_be_told_ends_no_process(opened, way):
+    problem = opened(REFUSING)
+    args = () if way == "Trained" else (torch.ones(2, 2),)
+    for _ in range(2):
+        with pytest.raises(WorkerFailure) as failure:
+            getattr(problem, way)(*args)
+        assert failure.value.status is Status.BAD_OUTPUT
+    assert torch.equal(problem.double(torch.ones(2)), torch.full((2,), 2.0))
+
+
+def test_a_module_that_refuses_to_be_called_ends_no_process(opened):
+    problem = opened(REFUSING)
+    module, x = problem.Refuses(), torch.ones(2)
+    with pytest.raises(WorkerFailure, match="SystemExit") as failure:
+        module(x)
+    assert failure.value.status is Status.BAD_OUTPUT
+    assert torch.equal(problem.double(x), 2 * x)
+
+
+def test_a_mode_that_is_left_on_is_no_crash(opened):
+    with pytest.raises(WorkerFailure) as failure:
+        opened(REFUSING).leaves_a_mode(torch.ones(2))
+    assert failure.value.status is Status.BAD_OUTPUT

@@ -119,6 +119,8 @@ OTHER_ROADS = (Path(__file__).parent / "other_roads.py").read_text(encoding="utf
 
 SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp")
 ATTENTION = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
+BLOCK = ("gelu", "layer_norm", "group_norm", "instance_norm", "batch_norm", "rms_norm")
+KINDS = {SOFTMAX: "softmax", ATTENTION: "attention", BLOCK: "block"}
 
 KEYS = (
     *("CompositeImplicitAutograd", "CompositeExplicitAutograd", "FuncTorchBatched", "AutocastCPU"),
@@ -136,11 +138,10 @@ def is_open(opened, forbidden, way, key="CPU"):
         return False  # it ended its own process
 
 
-@pytest.mark.parametrize("forbidden", [SOFTMAX, ATTENTION], ids=["softmax", "attention"])
+@pytest.mark.parametrize("forbidden", KINDS, ids=KINDS.values())
 def test_other_roads_to_what_is_forbidden_are_closed(opened, forbidden):
-    kind = {SOFTMAX: "softmax", ATTENTION: "attention"}[forbidden]
-    ways = [way for way in opened(OTHER_ROADS).names() if way.startswith(kind)]
-    assert len(ways) >= 8
+    ways = [way for way in opened(OTHER_ROADS).names() if way.startswith(KINDS[forbidden])]
+    assert len(ways) >= 7
     assert [way for way in ways if is_open(opened, forbidden, way)] == []
 
 
@@ -153,6 +154,7 @@ def test_they_are_roads_where_nothing_is_forbidden(opened):
         *("attention: redispatched", "attention: redispatched math", "attention: library"),
         *("attention: quantizable", "attention: reloaded", "attention: executed"),
         *("attention: function of code", "attention: code of a function", "attention: ctypes"),
+        *("block: convolution", "block: norm of torch in Python", "block: norm of MKL-DNN"),
     }
 
 
@@ -160,8 +162,8 @@ def test_they_are_roads_where_nothing_is_forbidden(opened):
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.slow
 def test_who_chooses_the_dispatch_key_finds_nothing(opened, forbidden, key):
-    kind = {SOFTMAX: "softmax", ATTENTION: "attention"}[forbidden]
-    ways = [w for w in opened(OTHER_ROADS).names() if w.startswith(f"{kind}: redispatched")]
+    ways = opened(OTHER_ROADS).names()
+    ways = [way for way in ways if way.startswith(f"{KINDS[forbidden]}: redispatched")]
     assert len(ways) >= 2
     assert [way for way in ways if is_open(opened, forbidden, way, key)] == []
 

@@ -14,6 +14,9 @@ from grader.operands import Operands, operands_of
 from grader.unwritten import came_after, says_unwritten
 
 _META = re.compile(r"\bmeta\b|\bMeta\w+Type\b")
+# As they are, where a metaclass has properties of these names.
+_NAME: Callable[[type], str] = type.__dict__["__name__"].__get__
+_MRO: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 
 
@@ -25,8 +28,21 @@ def attempt(function: Callable[[], Any]) -> tuple[Header, Any]:
         return {"error": describe_exception(exception)}, None
 
 
+def class_name(cls: type) -> str:
+    """Return what a class is called, whatever its metaclass would say."""
+    return _NAME(cls)[:MAX_NAME]
+
+
 def describe_exception(exception: BaseException) -> Header:
     """Return an exception as plain data: its type, its text and its place in the student's file."""
+    try:
+        return _described(exception)
+    except BaseException:  # one that fights back when it is looked at
+        name = class_name(type(exception))
+        return {"kind": "RuntimeError", "name": name, "text": "", "line": 0, "in": ""}
+
+
+def _described(exception: BaseException) -> Header:
     text = _text(exception)
     kind = _builtin(type(exception))
     if kind == "NotImplementedError" and not says_unwritten(exception):
@@ -36,7 +52,7 @@ def describe_exception(exception: BaseException) -> Header:
     if kind == "RuntimeError" and any(sign in text for sign in _OUT_OF_MEMORY):
         kind = "MemoryError"
     line, where, operands = _place(exception)
-    name = type(exception).__name__[:MAX_NAME]
+    name = class_name(type(exception))
     return {"kind": kind, "name": name, "text": text[:MAX_TEXT], "line": line, "in": where} | {
         "operands": [[name, form] for name, form in operands.items()]
     }
@@ -72,9 +88,9 @@ def _unreadable(exception: BaseException, source: bytes) -> Header:
 
 
 def _builtin(cls: type[BaseException]) -> str:
-    for base in cls.__mro__:
-        if issubclass(base, Exception) and getattr(builtins, base.__name__, None) is base:
-            return str(base.__name__)
+    for base in _MRO(cls):
+        if issubclass(base, Exception) and getattr(builtins, class_name(base), None) is base:
+            return class_name(base)
     return "RuntimeError"  # SystemExit and the like must not end anything on the other side
 
 
@@ -87,5 +103,5 @@ def _place(exception: BaseException) -> tuple[int, str, Operands]:
     for frame, number in traceback.walk_tb(exception.__traceback__):
         if frame.f_globals.get("__name__") == MODULE:
             line = linecache.getline(FILE, number)
-            found = number, frame.f_code.co_qualname, operands_of(frame, line)
+            found = max(0, number or 0), frame.f_code.co_qualname, operands_of(frame, line)
     return found

@@ -8,6 +8,7 @@ from grader.isolation.protocol import MAX_DEPTH, Header, Packed, Unsendable
 from grader.isolation.protocol.modules import STOCK, tensors_of
 from grader.isolation.protocol.tensors import same
 from grader.isolation.protocol.values import Packer
+from grader.isolation.worker.exceptions import class_name
 from grader.isolation.worker.values import AnswerPacker, Request
 
 
@@ -100,7 +101,7 @@ def describe_module(module: nn.Module, packer: AnswerPacker) -> Packed:
             raise Unsendable("modules within modules, too deep")
         hidden = module._non_persistent_buffers_set
         return {
-            "class": type(module).__name__,
+            "class": class_name(type(module)),
             "stock": _stock(module),
             "training": module.training,
             "settings": _settings(module),

@@ -37,12 +37,36 @@ ROADS = (
     ("_C._te", "lower"),  # has formulas of its own
     ("_C._te", "TensorExprKernel"),
     ("_C._lazy_ts_backend", "_init"),  # a device whose operators are run elsewhere
+    # What compiles several operators of TorchScript as one, once it is switched on
+    ("_C", "_jit_set_llga_enabled"),
+    ("_C", "_jit_set_texpr_fuser_enabled"),
+    ("_C", "_jit_override_can_fuse_on_cpu"),
+    ("_C", "_jit_override_can_fuse_on_cpu_legacy"),
+    ("_C", "_jit_set_te_must_use_llvm_cpu"),
+    ("_C", "_jit_pass_fuse"),
+    ("_C", "_jit_pass_fuse_tensorexprs"),
+    ("_C", "_jit_pass_convert_frozen_ops_to_mkldnn"),
+    ("_C", "_jit_pass_optimize_for_inference"),
+    # Programs of TorchScript that no text can say, with such pieces in them
+    ("_C", "parse_ir"),
+    ("_C", "_create_function_from_graph"),
+    ("_C.Graph", "create"),
+    ("_C.Graph", "createFusionGroup"),
+    ("_C.Node", "g_"),
+    ("_C.Node", "gs_"),
 )
 """What torch has that leads to kernels past the dispatcher; not every version has all of it."""
 
 
+_COMPILERS = ("_jit_set_llga_enabled", "_jit_set_texpr_fuser_enabled")
+
+
 def close_roads() -> None:
     """Take from this process, and from those it forks, what leads to kernels by another road."""
+    for name in _COMPILERS:
+        switch: Any = getattr(torch._C, name, None)
+        if switch is not None:
+            switch(False)
     for path, name in ROADS:
         owner: Any = torch
         for part in path.split("."):
@@ -104,7 +128,7 @@ def forbidden_code(traces: dict[str, str], code: CodeType) -> str | None:
         return None
     owner, _, name = code.co_qualname.rpartition(".")
     runs = owner if "forward" in name else ""
-    return betrayed(traces, name) or betrayed(traces, runs)
+    return betrayed(traces, f"{name}()") or betrayed(traces, runs)
 
 
 def remove(names: Iterable[str], called: list[str]) -> None:

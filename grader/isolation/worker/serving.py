@@ -19,7 +19,12 @@ from grader.isolation.protocol.memory import Memory, same_bytes
 from grader.isolation.protocol.tensors import DTYPES, same
 from grader.isolation.worker import audit_hook
 from grader.isolation.worker.attempts import Attempts
-from grader.isolation.worker.exceptions import attempt, speaks_of_meta
+from grader.isolation.worker.exceptions import (
+    attempt,
+    class_name,
+    describe_exception,
+    speaks_of_meta,
+)
 from grader.isolation.worker.handles import plain_fields
 from grader.isolation.worker.inbox import Inbox
 from grader.isolation.worker.loading import public_names, run_file
@@ -47,6 +52,13 @@ _STATE_BYTES = _random_state().nbytes
 
 def _equal(state: Tensor, before: Tensor) -> bool:
     return same_bytes(_address(state), _address(before), _STATE_BYTES)
+
+
+def _is_same(result: Tensor, copy: Tensor) -> bool:
+    try:
+        return same(result, copy)
+    except Exception:  # one of functorch's, for example, whose time is over
+        return False
 
 
 Answer = tuple[Header, AnswerPacker]
@@ -77,13 +89,29 @@ def main(channel: socket.socket, memory: Memory, called: list[str] | None = None
             header, _ = receive(channel)
         except Closed:
             return
-        answer, tensors = worker.answer(header, worker.request(inbox.tensors(header["placed"])))
+        answer, tensors = _answered(worker, header, inbox.tensors(header["placed"]))
         answer["released"] = inbox.released()
         try:
             send(channel, answer, tensors, memory=memory)
-        except Unsendable as reason:
-            refusal = {"id": header["id"], "unsendable": str(reason)}
-            send(channel, refusal | {"released": answer["released"]}, [])
+        except OSError:
+            raise  # the connection is broken
+        except Exception as reason:
+            told = _refusal(header, reason) | {"released": answer["released"]}
+            send(channel, told, [])
+
+
+def _answered(worker: Worker, header: Header, tensors: list[Tensor]) -> tuple[Header, list[Tensor]]:
+    try:
+        return worker.answer(header, worker.request(tensors))
+    except BaseException as error:  # what this package does with students' objects, they may refuse
+        return _refusal(header, error), []
+
+
+def _refusal(header: Header, error: BaseException) -> Header:
+    """Return the answer to a request whose answer can't be told."""
+    raises = f"something that raises {class_name(type(error))} when it is looked at"
+    told = str(error) if isinstance(error, Unsendable) else raises
+    return {"id": header["id"], "unsendable": told}
 
 
 class Worker:
@@ -281,7 +309,10 @@ class Worker:
         except Unsendable as reason:
             return answer | {"unsendable": str(reason)}, AnswerPacker()
         except BaseException as error:  # a value that fights back when it is looked at
-            text = f"a {type(value).__name__} that raises {type(error).__name__}"
+            told = describe_exception(error)
+            if told["kind"] == "MemoryError":
+                return answer | {"error": told}, AnswerPacker()
+            text = f"a {class_name(type(value))} that raises {told['name']}"
             return answer | {"unsendable": text}, AnswerPacker()
         answer["results"] = [self._watch(*result) for result in packer.results]
         if packer.outputs:
@@ -302,11 +333,11 @@ class Worker:
             return {"o": number, "module": describe_module(value, packer)}
         packer.count_handle()
         self._held[number] = value
-        return {"h": number, "x": type(value).__name__[:MAX_NAME], "fields": plain_fields(value)}
+        return {"h": number, "x": class_name(type(value)), "fields": plain_fields(value)}
 
     def _some_changed(self) -> bool:
         """Return whether earlier results changed; each is told once, for it was the last call's."""
-        changed = [n for n, (result, copy) in self._results.items() if not same(result, copy)]
+        changed = [n for n, (result, copy) in self._results.items() if not _is_same(result, copy)]
         for number in changed:
             del self._results[number]
         return bool(changed)

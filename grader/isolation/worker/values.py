@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.isolation.protocol import MAX_HANDLES, MAX_NAME, MODULE, Header, Packed, Unsendable
+from grader.isolation.protocol import MAX_HANDLES, MODULE, Header, Packed, Unsendable
 from grader.isolation.protocol.tensors import form, in_order, own
 from grader.isolation.protocol.values import Packer, Unpacker
+from grader.isolation.worker.exceptions import class_name
 from grader.isolation.worker.handles import is_students
 
 
@@ -164,7 +165,7 @@ class AnswerPacker(Packer):
         """Return a container; one of a class of the student's with the class's name."""
         packed = super().container(value, depth)
         if isinstance(value, list | tuple | dict) and type(value).__module__ == MODULE:
-            packed["as"] = type(value).__name__[:MAX_NAME]
+            packed["as"] = class_name(type(value))
             if isinstance(value, tuple):
                 packed["names"] = list(getattr(type(value), "_fields", ()))
         return packed
@@ -173,4 +174,4 @@ class AnswerPacker(Packer):
         """Describe a module or an object of the student's; of all else name only the type."""
         if self._keep is not None and (isinstance(value, nn.Module) or is_students(value)):
             return self._keep(value, self)
-        return {"x": type(value).__name__[:MAX_NAME], "method": inspect.ismethod(value)}
+        return {"x": class_name(type(value)), "method": inspect.ismethod(value)}

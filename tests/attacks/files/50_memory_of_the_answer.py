@@ -1,0 +1,16 @@
+"""Leaves no memory to send its answer in. That is too much memory, not bad output."""
+
+import torch
+
+KEPT = []
+
+
+def double(x):
+    answer = torch.zeros(16_000_000)
+    for size in (16_000_000, 1_000_000):
+        while True:
+            try:
+                KEPT.append(torch.ones(size))
+            except RuntimeError:
+                break
+    return answer
