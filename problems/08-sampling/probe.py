@@ -317,14 +317,16 @@ def about_sample(problem):
         return torch.where(largest, logits + 1000, logits)
 
     def certain(*shape, **options):
-        logits = clear(*shape)
-        if (steps := own_steps(problem, logits, **options)) is None:
+        """The tokens, when they are others than the certain ones; less than 0 if by chance."""
+        steps, drawn = own_steps(problem, clear(*shape), **options), []
+        if steps is None or steps.amax(-1).min() < 0.99:
             return AS_ITS_STEPS
-        torch.default_generator.manual_seed(4)
-        tokens = problem.sample(logits, **options)
-        if steps.amax(-1).min() < 0.99 and tokens.shape == logits.shape[:-1]:
-            return AS_ITS_STEPS
-        return tokens.double()
+        for seed in range(6):
+            torch.default_generator.manual_seed(seed)
+            drawn.append(problem.sample(clear(*shape), **options).double())
+        if any(not torch.equal(drawn[0], other) for other in drawn):
+            return -1.0
+        return AS_ITS_STEPS if torch.equal(drawn[0], steps.argmax(-1).double()) else drawn[0]
 
     def kept(row=ROW, **options):
         """Which tokens are drawn at all."""

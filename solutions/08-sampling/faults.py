@@ -279,6 +279,8 @@ SWITCHES = {
             "opposite": "the draw is made by the softmax of minus the logits",
             "sigmoid": "a sigmoid stands in place of softmax before the draw",
             "squared": "the probabilities are squared before the draw",
+            "powers": "the powers of e are taken of the logits as they are, which overflows",
+            "out as 0": "a logit of -inf is taken for 0, so that what is out is drawn",
             "root": "the root of the probabilities is drawn from",
             "next": "each draw is one token too far",
             "previous": "each draw is one token too low",
@@ -374,6 +376,8 @@ COMMON = {
     "top_p": ("crossing lost", "not put back", "gathered back"),
     "p result": ("large", "zero"),
     "p bound": ("any",),
+    "zero": ("flat",),
+    "rows": ("one table",),
 }
 """Sample is asked about what it does with the functions before it, so those pair with their own."""
 
@@ -604,6 +608,8 @@ def weights_for(how, x):
         "opposite": lambda: (-x).softmax(-1),
         "sigmoid": lambda: x.sigmoid(),
         "squared": lambda: x.softmax(-1) ** 2,
+        "powers": lambda: x.exp(),
+        "out as 0": lambda: torch.where(x.isinf(), 0.0, x).softmax(-1),
         "root": lambda: x.softmax(-1).sqrt(),
     }.get(how, lambda: x.softmax(-1))()
 
