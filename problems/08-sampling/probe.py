@@ -231,6 +231,8 @@ def about_top_p(problem):
 
 ROW = [1.0, 4.0, 0.0, 2.0, 3.0]
 ROWS = 2000
+NEAR = 0.045
+"""How far frequencies may be from the probabilities that they come from."""
 
 
 def softmax(row, temperature=1.0):
@@ -253,9 +255,14 @@ SHAPES = {
 """How tokens may be distributed, by what is made of logits."""
 
 
+def equal_rows(row, shape):
+    """Logits in which every row is this one."""
+    return torch.tensor(row, dtype=torch.float64).repeat(*shape, 1)
+
+
 def drawn_often(problem, row=ROW, shape=(ROWS,), seed=5, **options):
     """One draw for each of many equal rows."""
-    logits = torch.tensor(row, dtype=torch.float64).repeat(*shape, 1)
+    logits = equal_rows(row, shape)
     torch.default_generator.manual_seed(seed)
     return problem.sample(logits, **options)
 
@@ -267,12 +274,32 @@ def counted(tokens, vocab_size=5):
     return tokens.flatten().clamp(0, vocab_size - 1).bincount(minlength=vocab_size)
 
 
-def nearest(counts, row):
-    """Which of the known distributions the counts are nearest to, by its number; -1 for none."""
-    shares = counts / counts.sum()
+def nearest(shares, row):
+    """Which of the known distributions the shares are nearest to, by its number; -1 for none."""
     gaps = [float((shares - shape(row)).abs().max()) for shape in SHAPES.values()]
     best = min(gaps)
-    return gaps.index(best) if best < 0.045 else -1
+    return gaps.index(best) if best < NEAR else -1
+
+
+def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
+    """Return probabilities by the student's own functions, one after another; None if they fail.
+
+    What sample does is compared with that, so that a fault in one of them isn't told of sample.
+    """
+    try:
+        found = problem.apply_temperature(logits.clone(), temperature)
+        found = found if top_k is None else problem.keep_top_k(found, top_k)
+        found = found if top_p is None else problem.keep_top_p(found, top_p)
+        found = found.softmax(-1)
+    except NotImplementedError:
+        raise
+    except Exception:
+        return None
+    return found if found.shape == logits.shape and not found.isnan().any() else None
+
+
+AS_ITS_STEPS = -9.0
+"""The answer of a sample that draws as the functions before it say, or when those fail."""
 
 
 def about_sample(problem):
@@ -283,24 +310,51 @@ def about_sample(problem):
         logits = (logits * 1.2).round() if ties else logits
         return problem.sample(logits, temperature=0, **options)
 
-    def certain(*shape, **options):
+    def clear(*shape):
+        """Logits with one in each row that is far above the others."""
         logits = numbers(*shape)
         largest = logits == logits.amax(-1, keepdim=True)
-        torch.default_generator.manual_seed(4)
-        return problem.sample(torch.where(largest, logits + 1000, logits), **options)
+        return torch.where(largest, logits + 1000, logits)
+
+    def certain(*shape, **options):
+        """The tokens, when they are others than the certain ones; less than 0 if by chance."""
+        steps, drawn = own_steps(problem, clear(*shape), **options), []
+        if steps is None or steps.amax(-1).min() < 0.99:
+            return AS_ITS_STEPS
+        for seed in range(6):
+            torch.default_generator.manual_seed(seed)
+            drawn.append(problem.sample(clear(*shape), **options).double())
+        if any(not torch.equal(drawn[0], other) for other in drawn):
+            return -1.0
+        return AS_ITS_STEPS if torch.equal(drawn[0], steps.argmax(-1).double()) else drawn[0]
 
     def kept(row=ROW, **options):
-        return (counted(drawn_often(problem, row, (1000,), **options)) > 0).double()
+        """Which tokens are drawn at all."""
+        if (steps := own_steps(problem, equal_rows(row, (1000,)), **options)) is None:
+            return AS_ITS_STEPS
+        found, may = counted(drawn_often(problem, row, (1000,), **options)) > 0, steps.amax(0)
+        as_steps = not found[may == 0].any() and found[may > 0.01].all()
+        return AS_ITS_STEPS if as_steps else found.double()
 
     def shape(row=ROW, **options):
-        return nearest(counted(drawn_often(problem, row, **options)), row)
+        """How tokens are distributed."""
+        if (steps := own_steps(problem, equal_rows(row, (ROWS,)), **options)) is None:
+            return AS_ITS_STEPS
+        counts = counted(drawn_often(problem, row, **options))
+        shares = counts / counts.sum()
+        as_steps = (shares - steps.mean(0)).abs().max() < NEAR
+        return AS_ITS_STEPS if as_steps else nearest(shares, row)
 
     def rows_apart():
         """Which tokens come in rows that are not alike."""
         rows = torch.tensor([[9.0, 0, 9, 0], [0, 9, 0, 0], [0, 0, 9, 9]]).double()
+        rows = rows[:, None].repeat(1, 400, 1)
+        if (steps := own_steps(problem, rows)) is None:
+            return AS_ITS_STEPS
         torch.default_generator.manual_seed(4)
-        found = problem.sample(rows[:, None].repeat(1, 400, 1))
-        return torch.stack([(counted(tokens, 4) > 40).double() for tokens in found])
+        counts = torch.stack([counted(tokens, 4) for tokens in problem.sample(rows)])
+        as_steps = torch.equal(counts > 40, steps.mean(1) > 0.1)
+        return AS_ITS_STEPS if as_steps else (counts > 40).double()
 
     def changes():
         logits = numbers(3, 5)
@@ -313,11 +367,11 @@ def about_sample(problem):
             "greedy": lambda: greedy(3, 5).double(),
             "greedy, batches": lambda: greedy(2, 3, 4).double(),
             "greedy, ties": lambda: greedy(6, 7, ties=True).double(),
-            "certain, square": lambda: certain(4, 4).double(),
-            "certain, batches": lambda: certain(2, 3, 4).double(),
-            "certain, one row": lambda: certain(6).double(),
-            "certain, filtered": lambda: certain(3, 5, top_k=3, top_p=0.9).double(),
-            "kind": lambda: kind(certain(3, 5)),
+            "certain, square": lambda: certain(4, 4),
+            "certain, batches": lambda: certain(2, 3, 4),
+            "certain, one row": lambda: certain(6),
+            "certain, filtered": lambda: certain(3, 5, top_k=3, top_p=0.9),
+            "kind": lambda: kind(problem.sample(clear(3, 5))),
             "plain": lambda: kept(),
             "top_k": lambda: kept(top_k=3),
             "top_k 1": lambda: kept(top_k=1),
@@ -356,9 +410,17 @@ def about_arguments(problem):
         return lambda amount: problem.sample(numbers(3, 5), **{name: amount})
 
     def by_position():
-        logits = torch.tensor(ROW, dtype=torch.float64).repeat(1000, 1)
-        generator = torch.Generator().manual_seed(3)
-        return (counted(problem.sample(logits, 2.0, 4, 0.7, generator)) > 0).double()
+        """Which tokens are drawn, when they are others than by the names of the arguments."""
+        named, generator = {"temperature": 2.0, "top_k": 4, "top_p": 0.7}, torch.Generator()
+        found = []
+        for ask in (
+            lambda logits: problem.sample(logits, *named.values(), generator),
+            lambda logits: problem.sample(logits, generator=generator, **named),
+        ):
+            torch.default_generator.manual_seed(5)
+            generator.manual_seed(3)
+            found.append((counted(ask(equal_rows(ROW, (1000,)))) > 0).double())
+        return AS_ITS_STEPS if torch.equal(*found) else found[0]
 
     return Part(
         main={

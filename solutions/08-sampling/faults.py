@@ -62,6 +62,7 @@ SWITCHES = {
                 "one fewer": "one token less than k is kept",
                 "strict": "the k-th largest itself is dropped",
                 "smallest": "the k smallest logits are kept",
+                "counted from below": "k is counted from the smallest logit on, not the largest",
                 "dropped": "the k largest logits are dropped, and the others kept",
                 "only the kth": "only the k-th largest is kept",
                 "above k": "the logits that are larger than k are kept",
@@ -130,8 +131,12 @@ SWITCHES = {
                 "own": "a token is kept when its own probability is p or more",
                 "own or largest": "a token is kept when its own probability is p or more",
                 "rest": "a token is kept when its own probability is 1 - p or more",
+                "rest or largest": "a token is kept when its own probability is 1 - p or more",
                 "below p": "the tokens whose own probability is below p are kept",
                 "min p": "a token is kept when it has at least p times the largest probability",
+                "min 1 - p": (
+                    "a token is kept when it has at least 1 - p times the largest probability"
+                ),
                 "complement": "the tokens that reach 1 - p are kept, not those that reach p",
                 "dropped": "the most probable tokens are dropped, and the tail is kept",
                 "share": "p is taken for the share of all tokens to keep",
@@ -190,6 +195,12 @@ SWITCHES = {
             "probabilities": "keep_top_p gives probabilities back, where logits are asked for",
             "not summing to 1": "keep_top_p gives probabilities back, where logits are asked for",
             "logarithms": "the logarithms of the new probabilities come back, not the logits",
+            "logarithms of before": (
+                "what is kept comes back as logarithms of probabilities, not as logits"
+            ),
+            "logarithms of before, but for 1": (
+                "what is kept comes back as logarithms of probabilities, not as logits"
+            ),
             "probabilities, but for 1": (
                 "keep_top_p gives probabilities back, where logits are asked for"
             ),
@@ -234,6 +245,8 @@ SWITCHES = {
             "temperature twice": "the temperature is applied twice in sample",
             "top_k of the logits": "top_k is applied to the logits from before the temperature",
             "top_p of the logits": "top_p is applied to the logits from before the other steps",
+            "only calmer": "a temperature above 1 is taken for 1 in sample",
+            "only bolder": "a temperature below 1 is taken for 1 in sample",
         },
     ),
     "zero": _all(
@@ -266,6 +279,8 @@ SWITCHES = {
             "opposite": "the draw is made by the softmax of minus the logits",
             "sigmoid": "a sigmoid stands in place of softmax before the draw",
             "squared": "the probabilities are squared before the draw",
+            "powers": "the powers of e are taken of the logits as they are, which overflows",
+            "out as 0": "a logit of -inf is taken for 0, so that what is out is drawn",
             "root": "the root of the probabilities is drawn from",
             "next": "each draw is one token too far",
             "previous": "each draw is one token too low",
@@ -286,6 +301,8 @@ SWITCHES = {
             "by sequence": "rows of the same sequence share a random number",
             "by place": ("rows with the same place in another sequence share a random number"),
             "first": "all rows get the token of the first row",
+            "first distribution": "all rows are drawn with the probabilities of the first row",
+            "one table": "softmax runs over all rows at once, as if they were one",
         },
     ),
     "shape": _all(
@@ -339,6 +356,11 @@ SWITCHES = {
                 "same number"
             ),
             "seeded": "a seed is set in each call",
+            "own": "without a generator the draw comes from a generator of the code's own",
+            "seed taken": (
+                "the draw comes from another source, which is given the generator's seed again in "
+                "each call"
+            ),
             "ignored": "neither a generator nor torch.manual_seed decides what is drawn",
             "seed from generator": (
                 "the global random state is changed although there is a generator"
@@ -348,15 +370,25 @@ SWITCHES = {
 }
 
 COMMON = {
-    "temperature": ("times",),
     "top_k": ("strict", "lowest"),
     "k result": ("zero", "large"),
     "k bound": ("any",),
     "top_p": ("crossing lost", "not put back", "gathered back"),
-    "p result": ("large",),
-    "order": ("p before k", "temperature last"),
-    "source": ("global",),
+    "p result": ("large", "zero"),
+    "p bound": ("any",),
+    "zero": ("flat",),
+    "rows": ("one table",),
 }
+"""Sample is asked about what it does with the functions before it, so those pair with their own."""
+
+ONLY_IN = {
+    "temperature": "apply_temperature",
+    "top_k": "keep_top_k",
+    "k result": "keep_top_k",
+    "top_p": "keep_top_p",
+    "p result": "keep_top_p",
+}
+"""The function that a switch is in, where sample doesn't show it."""
 
 RIGHT = dict.fromkeys(SWITCHES, "right")
 
@@ -406,6 +438,8 @@ def largest_k(how, x, k):
             return (x > kth) | (n == vocab_size)
         case "smallest":
             return x <= x.topk(n, largest=False).values[..., -1:]
+        case "counted from below":
+            return x >= x.topk(n, largest=False).values[..., -1:]
         case "dropped":
             return (x < kth) | (n == vocab_size)
         case "only the kth":
@@ -460,8 +494,10 @@ def by_itself(how, probabilities, p):
         "own": lambda: probabilities >= p,
         "own or largest": lambda: (probabilities >= p) | (probabilities == largest),
         "rest": lambda: probabilities >= 1 - p,
+        "rest or largest": lambda: (probabilities >= 1 - p) | (probabilities == largest),
         "below p": lambda: probabilities < p,
         "min p": lambda: probabilities >= p * largest,
+        "min 1 - p": lambda: probabilities >= (1 - p) * largest,
         "all": lambda: torch.ones_like(probabilities, dtype=torch.bool),
     }.get(how, lambda: None)()
 
@@ -532,6 +568,8 @@ def filtered(how, x, kept):
     """What a filter returns."""
     fills = {"zero": 0.0, "large": -1e9, "plus": math.inf}
     out = x.masked_fill(~kept, fills.get(how, -math.inf))
+    if how.startswith("logarithms of before"):
+        return x.log_softmax(-1).masked_fill(~kept, -math.inf)
     return {
         "probabilities, but for 1": lambda: out.softmax(-1),
         "logarithms, but for 1": lambda: out.log_softmax(-1),
@@ -570,6 +608,8 @@ def weights_for(how, x):
         "opposite": lambda: (-x).softmax(-1),
         "sigmoid": lambda: x.sigmoid(),
         "squared": lambda: x.softmax(-1) ** 2,
+        "powers": lambda: x.exp(),
+        "out as 0": lambda: torch.where(x.isinf(), 0.0, x).softmax(-1),
         "root": lambda: x.softmax(-1).sqrt(),
     }.get(how, lambda: x.softmax(-1))()
 
@@ -617,16 +657,23 @@ def draw_once(how, x, generator):
     return drawn
 
 
+OWN = torch.Generator()
+
+
 def source_of(how, generator):
     """Where random numbers come from."""
     if how == "seeded":
         torch.default_generator.manual_seed(42)
     if how == "new" and generator is None:
         return torch.Generator()
-    if how == "ignored":
+    if how == "own" and generator is None:
+        return OWN
+    if how == "ignored" or (how == "seed taken" and generator is None):
         fresh = torch.Generator()
         fresh.seed()
         return fresh
+    if how == "seed taken":
+        return torch.Generator().manual_seed(generator.initial_seed())
     if generator is None:
         return None
     if how == "global":
@@ -771,21 +818,31 @@ def faulty(**faults):
             return shaped(on.shape, greedy(on.zero, x), x)
         given["temperature"] = {"drawn": 1.0, "tiny": 1e-6}[on.zero] if t == 0 else t
         given = with_none(on.bounds, given)
+        given["temperature"] = {"only calmer": min, "only bolder": max}.get(
+            on.used, lambda t, _: t
+        )(given["temperature"], 1.0)
         before = x
         for step in steps_of(on, given):
             x = cut(before if on.used == f"{step} of the logits" else x, step, given)
         if on.shape == "last position, drawn" and x.dim() == 3:
             x = x[:, -1]
         source = source_of(on.source, given["generator"])
-        if on.rows == "right":
+        if on.rows == "first distribution":
+            x = x.reshape(-1, x.shape[-1])[:1].expand(x[..., 0].numel(), -1).reshape(x.shape)
+        if on.rows == "one table":
+            table = x.flatten().softmax(0)
+            number = x[..., 0].numel()
+            drawn = torch.multinomial(table, number, replacement=True, generator=source)
+            tokens = (drawn % x.shape[-1]).reshape(x.shape[:-1])
+        elif on.rows in ("right", "first distribution"):
             tokens = draw_once(on.draw, x, source)
         else:
             tokens = shared_draw(on.rows, x.softmax(-1), source)
         return shaped(on.shape, tokens, x)
 
-    return SimpleNamespace(
-        apply_temperature=apply_temperature,
-        keep_top_k=keep_top_k,
-        keep_top_p=keep_top_p,
-        sample=sample,
-    )
+    functions = (apply_temperature, keep_top_k, keep_top_p, sample)
+    found = {function.__name__: function for function in functions}
+    shown = {ONLY_IN.get(name) for name in faults}
+    if faults and None not in shown:
+        found = {name: function for name, function in found.items() if name in shown}
+    return SimpleNamespace(**found)

@@ -64,6 +64,7 @@ SWITCHES = {
             "bytes before": "a default of 4 bytes for a number is taken",
             "batch of 2": "a default of more than one sequence is taken",
             "divided by size": "the numbers are divided by bytes_per_number",
+            "divided by 8": "the bytes are divided by 8, as if they were bits",
         },
     ),
     "mask": {
@@ -149,6 +150,7 @@ SWITCHES = {
             "width": "past and new tokens are joined along another dimension than the length",
             "added": "new keys and values are added to those of the past, number by number",
             "last of past": "only the last token of the past is kept",
+            "cropped": "what is kept of the past is cut off at a length",
             "keys only": "the values are those of the new tokens only, and the keys of all",
             "swapped": "past keys are taken for values, and past values for keys",
             "keys to values": "new keys are joined to the past's values",
@@ -277,6 +279,8 @@ SWITCHES = {
             "no biases": "the biases of c_attn and c_proj are not added",
             "residual": "x is added to the output, which the block does by itself",
             "last": "the output of the last new token only is returned",
+            "last after a past": ("after a past the output of the last new token only is returned"),
+            "dropout": "there is dropout in training, where this attention has none",
         },
     ),
     "layers": _all(
@@ -329,12 +333,17 @@ SWITCHES = {
                 "layers": "the number of layers in the past is taken for its length",
                 "heads": "the number of heads is taken for the length of the past",
                 "width": "head_dim is taken for the length of the past",
+                "batch": "the number of sequences is taken for the length of the past",
             },
         ),
     },
     "caches": {
         "first": (
             "all layers go on from the first layer's past",
+            "Does each layer have keys of its own?",
+        ),
+        "last": (
+            "all layers go on from the last layer's past",
             "Does each layer have keys of its own?",
         ),
         "shared": (
@@ -367,6 +376,8 @@ SWITCHES = {
             "last": "CachedGPT gives the logits of the last token only",
             "softmax": "CachedGPT gives probabilities in place of logits",
             "no lm_head": "lm_head is missing, so embeddings come out in place of logits",
+            "detached": "no gradient reaches the weights from the logits",
+            "dropout": "there is dropout in training, where this model has none",
         },
     ),
     "gpt returns": _all(
@@ -429,6 +440,7 @@ SWITCHES = {
                 "last only": "generate returns the last token only",
                 "one less": "generate makes one token too few",
                 "one more": "generate makes one token too many",
+                "prompts changed": "generate writes into the prompts that were handed in",
             },
         ),
     },
@@ -444,6 +456,10 @@ SWITCHES = {
             "one more": "generate accepts one token more than n_positions",
             "prompt only": "generate compares only the prompt with n_positions",
             "cut": "generate makes fewer tokens in place of raising ValueError",
+            "cropped": (
+                "generate goes on with the last n_positions tokens in place of raising ValueError"
+            ),
+            "new only": "generate compares only max_new_tokens with n_positions",
             "asserted": "generate raises AssertionError for too many tokens, not ValueError",
         },
     ),
@@ -461,12 +477,12 @@ COMMON = {
 RIGHT = dict.fromkeys(SWITCHES, "right") | {"roles": "qkv"}
 
 
-def counted(how, n_layer, n_embd, seq_len, batch_size=1, bytes_per_number=2):
+def counted(how, n_layer, n_embd, seq_len, batch_size=None, bytes_per_number=None):
     """kv_cache_bytes with a fault."""
-    if how == "bytes before" and bytes_per_number == 2:
-        bytes_per_number = 4
-    if how == "batch of 2" and batch_size == 1:
-        batch_size = 2
+    if batch_size is None:
+        batch_size = 2 if how == "batch of 2" else 1
+    if bytes_per_number is None:
+        bytes_per_number = 4 if how == "bytes before" else 2
     numbers = n_layer * n_embd * seq_len * batch_size
     right = 2 * numbers * bytes_per_number
     return {
@@ -491,6 +507,7 @@ def counted(how, n_layer, n_embd, seq_len, batch_size=1, bytes_per_number=2):
         "one of 12 heads": lambda: right * (n_embd // 12) // n_embd,
         "12 heads more": lambda: right * 12,
         "divided by size": lambda: 2 * numbers / bytes_per_number,
+        "divided by 8": lambda: right // 8,
     }.get(how, lambda: right)()
 
 
@@ -540,6 +557,7 @@ def joined(how, past, k, v):
         "new first": lambda: both(lambda old, new: torch.cat([new, old], 2)),
         "values first": lambda: (torch.cat([past_k, k], 2), torch.cat([v, past_v], 2)),
         "added": lambda: both(torch.add),
+        "cropped": lambda: both(lambda old, new: torch.cat([old, new], 2)[:, :, -20:]),
         "last of past": lambda: both(lambda old, new: torch.cat([old[:, :, -1:], new], 2)),
         "keys only": lambda: (torch.cat([past_k, k], 2), v),
         "keys to values": lambda: (torch.cat([past_k, k], 2), torch.cat([past_v, k], 2)),
@@ -692,6 +710,7 @@ def places(how, n_past, n_new, past):
         "layers": lambda: right - n_past + (len(past) if past else 0),
         "heads": lambda: right - n_past + (past[0][0].shape[1] if past else 0),
         "width": lambda: right - n_past + (past[0][0].shape[3] if past else 0),
+        "batch": lambda: right - n_past + (past[0][0].shape[0] if past else 0),
     }.get(how, lambda: right)()
 
 
@@ -711,8 +730,9 @@ def check_text(how, length, n_new, n_positions):
         "late, but for the prompt": length,
         "one less": length + n_new + 1,
         "one more": length + n_new - 1,
+        "new only": n_new,
     }.get(how, length + n_new)
-    if how not in ("unchecked", "late", "cut") and found > n_positions:
+    if how not in ("unchecked", "late", "cut", "cropped") and found > n_positions:
         raise (AssertionError if how == "asserted" else ValueError)(f"{length} and {n_new} tokens")
 
 
@@ -804,20 +824,22 @@ def faulty(**faults):
             else:
                 weights = weighed(on, q @ k.mT / divisor(on.scale, q, k))
             y = merged(on.merge, weights @ v)
-            y = self.projected(y, x)
+            y = self.projected(y, x, past)
             return {
                 "output": lambda: y,
                 "present first": lambda: (present, y),
                 "flat": lambda: (y, *present),
             }.get(on.returned, lambda: (y, present))()
 
-        def projected(self, y, x):
+        def projected(self, y, x, past):
             return {
                 "no c_proj": lambda: y,
                 "no bias": lambda: F.linear(y, self.c_proj.weight),
                 "no biases": lambda: F.linear(y, self.c_proj.weight),
                 "residual": lambda: x + self.c_proj(y),
                 "last": lambda: self.c_proj(y[:, -1:]),
+                "last after a past": lambda: self.c_proj(y[:, -1:] if past else y),
+                "dropout": lambda: F.dropout(self.c_proj(y), 0.5, self.training),
                 "first": lambda: self.c_proj(y[:, :1]),
             }.get(on.output, lambda: self.c_proj(y))()
 
@@ -881,6 +903,7 @@ def faulty(**faults):
                 return [None] * n_layer
             return {
                 "first": lambda: [past[0]] * n_layer,
+                "last": lambda: [past[-1]] * n_layer,
                 "shared": lambda: [past[0]] * n_layer,
                 "ignored": lambda: [None] * n_layer,
                 "read reversed": lambda: list(reversed(past)),
@@ -923,6 +946,8 @@ def faulty(**faults):
                 "last": lambda: self.lm_head(x[:, -1:]),
                 "softmax": lambda: self.lm_head(x).softmax(-1),
                 "no lm_head": lambda: x,
+                "detached": lambda: self.lm_head(x).detach(),
+                "dropout": lambda: self.lm_head(F.dropout(x, 0.5, self.training)),
             }.get(on.logits, lambda: self.lm_head(x))()
 
         def ask(self, idx, past=None):
@@ -945,15 +970,20 @@ def faulty(**faults):
             }.get(on.text, max_new_tokens)
             past, made = None, []
             for _ in range(n_new):
-                logits, past = self.read(text, past, idx.shape[1])
+                if on.fits == "cropped" and text.shape[1] > n_positions:
+                    past, text = None, text[:, -n_positions:]
+                logits, past = self.read(text, past)
                 made.append(chosen(on.text, logits))
                 text = torch.cat([text, made[-1]], dim=1)
                 if on.fits.startswith("late") and text.shape[1] > n_positions:
                     raise ValueError("too long")
-            return self.returned(idx, made)
+            found = self.returned(idx, made)
+            if on.text == "prompts changed":
+                idx[:] = found[:, -idx.shape[1] :]
+            return found
 
-        def read(self, text, past, n_prompt):
-            first = text.shape[1] == n_prompt
+        def read(self, text, past):
+            first, n_prompt = past is None, text.shape[1]
             if on.text == "no cache":
                 return self.ask(text)
             if on.text == "end only" and first:
