@@ -17,14 +17,12 @@ When a connection closes, for whatever reason, its server's workers are killed a
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
 import os
 import signal
 import socket
 import sys
-import time
 from typing import Any, NoReturn
 
 import torch
@@ -32,6 +30,7 @@ import torch
 from grader.forbidden import without_compiler
 from grader.isolation.protocol.frames import send
 from grader.isolation.protocol.memory import Memory
+from grader.isolation.reaping import end
 from grader.isolation.sandbox import user
 from grader.isolation.sandbox.confine import Limits, confine
 from grader.isolation.sandbox.landlock import readable_paths
@@ -45,20 +44,38 @@ from grader.isolation.worker import serving
 from grader.isolation.worker.loading import hide_own_modules
 from grader.isolation.worker.removal import close_roads, functions, operators, remove
 
-_MESSAGE = 4096
+_MESSAGE, _SETTINGS = 4096, 1 << 17
 
 
-def main(channel: socket.socket, config: dict[str, Any]) -> None:
+def main(channel: socket.socket) -> None:
     """Serve until the connection closes.
 
     Args:
-        channel: to the trusted process.
-        config: `memory` in bytes, `cpu_seconds`, `secret` paths and `wanted` paths, and whether
-            there will be `many` workers and they need pytest, `with_pytest`.
+        channel: to the trusted process. Its first message says `memory` in bytes, `cpu_seconds`,
+            `secret` paths and `wanted` paths, and whether there will be `many` workers and they
+            need pytest, `with_pytest`.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
     warm()
+    server, is_worth_it = _settled(channel)
+    hide_from_debuggers()
+    hide_own_modules()
+    _freeze()
+    if is_worth_it:
+        use_large_pages()
+    server.run()
+
+
+def _settled(channel: socket.socket) -> tuple[ForkServer, bool]:
+    """Return a server with the settings that come first, and whether there will be many workers.
+
+    Every worker is a copy of this process, with what its frames hold; so they are read here.
+    """
+    message = channel.recv(_SETTINGS)
+    if not message:
+        os._exit(0)  # nobody wants it any more
+    config = json.loads(message)
     if config["with_pytest"]:
         import numpy.random  # noqa: F401  (a worker would load them anew each time)
         import pytest  # noqa: F401
@@ -66,14 +83,7 @@ def main(channel: socket.socket, config: dict[str, Any]) -> None:
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = user.may_become(user.pick_uid(os.getpid()), readable)
     server = ForkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid)
-    is_worth_it = config["many"]
-    del config, readable  # every worker is a copy of this process, with what its frames hold
-    hide_from_debuggers()
-    hide_own_modules()
-    _freeze()
-    if is_worth_it:
-        use_large_pages()
-    server.run()
+    return server, config["many"]
 
 
 def warm() -> None:
@@ -135,7 +145,7 @@ class ForkServer:
     def run(self) -> NoReturn:
         """Say that it is ready, and answer until the connection closes; then end this process."""
         try:
-            self._channel.send(json.dumps({"ready": True}).encode())
+            self._channel.send(json.dumps({"ready": True, "process": os.getpid()}).encode())
             self.serve()
         except ConnectionError:
             pass  # the other side was killed
@@ -162,7 +172,7 @@ class ForkServer:
     def end_workers(self) -> None:
         """Kill all workers, and wait for the servers forked from here, whose connections closed."""
         while self._workers:
-            _end(self._workers.pop(), 0.0)
+            end(self._workers.pop(), 0.0)
         while self._servers:
             os.waitpid(self._servers.pop(), 0)
 
@@ -178,7 +188,7 @@ class ForkServer:
         if process not in self._workers:
             return {"code": 0, "killed": True, "out_of_time": False}
         self._workers.remove(process)
-        code, killed, seconds = _end(process, request["grace"])
+        code, killed, seconds = end(process, request["grace"])
         return {"code": code, "killed": killed, "out_of_time": seconds >= self._cpu_seconds}
 
     def _prepared(self, forbidden: list[str], channel: int) -> int:
@@ -242,34 +252,3 @@ def _only_descriptor(kept: int) -> int:
         os.dup2(kept, 3)
     os.closerange(4, os.sysconf("SC_OPEN_MAX"))
     return 3
-
-
-def _end(process: int, grace: float) -> tuple[int, bool, float]:
-    """End a worker, and say how it ended.
-
-    Args:
-        process: the worker.
-        grace: seconds that it has to end by itself.
-
-    Returns:
-        Its exit code, -N after signal N; whether it had to be killed; its seconds of CPU time.
-    """
-    ended = _ended(process, os.WNOHANG)
-    deadline = time.monotonic() + grace
-    while ended is None and time.monotonic() < deadline:
-        time.sleep(0.001)
-        ended = _ended(process, os.WNOHANG)
-    if ended is not None:
-        return ended[0], False, ended[1]
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
-    code, seconds = _ended(process, 0) or (0, 0.0)
-    return code, True, seconds
-
-
-def _ended(process: int, options: int) -> tuple[int, float] | None:
-    """Return a worker's exit code and seconds of CPU time; None if it is still alive."""
-    found, status, usage = os.wait4(process, options)
-    if not found:
-        return None
-    return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
