@@ -152,15 +152,16 @@ class Boundary:
         if self._workers is None:
             raise BoundaryError("the boundary was not entered")
         try:
-            return run_trial(self._workers, file, tests, budget)
+            return run_trial(self._workers.for_files(file, tests), file, tests, budget)
         except BoundaryError:
-            return run_trial(self._restarted(self._workers), file, tests, budget)
+            workers = self._restarted(self._workers)
+            return run_trial(workers.for_files(file, tests), file, tests, budget)
 
     def _open(
         self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: Budget
     ) -> RemoteProblem:
         printed = self.printed if self._capture else None
-        return RemoteProblem(workers, source, forbidden, budget, printed)
+        return RemoteProblem(workers.for_files(source), source, forbidden, budget, printed)
 
     def _restarted(self, workers: Workers) -> Workers:
         """Start the sandbox again, with its self-test; without one there is nothing to start."""

@@ -10,7 +10,7 @@ student code.
     <-- how it ended ------------
 
 Asked to "prepare", it forks another fork server, which takes the functions away that a problem
-forbids; once, and not in each of that problem's workers.
+forbids, or loads what few files need; once, and not in each worker.
 
 When a connection closes, for whatever reason, its server's workers are killed and the server ends.
 """
@@ -109,9 +109,19 @@ def _use_torch() -> None:
     output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
     output.sum().backward()
     torch.randn(2, generator=torch.Generator().manual_seed(0))
-    # What gives shapes without numbers is written in Python, and takes a second to import. A worker
-    # could not, as a forbidden function is in it; and torch's optimizers want it, too.
+
+
+def load_compiler() -> None:
+    """Load the modules of torch's compiler, which takes nearly as long as to load torch.
+
+    Some of torch wants them though nothing is compiled: what gives shapes without numbers, and its
+    optimizers. A worker could not load them, as a forbidden function is in them.
+    """
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
+    operators.cache_clear()
+    functions.cache_clear()
+    operators()
+    functions()
 
 
 class ForkServer:
@@ -178,7 +188,7 @@ class ForkServer:
 
     def _carry_out(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         if request["do"] == "prepare":
-            self._servers.add(self._prepared(request["forbidden"], *descriptors))
+            self._servers.add(self._prepared(request, *descriptors))
             return {}
         if request["do"] == "fork":
             process = self._fork(*descriptors)
@@ -191,8 +201,13 @@ class ForkServer:
         code, killed, seconds = end(process, request["grace"])
         return {"code": code, "killed": killed, "out_of_time": seconds >= self._cpu_seconds}
 
-    def _prepared(self, forbidden: list[str], channel: int) -> int:
-        """Fork a server for the workers of problems that forbid these functions."""
+    def _prepared(self, request: dict[str, Any], channel: int) -> int:
+        """Fork a server for the workers of problems that forbid some functions, or of some files.
+
+        Args:
+            request: the `forbidden` functions, and whether to load the `compiler`.
+            channel: what the new server answers.
+        """
         parent = os.getpid()
         process = os.fork()
         if process:
@@ -204,8 +219,12 @@ class ForkServer:
             self._channel = socket.socket(fileno=channel)
             self._workers.clear()
             self._servers.clear()
-            self._called = []
-            remove(forbidden, self._called)
+            if request["compiler"]:
+                load_compiler()
+            if request["forbidden"]:
+                self._called = []
+                remove(request["forbidden"], self._called)
+            del request
             _freeze()
             self.run()
         finally:

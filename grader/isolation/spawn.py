@@ -16,6 +16,7 @@ from typing import Any
 
 from grader.isolation.channel import BoundaryError as BoundaryError
 from grader.isolation.channel import RequestChannel
+from grader.isolation.compiler import may_want_compiler
 from grader.isolation.interpreter import (
     BOOT,
     START_SECONDS,
@@ -104,16 +105,24 @@ class Workers(ABC):
             BoundaryError: that wasn't possible.
         """
 
+    def for_files(self, *sources: bytes) -> Workers:
+        """Return where workers come from that are made for these files."""
+        return self
+
     @abstractmethod
     def close(self) -> None:
         """End what serves all workers. Each worker is ended by itself."""
 
 
+_Kind = tuple[tuple[str, ...], bool]
+"""Of workers: the functions taken away from them, and whether torch's compiler is loaded."""
+
+
 class ForkedWorkers(Workers):
     """Workers that fork servers fork and confine. Linux only.
 
-    The first server is a fresh interpreter. From it another one is forked for each set of forbidden
-    functions, which are taken away there once.
+    From the first server another one is forked for each set of forbidden functions, which are taken
+    away there once, and one for files that may want torch's compiler, which is loaded there.
 
     Args:
         memory: bytes that a worker may use beyond what torch itself takes.
@@ -141,7 +150,7 @@ class ForkedWorkers(Workers):
             fork_server, theirs = message_pair()
             self._process = boot(_BOOT_FORK_SERVER, theirs, {})
         first = RequestChannel(fork_server, "the fork server")
-        self._servers: dict[tuple[str, ...], RequestChannel] = {(): first}
+        self._servers: dict[_Kind, RequestChannel] = {((), False): first}
         limits = {"memory": memory, "cpu_seconds": cpu_seconds}
         paths = {"secret": secret_paths(), "wanted": library_folders()}
         first.tell(limits | paths | {"many": many, "with_pytest": with_pytest})
@@ -154,9 +163,15 @@ class ForkedWorkers(Workers):
             self.close()
             raise
 
-    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
+    def for_files(self, *sources: bytes) -> Workers:
+        """Return where workers come from that have loaded all that these files may want."""
+        if any(map(may_want_compiler, sources)):
+            return _WithCompiler(self)
+        return self
+
+    def spawn(self, forbidden: tuple[str, ...] = (), *, compiler: bool = False) -> Process:
         """Ask for a new worker."""
-        server = self._server(forbidden)
+        server = self._server((forbidden, compiler))
         ours, theirs = socket.socketpair()
         with theirs, shared_memory() as (memory, handle):
             answer = server.ask({"do": "fork"}, [theirs.fileno(), int(handle)])
@@ -164,16 +179,19 @@ class ForkedWorkers(Workers):
         _wait_until_ready(process, _ASK_SECONDS)
         return process
 
-    def _server(self, forbidden: tuple[str, ...]) -> RequestChannel:
-        """Return the server whose workers have these functions no more."""
-        if forbidden not in self._servers:
+    def _server(self, kind: _Kind) -> RequestChannel:
+        """Return the server whose workers are of a kind."""
+        if kind not in self._servers:
+            forbidden, compiler = kind
+            # What was loaded first is taken away from, too.
+            origin = self._server(((), compiler and bool(forbidden)))
             ours, theirs = message_pair()
             with theirs:
-                request = {"do": "prepare", "forbidden": forbidden}
-                self._servers[()].ask(request, [theirs.fileno()])
-            self._servers[forbidden] = RequestChannel(ours, "the fork server")
-            self._wait_for(self._servers[forbidden])
-        return self._servers[forbidden]
+                request = {"do": "prepare", "forbidden": forbidden, "compiler": compiler}
+                origin.ask(request, [theirs.fileno()])
+            self._servers[kind] = RequestChannel(ours, "the fork server")
+            self._wait_for(self._servers[kind])
+        return self._servers[kind]
 
     def close(self) -> None:
         """End the fork servers and with them all workers."""
@@ -181,6 +199,17 @@ class ForkedWorkers(Workers):
             server.close()
         if self._process is not None:
             wait_or_kill(self._process)
+
+
+class _WithCompiler(Workers):
+    def __init__(self, workers: ForkedWorkers) -> None:
+        self._workers = workers
+
+    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
+        return self._workers.spawn(forbidden, compiler=True)
+
+    def close(self) -> None:
+        self._workers.close()
 
 
 class _ForkedProcess(Process):
