@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 
 _WORDS = (
-    rb"meta|\boptim\b|compil|dynamo|inductor|functorch|torch\.func\b|import func\b|vmap|jvp|vjp|jac",
-    rb"hess|checkpoint|\bfx\b|export|\bjit\b|script|librar|custom|dispatch|distrib|onnx|sparse",
+    rb"meta|\boptim\b|compil|dynamo|inductor|functorch|torch\.func\b|import func\b|vmap|jvp|vjp",
+    rb"jac|hess|checkpoint|\bfx\b|export|\bjit\b|script|librar|custom|dispatch|distrib|onnx|sparse",
     rb"nested|quant|sympy|\b_C\b|_refs|_prims|_decomp|\bops\b|getattr|importlib|__import__|exec\b",
     rb"flex|bias import|tensor\.parallel|fake|symbol|parametri|\bcond\b|scan|while_loop",
     rb"higher_order|_check|\butils\b|sys\.modules|globals|__dict__|vars\(",
