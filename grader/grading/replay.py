@@ -49,6 +49,21 @@ class Replay:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass
+class Rerun:
+    """What the process that ran a test again says of it.
+
+    Attributes:
+        tests: the results, case by case.
+        tracebacks: where each test ended, by the test's id.
+        printed: what the student's code printed.
+    """
+
+    tests: list[TestResult]
+    tracebacks: dict[str, str]
+    printed: str
+
+
 def replay(path: Path, test: str, course: Course, settings: Settings, out: Path) -> Replay:
     """Run a test again, alone, with the seed and the level of isolation it was graded with.
 
@@ -74,7 +89,7 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
     )
     if graded is None:
         notes = [f"{note} The seed is {settings.seed}." for note in notes]
-    rerun = call_apart(
+    rerun: Rerun = call_apart(
         "grader.grading.replay_run:run_again",
         settings.isolation,
         *(submission.only([problem.id]), problem, name, course, settings),

@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import socket
 import traceback
-from dataclasses import dataclass
 
 import torch
 
 from grader.course import Course, Problem
+from grader.grading.replay import Rerun
 from grader.grading.settings import Settings
 from grader.grading.submission import TEST_SECONDS, Opened, boundary_for
 from grader.intake.submissions import Submission
-from grader.result import TestResult
 from grader.testing.session import Session
 from grader.testing.suite import run_tests
-
-
-@dataclass
-class Rerun:
-    """What came of running a test again.
-
-    Attributes:
-        tests: the results, case by case.
-        tracebacks: where each test ended, by the test's id.
-        printed: what the student's code printed.
-    """
-
-    tests: list[TestResult]
-    tracebacks: dict[str, str]
-    printed: str
 
 
 def run_again(

@@ -13,8 +13,7 @@ from grader.course import Course
 from grader.errors import CourseError, SubmissionError
 from grader.grading import replay as replaying
 from grader.grading.previous import save_result
-from grader.grading.replay import find_one, find_test, replay, report
-from grader.grading.replay_run import Rerun
+from grader.grading.replay import Rerun, find_one, find_test, replay, report
 from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
