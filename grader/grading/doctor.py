@@ -8,15 +8,18 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-import torch
 from rich.markup import escape
 from rich.table import Table
 
 from grader.course import own_course
+from grader.errors import InternalError
+from grader.grading.processes import call_apart
+from grader.grading.provenance import torch_cuda, torch_version
 from grader.grading.settings import default_jobs
-from grader.isolation import Boundary, BoundaryError
+from grader.result import Isolation
 from grader.text import counted
 
 _NEEDED = (3, 11)
@@ -86,9 +89,9 @@ def _python() -> Finding:
 
 
 def _torch() -> Finding:
-    build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU"
+    build = f"CUDA {torch_cuda()}" if torch_cuda() else "CPU"
     # Grading doesn't use a GPU, so which build it is only matters for its size.
-    return Finding("PyTorch", f"{torch.__version__} ({build} build)")
+    return Finding("PyTorch", f"{torch_version()} ({build} build)")
 
 
 def _cores() -> Finding:
@@ -146,7 +149,8 @@ def _user() -> Finding:
         return Finding("Users", "workers stay the user that you are; that will do")
     from grader.isolation.sandbox import user
 
-    readable = [os.__file__, torch.__file__]
+    found = find_spec("torch")
+    readable = [os.__file__, *([found.origin] if found and found.origin else [])]
     if user.may_become(user.pick_uid(os.getpid()), readable):
         return Finding("Users", "you are root; each worker becomes a user of its own")
     return Finding(
@@ -159,9 +163,9 @@ def _user() -> Finding:
 def _isolation() -> tuple[str, str]:
     """Return the level that a boundary reaches, and why it isn't the sandbox."""
     try:
-        with Boundary("sandbox") as boundary:
-            return boundary.level, ""
-    except BoundaryError as error:
+        call_apart("grader.grading.sandbox_trial:try_sandbox", Isolation.SANDBOX)
+        return "sandbox", ""
+    except InternalError as error:
         return "process", str(error).partition("\n")[0]
 
 

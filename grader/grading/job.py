@@ -7,8 +7,9 @@ torch: the command that started it does without.
 from __future__ import annotations
 
 import gc
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -20,7 +21,6 @@ from grader.errors import CourseError, InternalError
 from grader.grading.settings import Settings
 from grader.grading.submission import Grader, boundary_for
 from grader.intake.submissions import Submission
-from grader.isolation.spawn import end_with_parent
 from grader.result import SubmissionResult
 
 if sys.platform != "win32":
@@ -29,19 +29,27 @@ if sys.platform != "win32":
 _MEMORY = 4 << 30
 
 
-def serve(connection: Connection, course: Course, settings: Settings, core: int | None) -> None:
+def serve(
+    connection: Connection,
+    fork_server: socket.socket | None,
+    course: Course,
+    settings: Settings,
+    needed: Collection[str],
+    core: int | None,
+) -> None:
     """Grade what comes down the connection until it is closed.
 
     Args:
         connection: brings submissions and takes what `answer` says of each.
+        fork_server: the connection to one that was started with this process, if any was.
         course: whose tests to run.
         settings: seed, limits and level of isolation.
+        needed: ids of the problems that submissions will come for.
         core: the only core to grade on; None for any.
     """
-    end_with_parent()  # should it be killed
     with suppress(EOFError, BrokenPipeError):
         try:
-            with grader_for(course, settings, core) as grader:
+            with grader_for(course, settings, core, fork_server, needed) as grader:
                 limit_memory(_MEMORY)
                 while True:
                     connection.send(answer(connection.recv(), grader))
@@ -77,23 +85,30 @@ def memory_limit(size: int = _MEMORY) -> Iterator[None]:
 
 
 @contextmanager
-def grader_for(course: Course, settings: Settings, core: int | None = None) -> Iterator[Grader]:
+def grader_for(
+    course: Course,
+    settings: Settings,
+    core: int | None = None,
+    fork_server: socket.socket | None = None,
+    needed: Collection[str] | None = None,
+) -> Iterator[Grader]:
     """Give what grades this course's submissions, behind a boundary of its own.
 
     Args:
         course: whose tests to run.
         settings: limits and level of isolation, and the seed.
         core: the only core to grade on; None for any.
+        fork_server: the connection to one that was started with this process, if any was.
+        needed: ids of the problems that submissions will come for; None for all.
 
     Raises:
         InternalError: the boundary can't be had.
         CourseError: a test file itself can't be run.
     """
     torch.set_num_threads(1)  # there is a job for each core, and small tensors need no second one
-    with boundary_for(settings) as boundary:
-        grader = Grader(course, settings, boundary)
+    with boundary_for(settings, fork_server) as boundary:
+        grader = Grader(course, settings, boundary, needed)
         # What is here now stays: the collector of garbage need not look at it again and again.
-        gc.collect()
         gc.freeze()
         if core is not None:
             boundary.stay_on(core)  # starting was quicker with several

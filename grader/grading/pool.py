@@ -6,26 +6,22 @@ own fault, and the submission that it was at is marked `internal`, never with a 
 
 from __future__ import annotations
 
-import gc
 import itertools
-import multiprocessing
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 
 from grader.course import Course
 from grader.grading.outcome import as_result
+from grader.grading.processes import Process, Start, processes, undisturbed
 from grader.grading.reference import reference_submission, require_full_marks
 from grader.grading.retries import alone, to_retry
 from grader.grading.settings import Settings
 from grader.intake.submissions import Submission
-from grader.result import SubmissionResult
+from grader.result import Isolation, SubmissionResult
 
 _MANY = 20
 """More submissions than these are many."""
@@ -33,7 +29,7 @@ _MANY = 20
 
 @dataclass
 class _Job:
-    process: BaseProcess
+    process: Process
     connection: Connection
     core: int | None
     submission: Submission | None = None
@@ -69,14 +65,15 @@ def grade_all(
     doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
     gate = _Gate(on_result)
     settings = replace(settings, many=len(submissions) > _MANY)
-    with _pool(course, settings, min(jobs, len(submissions))) as pool:
-        for job in pool:
+    start = partial(_start, course, settings, needed)
+    with _pool(start, settings.isolation, min(jobs, len(submissions))) as pool:
+        for job in pool.jobs:
             _give(job, waiting)
-        while any(job.submission for job in pool):
-            for job in _ready(pool):
+        while any(job.submission for job in pool.jobs):
+            for job in _ready(pool.jobs):
                 submission, result = _finish(job)
-                ids = to_retry(submission, result, shared=len(pool) > 1)
-                job = _alive(job, pool, course, settings)
+                ids = to_retry(submission, result, shared=len(pool.jobs) > 1)
+                job = pool.alive(job)
                 if submission is reference:
                     require_full_marks(_ask(job, reference) if ids else result)
                     gate.open()
@@ -86,7 +83,7 @@ def grade_all(
                     gate.let(result)
                 _give(job, waiting)
         for submission, result, ids in doubtful:
-            job = _alive(pool[0], pool, course, settings)
+            job = pool.alive(pool.jobs[0])
             on_result(alone(partial(_ask, job), submission, result, ids))
 
 
@@ -111,39 +108,48 @@ class _Gate:
             self._on_result(result)
 
 
+@dataclass
+class _Pool:
+    """Processes that grade.
+
+    Attributes:
+        jobs: one for each.
+        start: starts another one, which stays on a core.
+    """
+
+    jobs: list[_Job]
+    start: Callable[[int | None], _Job]
+
+    def alive(self, job: _Job) -> _Job:
+        """Return the job, or a new one in its place if its process has ended."""
+        if not job.process.is_alive():
+            self.jobs[self.jobs.index(job)] = job = self.start(job.core)
+        return job
+
+
 @contextmanager
-def _pool(course: Course, settings: Settings, size: int) -> Iterator[list[_Job]]:
+def _pool(
+    start: Callable[[Start, int | None], _Job], isolation: Isolation, size: int
+) -> Iterator[_Pool]:
     """Start processes that grade, and end them: at once if something went wrong."""
-    pool: list[_Job] = []
     cores = itertools.cycle(_cores())
-    try:
-        for _ in range(max(1, size)):
-            pool.append(_start(course, settings, next(cores)))
-        yield pool
-    except BaseException:
-        for job in pool:
-            job.process.kill()
-        raise
-    finally:
-        with _undisturbed():
-            for job in pool:
-                job.connection.close()
-            for job in pool:
-                job.process.join(5)
+    with processes(isolation) as start_process:
+        pool = _Pool([], partial(start, start_process))
+        try:
+            for _ in range(max(1, size)):
+                pool.jobs.append(pool.start(next(cores)))
+            yield pool
+        except BaseException:
+            for job in pool.jobs:
                 job.process.kill()
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C for a moment; a process that is started meanwhile ignores it for good."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+            raise
+        finally:
+            with undisturbed():
+                for job in pool.jobs:
+                    job.connection.close()
+                for job in pool.jobs:
+                    job.process.join(5)
+                    job.process.kill()
 
 
 def _cores() -> list[int | None]:
@@ -155,32 +161,11 @@ def _cores() -> list[int | None]:
     return [*cores[first:], *cores[:first]]
 
 
-def _start(course: Course, settings: Settings, core: int | None) -> _Job:
-    # "spawn": the process that shows the progress bar has threads, so it must not be forked.
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, course, settings, core), daemon=False)
-    with _undisturbed():
-        process.start()
-    theirs.close()
-    return _Job(process, ours, core)
-
-
-def _alive(job: _Job, pool: list[_Job], course: Course, settings: Settings) -> _Job:
-    """Return the job, or a new one in its place if its process has ended."""
-    if not job.process.is_alive():
-        pool[pool.index(job)] = job = _start(course, settings, job.core)
-    return job
-
-
-def _serve(connection: Connection, course: Course, settings: Settings, core: int | None) -> None:
-    """Be a process of the pool."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process in good order
-    gc.disable()  # while torch is loaded, which makes no garbage
-    from grader.grading.job import serve  # here, so that the parent does without torch
-
-    gc.enable()
-    serve(connection, course, settings, core)
+def _start(
+    course: Course, settings: Settings, needed: Iterable[str], start: Start, core: int | None
+) -> _Job:
+    process, connection = start("grader.grading.job:serve", course, settings, needed, core)
+    return _Job(process, connection, core)
 
 
 def _give(job: _Job, waiting: list[Submission]) -> None:

@@ -11,6 +11,7 @@ import runpy
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from grader.course import Course, Problem
 from grader.errors import InternalError
@@ -52,17 +53,26 @@ def tests_sha256(course: Course, problem: Problem) -> str:
     return sha256_of({name: path for name, path in files.items() if path.is_file()})
 
 
-@cache
 def torch_version() -> str:
     """Return what `torch.__version__` says, without loading torch, which takes seconds.
 
     Raises:
         InternalError: there is no torch.
     """
+    return str(_about_torch()["__version__"])
+
+
+def torch_cuda() -> str | None:
+    """Return for which CUDA torch was built, in the same way; None if for none."""
+    return _about_torch().get("cuda")
+
+
+@cache
+def _about_torch() -> dict[str, Any]:
     found = find_spec("torch")
     if found is None or found.origin is None:
         raise InternalError("PyTorch is not installed here")
-    return str(runpy.run_path(str(Path(found.origin).with_name("version.py")))["__version__"])
+    return runpy.run_path(str(Path(found.origin).with_name("version.py")))
 
 
 def common_provenance(course: Course, settings: Settings) -> dict[str, Provenance]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,14 +16,11 @@ from grader.grading.previous import (
     read_result,
     result_path,
 )
+from grader.grading.processes import call_apart
 from grader.grading.settings import Settings
-from grader.grading.submission import TEST_SECONDS, Opened, boundary_for
 from grader.intake.only import only_these
 from grader.intake.submissions import Submission, find_submissions
-from grader.isolation import Boundary
 from grader.result import ProblemResult, Provenance, TestResult
-from grader.testing.session import Session
-from grader.testing.suite import run_tests
 from grader.text import plain
 
 
@@ -53,6 +49,21 @@ class Replay:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass
+class Rerun:
+    """What the process that ran a test again says of it.
+
+    Attributes:
+        tests: the results, case by case.
+        tracebacks: where each test ended, by the test's id.
+        printed: what the student's code printed.
+    """
+
+    tests: list[TestResult]
+    tracebacks: dict[str, str]
+    printed: str
+
+
 def replay(path: Path, test: str, course: Course, settings: Settings, out: Path) -> Replay:
     """Run a test again, alone, with the seed and the level of isolation it was graded with.
 
@@ -78,18 +89,19 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
     )
     if graded is None:
         notes = [f"{note} The seed is {settings.seed}." for note in notes]
-    witness = _Witness(problem)
-    with boundary_for(settings, capture=True) as boundary:
-        tests = _run(submission, problem, name, course, settings.seed, boundary, witness)
-        printed = "".join(boundary.printed)
+    rerun: Rerun = call_apart(
+        "grader.grading.replay_run:run_again",
+        settings.isolation,
+        *(submission.only([problem.id]), problem, name, course, settings),
+    )
     return Replay(
         submission.name,
         problem.id,
         _source(problem, name.partition("[")[0]),
-        tests,
+        rerun.tests,
         {each.id: each for each in graded.tests} if graded else {},
-        witness.tracebacks,
-        printed,
+        rerun.tracebacks,
+        rerun.printed,
         notes,
     )
 
@@ -111,46 +123,6 @@ def _graded(
         return None, [f"The result in {path} is without {problem.id}."]
     changed = found.sha256 != submission.files[problem.id].sha256
     return found, ["The file is not the one that was graded."] if changed else []
-
-
-def _run(
-    submission: Submission,
-    problem: Problem,
-    name: str,
-    course: Course,
-    seed: int,
-    boundary: Boundary,
-    witness: _Witness,
-) -> list[TestResult]:
-    files = Opened(submission, boundary)
-    session = Session(
-        files, hidden=True, seed=seed, watch=False, diagnose=False, on_exception=witness
-    )
-    try:
-        run_tests([problem], session, course.root, [name], timeout=TEST_SECONDS)
-    finally:
-        files.close()
-    return session.results[problem.id].tests
-
-
-class _Witness:
-    """Keeps through which lines each test of a problem ended.
-
-    Args:
-        problem: whose tests.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        self._test_file = str(problem.test_file)
-        self.tracebacks: dict[str, str] = {}
-
-    def __call__(self, test: str, exception: BaseException) -> None:
-        """Keep the traceback of a test that didn't pass, from the test on."""
-        frames = traceback.extract_tb(exception.__traceback__)
-        files = [frame.filename for frame in frames]
-        # What comes before the test is the grader's.
-        first = files.index(self._test_file) if self._test_file in files else len(files)
-        self.tracebacks[test] = "".join(traceback.format_list(frames[first:]))
 
 
 # What is meant

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Collection
+
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
 from grader.grading.breaking import Catalogue, break_submitted
@@ -19,11 +22,14 @@ from grader.testing.suite import Suite
 TEST_SECONDS = 2400.0
 
 
-def boundary_for(settings: Settings, *, capture: bool = False) -> Boundary:
+def boundary_for(
+    settings: Settings, fork_server: socket.socket | None = None, *, capture: bool = False
+) -> Boundary:
     """Return the boundary that students' code is graded behind, to be entered.
 
     Args:
         settings: limits and level of isolation.
+        fork_server: the connection to one that was started with this process.
         capture: whether to keep what student code prints.
     """
     return Boundary(
@@ -33,6 +39,7 @@ def boundary_for(settings: Settings, *, capture: bool = False) -> Boundary:
         capture=capture,
         with_pytest=settings.own_tests,
         many=settings.many,
+        fork_server=fork_server,
     )
 
 
@@ -46,19 +53,27 @@ class Grader:
         course: whose tests to run.
         settings: the seed is used here.
         boundary: behind which students' code runs.
+        needed: ids of the problems that submissions will come for; None for all.
 
     Raises:
         CourseError: a test file itself can't be run.
     """
 
-    def __init__(self, course: Course, settings: Settings, boundary: Boundary) -> None:
+    def __init__(
+        self,
+        course: Course,
+        settings: Settings,
+        boundary: Boundary,
+        needed: Collection[str] | None = None,
+    ) -> None:
         self._settings = settings
         self._boundary = boundary
         self._problems = course.problems()
         self._grader_sha256 = grader_sha256(course)
         self._common = common_provenance(course, settings)
         self._catalogue = Catalogue(course)
-        self._suite = Suite(self._problems, course.root, timeout=TEST_SECONDS)
+        asked = [problem for problem in self._problems if needed is None or problem.id in needed]
+        self._suite = Suite(asked, course.root, timeout=TEST_SECONDS)
 
     def grade(self, submission: Submission) -> SubmissionResult:
         """Return the result of the problems that a submission has an entry for."""

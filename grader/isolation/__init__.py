@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grader.isolation.boundary import Boundary
+    from grader.isolation.channel import BoundaryError
     from grader.isolation.connection import WorkerFailure
     from grader.isolation.proxy.problem import RemoteProblem
-    from grader.isolation.spawn import BoundaryError
 
 __all__ = ["Boundary", "BoundaryError", "RemoteProblem", "WorkerFailure"]
 
 _PLACES = {
     "Boundary": "boundary",
-    "BoundaryError": "spawn",
+    "BoundaryError": "channel",
     "RemoteProblem": "proxy.problem",
     "WorkerFailure": "connection",
 }

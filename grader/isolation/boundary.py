@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import socket
 import sys
 from contextlib import suppress
 from types import TracebackType
@@ -32,6 +33,8 @@ class Boundary:
         capture: whether to keep what student code prints, which is lost otherwise.
         with_pytest: whether workers find pytest loaded, as tests that students wrote need it.
         many: whether it will serve so many files that a slower start pays.
+        fork_server: the connection to a fork server that waits for its settings, as `Siblings`
+            gives it; without it a fresh interpreter is started, which takes seconds.
 
     Attributes:
         level: the same.
@@ -48,6 +51,7 @@ class Boundary:
         capture: bool = False,
         with_pytest: bool = False,
         many: bool = False,
+        fork_server: socket.socket | None = None,
     ) -> None:
         if level not in LEVELS:
             raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
@@ -59,6 +63,7 @@ class Boundary:
         self._capture = capture
         self._with_pytest = with_pytest
         self._many = many
+        self._fork_server = fork_server
         self._workers: Workers | None = None
 
     def __enter__(self) -> Self:
@@ -147,15 +152,16 @@ class Boundary:
         if self._workers is None:
             raise BoundaryError("the boundary was not entered")
         try:
-            return run_trial(self._workers, file, tests, budget)
+            return run_trial(self._workers.for_files(file, tests), file, tests, budget)
         except BoundaryError:
-            return run_trial(self._restarted(self._workers), file, tests, budget)
+            workers = self._restarted(self._workers)
+            return run_trial(workers.for_files(file, tests), file, tests, budget)
 
     def _open(
         self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: Budget
     ) -> RemoteProblem:
         printed = self.printed if self._capture else None
-        return RemoteProblem(workers, source, forbidden, budget, printed)
+        return RemoteProblem(workers.for_files(source), source, forbidden, budget, printed)
 
     def _restarted(self, workers: Workers) -> Workers:
         """Start the sandbox again, with its self-test; without one there is nothing to start."""
@@ -177,11 +183,13 @@ class Boundary:
         reason = _missing()
         if reason:
             raise BoundaryError(reason)
+        fork_server, self._fork_server = self._fork_server, None  # another time it isn't there
         workers = ForkedWorkers(
             self._memory,
             math.ceil(self._submission_seconds),
             many=self._many,
             with_pytest=self._with_pytest,
+            fork_server=fork_server,
         )
         try:
             holes = attack(workers)

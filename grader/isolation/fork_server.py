@@ -10,21 +10,19 @@ student code.
     <-- how it ended ------------
 
 Asked to "prepare", it forks another fork server, which takes the functions away that a problem
-forbids; once, and not in each of that problem's workers.
+forbids, or loads what few files need; once, and not in each worker.
 
 When a connection closes, for whatever reason, its server's workers are killed and the server ends.
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
 import os
 import signal
 import socket
 import sys
-import time
 from typing import Any, NoReturn
 
 import torch
@@ -32,6 +30,7 @@ import torch
 from grader.forbidden import without_compiler
 from grader.isolation.protocol.frames import send
 from grader.isolation.protocol.memory import Memory
+from grader.isolation.reaping import end
 from grader.isolation.sandbox import user
 from grader.isolation.sandbox.confine import Limits, confine
 from grader.isolation.sandbox.landlock import readable_paths
@@ -45,20 +44,38 @@ from grader.isolation.worker import serving
 from grader.isolation.worker.loading import hide_own_modules
 from grader.isolation.worker.removal import close_roads, functions, operators, remove
 
-_MESSAGE = 4096
+_MESSAGE, _SETTINGS = 4096, 1 << 17
 
 
-def main(channel: socket.socket, config: dict[str, Any]) -> None:
+def main(channel: socket.socket) -> None:
     """Serve until the connection closes.
 
     Args:
-        channel: to the trusted process.
-        config: `memory` in bytes, `cpu_seconds`, `secret` paths and `wanted` paths, and whether
-            there will be `many` workers and they need pytest, `with_pytest`.
+        channel: to the trusted process. Its first message says `memory` in bytes, `cpu_seconds`,
+            `secret` paths and `wanted` paths, and whether there will be `many` workers and they
+            need pytest, `with_pytest`.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
     warm()
+    server, is_worth_it = _settled(channel)
+    hide_from_debuggers()
+    hide_own_modules()
+    _freeze()
+    if is_worth_it:
+        use_large_pages()
+    server.run()
+
+
+def _settled(channel: socket.socket) -> tuple[ForkServer, bool]:
+    """Return a server with the settings that come first, and whether there will be many workers.
+
+    Every worker is a copy of this process, with what its frames hold; so they are read here.
+    """
+    message = channel.recv(_SETTINGS)
+    if not message:
+        os._exit(0)  # nobody wants it any more
+    config = json.loads(message)
     if config["with_pytest"]:
         import numpy.random  # noqa: F401  (a worker would load them anew each time)
         import pytest  # noqa: F401
@@ -66,14 +83,7 @@ def main(channel: socket.socket, config: dict[str, Any]) -> None:
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = user.may_become(user.pick_uid(os.getpid()), readable)
     server = ForkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid)
-    is_worth_it = config["many"]
-    del config, readable  # every worker is a copy of this process, with what its frames hold
-    hide_from_debuggers()
-    hide_own_modules()
-    _freeze()
-    if is_worth_it:
-        use_large_pages()
-    server.run()
+    return server, config["many"]
 
 
 def warm() -> None:
@@ -99,9 +109,20 @@ def _use_torch() -> None:
     output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
     output.sum().backward()
     torch.randn(2, generator=torch.Generator().manual_seed(0))
-    # What gives shapes without numbers is written in Python, and takes a second to import. A worker
-    # could not, as a forbidden function is in it; and torch's optimizers want it, too.
+
+
+def load_compiler() -> None:
+    """Load the modules of torch's compiler, which takes nearly as long as to load torch.
+
+    Some of torch wants them though nothing is compiled: what gives shapes without numbers, and its
+    optimizers. A worker could not load them, as a forbidden function is in them.
+    """
+    gc.unfreeze()  # what is frozen would not be found
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
+    operators.cache_clear()
+    functions.cache_clear()
+    operators()
+    functions()
 
 
 class ForkServer:
@@ -135,7 +156,7 @@ class ForkServer:
     def run(self) -> NoReturn:
         """Say that it is ready, and answer until the connection closes; then end this process."""
         try:
-            self._channel.send(json.dumps({"ready": True}).encode())
+            self._channel.send(json.dumps({"ready": True, "process": os.getpid()}).encode())
             self.serve()
         except ConnectionError:
             pass  # the other side was killed
@@ -162,13 +183,13 @@ class ForkServer:
     def end_workers(self) -> None:
         """Kill all workers, and wait for the servers forked from here, whose connections closed."""
         while self._workers:
-            _end(self._workers.pop(), 0.0)
+            end(self._workers.pop(), 0.0)
         while self._servers:
             os.waitpid(self._servers.pop(), 0)
 
     def _carry_out(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         if request["do"] == "prepare":
-            self._servers.add(self._prepared(request["forbidden"], *descriptors))
+            self._servers.add(self._prepared(request, *descriptors))
             return {}
         if request["do"] == "fork":
             process = self._fork(*descriptors)
@@ -178,11 +199,16 @@ class ForkServer:
         if process not in self._workers:
             return {"code": 0, "killed": True, "out_of_time": False}
         self._workers.remove(process)
-        code, killed, seconds = _end(process, request["grace"])
+        code, killed, seconds = end(process, request["grace"])
         return {"code": code, "killed": killed, "out_of_time": seconds >= self._cpu_seconds}
 
-    def _prepared(self, forbidden: list[str], channel: int) -> int:
-        """Fork a server for the workers of problems that forbid these functions."""
+    def _prepared(self, request: dict[str, Any], channel: int) -> int:
+        """Fork a server for the workers of problems that forbid some functions, or of some files.
+
+        Args:
+            request: the `forbidden` functions, and whether to load the `compiler`.
+            channel: what the new server answers.
+        """
         parent = os.getpid()
         process = os.fork()
         if process:
@@ -194,8 +220,12 @@ class ForkServer:
             self._channel = socket.socket(fileno=channel)
             self._workers.clear()
             self._servers.clear()
-            self._called = []
-            remove(forbidden, self._called)
+            if request["compiler"]:
+                load_compiler()
+            if request["forbidden"]:
+                self._called = []
+                remove(request["forbidden"], self._called)
+            del request
             _freeze()
             self.run()
         finally:
@@ -242,34 +272,3 @@ def _only_descriptor(kept: int) -> int:
         os.dup2(kept, 3)
     os.closerange(4, os.sysconf("SC_OPEN_MAX"))
     return 3
-
-
-def _end(process: int, grace: float) -> tuple[int, bool, float]:
-    """End a worker, and say how it ended.
-
-    Args:
-        process: the worker.
-        grace: seconds that it has to end by itself.
-
-    Returns:
-        Its exit code, -N after signal N; whether it had to be killed; its seconds of CPU time.
-    """
-    ended = _ended(process, os.WNOHANG)
-    deadline = time.monotonic() + grace
-    while ended is None and time.monotonic() < deadline:
-        time.sleep(0.001)
-        ended = _ended(process, os.WNOHANG)
-    if ended is not None:
-        return ended[0], False, ended[1]
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
-    code, seconds = _ended(process, 0) or (0, 0.0)
-    return code, True, seconds
-
-
-def _ended(process: int, options: int) -> tuple[int, float] | None:
-    """Return a worker's exit code and seconds of CPU time; None if it is still alive."""
-    found, status, usage = os.wait4(process, options)
-    if not found:
-        return None
-    return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime

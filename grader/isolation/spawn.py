@@ -6,56 +6,37 @@ Two ways: `ForkedWorkers` asks a fork server for workers, which it forks and con
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import socket
 import subprocess
-import sys
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import msgspec
-import numpy
-import torch
-
-from grader.errors import InternalError
+from grader.isolation.channel import BoundaryError as BoundaryError
+from grader.isolation.channel import RequestChannel
+from grader.isolation.compiler import may_want_compiler
+from grader.isolation.interpreter import (
+    BOOT,
+    START_SECONDS,
+    boot,
+    library_folders,
+    message_pair,
+    secret_paths,
+    wait_or_kill,
+)
 from grader.isolation.protocol import Closed, ProtocolError
 from grader.isolation.protocol.frames import receive, within
 from grader.isolation.protocol.memory import Memory
 from grader.isolation.sharing import shared_memory
 
-_ROOT = Path(__file__).resolve().parents[2]
-
-_START_SECONDS = 120.0
-"""How long a fresh interpreter may take to load torch, on a busy machine."""
-
 _ASK_SECONDS = 60.0
 
-# What a fresh interpreter runs. It is told what to do on its standard input, not by arguments,
-# which student code could read. The course is on its path only while its few modules are imported.
-_BOOT = """
-import base64, gc, json, os, socket, sys
-gc.disable()  # while torch is loaded, which makes no garbage
-config = json.loads(sys.stdin.buffer.readline())
-sys.path[:0] = [config["root"], *config["wanted"]]
-from grader.isolation.{module} import main
-sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != config["root"]]
-sys.path += [entry for entry in config["wanted"] if entry not in sys.path]
-if "fd" in config:
-    channel = socket.socket(fileno=config["fd"])
-else:
-    channel = socket.fromshare(base64.b64decode(config["share"]))
-"""
 # What is left in the main module, student code can read.
-_BOOT_FORK_SERVER = _BOOT.format(module="fork_server") + "main(channel, globals().pop('config'))\n"
+_BOOT_FORK_SERVER = BOOT.format(module="fork_server") + "del config\nmain(channel)\n"
 _BOOT_WORKER = (
-    _BOOT.format(module="worker.spawned")
+    BOOT.format(module="worker.spawned")
     + """
 if sys.platform == "linux":
     from grader.isolation.sandbox.libc import die_with
@@ -64,18 +45,6 @@ gc.enable()
 main(channel, config.pop("shared"))
 """
 )
-
-
-def end_with_parent() -> None:
-    """Let this process end with the one that started it, even if that is killed; on Linux only."""
-    if sys.platform == "linux":
-        from grader.isolation.sandbox.libc import die_with
-
-        die_with(os.getppid())
-
-
-class BoundaryError(InternalError):
-    """The boundary itself can't do its work: the grader's own fault, never a student's."""
 
 
 @dataclass(frozen=True)
@@ -136,49 +105,73 @@ class Workers(ABC):
             BoundaryError: that wasn't possible.
         """
 
+    def for_files(self, *sources: bytes) -> Workers:
+        """Return where workers come from that are made for these files."""
+        return self
+
     @abstractmethod
     def close(self) -> None:
         """End what serves all workers. Each worker is ended by itself."""
 
 
+_Kind = tuple[tuple[str, ...], bool]
+"""Of workers: the functions taken away from them, and whether torch's compiler is loaded."""
+
+
 class ForkedWorkers(Workers):
     """Workers that fork servers fork and confine. Linux only.
 
-    The first server is a fresh interpreter. From it another one is forked for each set of forbidden
-    functions, which are taken away there once.
+    From the first server another one is forked for each set of forbidden functions, which are taken
+    away there once, and one for files that may want torch's compiler, which is loaded there.
 
     Args:
         memory: bytes that a worker may use beyond what torch itself takes.
         cpu_seconds: seconds of CPU time that a worker may use.
         with_pytest: whether workers find pytest loaded.
         many: whether there will be so many that a slower start pays.
+        fork_server: the connection to a first server that was started already and waits for its
+            settings; without it, a fresh interpreter is started.
 
     Raises:
         BoundaryError: the fork server did not start.
     """
 
     def __init__(
-        self, memory: int, cpu_seconds: int, *, many: bool = False, with_pytest: bool = False
+        self,
+        memory: int,
+        cpu_seconds: int,
+        *,
+        many: bool = False,
+        with_pytest: bool = False,
+        fork_server: socket.socket | None = None,
     ) -> None:
-        ours, theirs = _message_pair()
+        self._process: subprocess.Popen[bytes] | None = None
+        if fork_server is None:
+            fork_server, theirs = message_pair()
+            self._process = boot(_BOOT_FORK_SERVER, theirs, {})
+        first = RequestChannel(fork_server, "the fork server")
+        self._servers: dict[_Kind, RequestChannel] = {((), False): first}
         limits = {"memory": memory, "cpu_seconds": cpu_seconds}
-        wishes = {"many": many, "with_pytest": with_pytest}
-        config = limits | {"secret": _secret_paths()} | wishes
-        self._process = _boot(_BOOT_FORK_SERVER, theirs, config)
-        self.processes = (self._process.pid,)
-        self._servers: dict[tuple[str, ...], _Server] = {(): _Server(ours)}
-        self._wait_for(self._servers[()])
+        paths = {"secret": secret_paths(), "wanted": library_folders()}
+        first.tell(limits | paths | {"many": many, "with_pytest": with_pytest})
+        self.processes = (self._wait_for(first)["process"],)
 
-    def _wait_for(self, server: _Server) -> None:
+    def _wait_for(self, server: RequestChannel) -> Any:
         try:
-            server.wait_until_ready()
+            return server.wait_until_ready()
         except BoundaryError:
             self.close()
             raise
 
-    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
+    def for_files(self, *sources: bytes) -> Workers:
+        """Return where workers come from that have loaded all that these files may want."""
+        if any(map(may_want_compiler, sources)):
+            return _WithCompiler(self)
+        return self
+
+    def spawn(self, forbidden: tuple[str, ...] = (), *, compiler: bool = False) -> Process:
         """Ask for a new worker."""
-        server = self._server(forbidden)
+        server = self._server((forbidden, compiler))
         ours, theirs = socket.socketpair()
         with theirs, shared_memory() as (memory, handle):
             answer = server.ask({"do": "fork"}, [theirs.fileno(), int(handle)])
@@ -186,84 +179,43 @@ class ForkedWorkers(Workers):
         _wait_until_ready(process, _ASK_SECONDS)
         return process
 
-    def _server(self, forbidden: tuple[str, ...]) -> _Server:
-        """Return the server whose workers have these functions no more."""
-        if forbidden not in self._servers:
-            ours, theirs = _message_pair()
+    def _server(self, kind: _Kind) -> RequestChannel:
+        """Return the server whose workers are of a kind."""
+        if kind not in self._servers:
+            forbidden, compiler = kind
+            # What was loaded first is taken away from, too.
+            origin = self._server(((), compiler and bool(forbidden)))
+            ours, theirs = message_pair()
             with theirs:
-                request = {"do": "prepare", "forbidden": forbidden}
-                self._servers[()].ask(request, [theirs.fileno()])
-            self._servers[forbidden] = _Server(ours)
-            self._wait_for(self._servers[forbidden])
-        return self._servers[forbidden]
+                request = {"do": "prepare", "forbidden": forbidden, "compiler": compiler}
+                origin.ask(request, [theirs.fileno()])
+            self._servers[kind] = RequestChannel(ours, "the fork server")
+            self._wait_for(self._servers[kind])
+        return self._servers[kind]
 
     def close(self) -> None:
         """End the fork servers and with them all workers."""
         for server in self._servers.values():
             server.close()
-        _wait_or_kill(self._process)
+        if self._process is not None:
+            wait_or_kill(self._process)
 
 
-class _Server:
-    """The connection to one fork server.
+class _WithCompiler(Workers):
+    def __init__(self, workers: ForkedWorkers) -> None:
+        self._workers = workers
 
-    Args:
-        channel: carries one message at a time.
-    """
-
-    def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
-        self._count = 0
-
-    def wait_until_ready(self) -> None:
-        """Read its first message.
-
-        Raises:
-            BoundaryError: there is none.
-        """
-        self._channel.settimeout(_START_SECONDS)
-        try:
-            json.loads(self._channel.recv(4096))
-        except (OSError, ValueError):
-            raise BoundaryError("the fork server did not start") from None
-        self._channel.settimeout(_ASK_SECONDS)
-
-    def end(self, worker: int, grace: float) -> Ending:
-        """Ask for the end of a worker, and return how it ended."""
-        answer = self.ask({"do": "end", "worker": worker, "grace": grace})
-        return Ending(answer["code"], answer["killed"], answer["out_of_time"])
-
-    def ask(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> Any:
-        """Send a request, and return what is answered.
-
-        Raises:
-            BoundaryError: nothing is.
-        """
-        self._count += 1
-        text = json.dumps(request | {"id": self._count}).encode()
-        try:
-            socket.send_fds(self._channel, [text], descriptors)
-            deadline = time.monotonic() + _ASK_SECONDS
-            while time.monotonic() < deadline:
-                answer = json.loads(self._channel.recv(4096))
-                # An answer to a request that was interrupted may still lie there.
-                if answer["id"] == self._count:
-                    return answer
-        except (OSError, ValueError):
-            pass
-        raise BoundaryError("the fork server does not answer")
+    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
+        return self._workers.spawn(forbidden, compiler=True)
 
     def close(self) -> None:
-        """Let it end."""
-        self._channel.close()
-
-
-def _message_pair() -> tuple[socket.socket, socket.socket]:
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._workers.close()
 
 
 class _ForkedProcess(Process):
-    def __init__(self, server: _Server, pid: int, channel: socket.socket, memory: Memory) -> None:
+    def __init__(
+        self, server: RequestChannel, pid: int, channel: socket.socket, memory: Memory
+    ) -> None:
         self._server = server
         self.pid = pid
         self.channel = channel
@@ -271,7 +223,8 @@ class _ForkedProcess(Process):
 
     def end(self, grace: float = 0.0) -> Ending:
         self.channel.close()
-        return self._server.end(self.pid, grace)
+        answer = self._server.ask({"do": "end", "worker": self.pid, "grace": grace})
+        return Ending(answer["code"], answer["killed"], answer["out_of_time"])
 
 
 def _wait_until_ready(process: Process, seconds: float) -> None:
@@ -293,9 +246,10 @@ class SpawnedWorkers(Workers):
         ours, theirs = socket.socketpair()
         with shared_memory() as (memory, handle):
             config = {"parent": os.getpid(), "shared": handle}
-            started = _boot(_BOOT_WORKER, theirs, config)
+            shared = [handle] if isinstance(handle, int) else []
+            started = boot(_BOOT_WORKER, theirs, config, descriptors=shared)
         process = _SpawnedProcess(started, ours, memory)
-        _wait_until_ready(process, _START_SECONDS)
+        _wait_until_ready(process, START_SECONDS)
         return process
 
     def close(self) -> None:
@@ -317,58 +271,3 @@ class _SpawnedProcess(Process):
             return Ending(self._process.wait(grace))
         self._process.kill()
         return Ending(self._process.wait(), killed=True)
-
-
-def _boot(program: str, channel: socket.socket, config: dict[str, Any]) -> subprocess.Popen[bytes]:
-    """Start an interpreter with nothing but the given program, and hand it the channel."""
-    descriptors = [channel.fileno()]
-    if isinstance(config.get("shared"), int):
-        descriptors.append(config["shared"])
-    on_windows = sys.platform == "win32"
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-W", "ignore", "-c", program],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        env=_environment(),
-        pass_fds=() if on_windows else descriptors,
-        start_new_session=not on_windows,
-    )
-    config = config | {"root": str(_ROOT), "wanted": _library_folders()}
-    if sys.platform == "win32":
-        config["share"] = base64.b64encode(channel.share(process.pid)).decode()
-    else:
-        config["fd"] = channel.fileno()
-    assert process.stdin is not None
-    with process.stdin as stdin:
-        stdin.write(json.dumps(config).encode() + b"\n")
-    channel.close()
-    return process
-
-
-def _environment() -> dict[str, str]:
-    """Return the only variables that the other side starts with."""
-    # Arenas of the C library and threads of OpenMP would count against the limit of memory.
-    fixed = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "CUDA_VISIBLE_DEVICES": ""}
-    kept = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
-    return fixed | {name: os.environ[name] for name in kept if name in os.environ}
-
-
-def _library_folders() -> list[str]:
-    """Return the folders that hold the libraries which both sides need."""
-    found = (Path(str(m.__file__)).resolve().parents[1] for m in (torch, numpy, msgspec))
-    return sorted({str(folder) for folder in found})
-
-
-def _secret_paths() -> list[str]:
-    """Return what a worker must not read, wherever Python's own folders may lie."""
-    # A virtual environment may lie in the course's folder, so not the whole folder is named.
-    names = ("problems", "solutions", "tests", "examples", "docs", "grader", ".git")
-    return [str(_ROOT / name) for name in names]
-
-
-def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from grader.course import Course
 from grader.errors import CourseError, SubmissionError
 from grader.grading import replay as replaying
 from grader.grading.previous import save_result
-from grader.grading.replay import find_one, find_test, replay, report
+from grader.grading.replay import Rerun, find_one, find_test, replay, report
 from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
@@ -48,11 +49,11 @@ def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The seeds of what is run again; nothing is run."""
     used = []
 
-    def run(*args: object) -> list[TestResult]:
-        used.append(args[4])
-        return [TestResult("test_hidden", "It doubles", True, 2, Status.PASSED)]
+    def run(function: str, isolation: str, *args: Any) -> Rerun:
+        used.append(args[4].seed)
+        return Rerun([TestResult("test_hidden", "It doubles", True, 2, Status.PASSED)], {}, "")
 
-    monkeypatch.setattr(replaying, "_run", run)
+    monkeypatch.setattr(replaying, "call_apart", run)
     return used  # type: ignore[return-value]
 
 

@@ -1,0 +1,148 @@
+"""Starts the trusted processes of a run, which hold the tests. The command does without torch.
+
+Behind a sandbox each comes with a fork server that has torch loaded already, as it has itself.
+Elsewhere it is a fresh interpreter that loads torch, and there is no fork server.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import pkgutil
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+from grader.errors import CourseError, InternalError, SubmissionError, UsageError
+from grader.isolation.interpreter import end_with_parent
+from grader.isolation.siblings import Siblings
+from grader.result import Isolation
+
+_GRACE_SECONDS = 5.0
+
+
+class Process(Protocol):
+    """A process that was started; `multiprocessing` has such."""
+
+    @property
+    def exitcode(self) -> int | None:
+        """How it ended."""
+
+    def is_alive(self) -> bool:
+        """Return whether it has not ended."""
+
+    def join(self, timeout: float) -> None:
+        """Give it so many seconds to end by itself."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+
+Start = Callable[..., tuple[Process, Connection]]
+"""Starts a process that runs a function, named as `package.module:function`, with arguments.
+
+The first two are a connection to this process, and one to a fork server or None. By name, so that
+this process need not import what it takes torch to import.
+"""
+
+
+@contextmanager
+def processes(isolation: Isolation) -> Iterator[Start]:
+    """Give what starts processes, for as long as this context lasts.
+
+    Args:
+        isolation: the level at which they will run students' code.
+    """
+    if isolation is not Isolation.SANDBOX or sys.platform != "linux":
+        yield _start_fresh
+        return
+    siblings = Siblings()
+    with undisturbed():
+        siblings.__enter__()
+    try:
+        yield siblings.start
+    finally:
+        with undisturbed():
+            siblings.__exit__(None, None, None)
+
+
+def call_apart(function: str, isolation: Isolation, *arguments: Any) -> Any:
+    """Call a function in a trusted process of its own, and return or raise what it does.
+
+    Args:
+        function: named as `package.module:function`; it is called with a connection to a fork
+            server, or None, and the arguments.
+        isolation: the level at which it will run students' code.
+        arguments: the function's.
+    """
+    with processes(isolation) as start:
+        process, connection = start(f"{__name__}:answer_call", function, arguments)
+        with connection:
+            try:
+                is_value, found = connection.recv()
+            except (EOFError, OSError):
+                process.join(_GRACE_SECONDS)
+                reason = f"the grader's process ended with {process.exitcode}"
+                raise InternalError(reason) from None
+            except BaseException:
+                process.kill()
+                raise
+        with undisturbed():
+            process.join(_GRACE_SECONDS)
+            process.kill()
+    if not is_value:
+        raise found
+    return found
+
+
+def answer_call(
+    connection: Connection,
+    fork_server: socket.socket | None,
+    function: str,
+    arguments: tuple[Any, ...],
+) -> None:
+    """Do what `call_apart` wants, in the process that it started."""
+    try:
+        answer = True, pkgutil.resolve_name(function)(fork_server, *arguments)
+    except (CourseError, InternalError, SubmissionError, UsageError) as error:
+        answer = False, error
+    with suppress(BrokenPipeError):
+        connection.send(answer)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment; a process that is started meanwhile ignores it for good."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _start_fresh(target: str, *arguments: Any) -> tuple[Process, Connection]:
+    # "spawn": the process that shows the progress bar has threads, so it must not be forked.
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_be_fresh, args=(theirs, target, arguments), daemon=False)
+    with undisturbed():
+        process.start()
+    theirs.close()
+    return process, ours
+
+
+def _be_fresh(connection: Connection, target: str, arguments: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process in good order
+    gc.disable()  # while torch is loaded, which makes no garbage
+    found = pkgutil.resolve_name(target)
+    gc.enable()
+    end_with_parent()  # should it be killed
+    found(connection, None, *arguments)

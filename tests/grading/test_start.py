@@ -1,0 +1,123 @@
+"""A start loads torch once, however many processes it has; the command itself does without.
+
+Loading torch is most of what a start costs, so this is counted; `benchmarks/start.py` measures.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.course import Course
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+# The command, which tells its own process and must not load torch.
+RUN = """
+import os
+import sys
+from pathlib import Path
+import grader.cli
+from grader.course import Course
+if __name__ == "__main__":
+    course = Course(Path(sys.argv.pop(1)))
+    grader.cli.own_course = lambda: course
+    os.environ["COMMAND"] = str(os.getpid())
+    try:
+        grader.cli.app()
+    finally:
+        assert "torch" not in sys.modules
+"""
+
+# What the first test does before all else: it notes which processes there are.
+NOTE = """
+    import json
+    import os
+    from pathlib import Path
+
+    def has_torch(process):
+        try:
+            return "libtorch" in Path(f"/proc/{process}/maps").read_text()
+        except OSError:
+            return None  # it hides itself
+
+    def below(process):
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        return {int(child): [process, has_torch(child)] for child in children} | {
+            id: told for child in children for id, told in below(int(child)).items()
+        }
+
+    command = int(os.environ["COMMAND"])
+    tree = {command: [0, has_torch(command)], **below(command)}
+    Path(os.environ["NOTE"]).write_text(json.dumps(tree))
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, small_course: Course) -> Any:
+    """Return what runs a command on one submission, and gives the processes at its first test."""
+    file = small_course.problems()[0].test_file
+    text = file.read_text()
+    title = '    """double returns twice its argument"""\n'
+    assert title in text
+    file.write_text(text.replace(title, title + NOTE))
+    (tmp_path / "run.py").write_text(RUN)
+    handed_in = tmp_path / "one" / "01-doubling" / "problem.py"
+    handed_in.parent.mkdir(parents=True)
+    handed_in.write_text("def double(x):\n    return x + x\n")
+
+    def command(*words: str) -> dict[int, tuple[int, bool | None]]:
+        note = tmp_path / "note.json"
+        note.unlink(missing_ok=True)
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / "run.py"), str(small_course.root), *words]
+            + ["--out", str(tmp_path / "out")],
+            env=os.environ | {"NOTE": str(note)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        tree = json.loads(note.read_text()) if note.exists() else {}
+        return {int(process): tuple(told) for process, told in tree.items()}
+
+    command.one = str(tmp_path / "one")  # type: ignore[attr-defined]
+    return command
+
+
+def those_that_loaded_torch(tree: dict[int, tuple[int, bool | None]]) -> list[int]:
+    """Return the processes that have torch, and not from whom they were forked."""
+    has = {process: torch for process, (_, torch) in tree.items()}
+    return [process for process, (above, torch) in tree.items() if torch and not has.get(above)]
+
+
+def test_to_grade_loads_torch_once_and_not_again_when_nothing_is_to_do(run: Any) -> None:
+    tree = run("grade", run.one)
+    assert len(tree) >= 5  # the command, what it forks from, the trusted side, a server, a worker
+    assert len(those_that_loaded_torch(tree)) == 1
+    assert run("grade", run.one) == {}
+
+
+@pytest.mark.slow
+def test_to_replay_a_test_loads_torch_once(run: Any) -> None:
+    tree = run("replay", run.one, "test_doubles")
+    assert len(tree) >= 5
+    assert len(those_that_loaded_torch(tree)) == 1
+
+
+@pytest.mark.slow
+def test_the_process_level_still_works_with_interpreters_of_its_own(run: Any) -> None:
+    for words in (
+        ("grade", run.one, "--isolation", "process"),
+        ("replay", run.one, "test_doubles"),
+    ):
+        tree = run(*words)
+        # The trusted side and the student's; the third has no torch, and ends what they leave.
+        assert [torch for _, torch in tree.values()].count(True) == 2

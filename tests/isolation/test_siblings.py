@@ -1,0 +1,194 @@
+"""A run's trusted process and its fork server are forks of one clean interpreter.
+
+What the trusted side is told and loads, the other side never had.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.isolation.siblings import Siblings
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and /proc are Linux's")
+
+LOOK = b"""
+import gc, os, sys, threading
+import torch
+
+def modules():
+    return sorted(sys.modules)
+
+def threads():
+    return threading.active_count()
+
+def open_files():
+    found = []
+    for number in range(64):
+        try:
+            os.fstat(number)
+            found.append(number)
+        except OSError:
+            pass
+    return found
+
+def environment():
+    return [*os.environ, *(name for name in ("SIBLINGS_CANARY",) if os.getenv(name))]
+
+def arguments():
+    return [*sys.argv, *sys.path]
+
+def texts_that_begin(begin):
+    frames, frame = [], sys._getframe()
+    while frame is not None:
+        frames.append(dict(frame.f_locals))
+        frame = frame.f_back
+    found = []
+    for thing in [*gc.get_objects(), *frames]:
+        if isinstance(thing, dict):
+            found += [value for value in list(thing.values()) if isinstance(value, str)]
+    return sorted({text for text in found if text.startswith(begin) and len(text) > len(begin)})
+"""
+
+# What trusted processes do here; a file that they import by its name.
+TARGETS = """
+import os, sys
+from grader.isolation import Boundary
+
+def look(connection, fork_server, canary, source):
+    with Boundary("sandbox", call_seconds=60, fork_server=fork_server) as boundary:
+        problem = boundary.open(source)
+        asked = ("modules", "threads", "open_files", "environment", "arguments")
+        found = {name: getattr(problem, name)() for name in asked}
+        found["texts"] = problem.texts_that_begin("cana")
+        found["own threads"] = len(os.listdir("/proc/self/task"))
+        found["own canary"] = os.environ["SIBLINGS_CANARY"]
+        found["own modules"] = sorted(sys.modules)
+        found["own word"] = canary
+        connection.send(found)
+
+def hold(connection, fork_server, canary):
+    with Boundary("sandbox", fork_server=fork_server) as boundary:
+        connection.send((os.getpid(), *boundary._workers.processes))
+        try:
+            connection.recv()
+        except EOFError:
+            pass
+
+def wait(connection, fork_server):
+    connection.send(os.getpid())
+    try:
+        connection.recv()
+    except EOFError:
+        os._exit(7)
+"""
+
+
+@pytest.fixture(scope="module")
+def siblings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Siblings]:
+    folder = tmp_path_factory.mktemp("trusted")
+    (folder / "targets_of_siblings.py").write_text(TARGETS)
+    with pytest.MonkeyPatch.context() as patch, Siblings() as found:
+        patch.setattr(sys, "path", [*sys.path, str(folder)])
+        patch.setenv("SIBLINGS_CANARY", "canary-in-the-environment")
+        patch.setattr(sys, "argv", [*sys.argv, "canary-as-an-argument"])
+        yield found
+
+
+def look(siblings: Siblings, canary: str) -> dict[str, Any]:
+    """Return what a worker sees whose trusted side knows a word, and what that side has."""
+    process, connection = siblings.start("targets_of_siblings:look", canary, LOOK)
+    with connection:
+        found: dict[str, Any] = connection.recv()
+    process.join(60)
+    assert process.exitcode == 0
+    return found
+
+
+def test_a_worker_has_nothing_of_what_its_trusted_side_has(siblings: Siblings) -> None:
+    """Also not of a pair that was started before: the zygote keeps nothing of what it passed on."""
+    waiting, connection = siblings.start("targets_of_siblings:wait")
+    with connection:
+        connection.recv()
+        for canary in ("canary-of-the-second", "canary-of-the-third"):
+            found = look(siblings, canary)
+            assert found["own word"] == canary
+            assert found["own canary"] == "canary-in-the-environment"
+            assert "targets_of_siblings" in found["own modules"]
+            assert found["own threads"] == found["threads"] == 1
+            assert found["texts"] == []
+            assert found["environment"] == []
+            assert not [entry for entry in found["arguments"] if "canary" in entry]
+            assert found["open_files"] == [0, 1, 2, 3]
+            own = ("grader", "pytest", "targets_of_siblings")
+            assert not [name for name in found["modules"] if name.partition(".")[0] in own]
+            assert "torch" in found["modules"]
+    waiting.join(60)
+    assert waiting.exitcode == 7
+
+
+def test_a_process_that_is_killed_is_told(siblings: Siblings) -> None:
+    process, connection = siblings.start("targets_of_siblings:wait")
+    with connection:
+        os.kill(connection.recv(), signal.SIGKILL)
+        with pytest.raises(EOFError):
+            connection.recv()
+    process.join(60)
+    assert not process.is_alive()
+    assert process.exitcode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_a_zygote_that_is_killed_is_replaced(siblings: Siblings) -> None:
+    """What it forked ends with it."""
+    process, connection = siblings.start("targets_of_siblings:wait")
+    with connection:
+        pid = connection.recv()
+        os.kill(parent_of(pid), signal.SIGKILL)
+        with pytest.raises((EOFError, ConnectionResetError)):
+            connection.recv()
+    assert not process.is_alive()
+    another, connection = siblings.start("targets_of_siblings:wait")
+    with connection:
+        assert connection.recv() != pid
+    another.join(60)
+    assert another.exitcode == 7
+
+
+def parent_of(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
+def test_the_memory_of_a_fork_server_holds_no_word_of_its_sibling(siblings: Siblings) -> None:
+    """Every worker is a copy of it."""
+    canary = "-".join(["canary", "told", str(os.getpid())])
+    process, connection = siblings.start("targets_of_siblings:hold", canary)
+    with connection:
+        pid, fork_server = connection.recv()
+        held = {"own": canary.encode() in memory_of(pid)}
+        held["fork server's"] = canary.encode() in memory_of(fork_server)
+    process.join(60)
+    assert held == {"own": True, "fork server's": False}
+
+
+def memory_of(process: int) -> bytes:
+    """Return all that a process could change."""
+    found = []
+    with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "rb", 0) as memory:
+        for line in maps:
+            span, rights, *_ = line.split()
+            if not rights.startswith("rw") or ".so" in line.partition("/")[2]:
+                continue
+            start, end = (int(part, 16) for part in span.split("-"))
+            with suppress(OSError):
+                memory.seek(start)
+                found.append(memory.read(end - start))
+    return b"".join(found)
