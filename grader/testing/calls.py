@@ -43,7 +43,7 @@ def answers(
 
 
 def answer(
-    function: Callable[..., Any] | Batched, *args: Any, upstream: Tensor, **kwargs: Any
+    function: Callable[..., Any] | Batched, *args: Any, upstream: Tensor | None, **kwargs: Any
 ) -> Any:
     """Call a function whose gradient will be asked for; in grading both are then one message.
 
