@@ -4,6 +4,7 @@ What ends in `_by_hand` is the definition, made runnable: plain Python, one numb
 is slow and easy to read, and it is what your code is compared with.
 """
 
+import copy
 import math
 import operator
 import time
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 
 import torch
 
+from grader.testing.calls import answers
 from grader.testing.compare import check_gradients, gradients, parameters, require, set_weights
 
 # The worked example: four positions, whose queries, keys and values have eight numbers each.
@@ -243,6 +245,16 @@ def left_alone(call, **arguments):
     for name, tensor in arguments.items():
         same = torch.equal(tensor, before[name])
         require(same, f"{call}\nYour code changed its argument {name}.")
+
+
+def check_left_alone(function, calls):
+    """Require of each call, told as a text and arguments by name, that it leaves these alone."""
+    before = [copy.deepcopy(arguments) for _, arguments in calls]
+    answers(function, [arguments.values() for _, arguments in calls])
+    for (call, arguments), copies in zip(calls, before, strict=True):
+        for name, value in arguments.items():
+            same = not torch.is_tensor(value) or torch.equal(value, copies[name])
+            require(same, f"{call}\nYour code changed its argument {name}.")
 
 
 @contextmanager

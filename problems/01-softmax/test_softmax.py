@@ -5,11 +5,13 @@ import math
 import pytest
 import torch
 
+from grader.testing.calls import answer, answers
 from grader.testing.compare import check, check_gradients, gradients, require
 from worked_example import (
     SCORES,
     K,
     Q,
+    check_left_alone,
     check_same_gradients,
     left_alone,
     nothing_drawn,
@@ -125,9 +127,10 @@ def test_softmax_of_any_shape(problem, rng, shape):
     x = rng.normal(*shape)
     expected = softmax_along(x, -1)
     check(problem.softmax(x.clone()), expected, f"softmax(x) with x of shape {shape}")
-    for dim in range(-len(shape), len(shape)):
-        expected, call = softmax_along(x, dim), f"softmax(x, {dim}) with x of shape {shape}"
-        check(problem.softmax(x.clone(), dim), expected, call)
+    dims = range(-len(shape), len(shape))
+    found = answers(problem.softmax, [(x.clone(), dim) for dim in dims])
+    for dim, actual in zip(dims, found, strict=True):
+        check(actual, softmax_along(x, dim), f"softmax(x, {dim}) with x of shape {shape}")
 
 
 @pytest.mark.points(0.25)
@@ -137,11 +140,12 @@ def test_arguments_are_left_alone(problem, rng, dtype):
     q, k = rng.normal(3, 4, dtype=dtype), rng.normal(2, 4, dtype=dtype)
     with left_alone("dot_product_similarity(q, k)", q=q, k=k):
         problem.dot_product_similarity(q, k)
+    calls = []
     for dim in range(-2, 2):
         x = rng.normal(3, 4, dtype=dtype)
         x[1, 2] = -INF
-        with left_alone(f"softmax(x, {dim})", x=x):
-            problem.softmax(x, dim)
+        calls.append((f"softmax(x, {dim})", {"x": x, "dim": dim}))
+    check_left_alone(problem.softmax, calls)
 
 
 @pytest.mark.points(0.25)
@@ -155,11 +159,11 @@ def test_transposed_inputs(problem, rng):
     ]
     expected = torch.tensor(scores, dtype=q.dtype)
     check(problem.dot_product_similarity(q.mT, k.mT), expected, call)
-    for dim in range(-3, 3):
-        x = rng.normal(4, 2, 3).transpose(0, 2)
-        expected = softmax_along(x, dim)
+    calls = [(rng.normal(4, 2, 3).transpose(0, 2), dim) for dim in range(-3, 3)]
+    expected = [softmax_along(x, dim) for x, dim in calls]
+    for dim, actual in enumerate(answers(problem.softmax, calls), -3):
         call = f"softmax(a.transpose(0, 2), {dim}) with a of shape (4, 2, 3)"
-        check(problem.softmax(x, dim), expected, call)
+        check(actual, expected[dim + 3], call)
 
 
 @pytest.mark.points(0.75)
@@ -240,7 +244,7 @@ def test_gradients_flow(problem, rng):
     }
     call = "dot_product_similarity(q, k)"
     # Copies, so that nothing here hangs on whether arguments are left alone.
-    actual = problem.dot_product_similarity(q.clone(), k.clone())
+    actual = answer(problem.dot_product_similarity, q.clone(), k.clone(), upstream=g)
     found = gradients(actual, {"q": q, "k": k}, g, call)
     check_gradients(found, expected, call)
 
@@ -249,7 +253,8 @@ def test_gradients_flow(problem, rng):
             x = (rng.normal(3, 4) + torch.tensor([[0.0], [shift], [-shift]])).requires_grad_()
             g, call = rng.normal(3, 4), f"softmax(x, {dim}){what}"
             expected = {"x": along(dim, softmax_gradient_by_hand, x, g)}
-            found = gradients(problem.softmax(x.clone(), dim), {"x": x}, g, call)
+            actual = answer(problem.softmax, x.clone(), dim, upstream=g)
+            found = gradients(actual, {"x": x}, g, call)
             check_gradients(found, expected, call)
 
 
@@ -299,16 +304,18 @@ def test_hidden_similarity(problem, solution, rng, shape):
     upstream = rng.normal(*leading, n, n + 2)
     call = f"dot_product_similarity(q, k) with q {tuple(q.shape)} and k {tuple(k.shape)}"
     expected = solution.dot_product_similarity(q, k)
-    actual = problem.dot_product_similarity(k=k.clone(), q=q.clone())
+    similarity = problem.dot_product_similarity
+    actual = answer(similarity, k=k.clone(), q=q.clone(), upstream=upstream)
     check(actual, expected, call, sizes={"d": d})
     check_same_gradients(actual, expected, {"q": q, "k": k}, upstream, call)
     call = f"dot_product_similarity(100 * q, k), transposed, with q {tuple(q.shape)}"
     q_view, k_view = (100 * q).mT.contiguous().mT, k.mT.contiguous().mT
     expected = solution.dot_product_similarity(q_view, k_view)
-    check(problem.dot_product_similarity(q_view, k_view), expected, call)
+    actual, of_itself = answers(similarity, [(q_view, k_view), (q, q)])
+    check(actual, expected, call)
     call = f"dot_product_similarity(q, q) with q {tuple(q.shape)}"
     expected = solution.dot_product_similarity(q, q)
-    check(problem.dot_product_similarity(q, q), expected, call, sizes={"d": d})
+    check(of_itself, expected, call, sizes={"d": d})
 
 
 @pytest.mark.points(1.25)
@@ -318,16 +325,21 @@ def test_hidden_softmax(problem, solution, rng, shape, dtype):
     """Softmax is right for other shapes and every dim, and so are its gradients"""
     turned = (rng.normal(*shape[::-1], dtype=dtype)).permute(*reversed(range(len(shape))))
     many = rng.normal(2, 400, dtype=dtype) / 4
-    for x, dim in [(turned, 0), (turned, -1), (many, 1), (many.mT, 0)]:
+    calls = [(turned, 0), (turned, -1), (many, 1), (many.mT, 0)]
+    # Copies in the same order in memory: a wrong solution may change x.
+    found = answers(problem.softmax, [(x.clone(), dim) for x, dim in calls])
+    for (x, dim), actual in zip(calls, found, strict=True):
         call = f"softmax(x, {dim}) with x of shape {tuple(x.shape)}"
-        expected = solution.softmax(x, dim)  # first: a wrong solution may change x
-        check(problem.softmax(x, dim), expected, call)
+        check(actual, solution.softmax(x, dim), call)
+
+    calls, upstreams = [], []
     for dim in range(-len(shape), len(shape)):
         offset = rng.normal(*[1] * len(shape)) * (100 if dtype == torch.float64 else 10)
-        x = (rng.normal(*shape) * 3 + offset).to(dtype).requires_grad_()
-        upstream = rng.normal(*shape, dtype=dtype)
-        call = f"softmax(x, {dim}) with x of shape {shape}"
-        expected, actual = solution.softmax(x, dim), problem.softmax(x.clone(), dim)
+        calls.append(((rng.normal(*shape) * 3 + offset).to(dtype).requires_grad_(), dim))
+        upstreams.append(rng.normal(*shape, dtype=dtype))
+    found = answers(problem.softmax, [(x.clone(), dim) for x, dim in calls], upstreams=upstreams)
+    for (x, dim), upstream, actual in zip(calls, upstreams, found, strict=True):
+        call, expected = f"softmax(x, {dim}) with x of shape {shape}", solution.softmax(x, dim)
         check(actual, expected, call)
         check_same_gradients(actual, expected, {"x": x}, upstream, call)
 
@@ -345,19 +357,22 @@ def test_hidden_slices_far_apart(problem, solution, rng, dtype):
         rows += [near + 150, near - 200]
     rows.append(torch.tensor([largest, -largest, 0.0, -INF], dtype=torch.float64))
     x = torch.stack(rows).to(dtype)
-    columns = x.T.contiguous()
-    expected = solution.softmax(x, 1)
-    check(problem.softmax(x, 1), expected, "softmax(x, 1) of rows far apart")
-    check(problem.softmax(columns, 0), expected.T, "softmax(x, 0) of columns far apart")
-    for row in x.unbind():  # each by itself: then all of x may lie far below zero
-        expected = solution.softmax(row)
-        check(problem.softmax(row), expected, f"softmax(tensor({row.tolist()}))")
+    calls = [
+        ("softmax(x, 1) of rows far apart", (x, 1)),
+        ("softmax(x, 0) of columns far apart", (x.T.contiguous(), 0)),
+        # Each row by itself: then all of x may lie far below zero.
+        *((f"softmax(tensor({row.tolist()}))", (row,)) for row in x.unbind()),
+    ]
+    found = answers(problem.softmax, [(x.clone(), *dim) for _, (x, *dim) in calls])
+    for (call, arguments), actual in zip(calls, found, strict=True):
+        check(actual, solution.softmax(*arguments), call)
 
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_hidden_minus_infinity(problem, solution, rng, dtype):
     """Softmax gives -inf the weight 0, and NaN where a whole slice is -inf, in every dtype"""
+    calls = []
     for dim in range(-3, 3):
         x = rng.normal(3, 4, 5, dtype=dtype)
         x[torch.rand(x.shape, generator=rng.generator) < 0.3] = -INF
@@ -365,8 +380,10 @@ def test_hidden_minus_infinity(problem, solution, rng, dtype):
         slices[1, 1] = -INF
         slices[0, 2] = -INF
         slices[0, 2, 1] = torch.finfo(dtype).min
-        call = f"softmax(x, {dim}) where x has entries of -inf"
-        expected, actual = solution.softmax(x, dim), problem.softmax(x, dim)
+        calls.append((x, dim))
+    found = answers(problem.softmax, [(x.clone(), dim) for x, dim in calls])
+    for (x, dim), actual in zip(calls, found, strict=True):
+        call, expected = f"softmax(x, {dim}) where x has entries of -inf", solution.softmax(x, dim)
         check(actual, expected, call)
         zeros = (x == -INF) & (expected == 0)
         require((actual[zeros] == 0).all(), f"{call}\nThe weight of -inf should be exactly 0.")
@@ -375,10 +392,11 @@ def test_hidden_minus_infinity(problem, solution, rng, dtype):
 @pytest.mark.points(0.25)
 def test_hidden_precision(problem, solution, rng):
     """Both functions keep all digits of float64, along every dim"""
-    for dim in range(-3, 3):
-        x = rng.normal(3, 4, 5) * 4
+    calls = [(rng.normal(3, 4, 5) * 4, dim) for dim in range(-3, 3)]
+    found = answers(problem.softmax, [(x.clone(), dim) for x, dim in calls])
+    for (x, dim), actual in zip(calls, found, strict=True):
         expected = solution.softmax(x, dim)
-        check(problem.softmax(x, dim), expected, f"softmax(x, {dim})", rtol=1e-13, atol=1e-15)
+        check(actual, expected, f"softmax(x, {dim})", rtol=1e-13, atol=1e-15)
     q, k = rng.normal(2, 3, 5), rng.normal(2, 4, 5)
     expected = solution.dot_product_similarity(q, k)
     actual = problem.dot_product_similarity(q, k)
@@ -407,12 +425,14 @@ def test_hidden_second_call(problem, solution, rng):
 def test_hidden_arguments_are_left_alone(problem, rng, dtype):
     """Neither function changes its arguments or the random state, whatever the shape and dim"""
     with nothing_drawn("dot_product_similarity(q, k) and softmax(x)"):
+        calls = []
         for shape in [(5,), (2, 3), (2, 3, 4), (2, 1, 3, 2)]:
             for dim in range(-len(shape), len(shape)):
                 x = rng.normal(*shape, dtype=dtype) * 100
-                with left_alone(f"softmax(x, {dim}) with x of shape {shape}", x=x):
-                    problem.softmax(x, dim)
+                calls.append((f"softmax(x, {dim}) with x of shape {shape}", {"x": x, "dim": dim}))
+        check_left_alone(problem.softmax, calls)
+        calls = []
         for *leading, n, m in [(3, 3), (2, 3, 1), (2, 3, 3, 2)]:
             q, k = rng.normal(*leading, n, 3, dtype=dtype), rng.normal(*leading, m, 3, dtype=dtype)
-            with left_alone("dot_product_similarity(q, k)", q=q, k=k):
-                problem.dot_product_similarity(q, k)
+            calls.append(("dot_product_similarity(q, k)", {"q": q, "k": k}))
+        check_left_alone(problem.dot_product_similarity, calls)

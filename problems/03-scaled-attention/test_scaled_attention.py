@@ -7,7 +7,7 @@ import statistics
 import pytest
 import torch
 
-from grader.testing.calls import answers
+from grader.testing.calls import answer, answers
 from grader.testing.compare import (
     check,
     check_form,
@@ -229,7 +229,8 @@ def test_attention_lets_gradients_through(problem, rng):
     expected = slopes_by_hand(lambda: batches_by_hand(**inputs), inputs, upstream)
     inputs = {name: tensor.requires_grad_() for name, tensor in inputs.items()}
     call = "scaled_dot_product_attention(q, k, v)"
-    actual = gradients(problem.scaled_dot_product_attention(**inputs), inputs, upstream, call)
+    output = answer(problem.scaled_dot_product_attention, **inputs, upstream=upstream)
+    actual = gradients(output, inputs, upstream, call)
     for name, slope in expected.items():
         check(actual[name], slope, f"the gradient of {call} by {name}", rtol=1e-6, atol=1e-8)
 
@@ -244,8 +245,8 @@ def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
     k += (scores - k @ q.T) * q / (q @ q.T)
     call = f"scaled_dot_product_attention(q, k, v) with d_k = {d_k} and scores ± {scores[0, 0]:.0f}"
     q.requires_grad_()
-    output = problem.scaled_dot_product_attention(q, k.clone(), v)
     upstream = torch.ones(1, 1, dtype=torch.float64)
+    output = answer(problem.scaled_dot_product_attention, q, k.clone(), v, upstream=upstream)
     slope = gradients(output, {"q": q}, upstream, call)["q"]
     largest = slope.abs().max().item()
     message = (
@@ -363,7 +364,8 @@ def test_module_lets_gradients_through(problem, rng):
     numbers = {"x": x, **weights}
     expected = slopes_by_hand(lambda: self_attention_by_hand(x, weights), numbers, upstream)
     inputs = {"x": x.requires_grad_(), **trained(module, weights)}
-    actual = gradients(module(x), inputs, upstream, "ScaledAttention(3)(x)")
+    output = answer(module, x, upstream=upstream)
+    actual = gradients(output, inputs, upstream, "ScaledAttention(3)(x)")
     for name, gradient in actual.items():
         call = f"the gradient of ScaledAttention(3)(x) by {name}"
         check(gradient, expected[name], call, rtol=1e-6, atol=1e-8)
@@ -539,7 +541,7 @@ def test_hidden_attention(problem, solution, rng, leading, n, m, d_k, d_v, dtype
     upstream = rng.normal(*leading, n, d_v, dtype=dtype)
     call = f"scaled_dot_product_attention(q, k, v) with {shapes(**inputs)}"
     expected = solution.scaled_dot_product_attention(**inputs)
-    actual = problem.scaled_dot_product_attention(**inputs)
+    actual = answer(problem.scaled_dot_product_attention, **inputs, upstream=upstream)
     check(actual, expected, call)
     # With one key its weight is 1 whatever q and k are, so a formula may leave them out.
     wanted = inputs if m > 1 else {"v": inputs["v"]}
@@ -560,7 +562,7 @@ def test_hidden_large_scores(problem, solution, rng, dtype):
     inputs = {"q": q.requires_grad_(), "k": k.requires_grad_(), "v": v.requires_grad_()}
     call = "scaled_dot_product_attention(q, k, v) with scores of thousands"
     expected = solution.scaled_dot_product_attention(**inputs)
-    actual = problem.scaled_dot_product_attention(**inputs)
+    actual = answer(problem.scaled_dot_product_attention, **inputs, upstream=upstream)
     atol = 5e-3 if dtype == torch.float32 else None
     check(actual, expected, call, atol=atol)
     found = gradients(actual, inputs, upstream, call)
@@ -612,7 +614,7 @@ def test_hidden_module(problem, solution, rng, shape, bias):
         x, upstream = rng.normal(*shape).requires_grad_(), rng.normal(*shape)
         call = f"ScaledAttention({n_embd}, bias={bias})(x) with x of shape {shape}"
         call += "" if mode else ", after eval()"
-        expected, actual = reference(x=x), module(x=x)
+        expected, actual = reference(x=x), answer(module, x=x, upstream=upstream)
         check(actual, expected, call)
         check_gradients(
             gradients(actual, {"x": x, **trained(module, names)}, upstream, call),

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 import torch
 
+from grader.testing.calls import answer, answers
 from grader.testing.compare import (
     check,
     check_form,
@@ -91,10 +92,10 @@ def name_of(dtype):
     return str(dtype).removeprefix("torch.")
 
 
-def weights_of(problem, scores, mask, call):
+def weights_of(problem, scores, mask, call, upstream=None):
     """What masked_softmax returns, once it is sure that the mask is as it was."""
     with left_alone(call, mask=mask):
-        return problem.masked_softmax(scores, mask)
+        return answer(problem.masked_softmax, scores, mask, upstream=upstream)
 
 
 def check_weights(actual, expected, mask, call, **tolerance):
@@ -313,7 +314,7 @@ def test_masked_softmax_gradients(problem, rng, size):
     upstream = rng.normal(*scores.shape)
     call = f"masked_softmax(scores, mask) of {size} scores"
     scores.requires_grad_()
-    actual = weights_of(problem, scores, mask, call)
+    actual = weights_of(problem, scores, mask, call, upstream)
     found = gradients(actual, {"scores": scores}, upstream, call)
     # With weights w and upstream g, entry i of the gradient is w_i (g_i - sum_j w_j g_j).
     weights = masked_softmax_by_hand(scores.detach(), mask)
@@ -484,14 +485,14 @@ def test_second_call(problem, rng):
     """CausalAttention remembers nothing and does the same in training and in eval"""
     weights = random_weights(rng, 3)
     layer = make_attention(problem, weights, n_positions=6)
-    answers = []
+    outputs = []
     for shape in [(2, 3, 3), (2, 3, 3), (1, 6, 3), (4, 2, 3), (2, 5, 3)]:
         x = rng.normal(*shape)
         call = f"CausalAttention(3, 6) on x of shape {shape}, with other calls before and after"
-        answers.append((layer.train()(x.clone()), x, call))
-        answers.append((layer.eval()(x.clone()), x, f"{call}, in eval"))
-    for answer, x, call in answers:
-        check(answer, causal_attention_by_hand(x, weights), call)
+        outputs.append((layer.train()(x.clone()), x, call))
+        outputs.append((layer.eval()(x.clone()), x, f"{call}, in eval"))
+    for output, x, call in outputs:
+        check(output, causal_attention_by_hand(x, weights), call)
 
 
 @pytest.mark.points(0.5)
@@ -527,7 +528,7 @@ def test_attention_gradients(problem, rng, later):
     layer = make_attention(problem, weights, n_positions=5)
     inputs = {"x": x.requires_grad_()} | {name: parameters(layer)[name] for name in weights}
     what = "CausalAttention(3, 5)" + (", with tokens near 1e100 after the others" * (later > 1))
-    found = gradients(layer(x), inputs, upstream, what)
+    found = gradients(answer(layer, x, upstream=upstream), inputs, upstream, what)
     for name, gradient in found.items():
         call = f"the gradient of {what} with respect to {name}"
         check(gradient, slopes[name], call, rtol=1e-5, atol=1e-6)
@@ -589,8 +590,7 @@ def both_layers(problem, solution, rng, n_embd, n_positions, *, bias=True, dtype
 @pytest.mark.parametrize("seq_len", [1, 4, 5, 6, 8, 13, 17, 130])
 def test_hidden_causal_mask(problem, solution, seq_len):
     """causal_mask is right for other sizes"""
-    for _ in range(2):
-        actual = problem.causal_mask(seq_len=seq_len, device=None)
+    for actual in answers(problem.causal_mask, [{"seq_len": seq_len, "device": None}] * 2):
         check(actual, solution.causal_mask(seq_len), f"causal_mask({seq_len})")
 
 
@@ -602,32 +602,33 @@ def test_hidden_device(problem, solution):
     check_device_is_used(problem, 5)
 
 
-def check_masked_softmax(problem, solution, rng, scores, mask, call):
-    """Compare weights and gradients with the reference's."""
-    scores.requires_grad_()
-    upstream = rng.normal(*scores.shape, dtype=scores.dtype)
-    expected = solution.masked_softmax(scores, mask)
-    actual = problem.masked_softmax(scores=scores, mask=mask)
-    check_weights(actual, expected, mask, call, **wide(scores.dtype))
-    found, right = (
-        gradients(weights, {"scores": scores}, upstream, call)["scores"]
-        for weights in (actual, expected)
-    )
-    check(found, right, f"the gradient of {call} with respect to scores", **wide(scores.dtype))
+def check_masked_softmax(problem, solution, rng, cases):
+    """Compare weights and gradients with the reference's, for scores, masks and their names."""
+    calls, upstreams, expected = [], [], []
+    for scores, mask, _ in cases:
+        calls.append({"scores": scores.requires_grad_(), "mask": mask})
+        upstreams.append(rng.normal(*scores.shape, dtype=scores.dtype))
+        expected.append(solution.masked_softmax(scores, mask))
+    found = answers(problem.masked_softmax, calls, upstreams=upstreams)
+    for case, *pair, upstream in zip(cases, found, expected, upstreams, strict=True):
+        (scores, mask, call), near = case, wide(case[0].dtype)
+        check_weights(*pair, mask, call, **near)
+        slopes = [gradients(each, {"scores": scores}, upstream, call)["scores"] for each in pair]
+        check(*slopes, f"the gradient of {call} with respect to scores", **near)
 
 
 @pytest.mark.points(2)
 @BOTH_DTYPES
 def test_hidden_masked_softmax(problem, solution, rng, dtype):
     """masked_softmax is right for other sizes and masks, and so are its gradients"""
-    for scores, mask, call in cases(rng, dtype):
-        check_masked_softmax(problem, solution, rng, scores, mask, call)
+    check_masked_softmax(problem, solution, rng, [*cases(rng, dtype)])
 
 
 @pytest.mark.points(1.5)
 @BOTH_DTYPES
 def test_hidden_huge_scores(problem, solution, rng, dtype):
     """masked_softmax is right, with finite gradients, for scores of any size"""
+    huge = []
     for exponent in (2, 6, 10, 14, 31, 36, 100, 300):
         size = 10.0**exponent
         if size > HUGE[dtype]:
@@ -637,7 +638,8 @@ def test_hidden_huge_scores(problem, solution, rng, dtype):
             sizes = torch.tensor([masked, allowed], dtype=torch.float64)[mask.long()]
             scores = (sizes * (1 + rng.normal(2, 3, 5).abs())).to(dtype)
             call = f"masked_softmax of allowed scores near {allowed:g}, masked ones near {masked:g}"
-            check_masked_softmax(problem, solution, rng, scores, mask, call)
+            huge.append((scores, mask, call))
+    check_masked_softmax(problem, solution, rng, huge)
 
 
 @pytest.mark.points(3)
@@ -662,7 +664,7 @@ def test_hidden_attention(problem, solution, rng, shape, n_positions, bias, dtyp
     layers = both_layers(problem, solution, rng, shape[-1], n_positions, bias=bias, dtype=dtype)
     x, upstream = rng.normal(*shape, dtype=dtype).requires_grad_(), rng.normal(*shape, dtype=dtype)
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
-    actual, expected = (layer(x) for layer in layers)
+    actual, expected = (answer(layer, x, upstream=upstream) for layer in layers)
     check(actual, expected, call, sizes={"n_embd": shape[-1]})
     found, right = (
         {"x": x} | {name: parameters(layer)[name] for name in parameters(layers[1])}
@@ -684,7 +686,7 @@ def test_hidden_future(problem, solution, rng, size):
         upstream = torch.cat([rng.normal(3, seen, 5), torch.zeros_like(later)], dim=1)
         call = f"CausalAttention(5, 8), the first {seen} tokens, those after them near {size:g}"
         expected, right = mine(now), gradients(mine(x), {"x": x}, upstream, call)
-        actual = theirs(x)
+        actual = answer(theirs, x, upstream=upstream)
         check(check_form(actual, x, call)[:, :seen], expected, call)
         check_gradients(gradients(actual, {"x": x}, upstream, call), right, call)
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from grader.testing.calls import answer, answers
 from grader.testing.compare import (
     check,
     check_form,
@@ -435,10 +436,10 @@ def test_sequences_of_any_length(problem, rng):
     """The same causal layer works for short sequences and for long ones"""
     weights = gpt2_weights(rng, 3)
     module = make_attention(problem, weights, 1, causal=True)
-    for seq_len in (3, 7, 2, 1):
-        x = rng.normal(1, seq_len, 3)
+    inputs = [rng.normal(1, seq_len, 3) for seq_len in (3, 7, 2, 1)]
+    for x, actual in zip(inputs, answers(module, [(x.clone(),) for x in inputs]), strict=True):
         call = f"{named(3, 1, causal=True)}(x) with x of shape {tuple(x.shape)}"
-        check(module(x.clone()), multi_head_by_hand(x, weights, 1, True), call)
+        check(actual, multi_head_by_hand(x, weights, 1, True), call)
     check_long_sequence(module, weights, rng.normal(1, LONG, 3), [0, 1, 700, LONG - 1])
 
 
@@ -559,13 +560,18 @@ def test_dropout_is_drawn_anew(problem, rng):
     module, sequence = readable(problem, scores, dropout)
     weights, x = shown_weights(scores, causal=False), sequence.repeat(batch, 1, 1)
     call = f"{named(x.shape[-1], 2, dropout=dropout)}(x) in training"
-    outputs, dropped = {}, {}
-    seeds = {"first": 1, "again": 1, "other": 2, "next": None} | {n: n for n in range(3, 13)}
-    for name, seed in seeds.items():
-        if seed is not None:
-            torch.default_generator.manual_seed(seed)
-        outputs[name] = check_form(module(x.clone()), x, call)
-        entries = outputs[name].reshape(batch, 3, 2, 3, COPIES)
+
+    def seeded(seeds):
+        calls = answers(module, [(x.clone(),) for _ in seeds], seeds.values())
+        return dict(zip(seeds, calls, strict=True))
+
+    outputs, dropped = (
+        seeded({"first": 1, "again": 1, "other": 2}) | {"next": module(x.clone())},
+        {},
+    )
+    outputs |= seeded({seed: seed for seed in range(3, 13)})
+    for name, output in outputs.items():
+        entries = check_form(output, x, call).reshape(batch, 3, 2, 3, COPIES)
         dropped[name] = read_dropped(entries, weights, dropout)
     for one, two, what in [
         ("other", "next", "Two calls"),
@@ -657,10 +663,12 @@ def test_gradients_of_heads(problem, rng):
     heads = split_by_hand(rng.normal(2, 3, 6), 3).requires_grad_()
     # Both only move numbers, so their gradients are the numbers of `upstream`, moved back.
     moved, call = split_by_hand(upstream, 3), "split_heads(x, 3)"
-    found = gradients(problem.split_heads(x.clone(), 3), {"x": x}, moved, call)
+    actual = answer(problem.split_heads, x.clone(), 3, upstream=moved)
+    found = gradients(actual, {"x": x}, moved, call)
     check_gradients(found, {"x": upstream}, call)
     call = "merge_heads(x)"
-    found = gradients(problem.merge_heads(heads.clone()), {"x": heads}, upstream, call)
+    actual = answer(problem.merge_heads, heads.clone(), upstream=upstream)
+    found = gradients(actual, {"x": heads}, upstream, call)
     check_gradients(found, {"x": moved}, call)
 
 
@@ -679,7 +687,7 @@ def check_slopes(module, tensors, upstream, output_of, call, rng, again=""):
     inputs = {"x": tensors["x"].clone().requires_grad_()} | parameters(module)
     expected = output_of(tensors["x"], tensors)
     torch.default_generator.manual_seed(5)
-    actual = module(inputs["x"].clone())
+    actual = answer(module, inputs["x"].clone(), upstream=upstream)
     check(actual, expected, f"{call}{again}")  # a wrong output has wrong gradients
     found = gradients(actual, inputs, upstream, call)
     for name, tensor in tensors.items():
@@ -769,16 +777,18 @@ def test_hidden_heads(problem, solution, rng, batch, seq_len, n_embd, n_head):
     """split_heads and merge_heads are right for other sizes, and so are their gradients"""
     x = rng.normal(batch, seq_len, n_embd).requires_grad_()
     call = f"split_heads(x, {n_head}) with x of shape {tuple(x.shape)}"
-    actual = problem.split_heads(x=turned(x.clone()), n_head=n_head)
     expected = solution.split_heads(x, n_head)
-    check(actual, expected, call)
     upstream = rng.normal(*expected.shape)
+    split, merge = problem.split_heads, problem.merge_heads
+    actual = answer(split, x=turned(x.clone()), n_head=n_head, upstream=upstream)
+    check(actual, expected, call)
     check_same_gradients(actual, expected, {"x": x}, upstream, call)
     heads = rng.normal(*expected.shape).requires_grad_()
     call = f"merge_heads(x) with x of shape {tuple(heads.shape)}"
-    actual, expected = problem.merge_heads(x=turned(heads.clone())), solution.merge_heads(heads)
-    check(actual, expected, call)
+    expected = solution.merge_heads(heads)
     upstream = rng.normal(*expected.shape)
+    actual = answer(merge, x=turned(heads.clone()), upstream=upstream)
+    check(actual, expected, call)
     check_same_gradients(actual, expected, {"x": heads}, upstream, call)
 
 
@@ -797,7 +807,8 @@ def test_hidden_attention(problem, solution, rng, batch, seq_len, n_embd, n_head
     x = rng.normal(batch, seq_len, n_embd).requires_grad_()
     upstream = rng.normal(batch, seq_len, n_embd)
     call = f"{named(n_embd, n_head, causal=causal, bias=bias)}(x) with x of shape {tuple(x.shape)}"
-    actual, expected = student(turned(x.clone()) if causal else x.clone()), reference(x)
+    given = turned(x.clone()) if causal else x.clone()
+    actual, expected = answer(student, given, upstream=upstream), reference(x)
     check(actual, expected, call)
     found, wanted = (
         gradients(output, {"x": x} | parameters(module), upstream, call)
@@ -882,7 +893,7 @@ def test_hidden_precision(problem, solution, rng, causal, dtype):
     x = rng.normal(3, 6, 15, dtype=dtype).requires_grad_()
     upstream = rng.normal(3, 6, 15, dtype=dtype)
     call = f"{named(15, 5, causal=causal)}(x) in {str(dtype).removeprefix('torch.')}"
-    actual, expected = student(x.clone()), reference(x)
+    actual, expected = answer(student, x.clone(), upstream=upstream), reference(x)
     check(actual, expected, call)
     check_same_gradients(actual, expected, {"x": x}, upstream, call)
 
@@ -898,7 +909,7 @@ def test_hidden_second_call(problem, solution, rng, causal):
     copies = [x.clone() for x in inputs]
     call = f"{named(12, 3, causal=causal, dropout=0.3)}.eval()(x)"
     with nothing_drawn(call):
-        outputs = [student(x) for x in inputs]
+        outputs = answers(student, [(x,) for x in inputs])
     for number, (output, x, copy) in enumerate(zip(outputs, inputs, copies, strict=True), 1):
         require(torch.equal(x, copy), f"{call}\nIt changed its argument x.")
         check(output, reference(x), f"call {number} of {call}")

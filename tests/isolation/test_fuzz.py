@@ -20,6 +20,7 @@ from grader.isolation.protocol.memory import SIZE, Memory
 from grader.isolation.proxy.problem import RemoteProblem
 from grader.isolation.spawn import Ending, Process, Workers
 from grader.result import Status
+from grader.testing import calls
 
 EXAMPLES, EACH = 20, 15
 
@@ -63,6 +64,10 @@ def use(problem):
     layer = problem.Layer()
     layer(x).sum().backward()
     layer.eval().linear(x)
+    upstream = torch.tensor([2.0, 3.0])
+    torch.autograd.grad(calls.answer(layer, x, upstream=upstream), x, upstream)
+    for result in calls.answers(layer, [(x,), {"x": 2 * x}], upstreams=[upstream] * 2):
+        torch.autograd.grad(result, x, upstream)
     with counting():
         model = problem.Model(problem.Config(2))
         assert model.config.name

@@ -140,7 +140,7 @@ def is_open(opened, forbidden, way, key="CPU"):
 
 @pytest.fixture(params=[True, False], ids=["compiler loaded", "compiler not loaded"])
 def compiler(request, monkeypatch):
-    """Whether workers have torch's compiler loaded, whatever the file's text mentions."""
+    assert len(ways) >= (7 if forbidden is BLOCK else 8)
     monkeypatch.setattr("grader.isolation.spawn.may_want_compiler", lambda source: request.param)
 
 

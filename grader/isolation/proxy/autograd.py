@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 from grader.isolation.connection import Connection, WorkerFailure
 from grader.isolation.protocol import Header, Packed, ProtocolError
 from grader.isolation.protocol.checks import items
-from grader.isolation.protocol.tensors import own
+from grader.isolation.protocol.tensors import own, same
 from grader.isolation.protocol.values import Unpacker
 from grader.isolation.proxy.values import RequestPacker
 from grader.result import Status
@@ -35,7 +35,20 @@ class Backward:
         self._connection = connection
         self._graph = graph
         self.outputs: tuple[Tensor, ...] = ()
+        self._foreseen: tuple[Tensor, Header, list[Tensor]] | None = None
         connection.keep(graph, self)
+
+    def foresee(self, upstream: Tensor, answer: Header, tensors: list[Tensor]) -> None:
+        """Take what the worker will have answered if it is asked for this gradient.
+
+        It is read then: until a test asks, what became of the gradient says nothing.
+
+        Args:
+            upstream: the gradient of the only output.
+            answer: what it answers.
+            tensors: those that the answer names.
+        """
+        self._foreseen = upstream, answer, tensors
 
     def run(
         self, upstream: tuple[Tensor | None, ...], wanted: tuple[bool, ...], shapes: list[Packed]
@@ -48,12 +61,24 @@ class Backward:
         if self._connection.dead:
             raise WorkerFailure(Status.CRASH, "The process that held this result has ended.")
         with self._caller.apart():
-            answer, tensors = self._ask(upstream, places)
+            answer, tensors = self._known(upstream, wanted) or self._ask(upstream, places)
             with self._connection.checked():
                 unpacker = Unpacker(tensors)
                 for place, packed in zip(places, items(answer["value"]), strict=True):
                     result[place] = _checked(unpacker.unpack(packed), shapes[place])
         return result
+
+    def _known(
+        self, upstream: tuple[Tensor | None, ...], wanted: tuple[bool, ...]
+    ) -> tuple[Header, list[Tensor]] | None:
+        """Return the answer that came with the call, if it is one to this; it is given once."""
+        if self._foreseen is None or self._caller.costs or not all(wanted):
+            return None
+        (expected, answer, tensors), self._foreseen = self._foreseen, None
+        if len(upstream) != 1 or upstream[0] is None or not _alike(upstream[0], expected):
+            return None
+        self._caller.settle(self._connection, answer, RequestPacker(self._connection))
+        return answer, tensors
 
     def _ask(
         self, upstream: tuple[Tensor | None, ...], wanted: list[int]
@@ -66,6 +91,10 @@ class Backward:
         answer, tensors = self._connection.exchange(header)
         self._caller.settle(self._connection, answer, packer)
         return answer, tensors
+
+
+def _alike(upstream: Tensor, expected: Tensor) -> bool:
+    return upstream.stride() == expected.stride() and same(upstream, expected)
 
 
 def _checked(gradient: Any, form: Packed) -> Tensor | None:

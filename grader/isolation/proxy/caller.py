@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
-from grader.batch import Batched
+from grader.batch import Batched, Call
 from grader.cost import Cost, counters, elsewhere
 from grader.errors import CannotLoad, Mismatch
 from grader.forbidden import ForbiddenCall
@@ -152,37 +152,15 @@ class Caller:
             finally:
                 self.costs = []
 
-    def call_each(
-        self, target: Target, calls: Sequence[tuple[Any, ...]], seeds: Sequence[int] | None
-    ) -> list[Any]:
-        """Call a function once for each of these arguments; see `grader.batch`.
-
-        Raises:
-            Exception: as `call` does.
-        """
-        found: list[Any] = []
-        for start in range(0, len(calls), _CALLS_AT_ONCE):
-            end = start + _CALLS_AT_ONCE
-            some = None if seeds is None else seeds[start:end]
-            values = self.call(target, tuple(calls[start:end]), {}, {"seeds": some})
-            found += values
-        return found
-
     def call(
-        self,
-        target: Target,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        each: Header | None = None,
-    ) -> Any:
+        self, target: Target, calls: Sequence[Call], seeds: Sequence[int] | None = None
+    ) -> list[Any]:
         """Call a function, a method or a module in the worker.
 
         Args:
             target: what is called.
-            args: its arguments.
-            kwargs: those by name.
-            each: if given, there are many calls, each with one of `args`, and the value is a list;
-                "seeds" are what the global generator is seeded with before each.
+            calls: its calls.
+            seeds: what the global generator is seeded with before each.
 
         Raises:
             TypeError: an argument can't be sent.
@@ -191,37 +169,38 @@ class Caller:
             ForbiddenCall: a forbidden function was called.
             Exception: what the student's code raised.
         """
+        found: list[Any] = []
         with self.apart():
-            return self._call(target, args, kwargs, each)
+            for start in range(0, len(calls), _CALLS_AT_ONCE):
+                end = start + _CALLS_AT_ONCE
+                some = None if seeds is None else seeds[start:end]
+                found += self._call(target, calls[start:end], some)
+        return found
 
     def _call(
-        self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], each: Header | None
-    ) -> Any:
+        self, target: Target, calls: Sequence[Call], seeds: Sequence[int] | None
+    ) -> list[Any]:
         connection = self._connection_of(target)
         packer, header = self._header("call", target, connection)
+        header["weights"] = [*packer.weights]
+        header["seeds"] = seeds
         try:
-            header["args"] = packer.pack(args)
-            header["kwargs"] = packer.pack(kwargs)
+            header["calls"] = [packer.call(call, not self.costs) for call in calls]
         except Unsendable as reason:
             raise TypeError(f"can't be handed to a student's code in grading: {reason}") from None
-        header["each"] = each
-        header["weights"] = [*packer.weights]
-        packer.inputs += packer.weights.values()
         places = self._put(connection, target, header, packer)
         answer, tensors = connection.exchange(header)
-        if each is not None and each["seeds"]:
-            torch.default_generator.manual_seed(each["seeds"][-1])
+        if seeds:
+            torch.default_generator.manual_seed(seeds[-1])
         self.settle(connection, answer, packer)
         with connection.checked():
             stale = bool(answer["stale"])
             changed = changed_arguments(connection, answer, packer, places)
-            value = self._value(connection, answer, tensors, packer)
-            if each is not None:
-                items(value, len(args))
+            values = self._values(connection, answer, tensors, packer)
             weights_changed = target.twin.take(answer, tensors, target.root) if target.twin else []
         unmarked = [argument for argument in changed if not mark(argument)]
         if unmarked:
-            name = name_of(unmarked[0], args, kwargs, self._parameters(connection, target))
+            name = name_of(unmarked[0], calls, self._parameters(connection, target))
             raise Mismatch(f"Your code changed its argument{name and ' '}{name}.")
         if weights_changed:
             raise Mismatch(f"Your code changed its own weights ({weights_changed[0]}) in a call.")
@@ -230,7 +209,7 @@ class Caller:
                 f"When {target.label} was called, the result of an earlier call changed with it. "
                 "Each call should make a new tensor."
             )
-        return value
+        return values
 
     def attribute(self, target: Target) -> Any:
         """Return an attribute of the student's module, or of a module in it.
@@ -245,14 +224,15 @@ class Caller:
     def _attribute(self, target: Target) -> Any:
         connection = self._connection_of(target)
         packer, header = self._header("attribute", target, connection)
+        packer.call(Call(), is_foreseen=False)
         self._put(connection, target, header, packer)
         answer, tensors = connection.exchange(header)
         self.settle(connection, answer, packer, target)
         with connection.checked():
-            found = answer["value"]
+            (found,) = items(answer["values"], 1)
             if type(found) is dict and found.get("method") is True:
                 return RemoteFunction(self, target)
-            return self._value(connection, answer, tensors, packer)
+            return self._values(connection, answer, tensors, packer)[0]
 
     def _put(
         self, connection: Connection, target: Target, header: Header, packer: RequestPacker
@@ -340,17 +320,12 @@ class Caller:
 
     # Values
 
-    def _value(
+    def _values(
         self, connection: Connection, answer: Header, tensors: list[Tensor], packer: RequestPacker
-    ) -> Any:
-        """Return the value of an answer, connected to this side's autograd."""
-        outputs: tuple[Tensor, ...] = ()
-        if "graph" in answer:
-            unpacker = AnswerUnpacker(tensors)
-            graph = index(answer["graph"], MAX_NUMBER)
-            found = tuple(unpacker.unpack(packed) for packed in items(answer["outputs"]))
-            outputs = connect(Backward(self, connection, graph), found, packer.inputs)
-
+    ) -> list[Any]:
+        """Return the values of an answer, connected to this side's autograd."""
+        graphs = [items(graph, 4) for graph in items(answer["graphs"])]
+        outputs = self._outputs(connection, graphs, tensors, packer)
         handles = Handles(self, connection)
 
         def special(packed: Header, unpacker: AnswerUnpacker) -> Any:
@@ -363,9 +338,32 @@ class Caller:
             return foreign(identifier(packed["x"]))
 
         unpacker = AnswerUnpacker(tensors, special)
-        value = unpacker.unpack(answer["value"])
-        _keep_results(connection, answer, unpacker, outputs)
-        return value
+        values = [unpacker.unpack(value) for value in items(answer["values"], len(packer.calls))]
+        packed = [output for _, _, outputs, _ in graphs for output in outputs]
+        for output, tensor in zip(packed, outputs, strict=True):
+            if type(output) is dict and "r" in output:
+                unpacker.numbered[output["r"]] = tensor
+        _keep_results(connection, answer, unpacker)
+        return values
+
+    def _outputs(
+        self,
+        connection: Connection,
+        graphs: list[list[Any]],
+        tensors: list[Tensor],
+        packer: RequestPacker,
+    ) -> list[Tensor]:
+        """Return the tensors that the calls' graphs end in."""
+        outputs: list[Tensor] = []
+        for call, number, packed, foreseen in graphs:
+            unpacker = AnswerUnpacker(tensors)
+            found = tuple(unpacker.unpack(output) for output in items(packed))
+            asked = packer.calls[index(call, len(packer.calls))]
+            backward = Backward(self, connection, index(number, MAX_NUMBER))
+            if items(foreseen) and asked.upstream is not None:
+                backward.foresee(asked.upstream, foreseen[0], tensors)
+            outputs += connect(backward, found, [*asked.inputs, *packer.weights.values()])
+        return outputs
 
     def _module(
         self, connection: Connection, packed: Header, unpacker: AnswerUnpacker
@@ -391,13 +389,11 @@ class RemoteFunction(Batched):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it in the worker."""
-        return self._caller.call(self._target, args, kwargs)
+        return self._caller.call(self._target, [Call(args, kwargs)])[0]
 
-    def answers(
-        self, calls: Sequence[tuple[Any, ...]], seeds: Sequence[int] | None = None
-    ) -> list[Any]:
+    def answers(self, calls: Sequence[Call], seeds: Sequence[int] | None = None) -> list[Any]:
         """Call it in the worker, with many calls in a message."""
-        return self._caller.call_each(self._target, calls, seeds)
+        return self._caller.call(self._target, calls, seeds)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -424,14 +420,9 @@ def _count(answer: Header, costs: list[Cost]) -> None:
             cost.add(*counted)
 
 
-def _keep_results(
-    connection: Connection, answer: Header, unpacker: AnswerUnpacker, outputs: tuple[Tensor, ...]
-) -> None:
+def _keep_results(connection: Connection, answer: Header, unpacker: AnswerUnpacker) -> None:
     """Let the worker forget a result when no test holds it any more."""
     numbers = [index(number, MAX_NUMBER) for number in items(answer.get("results", []))]
-    for place, packed in enumerate(answer.get("outputs", [])):
-        if type(packed) is dict and "r" in packed:
-            unpacker.numbered[packed["r"]] = outputs[place]
     for place, number in enumerate(numbers):
         if place in unpacker.numbered:
             connection.keep(number, unpacker.numbered[place])

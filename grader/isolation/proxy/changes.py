@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from grader.batch import Call
 from grader.isolation.connection import Connection
 from grader.isolation.protocol import Header
 from grader.isolation.protocol.checks import index, items
@@ -39,20 +41,19 @@ def changed_arguments(
     ]
 
 
-def name_of(
-    argument: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any], parameters: list[str]
-) -> str:
+def name_of(argument: Tensor, calls: Sequence[Call], parameters: list[str]) -> str:
     """Return the name of an argument, or its number.
 
     Args:
         argument: one of a call's, or in one of them.
-        args: the call's.
-        kwargs: the call's.
+        calls: those that it may belong to.
         parameters: the function's, as far as they are known.
     """
-    named = {str(number): value for number, value in enumerate(args, 1)}
-    named |= dict(zip(parameters, args, strict=False)) | kwargs
-    names = {id(value): name for name, value in named.items()}
+    names: dict[int, str] = {}
+    for call in calls:
+        named: dict[str, Any] = {str(number): value for number, value in enumerate(call.args, 1)}
+        named |= dict(zip(parameters, call.args, strict=False)) | call.kwargs
+        names |= {id(value): name for name, value in named.items()}
     return names.get(id(argument), "")
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from grader.batch import Batched, Call, one_by_one
 from grader.isolation.proxy.twin import Target, Twin
 
 if TYPE_CHECKING:
     from grader.isolation.proxy.caller import Caller
 
 
-class RemoteModule(nn.Module):
+_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+
+
+class RemoteModule(nn.Module, Batched):
     """A module of the student's: its parameters and layers are here, its `forward` is remote.
 
     That goes for torch's own layers, too: which there are, and whether they work in place, is the
@@ -26,7 +31,13 @@ class RemoteModule(nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the student's `forward` in the worker, with this side's weights."""
-        return self._caller.call(self._target(""), args, kwargs)
+        return self._caller.call(self._target(""), [Call(args, kwargs)])[0]
+
+    def answers(self, calls: Sequence[Call], seeds: Sequence[int] | None = None) -> list[Any]:
+        """Call the student's `forward` in the worker, with many calls in a message."""
+        if any(getattr(self, name) for name in _HOOKS):
+            return one_by_one(self, calls, seeds)
+        return self._caller.call(self._target(""), calls, seeds)
 
     def __getattr__(self, name: str) -> Any:
         try:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from grader.batch import Call
 from grader.errors import Mismatch
 from grader.isolation.connection import Connection, WorkerFailure
 from grader.isolation.protocol import MAX_TENSORS, Header, Packed, ProtocolError, Unsendable
@@ -26,7 +27,7 @@ class RequestPacker(Packer):
 
     Attributes:
         arguments: the tensors among the values, and which of the request's tensors each is.
-        inputs: those of them that want gradients.
+        calls: what each of the request's calls brings to a graph.
         weights: the parameters of the module in question that want gradients, by name.
         generators: the random generators among the values.
     """
@@ -35,7 +36,8 @@ class RequestPacker(Packer):
         super().__init__()
         self._connection = connection
         self.arguments: list[tuple[Tensor, int]] = []
-        self.inputs: list[Tensor] = []
+        self.calls: list[Asked] = []
+        self._inputs: list[Tensor] = []
         self.weights: dict[str, Tensor] = {}
         self.generators: list[torch.Generator] = []
         self._states: dict[int, int] = {}
@@ -47,8 +49,22 @@ class RequestPacker(Packer):
             self.arguments.append((tensor, packed["t"]))
             if tensor.requires_grad:
                 packed |= {"grad": True, "leaf": tensor.is_leaf}
-                self.inputs.append(tensor)
+                self._inputs.append(tensor)
         return packed
+
+    def call(self, call: Call, is_foreseen: bool) -> Packed:
+        """Add the arguments of a call, and its upstream gradient if that shall be used."""
+        self._inputs = []
+        args = [self.pack(value) for value in call.args]
+        kwargs = [[name, self.pack(value)] for name, value in call.kwargs.items()]
+        upstream = call.upstream if is_foreseen and torch.is_grad_enabled() else None
+        if upstream is None:
+            asked, packed = Asked(self._inputs, None), None
+        else:
+            asked = Asked(self._inputs, upstream.detach().clone())
+            packed = self.plain(upstream)
+        self.calls.append(asked)
+        return args, kwargs, packed
 
     def plain(self, tensor: Tensor) -> Packed:
         """Add a tensor that is no argument."""
@@ -75,6 +91,18 @@ class RequestPacker(Packer):
         if living(value._connection, value) is not self._connection:
             raise Unsendable(f"a {type(value).__name__} of another file")
         return {"h": value._number}
+
+
+class Asked(NamedTuple):
+    """What a call brings to its graph.
+
+    Attributes:
+        inputs: the tensors among its arguments that want gradients.
+        upstream: that of a gradient which may be asked for later.
+    """
+
+    inputs: list[Tensor]
+    upstream: Tensor | None
 
 
 class AnswerUnpacker(Unpacker):

@@ -6,6 +6,7 @@ import inspect
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
@@ -19,19 +20,15 @@ from grader.isolation.protocol.memory import Memory, same_bytes
 from grader.isolation.protocol.tensors import DTYPES, same
 from grader.isolation.worker import audit_hook
 from grader.isolation.worker.attempts import Attempts
-from grader.isolation.worker.exceptions import (
-    attempt,
-    class_name,
-    describe_exception,
-    speaks_of_meta,
-)
+from grader.isolation.worker.exceptions import attempt, class_name, describe_exception
+from grader.isolation.worker.graphs import Graph, foresee, write_gradients
 from grader.isolation.worker.handles import plain_fields
 from grader.isolation.worker.inbox import Inbox
 from grader.isolation.worker.loading import public_names, run_file
 from grader.isolation.worker.objects import StudentModule, describe_module
 from grader.isolation.worker.output import Printed
 from grader.isolation.worker.removal import remove
-from grader.isolation.worker.values import AnswerPacker, Request
+from grader.isolation.worker.values import AnswerPacker, GivenCall, Request
 from grader.own_tests import run_own_tests
 from grader.own_unusable import Unusable
 
@@ -44,8 +41,6 @@ _set_random_state = torch.default_generator.set_state
 _seed = torch.default_generator.manual_seed
 _state_of = torch.Generator.get_state
 _is_grad_enabled = torch.is_grad_enabled
-# As torch.autograd.grad, which first looks at what is sure here.
-_run_backward = torch.autograd.Variable._execution_engine.run_backward
 _address = torch._C.TensorBase.data_ptr
 _STATE_BYTES = _random_state().nbytes
 
@@ -125,7 +120,7 @@ class Worker:
         self._module = ModuleType(MODULE)
         self._objects: dict[int, StudentModule] = {}
         self._held: dict[int, object] = {}
-        self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
+        self._graphs: dict[int, Graph] = {}
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
         self._count = 0
         self._is_prepared = called is not None
@@ -156,7 +151,7 @@ class Worker:
                 kept.pop(number, None)
         answer, packer = self._do[header["do"]](header, request)
         # Also while an answer was written down.
-        answer["called"] = self._called.pop() if self._called else None
+        answer.setdefault("called", self._first_called())
         if self._printed is not None:
             answer["printed"] = self._printed.take()
         answer["id"] = header["id"]
@@ -181,26 +176,21 @@ class Worker:
         if thing is not None:
             weights = thing.update(header["state"], request, header["weights"])
         function = self._function(header)
-        args, kwargs = request.unpack(header["args"]), request.unpack(header["kwargs"])
-        leaves = request.leaves + weights
-
-        def run() -> Any:
-            if header["each"] is None:
-                return function(*args, **kwargs)
-            return self._each(function, args, header["each"]["seeds"])
-
-        answer, value = self._run(run, header, request)
+        calls = [request.call(*packed) for packed in header["calls"]]
+        answer, values = self._run(
+            lambda: self._each(function, calls, header["seeds"]), header, request
+        )
         answer["moved_away"] = request.moved_away()
         answer["stale"] = self._some_changed()
-        return self._finish(answer, value, thing, leaves)
+        return self._finish(answer, values, thing, calls, weights)
 
     def _attribute(self, header: Header, request: Request) -> Answer:
         thing = self._objects.get(header["object"])
         if thing is not None:
             thing.update(header["state"], request, [])
         owner = self._owner(header)
-        answer, value = self._run(lambda: getattr(owner, header["name"]), header, request)
-        return self._finish(answer, value, None, [])
+        answer, value = self._run(lambda: [getattr(owner, header["name"])], header, request)
+        return self._finish(answer, value, None, [request.call([], [], None)], [])
 
     def _parameters(self, header: Header, request: Request) -> Answer:
         function = self._function(header)
@@ -212,28 +202,11 @@ class Worker:
         return {"value": names}, AnswerPacker()
 
     def _backward(self, header: Header, request: Request) -> Answer:
-        outputs, leaves = self._graphs[header["graph"]]
+        graph = self._graphs[header["graph"]]
         upstream = [g if g is None else request.plain(g) for g in header["upstream"]]
-        pairs = [(o, g) for o, g in zip(outputs, upstream, strict=True) if g is not None]
-
-        def run() -> Any:
-            return _run_backward(
-                tuple(output for output, _ in pairs),
-                tuple(gradient for _, gradient in pairs),
-                True,  # the graph is kept: a test may ask again
-                False,  # gradients have no gradients
-                tuple(leaves[number] for number in header["wanted"]),
-                True,  # some may not be reached
-                accumulate_grad=False,
-            )
-
-        answer, value = _counted(run, header)
+        answer, gradients = _counted(lambda: graph.gradients(upstream, header["wanted"]), header)
         packer = AnswerPacker()
-        if speaks_of_meta(answer.get("error")):
-            answer["unsendable"] = "a gradient on the meta device, a shape without numbers"
-        if "error" not in answer:
-            answer["value"] = [packer.plain(gradient) for gradient in value]
-        return answer, packer
+        return write_gradients(answer, gradients, packer), packer
 
     def _trial(self, header: Header, request: Request) -> Answer:
         """Run a student's own tests on the module; see `isolation.trial`."""
@@ -248,6 +221,10 @@ class Worker:
         }, AnswerPacker()
 
     # What they share
+
+    def _first_called(self) -> str | None:
+        """Return the forbidden function that was called since the last time, or None."""
+        return self._called.pop() if self._called else None
 
     def _owner(self, header: Header) -> Any:
         if header["held"] is not None:
@@ -285,25 +262,34 @@ class Worker:
         return answer, value
 
     def _each(
-        self, function: Callable[..., Any], calls: Sequence[Any], seeds: list[int] | None
+        self, function: Callable[..., Any], calls: Sequence[GivenCall], seeds: list[int] | None
     ) -> list[Any]:
         """Call a function with each of these arguments."""
         found = []
-        for number, args in enumerate(calls):
+        for number, call in enumerate(calls):
             if seeds is not None:
                 _seed(seeds[number])
                 self._before = _random_state()
-            found.append(function(*args))
+            found.append(function(*call.args, **call.kwargs))
         return found
 
     def _finish(
-        self, answer: Header, value: Any, thing: StudentModule | None, leaves: list[Tensor]
+        self,
+        answer: Header,
+        values: Any,
+        thing: StudentModule | None,
+        calls: list[GivenCall],
+        weights: list[Tensor],
     ) -> Answer:
-        """Write down a value, and keep what later requests may refer to."""
-        packer = AnswerPacker(self._keep)
+        """Write down what calls returned, and keep what later requests may refer to."""
+        packer, value, graphs = AnswerPacker(self._keep), None, []
         try:
             if "error" not in answer:
-                answer["value"] = packer.pack(value)
+                packed = answer["values"] = []
+                for call, value in zip(calls, values, strict=True):
+                    start = len(packer.outputs)
+                    packed.append(packer.pack(value))
+                    graphs.append(Graph(packer.outputs[start:], call.leaves + weights))
             if thing is not None:
                 answer["state"] = thing.changes(packer)
         except Unsendable as reason:
@@ -315,11 +301,23 @@ class Worker:
             text = f"a {class_name(type(value))} that raises {told['name']}"
             return answer | {"unsendable": text}, AnswerPacker()
         answer["results"] = [self._watch(*result) for result in packer.results]
-        if packer.outputs:
-            answer["graph"] = self._number()
-            answer["outputs"] = packer.packed_outputs
-            self._graphs[answer["graph"]] = packer.outputs, leaves
+        answer["called"] = self._first_called()
+        answer["graphs"] = told = self._keep_graphs(graphs, packer)
+        for number, kept, _, foreseen in told if answer["called"] is None else ():
+            upstream = calls[number].upstream
+            if upstream is not None:
+                foreseen += foresee(self._graphs[kept], upstream, packer, self._first_called)
         return answer, packer
+
+    def _keep_graphs(self, graphs: list[Graph], packer: AnswerPacker) -> list[Packed]:
+        """Keep the graphs of calls, and tell of each that has outputs."""
+        told, outputs = [], iter(packer.packed_outputs)
+        for number, graph in enumerate(graphs):
+            if graph.outputs:
+                kept = self._number()
+                self._graphs[kept] = graph
+                told.append([number, kept, [*islice(outputs, len(graph.outputs))], []])
+        return told
 
     def _number(self) -> int:
         self._count += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,22 @@ from grader.isolation.protocol.tensors import form, in_order, own
 from grader.isolation.protocol.values import Packer, Unpacker
 from grader.isolation.worker.exceptions import class_name
 from grader.isolation.worker.handles import is_students
+
+
+class GivenCall(NamedTuple):
+    """A call that a request asks for.
+
+    Attributes:
+        args: its arguments.
+        kwargs: those by name.
+        leaves: the tensors among them that gradients are asked for.
+        upstream: that of a gradient which may be asked for later.
+    """
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+    leaves: list[Tensor]
+    upstream: Tensor | None
 
 
 class Request(Unpacker):
@@ -40,6 +56,14 @@ class Request(Unpacker):
         self.generators: list[tuple[torch.Generator, Tensor]] = []
         self._made: dict[int, torch.Generator] = {}
         self._given: list[tuple[Tensor, object]] = []
+
+    def call(self, args: list[Packed], kwargs: list[Packed], upstream: Packed) -> GivenCall:
+        """Return what is to be called with what."""
+        start = len(self.leaves)
+        values = [self.unpack(value) for value in args]
+        named = {name: self.unpack(value) for name, value in kwargs}
+        gradient = None if upstream is None else self.plain(upstream)
+        return GivenCall(values, named, self.leaves[start:], gradient)
 
     def plain(self, packed: Packed) -> Tensor:
         """Return a tensor that is no argument."""
