@@ -140,14 +140,14 @@ def is_open(opened, forbidden, way, key="CPU"):
 
 @pytest.fixture(params=[True, False], ids=["compiler loaded", "compiler not loaded"])
 def compiler(request, monkeypatch):
-    assert len(ways) >= (7 if forbidden is BLOCK else 8)
+    """Whether workers have torch's compiler loaded, whatever the file's text mentions."""
     monkeypatch.setattr("grader.isolation.spawn.may_want_compiler", lambda source: request.param)
 
 
 @pytest.mark.parametrize("forbidden", KINDS, ids=KINDS.values())
 def test_other_roads_to_what_is_forbidden_are_closed(opened, forbidden, compiler):
     ways = [way for way in opened(OTHER_ROADS).names() if way.startswith(KINDS[forbidden])]
-    assert len(ways) >= 8
+    assert len(ways) >= (7 if forbidden is BLOCK else 8)
     assert [way for way in ways if is_open(opened, forbidden, way)] == []
 
 
