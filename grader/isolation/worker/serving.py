@@ -295,10 +295,10 @@ class Worker:
         except Unsendable as reason:
             return answer | {"unsendable": str(reason)}, AnswerPacker()
         except BaseException as error:  # a value that fights back when it is looked at
-            told = describe_exception(error)
-            if told["kind"] == "MemoryError":
-                return answer | {"error": told}, AnswerPacker()
-            text = f"a {class_name(type(value))} that raises {told['name']}"
+            raised = describe_exception(error)
+            if raised["kind"] == "MemoryError":
+                return answer | {"error": raised}, AnswerPacker()
+            text = f"a {class_name(type(value))} that raises {raised['name']}"
             return answer | {"unsendable": text}, AnswerPacker()
         answer["results"] = [self._watch(*result) for result in packer.results]
         answer["called"] = self._first_called()
