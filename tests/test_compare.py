@@ -63,6 +63,12 @@ def test_nan_and_infinity_are_wrong_where_not_expected(bad: float) -> None:
     assert "sum" not in message(wrong.softmax(-1), ROWS.softmax(-1))
 
 
+def test_inf_in_a_wrong_place_has_not_to_be_of_a_division() -> None:
+    found = message(torch.tensor([4.0, -math.inf]), torch.tensor([-math.inf, 4.0]))
+    assert "Some entries are inf that should not be." in found
+    assert "exp of a large number" not in found
+
+
 def test_a_finite_number_is_wrong_where_infinity_is_expected() -> None:
     assert message(torch.tensor([1e308], dtype=torch.float64), torch.tensor([math.inf]).double())
 

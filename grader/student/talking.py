@@ -117,6 +117,7 @@ def talk(console: Console | None = None, ask: Callable[[str], str] = input) -> N
     Raises:
         SystemExit: there is no trained model; the sentence says what to run.
     """
+    torch.set_num_threads(1)  # as in training: more only wait for each other
     console = console or Console(highlight=False, markup=False)
     model = load_model()
     sample, whose = _sample()

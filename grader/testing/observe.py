@@ -49,6 +49,8 @@ def _not_finite(got: Tensor, want: Tensor) -> str | None:
     if nan.any():
         return "There is NaN in it: look for 0/0, inf - inf, or exp of a large number."
     if (got.isinf() & ~want.isinf()).any():
+        if want.isinf().any():
+            return "Some entries are inf that should not be."
         return "There is inf in it: look for exp of a large number, or x / 0."
     return None
 
@@ -169,4 +171,4 @@ def _good_rows(wrong: Tensor) -> str | None:
 def _nearly(got: Tensor, want: Tensor) -> bool:
     """Return whether a result agrees at least as far as float32 reaches."""
     difference = (got - want).abs().max() if got.numel() else torch.zeros(())
-    return bool(difference <= 1e-6 * want.abs().max())
+    return bool(difference.isfinite() and difference <= 1e-6 * want.abs().max())

@@ -69,7 +69,7 @@ if pictures.differs(yours, right).any():
 else:
     after.set_title("all three after LayerNorm")
 before.set_title("three rows")
-before.margins(y=0.35)
+before.margins(y=0.5)
 before.legend(fontsize=7, loc="upper left")
 for axes in (before, after):
     axes.set_xlabel("place in the row")

@@ -227,7 +227,8 @@ if not losses:
 print(f"The loss is {recent(losses):.3f} {told}.")
 state = model.state_dict() if is_yours else model.gpt2_weights()
 if not asked.no_mask:
-    print(trained.keep(trained.Trained(vars(config), state, characters, recent(losses), is_yours)))
+    new = trained.Trained(vars(config), state, characters, recent(losses), is_yours)
+    pictures.say(trained.keep(new))
 show("What it writes:", write(model, "def ", 400))
 
 if asked.no_mask:
