@@ -8,10 +8,19 @@ from collections.abc import Iterable, Sequence
 from grader.course import SUBMISSION_FILE
 from grader.text import quoted
 
+_NEAR = 0.8
+
 
 def nearest_folder(name: str, ids: Iterable[str]) -> str:
     """Return the problem whose id a folder's name nearly is; empty if it is like none."""
-    return next(iter(difflib.get_close_matches(name.lower(), [*ids], n=1, cutoff=0.8)), "")
+    ids = [id for id in ids if _may_be_near(name, id)]
+    near = difflib.get_close_matches(name.lower(), ids, n=1, cutoff=_NEAR) if ids else []
+    return near[0] if near else ""
+
+
+def _may_be_near(name: str, other: str) -> bool:
+    """Tell whether two names may be so near by their lengths; the letters take long to compare."""
+    return 2 * min(len(name), len(other)) >= _NEAR * (len(name) + len(other))
 
 
 def nearest_problem(words: str, ids: Sequence[str]) -> str:
@@ -42,4 +51,6 @@ def is_nearly_problem_file(name: str) -> bool:
         return False
     stem, ending = SUBMISSION_FILE.split(".")
     is_copy = stem in name.lower() and name.lower().endswith(f".{ending}")
-    return is_copy or difflib.SequenceMatcher(None, name, SUBMISSION_FILE).ratio() > 0.8
+    if is_copy or not _may_be_near(name, SUBMISSION_FILE):
+        return is_copy
+    return difflib.SequenceMatcher(None, name, SUBMISSION_FILE).ratio() > _NEAR

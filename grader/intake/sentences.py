@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from grader.intake.did_you_mean import nearest_folder, nearest_problem
 from grader.intake.problem_names import Problems, words_of
@@ -41,8 +42,9 @@ def meant(names: Iterable[str], problems: Problems) -> str:
 
 def misspelt(here: Survey, problems: Problems) -> list[str]:
     """Return a sentence about each folder whose name is nearly that of a problem looked for."""
-    near = {f.name: nearest_folder(f.name, problems.sought) for f in here.of(Role.FOLDER)}
-    notes = [
-        f"There is a folder {quoted(name)}; did you mean {id}?" for name, id in near.items() if id
-    ]
-    return notes[:NAMES_SHOWN]
+    notes = (
+        f"There is a folder {quoted(folder.name)}; did you mean {id}?"
+        for folder in here.of(Role.FOLDER)
+        if (id := nearest_folder(folder.name, problems.sought))
+    )
+    return [*islice(notes, NAMES_SHOWN)]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import io
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from grader.course import Course
-from grader.intake import limits
+from grader.intake import limits, sentences
+from grader.intake.archives import members
+from grader.intake.archives.names import split_name
+from grader.intake.did_you_mean import is_nearly_problem_file, nearest_folder
 from grader.intake.submissions import MAX_SOURCE_BYTES, find_submissions
 from tests.intake.uploads import (
     BOTH,
@@ -102,6 +107,58 @@ def test_an_archive_that_takes_too_long(
     (tmp_path / "ada.tgz").write_bytes(tar_gz((FILE, RIGHT)))
     (found,) = find_submissions([tmp_path / "ada.tgz"], small_course)
     assert_bad(found, "seconds to read")
+
+
+@BOTH
+def test_the_time_for_names_counts(
+    read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No member of it is read; to look at its names alone takes a second each."""
+    clock = [0.0]
+
+    def slowly(name: str) -> tuple[list[str], str]:
+        clock[0] += "slow" in name
+        return split_name(name)
+
+    monkeypatch.setattr(limits.time, "thread_time", lambda: clock[0])
+    monkeypatch.setattr(members, "split_name", slowly)
+    few, many = ([(FILE, RIGHT), *((f"slow/{n}", b"") for n in range(n))] for n in (19, 21))
+    assert read(pack(*few), ending).files["01-doubling"].source == RIGHT
+    assert_bad(read(pack(*many), ending), "takes more than 20 seconds to read")
+
+
+@pytest.mark.parametrize("mark", ["\u0300", "\u0315\u0300\u05ae"])
+@BOTH
+def test_names_that_are_slow_to_compare(read: Read, ending: str, pack: Pack, mark: str) -> None:
+    """To put marks in order takes the square of their number; Unicode knows 30 at most."""
+    fine = "e" + (mark * 30)[:30]
+    assert read(pack((FILE, RIGHT), (fine, b"")), ending).files["01-doubling"].source == RIGHT
+    found = read(pack((FILE, RIGHT), (f"{fine}\u0301", b"")), ending)
+    assert_bad(found, "which has more than 30 marks on one letter")
+
+
+def test_long_names_are_near_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever compares all letters of fifty thousand names takes a minute."""
+    monkeypatch.setattr(difflib.SequenceMatcher, "ratio", None)
+    monkeypatch.setattr(difflib, "get_close_matches", None)
+    assert nearest_folder("01-doubling" * 20, ["01-doubling"]) == ""
+    assert not is_nearly_problem_file("my notes on the first problem")
+
+
+@BOTH
+def test_no_more_names_are_asked_back_than_are_told(
+    read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def nearest(name: str, ids: Iterable[str]) -> str:
+        asked.append(name)
+        return nearest_folder(name, ids)
+
+    monkeypatch.setattr(sentences, "nearest_folder", nearest)
+    found = read(pack(*((f"01-doubling-{n:03}/a.txt", b"") for n in range(300))), ending)
+    assert len([note for note in found.notes if "did you mean" in note]) == 3
+    assert len(set(asked)) == 3
 
 
 # What tools leave behind

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _LONGEST_NAME = 255
+_MOST_MARKS = 30  # which Unicode calls safe: to put more in order takes the square of their number
 
 
 def split_name(name: str) -> tuple[list[str], str]:
@@ -25,4 +27,18 @@ def _wrong(part: str) -> str:
         return "leads out of its folder"
     if "\\" in part or "\0" in part:
         return "has a backslash" if "\\" in part else "has a zero byte"
-    return "is too long" if len(part) > _LONGEST_NAME else ""
+    if len(part) > _LONGEST_NAME:
+        return "is too long"
+    return f"has more than {_MOST_MARKS} marks on one letter" if _has_too_many(part) else ""
+
+
+def _has_too_many(part: str) -> bool:
+    """Tell whether a name has so many marks in a row, such as accents, that it is slow to read."""
+    if part.isascii() or len(part) <= _MOST_MARKS:
+        return False
+    row = 0
+    for letter in part:
+        row = row + 1 if unicodedata.combining(letter) else 0
+        if row > _MOST_MARKS:
+            return True
+    return False

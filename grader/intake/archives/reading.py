@@ -55,6 +55,7 @@ class _Reading:
             for member in self._members():
                 if added := self._tree.add(member):
                     self._complete(added, member)
+                self._budget.spend_time()
         except BadArchive:
             raise
         except Exception as error:  # there is no complete list of what broken bytes raise
