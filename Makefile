@@ -16,7 +16,7 @@ ARGS ?=
 .PHONY: help
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(firstword $(MAKEFILE_LIST)) \
-		| while IFS='	' read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
+		| while IFS='	' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 .PHONY: grade
 grade: $(OWN_UV) ## grade the sample class in examples/ and print its table
@@ -65,6 +65,10 @@ figures: $(OWN_UV) ## draw the pictures of the problems anew
 .PHONY: bench
 bench: $(OWN_UV) ## measure what the boundary costs
 	$(RUN) python benchmarks/boundary.py $(ARGS)
+
+.PHONY: bench-start
+bench-start: $(OWN_UV) ## measure what a start costs
+	$(RUN) python benchmarks/start.py $(ARGS)
 
 .PHONY: lint
 lint: $(OWN_UV) ## look at style and types

@@ -9,6 +9,7 @@ See docs/isolation.md for what it protects against, by which means, and what it 
 - the trusted side, with the tests, runs `boundary`, `proxy`, `connection`, `inbox`, `spawn`,
   `sharing` and the self-test in `sandbox`
 - the untrusted side runs `fork_server`, `worker` and the rest of `sandbox`
+- `siblings` has both forked from one clean interpreter, which runs `zygote`
 - both speak `protocol`
 """
 

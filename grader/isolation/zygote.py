@@ -27,6 +27,7 @@ import random
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable
@@ -169,6 +170,7 @@ def _be_trusted(connection: int, fork_server: socket.socket) -> None:
     sys.path[:] = setup["path"]
     sys.argv[:] = setup["arguments"]
     sys.dont_write_bytecode = setup["dont_write_bytecode"]
+    tempfile.tempdir = None  # it was looked up without this environment
     random.seed()  # a worker could know what is drawn otherwise
     target, arguments = link.recv()
     found = pkgutil.resolve_name(target)

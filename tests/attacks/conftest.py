@@ -153,7 +153,9 @@ def grade(
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with Boundary("sandbox", call_seconds=CALL_SECONDS, memory_mb=256) as boundary:
         attacked = Attacked(course, boundary)
-        assert attacked((FILES / "00_right.py").read_bytes()).points == 4
+        right = (FILES / "00_right.py").read_bytes()
+        for kind in (b"", b"# may want torch.compile\n"):  # the fork servers of both stay
+            assert attacked(kind + right).points == 4
         yield attacked
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
     os.environ.pop("COURSE_CANARY", None)

@@ -225,7 +225,7 @@ def test_torch_works_without_threads(opened):
 
 def of_a_worker(module):
     """Return whether a module of the grader's may be in a worker: no more than it needs itself."""
-    packages = ("protocol", "sandbox", "worker", "fork_server")
+    packages = ("protocol", "sandbox", "worker", "fork_server", "zygote", "reaping")
     allowed = {"grader", "grader.isolation"}
     allowed |= {"grader.cost", "grader.forbidden", "grader.operands", "grader.unwritten"}
     allowed |= {"grader.own_cases", "grader.own_tests", "grader.own_unusable"}

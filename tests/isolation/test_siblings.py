@@ -59,7 +59,7 @@ def texts_that_begin(begin):
 
 # What trusted processes do here; a file that they import by its name.
 TARGETS = """
-import os, sys
+import os, sys, tempfile
 from grader.isolation import Boundary
 
 def look(connection, fork_server, canary, source):
@@ -70,6 +70,7 @@ def look(connection, fork_server, canary, source):
         found["texts"] = problem.texts_that_begin("cana")
         found["own threads"] = len(os.listdir("/proc/self/task"))
         found["own canary"] = os.environ["SIBLINGS_CANARY"]
+        found["own temporary folder"] = tempfile.gettempdir()
         found["own modules"] = sorted(sys.modules)
         found["own word"] = canary
         connection.send(found)
@@ -98,6 +99,7 @@ def siblings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Siblings]:
     with pytest.MonkeyPatch.context() as patch, Siblings() as found:
         patch.setattr(sys, "path", [*sys.path, str(folder)])
         patch.setenv("SIBLINGS_CANARY", "canary-in-the-environment")
+        patch.setenv("TMPDIR", str(folder))
         patch.setattr(sys, "argv", [*sys.argv, "canary-as-an-argument"])
         yield found
 
@@ -121,6 +123,7 @@ def test_a_worker_has_nothing_of_what_its_trusted_side_has(siblings: Siblings) -
             found = look(siblings, canary)
             assert found["own word"] == canary
             assert found["own canary"] == "canary-in-the-environment"
+            assert found["own temporary folder"] == os.environ["TMPDIR"]
             assert "targets_of_siblings" in found["own modules"]
             assert found["own threads"] == found["threads"] == 1
             assert found["texts"] == []
