@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import textwrap
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader.course import Course, own_course
 from grader.result import ProblemResult
@@ -25,7 +27,13 @@ HANG_SECONDS = 600
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the mark of what `make test` leaves to `make test-all`."""
+    """Name the mark of what `make test` leaves to `make test-all`; and let torch use one core.
+
+    There is a process of tests for each core, whose tensors are small: threads would only wait for
+    each other. The audit runs the course's tests with several.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    torch.set_num_threads(1)
     config.addinivalue_line("markers", "slow: takes seconds, and is run by make test-all")
 
 

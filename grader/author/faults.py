@@ -11,7 +11,7 @@ two mistakes at once are told as two, without a file for each.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
 from grader.course import Course, Problem
@@ -48,15 +48,22 @@ def switched(
     if wrong := _fault([], module.faulty, probe, reference).deviations:
         raise CourseError(f"{path} is wrong in {', '.join(wrong)} before a fault is put into it")
     values = [(switch, value) for switch, texts in module.SWITCHES.items() for value in texts]
-    singles = [_fault([each], module.faulty, probe, reference) for each in values]
+    singles = {each: _fault([each], module.faulty, probe, reference) for each in values}
     common = [(switch, value) for switch, value in values if value in module.COMMON.get(switch, ())]
     pairs = [
-        _fault([one, other], module.faulty, probe, reference)
+        _fault(
+            [one, other],
+            module.faulty,
+            probe,
+            reference,
+            # What neither changes by itself both don't change together.
+            parts=singles[one].deviations.keys() | singles[other].deviations.keys(),
+        )
         for one, other in itertools.combinations(common, 2)
         if one[0] != other[0]
     ]
     texts = {_name(s, v): Text(*module.SWITCHES[s][v]) for s, v in values}
-    found = [fault for fault in singles if fault.deviations]
+    found = [fault for fault in singles.values() if fault.deviations]
     return [*found, *_new(pairs, found)], texts
 
 
@@ -65,10 +72,19 @@ def _fault(
     faulty: Faulty,
     probe: Probe,
     reference: Mapping[str, Answers],
+    parts: Set[str] | None = None,
 ) -> Fault:
-    """Return what one fault, or two at once, answer to the main questions of the parts it has."""
+    """Return what one fault, or two at once, answer to the main questions of the parts it has.
+
+    Args:
+        values: the faults.
+        faulty: puts them into the reference.
+        probe: the problem's questions.
+        reference: the right answers.
+        parts: which parts to ask; all when left out.
+    """
     code = faulty(**dict(values))
-    answers = ask(probe, code, edges=False)
+    answers = ask(probe, code, edges=False, parts=parts)
     answers = {part: given for part, given in answers.items() if hasattr(code, owner(part))}
     names = tuple(_name(switch, value) for switch, value in values)
     return Fault(names, deviations(answers, reference))

@@ -60,7 +60,13 @@ def shapes(given):
 
 def ordinary_weights(given):
     """Weights that make each part of a model count."""
-    weights = {}
+    return dict(made_weights(tuple(given.items())))
+
+
+@functools.cache
+def made_weights(given):
+    """The same for sizes that can be looked up: made once, since no model changes them."""
+    given, weights = dict(given), {}
     for place, (name, shape) in enumerate(sorted(shapes(given).items())):
         weight = numbers(*shape, start=0.1 * place)
         if "ln_" in name and name.endswith("weight"):

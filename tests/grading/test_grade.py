@@ -127,6 +127,7 @@ def test_a_formula_in_a_name_is_text() -> None:
 def test_a_job_stays_on_its_core_with_all_that_it_starts(small_course: Course) -> None:
     cores, threads = os.sched_getaffinity(0), torch.get_num_threads()
     others = children()
+    torch.set_num_threads(2)
     try:
         with grader_for(small_course, Settings(), max(cores)):
             mine = [os.getpid(), *(children() - others)]

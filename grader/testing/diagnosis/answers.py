@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -54,13 +55,16 @@ def answer_of(value: object) -> Answer:
     return Answer(shape, dtype, "", int((~finite).sum()), _numbers(kept))
 
 
+@cache
+def _waves(length: int) -> list[Tensor]:
+    """Return what entries are multiplied with before they are summed up."""
+    places = torch.arange(length, dtype=torch.float64)
+    return [torch.sin((places + 1) * (1.3 + number) + number) for number in range(_PROJECTIONS)]
+
+
 def _numbers(entries: Tensor) -> tuple[float, ...]:
     """Return the size of the entries, and sums by which nearly any two sets of them differ."""
-    count = max(len(entries), 1)
-    places = torch.arange(len(entries), dtype=torch.float64)
-    sums = [
-        (entries * torch.sin((places + 1) * (1.3 + number) + number)).sum() / math.sqrt(count)
-        for number in range(_PROJECTIONS)
-    ]
+    root = math.sqrt(max(len(entries), 1))
+    sums = [(entries * wave).sum() / root for wave in _waves(len(entries))]
     size = entries.square().mean().sqrt() if len(entries) else torch.zeros(())
     return tuple(float(f"{float(number):.{DIGITS}g}") for number in (size, *sums))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,7 +68,12 @@ def load_probe(problem: Problem) -> Probe | None:
 
 
 def ask(
-    probe: Probe, code: Any, forbidden: Iterable[str] = (), *, edges: bool = True
+    probe: Probe,
+    code: Any,
+    forbidden: Iterable[str] = (),
+    *,
+    edges: bool = True,
+    parts: Set[str] | None = None,
 ) -> dict[str, Answers]:
     """Return the answers of a problem's code, part by part.
 
@@ -79,11 +84,16 @@ def ask(
         code: the student's module, or what stands for it.
         forbidden: the functions whose call ends an answer, where that is watched here.
         edges: whether to ask what is at the edges, too.
+        parts: which parts to ask; all when left out.
     """
     torch.default_generator.manual_seed(0)
     try:
         with time_limit(PROBE_SECONDS), Guard(tuple(forbidden)):
-            return {name: _asked(part, edges) for name, part in probe(code).items()}
+            return {
+                name: _asked(part, edges)
+                for name, part in probe(code).items()
+                if parts is None or name in parts
+            }
     except (Exception, DoesNotEnd):
         return {}
 
