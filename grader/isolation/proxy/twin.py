@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from grader.isolation.connection import Connection
 from grader.isolation.protocol import Header, Packed, ProtocolError
 from grader.isolation.protocol.checks import items, member, name_in, texts
-from grader.isolation.protocol.modules import parts_of, tensors_in, tensors_of
+from grader.isolation.protocol.modules import parts_of, tensors_in
 from grader.isolation.protocol.tensors import same
 from grader.isolation.protocol.values import Unpacker
 from grader.isolation.proxy.values import RequestPacker
@@ -43,12 +43,13 @@ class Twin:
 
     def remember(self, root: nn.Module) -> None:
         """Take the buffers and settings of `root` for what the worker has."""
-        tensors = tensors_of(root)
+        parts = parts_of(root)
+        tensors = [*tensors_in(parts)]
         self._buffers = {
             n: t.detach().clone() for n, t, is_parameter in tensors if not is_parameter
         }
-        self._settings = {path: values for path, _, values in _settings(parts_of(root))}
-        self._names = {name for name, _, is_parameter in tensors_of(root) if is_parameter}
+        self._settings = {path: values for path, _, values in _settings(parts)}
+        self._names = {name for name, _, is_parameter in tensors if is_parameter}
 
     def state(self, root: nn.Module | None, packer: RequestPacker) -> Packed:
         """Return what changed here since the worker was last told; give the packer the weights.

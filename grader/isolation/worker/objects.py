@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from grader.isolation.protocol import MAX_DEPTH, Header, Packed, Unsendable
-from grader.isolation.protocol.modules import STOCK, tensors_of
+from grader.isolation.protocol.modules import STOCK, identity, tensors_of
 from grader.isolation.protocol.tensors import same
 from grader.isolation.protocol.values import Packer
 from grader.isolation.worker.values import AnswerPacker, Request
@@ -91,9 +91,10 @@ def describe_module(module: nn.Module, packer: AnswerPacker) -> Packed:
 
     def tensor(value: Tensor | None) -> Packed:
         # The same parameter under two names stays one parameter.
-        if id(value) not in memo:
-            memo[id(value)] = packer.plain(value)
-        return memo[id(value)]
+        key = identity(value)
+        if key not in memo:
+            memo[key] = packer.plain(value)
+        return memo[key]
 
     def describe_one(module: nn.Module, depth: int) -> Packed:
         if depth > MAX_DEPTH // 4:
