@@ -8,6 +8,7 @@ from grader.isolation.protocol import MAX_DEPTH, Header, Packed, Unsendable
 from grader.isolation.protocol.modules import STOCK, identity, tensors_of
 from grader.isolation.protocol.tensors import same
 from grader.isolation.protocol.values import Packer
+from grader.isolation.worker.handles import numbers_of
 from grader.isolation.worker.values import AnswerPacker, Request
 
 
@@ -105,6 +106,7 @@ def describe_module(module: nn.Module, packer: AnswerPacker) -> Packed:
             "stock": _stock(module),
             "training": module.training,
             "settings": _settings(module),
+            "numbers": [] if _stock(module) else numbers_of(module),
             "parameters": [
                 [name, tensor(p), p is not None and p.requires_grad]
                 for name, p in module._parameters.items()
