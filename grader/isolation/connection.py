@@ -88,6 +88,7 @@ class Connection:
 
     Attributes:
         dead: whether it ended.
+        asked: how many requests it was sent.
         free: numbers of what the worker may forget; sent with the next request.
     """
 
@@ -95,7 +96,7 @@ class Connection:
         self._process = process
         self._printed = printed
         self._budget = budget
-        self._count = 0
+        self.asked = 0
         self._stopwatch = Stopwatch(process.pid)
         self._inbox = Inbox(process.memory)
         self._unread = 0.0  # seconds on the wall since the stopwatch was read
@@ -186,14 +187,14 @@ class Connection:
             self._stopwatch.restart()
 
     def _exchange(self, header: Header, left: Left) -> tuple[Header, list[Tensor]]:
-        self._count += 1
+        self.asked += 1
         free = self.free[:]
         del self.free[: len(free)]
-        header["id"], header["free"] = self._count, free
+        header["id"], header["free"] = self.asked, free
         channel = self._process.channel
         send(channel, header, [], left)
         answer, found = receive(channel, left, self._process.memory)
-        if answer.get("id") != self._count:
+        if answer.get("id") != self.asked:
             raise ProtocolError("an answer to another request")
         self._inbox.release(answer.get("released"))
         self._budget.build(sum(tensor.nbytes for tensor in found))

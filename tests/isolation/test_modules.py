@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import math
 import pickle
 
 import pytest
@@ -9,6 +10,8 @@ import torch
 from torch import nn
 
 from grader.errors import Mismatch
+from grader.isolation import WorkerFailure
+from grader.isolation.connection import Connection
 
 LAYER = """
     import torch
@@ -43,6 +46,43 @@ def test_modules_show_their_parameters_and_layers(opened):
     assert layer.mask.dtype == torch.bool
     assert isinstance(layer.drop, nn.Dropout)
     assert layer.drop.p == 0.5
+
+
+def test_numbers_come_with_a_module_until_something_else_is_asked(opened, monkeypatch):
+    problem = opened("""
+        import math
+        from torch import nn
+        class Layer(nn.Module):
+            width = 3
+            def __init__(self):
+                super().__init__()
+                self.heads, self.rate, self.kind, self.calls = 2, 0.5, "small", 0
+                self.most, self.large, self.sizes, self._own = math.inf, 1 << 70, (1, 2), 1
+                self.__dict__["depth"] = 1
+            @property
+            def depth(self): return 7
+            def forward(self): self.calls += 1
+        class Odd(Layer):
+            def __getattribute__(self, name):
+                return 5 if name == "heads" else super().__getattribute__(name)
+    """)
+    asked, exchange = [], Connection.exchange
+
+    def listen(self, header):
+        asked.append(header["name"])
+        return exchange(self, header)
+
+    monkeypatch.setattr(Connection, "exchange", listen)
+    layer = problem.Layer()
+    assert (layer.heads, layer.rate, layer.kind, layer.calls) == (2, 0.5, "small", 0)
+    assert asked == ["Layer"]
+    assert (layer.most, layer.sizes, layer.width, layer.depth) == (math.inf, (1, 2), 3, 7)
+    assert not hasattr(layer, "nothing")
+    layer()
+    assert layer.calls == 1
+    assert problem.Odd().heads == 5
+    with pytest.raises(WorkerFailure):
+        problem.Layer().large  # noqa: B018
 
 
 def test_weights_set_here_are_used_there(opened):

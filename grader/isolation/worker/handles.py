@@ -33,6 +33,33 @@ def plain_fields(value: object) -> list[Packed]:
     return [[name, packed] for name, packed in found.items()]
 
 
+def numbers_of(module: object) -> list[Packed]:
+    """Return name and value of what a module's own dictionary has of plain numbers and texts.
+
+    To read them runs none of the student's code, unless a class says otherwise; then it is none.
+    """
+    kind = type(module)
+    if kind.__getattribute__ is not object.__getattribute__:
+        return []
+    known = {name for cls in kind.__mro__ for name in vars(cls)}
+    found = [
+        [name, value]
+        for name, value in vars(module).items()
+        if type(value) in _NUMBERS and _is_public(name) and name not in known
+    ]
+    return [each for each in found if _fits(each[1])][:MAX_FIELDS]
+
+
+_NUMBERS = (int, float, bool, str)
+
+
+def _fits(value: object) -> bool:
+    try:
+        return bool(_packed(value) == value)  # not for what has a mark, such as infinity
+    except Unsendable:
+        return False
+
+
 def _members(value: object) -> Iterator[tuple[Any, object]]:
     for cls in reversed(type(value).__mro__):
         if cls.__module__ == MODULE:

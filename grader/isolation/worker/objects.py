@@ -5,10 +5,11 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from grader.isolation.protocol import MAX_DEPTH, Header, Packed, Unsendable
-from grader.isolation.protocol.modules import STOCK, tensors_of
+from grader.isolation.protocol.modules import STOCK, identity, tensors_of
 from grader.isolation.protocol.tensors import same
 from grader.isolation.protocol.values import Packer
 from grader.isolation.worker.exceptions import class_name
+from grader.isolation.worker.handles import numbers_of
 from grader.isolation.worker.values import AnswerPacker, Request
 
 
@@ -92,9 +93,10 @@ def describe_module(module: nn.Module, packer: AnswerPacker) -> Packed:
 
     def tensor(value: Tensor | None) -> Packed:
         # The same parameter under two names stays one parameter.
-        if id(value) not in memo:
-            memo[id(value)] = packer.plain(value)
-        return memo[id(value)]
+        key = identity(value)
+        if key not in memo:
+            memo[key] = packer.plain(value)
+        return memo[key]
 
     def describe_one(module: nn.Module, depth: int) -> Packed:
         if depth > MAX_DEPTH // 4:
@@ -105,6 +107,7 @@ def describe_module(module: nn.Module, packer: AnswerPacker) -> Packed:
             "stock": _stock(module),
             "training": module.training,
             "settings": _settings(module),
+            "numbers": [] if _stock(module) else numbers_of(module),
             "parameters": [
                 [name, tensor(p), p is not None and p.requires_grad]
                 for name, p in module._parameters.items()
