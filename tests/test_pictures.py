@@ -93,6 +93,15 @@ def test_training_that_is_stopped_keeps_what_was_learned(explore, stopped_after)
 
 
 @pytest.mark.slow
+def test_what_the_mask_is_for_is_told_once_it_shows(explore):
+    stub = ROOT / "problems" / "07-tiny-gpt" / "problem.py"
+    _, words = explore("07-tiny-gpt", stub, "--no-mask")
+    assert "let it train longer" in words
+    assert "The loss goes to 0" not in words
+    assert trained.read() is None
+
+
+@pytest.mark.slow
 def test_training_that_is_stopped_at_once_keeps_nothing(explore, stopped_after):
     stopped_after(0)
     with pytest.raises(SystemExit, match="nothing is kept"):

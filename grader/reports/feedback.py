@@ -123,13 +123,14 @@ def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -
     worst = failed[0] if failed else cases[0]
     # There are notes but no hash when the file is there and can't be used, or isn't there at all.
     unread = worst.status is Status.ERROR and problem.notes and not problem.sha256
+    message = failed[0].message if failed and with_message else ""
     return Line(
         cases[0].title,
         _NO_FILE if unread else _FIXED[worst.status],
         not failed,
         total(test.points for test in cases),
         total(test.max for test in cases),
-        failed[0].message if failed and with_message else "",
+        "" if message in problem.notes else message,  # notes are said above, once
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import math
+import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,8 @@ def read() -> Trained | None:
         if len(kept.characters) != kept.config["vocab_size"]:
             raise ValueError("it has other characters than tokens")
     except Exception as error:
-        reason = str(error).partition("\n")[0]
-        raise UsageError(f"{_SPOILT}\n({type(error).__name__}: {reason})") from None
+        reason = textwrap.shorten(f"{type(error).__name__}: {error}", 76, placeholder=" ...")
+        raise UsageError(f"{_SPOILT}\n({reason})") from None
     return kept
 
 

@@ -102,7 +102,8 @@ def slip(text: str, forms: Mapping[str, str]) -> str:
             return sentence
     shapes = [shape for form in forms.values() if (shape := _shape(form)) is not None]
     if sizes := _SIZES.search(text):
-        return _of_sizes(int(sizes[1]), int(sizes[2]), shapes)
+        sums = [s for form in forms.values() if "int" not in form and (s := _shape(form))]
+        return _of_sizes(int(sizes[1]), int(sizes[2]), sums)  # tokens are no sum of anything
     if _PRODUCT.search(text):
         return _of_product(shapes)
     if view := _VIEW.search(text):

@@ -244,6 +244,7 @@ def about_logits(problem):
 
     def refused(length):
         """1 for a ValueError, 2 for an AssertionError, 3 for another error, else 0."""
+        model_of(ORDINARY)(tokens(7, 2, 5))  # what stops there refuses nothing here
         try:
             model_of(ORDINARY)(tokens(7, 2, length))
         except (ValueError, AssertionError) as exception:
@@ -437,6 +438,10 @@ def about_generate(problem):
         found = model.generate(tokens(given["vocab_size"], batch, length, start=start), n_new)
         return found.double() if isinstance(found, torch.Tensor) else found
 
+    def nothing(length):
+        generated(short, 3, length, 1)  # what stops there says nothing here
+        return generated(short, 3, length, 0)
+
     def dtype():
         found = model_of(ORDINARY).generate(tokens(7, 2, 3), 2)
         return torch.tensor([found.dtype == each for each in (torch.int64, torch.int32)])
@@ -457,8 +462,8 @@ def about_generate(problem):
             "beyond n_positions": lambda: generated(short, 6, 3, 5),
             "beyond, without blocks": lambda: generated(short, 8, 2, 6, start=6, blocks=False),
             "long prompt": lambda: generated(short, 6, 9, 3),
-            "nothing": lambda: generated(short, 3, 3, 0),
-            "nothing, long prompt": lambda: generated(short, 3, 7, 0),
+            "nothing": lambda: nothing(3),
+            "nothing, long prompt": lambda: nothing(7),
             "dtype": dtype,
         },
         edges={"changes idx": changes},
@@ -575,6 +580,7 @@ def about_batches(problem):
         return torch.tensor([torch.equal(*pair) for pair in pairs])
 
     def refused(length, n_positions):
+        problem.get_batch(torch.arange(30), n_positions, 2)  # what stops there refuses nothing
         try:
             problem.get_batch(torch.arange(length), n_positions, 2)
         except (ValueError, AssertionError) as exception:

@@ -45,8 +45,12 @@ def kind(value):
     return dtypes.index(value.dtype) if is_known else -1
 
 
-def refusals(call, amounts):
-    """How each amount ends: 0 accepted, 1 ValueError, 2 AssertionError, 3 another error."""
+def refusals(call, fine, amounts):
+    """How each amount ends: 0 accepted, 1 ValueError, 2 AssertionError, 3 another error.
+
+    Code that stops at a fine amount, too, refuses nothing.
+    """
+    call(fine)
 
     def outcome(amount):
         try:
@@ -138,7 +142,7 @@ def about_temperature(problem):
             "3, batches": lambda: apply((2, 3, 4), 3.0),
             "0.25, one row": lambda: apply((6,), 0.25),
             "refused": lambda: refusals(
-                lambda t: problem.apply_temperature(numbers(3, 5), t), (0, 0.0, -1, -0.5)
+                lambda t: problem.apply_temperature(numbers(3, 5), t), 1.0, (0, 0.0, -1, -0.5)
             ),
         },
         edges=edges_of(lambda x, t: problem.apply_temperature(x, t), 0.7, 1 / 0.7)
@@ -170,7 +174,7 @@ def about_top_k(problem):
             "batches": lambda: keep((2, 3, 4), 2),
             "ties": lambda: ties(2),
             "refused": lambda: refusals(
-                lambda k: problem.keep_top_k(numbers(3, 5), k), (0, -1, -3)
+                lambda k: problem.keep_top_k(numbers(3, 5), k), 2, (0, -1, -3)
             ),
         },
         edges=edges_of(lambda x, k: problem.keep_top_k(x, k), 2)
@@ -210,10 +214,10 @@ def about_top_p(problem):
             "0.7, batches": lambda: keep((2, 3, 4), 0.7),
             "1": lambda: keep((3, 5), 1.0),
             "refused, too small": lambda: refusals(
-                lambda p: problem.keep_top_p(numbers(3, 5), p), (0, -0.1, -1)
+                lambda p: problem.keep_top_p(numbers(3, 5), p), 0.5, (0, -0.1, -1)
             ),
             "refused, too large": lambda: refusals(
-                lambda p: problem.keep_top_p(numbers(3, 5), p), (1.01, 2, 90)
+                lambda p: problem.keep_top_p(numbers(3, 5), p), 0.5, (1.01, 2, 90)
             ),
         },
         edges=edges_of(lambda x, p: problem.keep_top_p(x, p), 0.7)
@@ -424,11 +428,11 @@ def about_arguments(problem):
 
     return Part(
         main={
-            "temperature below 0": lambda: refusals(asked("temperature"), (-1, -0.1)),
-            "temperature 0": lambda: refusals(asked("temperature"), (0, 0.0)),
-            "top_k": lambda: refusals(asked("top_k"), (0, -1)),
-            "top_p below": lambda: refusals(asked("top_p"), (0, -0.5)),
-            "top_p above": lambda: refusals(asked("top_p"), (1.5, 50)),
+            "temperature below 0": lambda: refusals(asked("temperature"), 1.0, (-1, -0.1)),
+            "temperature 0": lambda: refusals(asked("temperature"), 1.0, (0, 0.0)),
+            "top_k": lambda: refusals(asked("top_k"), 2, (0, -1)),
+            "top_p below": lambda: refusals(asked("top_p"), 0.5, (0, -0.5)),
+            "top_p above": lambda: refusals(asked("top_p"), 0.5, (1.5, 50)),
             "by position": by_position,
         },
     )

@@ -46,3 +46,14 @@ def test_signs_and_control_characters_are_shown_as_text() -> None:
     assert "\u202e" not in text
     assert "\\<script\\>\\|\\`" in text
     assert "      �[31m�<b>" in text
+
+
+def test_what_is_said_of_the_problem_is_not_said_again_of_each_test() -> None:
+    missing = "There is no folder 01-softmax in the submission."
+    given = result(missing)
+    given.problems[0].tests.append(
+        TestResult("test_seen_too", "The dtype stays", False, 1, Status.MISSING, missing)
+    )
+    assert feedback(given, Policy.FULL).count(missing) == 2
+    given.problems[0].notes.append(missing)
+    assert feedback(given, Policy.FULL).count(missing) == 1

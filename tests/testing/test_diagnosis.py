@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from grader.course import Course
+from grader.course import Course, Problem, own_course
+from grader.loading import load_module
 from grader.testing.diagnosis.answers import Answer, alike, answer_of, attempt, same
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text, deviations
 from grader.testing.diagnosis.naming import diagnose
-from grader.testing.diagnosis.probe import Answers, Part, ask, load_probe
+from grader.testing.diagnosis.probe import Answers, Part, ask, load_probe, owner
 
 X = torch.arange(6.0).reshape(2, 3)
 
@@ -312,3 +313,23 @@ def test_a_probe_imports_what_stands_in_its_own_course(
         assert probe is not None
         number = float(problem.folder.parents[1].name)
         assert ask(probe, SimpleNamespace())["f"].main["number"] == answer_of(number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_what_only_stops_is_given_no_name(problem: Problem) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise TypeError("not like this")
+
+    probe, known = load_probe(problem), Fingerprints.load(problem.fingerprints)
+    assert probe is not None
+    for name in {owner(part) for part in known.reference}:
+        for method in ("__init__", "forward"):
+            code = load_module(own_course().solution(problem), "solution_that_stops")
+            asked = getattr(code, name)
+            is_class = isinstance(asked, type)
+            setattr(asked if is_class else code, method if is_class else name, stop)
+            found = diagnose(known, ask(probe, code))
+            assert not [d for d in found if name in map(owner, d.parts)], (name, method)
+            if not is_class:
+                break

@@ -62,6 +62,11 @@ def last(raised: pytest.ExceptionInfo[BaseException]) -> FrameType:
         ("y = x - x.max(-1)", {"x": X}, "Take .values"),
         ("y = float(x)", {"x": X}, "can't become one number"),
         ("y = x.nothing", {"x": X}, ""),
+        (
+            "y = e[idx] + p[torch.arange(2)]",
+            {"e": torch.ones(7, 8), "p": torch.ones(6, 8), "idx": torch.ones(2, 5).long()},
+            "",
+        ),
         ("y = x + z", {"x": X, "z": torch.ones(7)}, ""),
     ],
 )
