@@ -163,7 +163,7 @@ OF_PRODUCT = 2 * 5 * 6 * 7
 @pytest.mark.parametrize(
     "way",
     ["without_modes", "without_dispatch", "without_the_key", "with_costs_that_stay"]
-    + ["without_a_profiler", "inside_of_another", "when_it_is_told"],
+    + ["inside_of_another", "when_it_is_told"],
 )
 def test_a_product_that_hides_is_counted(opened, way):
     problem, x, w = opened(FORGING), torch.randn(5, 6), torch.randn(6, 7)
@@ -171,6 +171,12 @@ def test_a_product_that_hides_is_counted(opened, way):
         found = getattr(problem, way)(x, w)
     torch.testing.assert_close(found, x @ w)
     assert cost.operations >= OF_PRODUCT
+
+
+def test_who_stops_the_counting_has_no_answer(opened):
+    with counting(), pytest.raises(WorkerFailure, match="stopped the counting") as failure:
+        opened(FORGING).without_a_profiler(torch.ones(5, 6), torch.ones(6, 7))
+    assert failure.value.status is Status.BAD_OUTPUT
 
 
 def test_to_tell_a_class_runs_no_code_of_its_own(opened):

@@ -62,6 +62,8 @@ def _is_same(result: Tensor, copy: Tensor) -> bool:
         return False
 
 
+_STOPPED = {"unsendable": "what it costs, because it stopped the counting"}
+
 Answer = tuple[Header, AnswerPacker]
 
 
@@ -72,7 +74,8 @@ def _counted(function: Callable[[], Any], header: Header) -> tuple[Header, Any]:
     with recorded() as products, counting() as cost:
         answer, value = attempt(function)
     numbers = max(cost.operations, *products), cost.elements, cost.largest
-    return answer | {"cost": [min(number, MOST) for number in numbers]}, value
+    answer["cost"] = [min(number, MOST) for number in numbers]
+    return answer | (_STOPPED if MOST in products else {}), value
 
 
 @contextmanager
