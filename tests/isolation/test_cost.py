@@ -94,3 +94,102 @@ def test_a_worker_can_not_tell_what_is_no_cost(opened, cost):
         problem.f(x)
     assert caught.value.status is Status.BAD_OUTPUT
     assert numbers(counted) == (0, 0, 0)
+
+
+FORGING = """
+import gc
+import sys
+import torch
+import torch.utils._python_dispatch as dispatch
+from torch._C import DispatchKey, DispatchKeySet
+
+def product(x, w): return x @ w
+
+def without_modes(x, w):
+    with dispatch._disable_current_modes():
+        return x @ w
+
+def without_dispatch(x, w):
+    with torch._C._DisableTorchDispatch():
+        return x @ w
+
+def without_the_key(x, w):
+    with torch._C._ExcludeDispatchKeyGuard(DispatchKeySet(DispatchKey.Python)):
+        return x @ w
+
+def with_costs_that_stay(x, w):
+    for found in gc.get_objects():
+        if type(found).__name__ == "Cost":
+            found._paused = 1
+    return x @ w
+
+def without_a_profiler(x, w):
+    torch._C._autograd._disable_profiler_legacy()
+    return without_modes(x, w)
+
+def inside_of_another(x, w):
+    one = torch.cdist(x, w.T, compute_mode="use_mm_for_euclid_dist").square()
+    return (x.square().sum(1, True) + w.T.square().sum(1) - one) / 2
+
+class Lazy(torch.Tensor):
+    def __new__(cls, x, w):
+        new = torch.Tensor._make_wrapper_subclass(cls, (x.shape[0], w.shape[1]), dtype=x.dtype)
+        new.of = x, w
+        return new
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        args = [arg.of[0] @ arg.of[1] if type(arg) is cls else arg for arg in args]
+        return func(*args, **(kwargs or {}))
+
+def when_it_is_told(x, w): return Lazy(x, w)
+
+class Meta(type):
+    @property
+    def __name__(cls):
+        cls.out.copy_(cls.of[0] @ cls.of[1])
+        return "list"
+
+def when_its_class_is_told(x, w):
+    out = torch.zeros(x.shape[0], w.shape[1])
+    return [Meta("Mine", (list,), {"out": out, "of": (x, w)})(), out]
+
+def views(x, w):
+    return (x @ w).T.expand(3, 7, 5), x.new_zeros(1).expand(1000)
+"""
+
+OF_PRODUCT = 2 * 5 * 6 * 7
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["without_modes", "without_dispatch", "without_the_key", "with_costs_that_stay"]
+    + ["inside_of_another", "when_it_is_told"],
+)
+def test_a_product_that_hides_is_counted(opened, way):
+    problem, x, w = opened(FORGING), torch.randn(5, 6), torch.randn(6, 7)
+    with counting() as cost:
+        found = getattr(problem, way)(x, w)
+    torch.testing.assert_close(found, x @ w)
+    assert cost.operations >= OF_PRODUCT
+
+
+def test_who_stops_the_counting_has_no_answer(opened):
+    with counting(), pytest.raises(WorkerFailure, match="stopped the counting") as failure:
+        opened(FORGING).without_a_profiler(torch.ones(5, 6), torch.ones(6, 7))
+    assert failure.value.status is Status.BAD_OUTPUT
+
+
+def test_to_tell_a_class_runs_no_code_of_its_own(opened):
+    problem, x, w = opened(FORGING), torch.randn(5, 6), torch.randn(6, 7)
+    with counting():
+        _, found = problem.when_its_class_is_told(x, w)
+    assert not found.any()
+
+
+def test_honest_code_costs_no_more_for_being_told(opened):
+    """Answers that are turned or stretched are copied to be sent; that isn't the code's cost."""
+    problem, x, w = opened(FORGING), torch.randn(5, 6), torch.randn(6, 7)
+    for way, elements in (("product", 35), ("views", 36)):
+        with counting() as cost:
+            getattr(problem, way)(x.requires_grad_(), w)
+        assert (cost.operations, cost.elements) == (OF_PRODUCT, elements)

@@ -17,6 +17,7 @@ be forgotten.
 - `values` reads what a request brings and writes what an answer tells
 - `objects` keeps the modules that the trusted side knows
 - `handles` tells of objects that the trusted side may hand back
+- `products` counts products of matrices below what code can switch off
 - `attempts` hears what the file tries while it is loaded
 - `exceptions` describes what was raised
 - `output` keeps what was printed

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from types import ModuleType
 from typing import Any
@@ -27,13 +28,13 @@ from grader.isolation.worker.inbox import Inbox
 from grader.isolation.worker.loading import public_names, run_file
 from grader.isolation.worker.objects import StudentModule, describe_module
 from grader.isolation.worker.output import Printed
+from grader.isolation.worker.products import MOST, recorded
 from grader.isolation.worker.removal import remove
 from grader.isolation.worker.values import AnswerPacker, GivenCall, Request
 from grader.own_tests import run_own_tests
 from grader.own_unusable import Unusable
 
 _RESULTS_WATCHED = 64
-_MOST_COUNTED = (1 << 62) - 1
 
 # Taken before a student's code can put anything else in their places.
 _random_state = torch.default_generator.get_state
@@ -56,6 +57,8 @@ def _is_same(result: Tensor, copy: Tensor) -> bool:
         return False
 
 
+_STOPPED = {"unsendable": "what it costs, because it stopped the counting"}
+
 Answer = tuple[Header, AnswerPacker]
 
 
@@ -63,10 +66,24 @@ def _counted(function: Callable[[], Any], header: Header) -> tuple[Header, Any]:
     """Run the student's code, and tell what it cost if that was asked."""
     if not header["count"]:
         return attempt(function)
-    with counting() as cost:
+    with recorded() as products, counting() as cost:
         answer, value = attempt(function)
-    numbers = cost.operations, cost.elements, cost.largest
-    return answer | {"cost": [min(number, _MOST_COUNTED) for number in numbers]}, value
+    numbers = max(cost.operations, *products), cost.elements, cost.largest
+    answer["cost"] = [min(number, MOST) for number in numbers]
+    return answer | (_STOPPED if MOST in products else {}), value
+
+
+@contextmanager
+def _counted_on(answer: Header) -> Iterator[None]:
+    """Go on counting while a value is written down: it may be computed only now."""
+    if "cost" not in answer:
+        yield
+        return
+    with recorded() as products, counting() as cost:
+        yield
+    before, elements, largest = answer["cost"]
+    now = before + max(cost.operations, *products), elements + cost.elements, largest
+    answer["cost"] = [min(number, MOST) for number in now]
 
 
 def main(channel: socket.socket, memory: Memory, called: list[str] | None = None) -> None:
@@ -206,7 +223,8 @@ class Worker:
         upstream = [g if g is None else request.plain(g) for g in header["upstream"]]
         answer, gradients = _counted(lambda: graph.gradients(upstream, header["wanted"]), header)
         packer = AnswerPacker()
-        return write_gradients(answer, gradients, packer), packer
+        with _counted_on(answer):
+            return write_gradients(answer, gradients, packer), packer
 
     def _trial(self, header: Header, request: Request) -> Answer:
         """Run a student's own tests on the module; see `isolation.trial`."""
@@ -284,14 +302,15 @@ class Worker:
         """Write down what calls returned, and keep what later requests may refer to."""
         packer, value, graphs = AnswerPacker(self._keep), None, []
         try:
-            if "error" not in answer:
-                packed = answer["values"] = []
-                for call, value in zip(calls, values, strict=True):
-                    start = len(packer.outputs)
-                    packed.append(packer.pack(value))
-                    graphs.append(Graph(packer.outputs[start:], call.leaves + weights))
-            if thing is not None:
-                answer["state"] = thing.changes(packer)
+            with _counted_on(answer):
+                if "error" not in answer:
+                    packed = answer["values"] = []
+                    for call, value in zip(calls, values, strict=True):
+                        start = len(packer.outputs)
+                        packed.append(packer.pack(value))
+                        graphs.append(Graph(packer.outputs[start:], call.leaves + weights))
+                if thing is not None:
+                    answer["state"] = thing.changes(packer)
         except Unsendable as reason:
             return answer | {"unsendable": str(reason)}, AnswerPacker()
         except BaseException as error:  # a value that fights back when it is looked at
