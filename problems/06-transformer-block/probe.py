@@ -129,9 +129,9 @@ def about_gelu(problem):
             "float32": lambda: form(numbers(3, 4).float()),
             "digits lost": digits_lost,
             "by name": lambda: 0 * problem.gelu(x=numbers(3, 4)),
-            "gradient": gradient,
             "changes x": changes,
-        },
+        }
+        | where_x_stays({"gradient": gradient}, changes),
     )
 
 
@@ -177,6 +177,15 @@ def gradient_by_x(module, x):
     """The gradient of what a module makes of x."""
     x = x.requires_grad_()
     return slope(module(x.clone()), x)
+
+
+def where_x_stays(questions, changes):
+    """Questions that mean something only for code that leaves its argument alone.
+
+    Where it doesn't, whether autograd stops hangs on how the rest is written.
+    """
+    answer = attempt(changes)
+    return {} if answer.is_value and answer.numbers[0] == 1 else questions
 
 
 def about_norm(problem):
@@ -272,7 +281,9 @@ def about_parameters(problem):
         return torch.tensor([*found, float(len(list(module.parameters())))])
 
     def start(name):
-        return parameters(problem.LayerNorm(6))[name].detach().double().mean()
+        """The number that all entries start from; -9 where they differ."""
+        found = parameters(problem.LayerNorm(6))[name].detach().double()
+        return found.mean() if bool((found == found.flatten()[0]).all()) else -9.0
 
     def without():
         """What the attribute bias is with bias=False: 1 for None."""
@@ -492,7 +503,16 @@ def about_dropout_of_block(problem):
 
         return about_dropping(entries).main
 
+    def weights_in_evaluation():
+        """How far a Block with dropout is from one without, in evaluation."""
+        plain, dropping = (
+            made(problem, "Block", block_weights(Waves(), 6), 6, 2, dropout=rate)
+            for rate in (0.0, 0.5)
+        )
+        return not torch.allclose(plain(x.clone()), dropping(x.clone()))
+
     questions = {f"attn, {name}": ask for name, ask in added("mlp").items()}
+    questions["in evaluation"] = weights_in_evaluation
     return Part(main=questions | {f"mlp, {name}": ask for name, ask in added("attn").items()})
 
 
@@ -523,6 +543,9 @@ def about_block(problem):
     def float32():
         return 0 * ordinary(dtype=torch.float32)(numbers(2, 4, 6).float())
 
+    def changes():
+        return changed(ordinary(), x.clone(), "x")
+
     x = numbers(2, 4, 6, start=0.5)
     return Part(
         main={
@@ -533,6 +556,7 @@ def about_block(problem):
             "mlp only": lambda: output(2, 4, 6, n_head=2, silent="attn"),
             "nothing": nothing,
             "no bias": lambda: output(2, 3, 4, n_head=2, bias=False),
+            "one token": lambda: output(1, 1, 4, n_head=2),
             "kind": kind,
         },
         edges={
@@ -541,10 +565,10 @@ def about_block(problem):
             "digits lost": digits_lost,
             "remembers": lambda: remembers(ordinary, x, x + 1),
             "reached": lambda: reached(ordinary(), x.clone()),
-            "gradient": lambda: gradient_by_x(ordinary(), x.clone()),
-            "changes x": lambda: changed(ordinary(), x.clone(), "x"),
+            "changes x": changes,
             "changes weights": lambda: changed(ordinary(), x.clone(), "weights"),
-        },
+        }
+        | where_x_stays({"gradient": lambda: gradient_by_x(ordinary(), x.clone())}, changes),
     )
 
 

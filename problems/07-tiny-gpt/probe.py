@@ -343,10 +343,12 @@ def about_loss(problem):
         return targets
 
     def reached():
-        """Whether the loss has a gradient by every weight."""
+        """Whether the loss has a gradient by the first weights, to which the way is longest."""
         model, idx = filled(problem, ORDINARY), tokens(7, 2, 5)
         _, found = model(idx, idx.flip(0))
-        weights = list(model.parameters())
+        names = ("wte.weight", "wpe.weight", "h.0.attn.c_attn.weight")
+        held = parameters(model)
+        weights = [held[f"transformer.{name}"] for name in names]
         if not found.requires_grad:
             return False
         slopes = torch.autograd.grad(found, weights, allow_unused=True)
@@ -359,6 +361,15 @@ def about_loss(problem):
         wanted = torch.nn.functional.cross_entropy(logits.flatten(0, 1), idx.flip(0).flatten())
         return found - wanted
 
+    def digits_lost():
+        far = of_logits().detach().abs()
+        return (far > 1e-10) & (far < 1e-5)
+
+    def changes():
+        targets = with_ignored(mixed, [1, 5])
+        loss(ORDINARY, targets)
+        return not torch.equal(targets, with_ignored(mixed, [1, 5]))
+
     four, mixed, most = tokens(4, 4, 4), tokens(7, 3, 5), [*range(11), 12, 13, 14]
     return Part(
         main={
@@ -370,42 +381,45 @@ def about_loss(problem):
             "ignored": lambda: loss(ORDINARY, with_ignored(mixed, [1, 5, 6, 14])),
             "all but one ignored": lambda: loss(ORDINARY, with_ignored(mixed, most)),
             "of its logits": of_logits,
+            "digits lost": digits_lost,
         },
         edges={
             "transposed": lambda: loss(ORDINARY, mixed.T.contiguous().T),
             "gradients reach": reached,
+            "changes targets": changes,
         },
     )
 
 
-DROPPING = sizes(48, 4, 48, 1, 1)
+DROPPING = sizes(49, 4, 48, 1, 1)
+"""The last of these tokens has the same number everywhere, and so has each position."""
 
 
 def about_dropout(problem):
     """Questions about what is dropped, as the last norm shows it."""
 
-    def model_with(dropout):
+    def model_with(dropout, of_block=0.1):
         given = DROPPING | {"dropout": dropout}
         weights = {name: torch.zeros(shape).double() for name, shape in shapes(given).items()}
         for name, weight in weights.items():
             if ".ln_" in name and name.endswith("weight"):
                 weight += 1
         eye = torch.eye(48, dtype=torch.float64)
-        weights["transformer.wte.weight"] = weights["lm_head.weight"] = 0.01 * eye
-        weights["transformer.wpe.weight"] += 0.01
-        weights["transformer.wpe.weight"][:, 0] = 0
-        weights["transformer.h.0.mlp.c_proj.bias"] += 0.1
+        kinds = torch.cat([0.01 * eye, torch.full((1, 48), 0.005, dtype=torch.float64)])
+        weights["transformer.wte.weight"] = weights["lm_head.weight"] = kinds
+        weights["transformer.wpe.weight"] += 0.005
+        weights["transformer.h.0.mlp.c_proj.bias"] += of_block
         return filled(problem, given, weights)
 
-    def rows(dropout, *, train=True):
+    def rows(dropout, *, train=True, of_block=0.1):
         torch.default_generator.manual_seed(2)
-        model = model_with(dropout).train(train)
-        found = logits_of(model, torch.zeros(40, 4, dtype=torch.int64)).detach()
-        return found.flatten(0, 1).double()
+        model = model_with(dropout, of_block).train(train)
+        found = logits_of(model, torch.full((40, 4), 48)).detach()
+        return found.flatten(0, 1).double()[:, :48]
 
-    def levels(dropout, *, train=True):
+    def levels(dropout, *, train=True, of_block=0.1):
         """How many different entries the rows have, mostly and at most."""
-        found = rows(dropout, train=train)
+        found = rows(dropout, train=train, of_block=of_block)
         counts = (found.sort(-1).values.diff() > 1e-7).sum(-1) + 1
         return torch.stack([counts.median(), counts.max()]).clamp(max=9)
 
@@ -420,6 +434,7 @@ def about_dropout(problem):
     return Part(
         main={
             "levels": lambda: levels(0.3),
+            "embeddings alone": lambda: levels(0.3, of_block=0.0),
             "shares": lambda: shares(0.3),
             "shares, more": lambda: shares(0.6),
             "in evaluation": lambda: levels(0.3, train=False),
@@ -446,10 +461,21 @@ def about_generate(problem):
         found = model_of(ORDINARY).generate(tokens(7, 2, 3), 2)
         return torch.tensor([found.dtype == each for each in (torch.int64, torch.int32)])
 
+    def always(token):
+        """What is generated where the same token is always by far the most probable."""
+        weights = plain_weights(wide)
+        rows = weights["transformer.wte.weight"]
+        rows = rows / rows.norm(dim=1, keepdim=True)
+        weights["transformer.wte.weight"] = weights["lm_head.weight"] = rows
+        weights["transformer.ln_f.weight"] = torch.zeros(8, dtype=torch.float64)
+        weights["transformer.ln_f.bias"] = 9 * rows[token]
+        model = filled(problem, wide, weights)
+        return model.generate(tokens(13, 2, 2, start=token), 3)
+
     def changes():
-        idx = tokens(7, 2, 3)
+        idx = tokens(7, 2, 6)
         filled(problem, ORDINARY).generate(idx, 2)
-        return not torch.equal(idx, tokens(7, 2, 3))
+        return not torch.equal(idx, tokens(7, 2, 6))
 
     wide, short = sizes(13, 12, 8, 1, 2), sizes(13, 4, 8, 1, 2)
     return Part(
@@ -464,6 +490,10 @@ def about_generate(problem):
             "long prompt": lambda: generated(short, 6, 9, 3),
             "nothing": lambda: nothing(3),
             "nothing, long prompt": lambda: nothing(7),
+            "always token 0": lambda: always(0),
+            "always token 5": lambda: always(5),
+            "always the last token": lambda: always(12),
+            "one sequence": lambda: generated(wide, 1, 3, 2),
             "dtype": dtype,
         },
         edges={"changes idx": changes},
@@ -537,6 +567,10 @@ def about_batches(problem):
         """All that can be drawn where one start is possible."""
         return torch.stack([each.double() for each in batch(6, 5, 3)])
 
+    def dtypes():
+        drawn = problem.get_batch(torch.arange(30), 4, 3)
+        return torch.tensor([each.dtype == torch.int64 for each in drawn])
+
     def forms(length, n_positions, batch_size):
         x, y = batch(length, n_positions, batch_size)
         return torch.tensor([*x.shape, -1, *y.shape], dtype=torch.float64)
@@ -604,6 +638,7 @@ def about_batches(problem):
             "one start": only_start,
             "form": lambda: forms(30, 4, 7),
             "form, one row": lambda: forms(30, 9, 1),
+            "dtypes": dtypes,
             "steps": steps,
             "ends": lambda: ends(9, 4),
             "ends, two starts": lambda: ends(5, 3),

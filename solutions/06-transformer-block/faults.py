@@ -28,6 +28,7 @@ _RESIDUAL = "What goes on along the residual path, and what is added to it?"
 _NORMS = "Each half has a norm of its own. What does it normalise?"
 _ORDER = "There are two halves. What does the second one start from?"
 _TOLD = "Which of the parts have to know about this argument?"
+_ATTENTION = "The attention that is given is right. What does yours do otherwise than it?"
 _DEFAULTS = "What should Block() be like when nobody asked for anything?"
 
 
@@ -74,6 +75,10 @@ SWITCHES = {
                 "hyperbolic sine": "sinh stands in gelu where tanh should be",
                 "arc": "arctan stands in gelu where tanh should be",
                 "minus cube": "gelu subtracts the cube in place of adding it",
+                "hard": "gelu has straight pieces where the tanh should bend",
+                "3": "gelu is exactly 0 below -3 and exactly x above 3",
+                "above 3": "gelu is exactly x above 3",
+                "below -3": "gelu is exactly 0 below -3",
             },
         ),
         **_all(
@@ -129,6 +134,7 @@ SWITCHES = {
             "unbiased, outside": (
                 "LayerNorm adds eps to the standard deviation, and that has n - 1 in it, not n"
             ),
+            "eps twice": "LayerNorm adds eps to the variance, and to its root once more",
             "no eps": "LayerNorm doesn't add eps",
             "unbiased, no eps": "LayerNorm doesn't add eps, and has n - 1 in its variance, not n",
             "eps squared": "LayerNorm adds eps² to the variance",
@@ -150,6 +156,7 @@ SWITCHES = {
             "not divided": "LayerNorm takes the mean away and divides by nothing",
             "multiplied": "LayerNorm multiplies by the root of the variance",
             "n plus one": "LayerNorm divides the sum of squares by n + 1, not by n",
+            "by 768": "LayerNorm divides its sums by 768, however long a row is",
             "softmax": "LayerNorm takes the softmax of a row",
         },
     ),
@@ -203,6 +210,10 @@ SWITCHES = {
             "weight zeros": "the weight of LayerNorm starts with zeros",
             "bias ones": "the bias of LayerNorm starts with ones",
             "swapped": "the weight of LayerNorm starts with zeros and its bias with ones",
+            "random": "the weight of LayerNorm starts with random numbers",
+            "random bias": "the bias of LayerNorm starts with random numbers",
+            "both random": "weight and bias of LayerNorm start with random numbers",
+            "small": "the weight of LayerNorm starts with numbers around 0, as linear layers do",
         },
     ),
     "kept": _all(
@@ -215,6 +226,8 @@ SWITCHES = {
             "zeros": "with bias=False the bias of LayerNorm is a tensor of zeros, not None",
             "one weight": "the weight of LayerNorm is a single number",
             "one bias": "the bias of LayerNorm is a single number",
+            "with sizes of 1": "weight and bias of LayerNorm have sizes of 1 before n_embd",
+            "columns": "weight and bias of LayerNorm have the shape (n_embd, 1)",
             "single": "weight and bias of LayerNorm are single numbers",
             "no weight": "LayerNorm has no parameter called weight",
             "no parameters": "weight and bias of LayerNorm are no parameters",
@@ -249,6 +262,9 @@ SWITCHES = {
             "residual": "the MLP adds x to what it makes of x",
             "no c_proj": "the MLP returns what c_fc gives, without c_proj",
             "gated": "the MLP multiplies what c_fc gives by its gelu",
+            "second layer": "the MLP has a third linear layer, such as a gate",
+            "softmax": "there is a softmax in the MLP in place of gelu",
+            "tied": "the MLP uses the weight of c_fc a second time, in place of that of c_proj",
             "normed": "the MLP normalises x itself",
         },
     ),
@@ -312,6 +328,7 @@ SWITCHES = {
             "Each number is dropped or kept by itself. Which ones share their fate in your code?",
             {
                 "whole tokens": "the MLP drops whole tokens, not single numbers",
+                "whole sequences": "the MLP drops all or nothing of a sequence",
                 "by batch": "all sequences of a batch drop the same in the MLP",
                 "by channel": "all tokens of a sequence drop the same in the MLP",
             },
@@ -335,6 +352,7 @@ SWITCHES = {
             "first twice": "Block adds what attention gives twice",
             "back twice": "Block adds x twice in each half",
             "gelu": "Block applies gelu to its output",
+            "squeezed": "Block takes away dimensions of size 1",
         },
     ),
     "order": _all(
@@ -356,6 +374,9 @@ SWITCHES = {
                 "after parts": "Block normalises what its parts give, and not what goes into them",
                 "before and after": "Block normalises what goes into its parts, and its sums too",
                 "last": "Block normalises its output once more",
+                "around": "Block normalises what goes into its parts, and what they give, too",
+                "after the first": "Block normalises its first sum, and the MLP's input not at all",
+                "last by ln_1": "Block normalises its output once more, by ln_1",
             },
         ),
         **_all(
@@ -380,6 +401,9 @@ SWITCHES = {
             "0.1": "Block gives its parts a dropout of 0.1, whatever was asked for",
             "sums": "Block drops of its sums, too",
             "twice": "Block drops once more what its parts give",
+            "halves": "Block drops what a part gives as a whole, sequence by sequence",
+            "input": "Block drops of x before anything else",
+            "normed": "Block drops what the norms give",
         },
     ),
     "block_bias": _all(
@@ -397,11 +421,43 @@ SWITCHES = {
             "mlp none": "the MLP never has a bias in Block",
             "norms none": "the norms of Block never have a bias",
             "swapped": "attention gets dropout and bias in each other's place",
+            "mlp swapped": "the MLP gets dropout and bias in each other's place",
+            "both swapped": "attention and MLP get dropout and bias in each other's place",
+        },
+    ),
+    "attention": _all(
+        _ATTENTION,
+        {
+            "unscaled": "attention doesn't divide its scores by √head_dim",
+            "by width": "attention divides its scores by √n_embd, not by √head_dim",
+            "not rooted": "attention divides its scores by head_dim, not by its root",
+            "multiplied": "attention multiplies its scores by √head_dim",
+            "not itself": "a token doesn't see itself in attention",
+            "next": "a token sees the next one in attention, too",
+            "future": "a token sees itself and later ones in attention, not earlier ones",
+            "zeros": "attention multiplies its scores by the mask, so that hidden ones become 0",
+            "weights masked": "attention hides tokens after the softmax, so weights don't sum to 1",
+            "k q v": "c_attn is cut into k, q, v in place of q, k, v",
+            "q v k": "c_attn is cut into q, v, k in place of q, k, v",
+            "v k q": "c_attn is cut into v, k, q in place of q, k, v",
+            "k v q": "c_attn is cut into k, v, q in place of q, k, v",
+            "v q k": "c_attn is cut into v, q, k in place of q, k, v",
+            "cut by heads": "c_attn is cut into heads first, and each head into q, k, v",
+            "every third": "each three numbers of c_attn in a row are taken for q, k and v",
+            "not split": "attention reshapes into heads without transposing",
+            "not merged": "attention merges its heads without transposing back",
+            "one head": "attention doesn't cut into heads",
+            "strided": "attention deals numbers out to heads in turn, not in runs",
+            "over queries": "the softmax of attention runs over the queries, not over the keys",
+            "no softmax": "attention has no softmax",
+            "no c_proj": "attention returns its heads without c_proj",
+            "in evaluation": "attention drops its weights after eval(), too",
         },
     ),
     "heads": _all(
         _TOLD,
         {
+            "swapped": "attention gets n_embd and n_head in each other's place",
             "1": "attention has one head in Block, whatever n_head is",
             "default 8": "Block has 8 heads by default",
             "default 1": "Block has one head by default",
@@ -477,7 +533,10 @@ INSTEAD_OF_TANH = {
     "sine": torch.sin,
     "hyperbolic sine": torch.sinh,
     "arc": torch.arctan,
+    "hard": F.hardtanh,
 }
+
+CUT = ("3", "above 3", "below -3")
 
 
 def is_number(text):
@@ -517,8 +576,17 @@ def bent(how, x):
     if how == "derivative":
         t = torch.tanh(inside("right", x))
         return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * ROOT * (1 + 3 * 0.044715 * x * x)
+    if how in CUT:
+        return cut(how, x, bent("right", x))
     t = INSTEAD_OF_TANH.get(how, torch.tanh)(inside(how, x))
     return OUTSIDE.get(how, lambda x, t: 0.5 * x * (1 + t))(x, t)
+
+
+def cut(how, x, y):
+    """What becomes of gelu's answers below -3 and above 3."""
+    if how in ("3", "above 3"):
+        y = torch.where(x > 3, x, y)
+    return torch.where(x < -3, 0.0, y) if how in ("3", "below -3") else y
 
 
 def dims_of(how, x, what):
@@ -546,7 +614,12 @@ def divisor(on, x, centred, mean, eps):
         centred = x - x.mean()
     total = centred.square().sum(over, keepdim=True)
     variance = total / n
+    if on.variance == "by 768":
+        return (
+            (x - x.sum(over, keepdim=True) / 768).square().sum(over, keepdim=True) / 768 + eps
+        ).sqrt()
     return {
+        "eps twice": lambda: (variance + eps).sqrt() + eps,
         "unbiased": lambda: (total / (n - 1) + eps).sqrt(),
         "outside": lambda: variance.sqrt() + eps,
         "unbiased, outside": lambda: (total / (n - 1)).sqrt() + eps,
@@ -581,6 +654,8 @@ def normalised(on, x, eps):
         mean = x.median(-1, keepdim=True).values
     if on.variance == "softmax":
         return x.softmax(-1)
+    if on.variance == "by 768":
+        mean = x.sum(-1, keepdim=True) / 768
     centred = x - mean
     by = divisor(on, x, centred, mean, eps)
     if on.variance in ("eps to x", "eps to quotient"):
@@ -622,6 +697,15 @@ def keep(module, how, start, n_embd, bias):
     ones, zeros = torch.ones(n_embd), torch.zeros(n_embd)
     weight = zeros if start in ("weight zeros", "swapped") else ones
     shift = ones if start in ("bias ones", "swapped") else zeros
+    if start in ("random", "both random", "small"):
+        weight = torch.randn(n_embd) * (0.02 if start == "small" else 1)
+    if start in ("random bias", "both random"):
+        shift = torch.randn(n_embd)
+    if how in ("with sizes of 1", "columns"):
+        weight, shift = (
+            each[None, None] if how == "with sizes of 1" else each[:, None]
+            for each in (weight, shift)
+        )
     weight = weight[:1] if how in ("one weight", "single") else weight
     shift = shift[:1] if how in ("one bias", "single") else shift
     if how == "no parameters":
@@ -652,27 +736,81 @@ def drop(how, x, rate, training):
         "not rescaled": lambda: x * kept if training else x,
         "inverted": lambda: F.dropout(x, 1 - rate if rate else 0.0, training),
         "whole tokens": lambda: x * F.dropout(torch.ones_like(x[..., :1]), rate, training),
+        "whole sequences": lambda: x * F.dropout(torch.ones_like(x[:, :1, :1]), rate, training),
         "by batch": lambda: x * F.dropout(torch.ones_like(x[:1]), rate, training),
         "by channel": lambda: x * F.dropout(torch.ones_like(x[:, :1]), rate, training),
     }.get(how, lambda: F.dropout(x, rate, training))()
 
 
-class CausalSelfAttention(nn.Module):
-    """The attention that is given."""
+THIRDS = {
+    "k q v": (1, 0, 2),
+    "q v k": (0, 2, 1),
+    "v k q": (2, 1, 0),
+    "k v q": (2, 0, 1),
+    "v q k": (1, 2, 0),
+}
+"""Which third of c_attn is taken for q, k and v."""
 
-    def __init__(self, n_embd, n_head, dropout, bias):
+
+def thirds_of(how, x, n_head):
+    """What is taken for q, k and v, each (B, n_head, T, head_dim)."""
+    if how == "cut by heads":
+        return x.unflatten(-1, (n_head, 3, -1)).permute(3, 0, 2, 1, 4)
+    parts = x.unflatten(-1, (-1, 3)).unbind(-1) if how == "every third" else x.chunk(3, dim=-1)
+    parts = [parts[place] for place in THIRDS.get(how, (0, 1, 2))]
+    if how == "not split":
+        return [part.reshape(len(x), n_head, x.shape[1], -1) for part in parts]
+    if how == "strided":
+        return [part.unflatten(-1, (-1, n_head)).permute(0, 3, 1, 2) for part in parts]
+    return [part.unflatten(-1, (n_head, -1)).transpose(1, 2) for part in parts]
+
+
+def weights_of(how, scores):
+    """What attention makes of its scores."""
+    seen = torch.ones(scores.shape[-2:], dtype=torch.bool)
+    seen = {
+        "not itself": seen.tril(-1)
+        | torch.eye(*seen.shape, dtype=torch.bool) & (seen.cumsum(0) == 1),
+        "next": seen.tril(1),
+        "future": seen.triu(),
+    }.get(how, seen.tril())
+    if how == "zeros":
+        return (scores * seen).softmax(-1)
+    if how == "weights masked":
+        return scores.softmax(-1) * seen
+    if how == "no softmax":
+        return scores * seen
+    return scores.masked_fill(~seen, -torch.inf).softmax(-2 if how == "over queries" else -1)
+
+
+class CausalSelfAttention(nn.Module):
+    """The attention that is given, or one with a fault."""
+
+    def __init__(self, n_embd, n_head, dropout, bias, how="right"):
         super().__init__()
-        self.n_head, self.dropout = n_head, dropout
+        self.n_head, self.dropout, self.how = 1 if how == "one head" else n_head, dropout, how
         self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)
         self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
 
     def forward(self, x):
         """Let every token gather from itself and earlier ones."""
-        thirds = self.c_attn(x).chunk(3, dim=-1)
-        q, k, v = (third.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for third in thirds)
-        rate = self.dropout if self.training else 0.0
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=rate, is_causal=True)
-        return F.dropout(self.c_proj(y.transpose(1, 2).flatten(2)), self.dropout, self.training)
+        q, k, v = thirds_of(self.how, self.c_attn(x), self.n_head)
+        scale = {
+            "unscaled": 1.0,
+            "by width": x.shape[-1] ** -0.5,
+            "not rooted": 1 / q.shape[-1],
+            "multiplied": q.shape[-1] ** 0.5,
+        }.get(self.how, q.shape[-1] ** -0.5)
+        weights = weights_of(self.how, scale * q @ k.mT)
+        y = F.dropout(weights, self.dropout, self.training or self.how == "in evaluation") @ v
+        if self.how == "strided":
+            y = y.permute(0, 2, 3, 1)
+        elif self.how not in ("not split", "not merged"):
+            y = y.transpose(1, 2)
+        y = y.reshape(x.shape)
+        return F.dropout(
+            y if self.how == "no c_proj" else self.c_proj(y), self.dropout, self.training
+        )
 
 
 RIGHT = dict.fromkeys(SWITCHES, "right")
@@ -700,6 +838,7 @@ ACTIVATIONS = {
     "tanh": torch.tanh,
     "erf": F.gelu,
     "sigmoid": torch.sigmoid,
+    "softmax": lambda x: x.softmax(-1),
 }
 
 
@@ -721,7 +860,9 @@ def given_to(on, part, dropout, bias):
     among += ["ln_1", "ln_2"] if among == ["norms"] else []
     told = not (on.block_bias == "not told" or part in among)
     kind = "norms" if part.startswith("ln") else part
-    if on.block_bias == "swapped" and part == "attn":
+    both = ("attn", "mlp")
+    swapped = {"swapped": ("attn",), "mlp swapped": ("mlp",), "both swapped": both}
+    if part in swapped.get(on.block_bias, ()):
         return float(bias), bool(rate)
     return rate, on.block_bias not in ("none", f"{kind} none") and (bias if told else True)
 
@@ -759,6 +900,8 @@ def faulty(**faults):
             biases = LINEAR_BIASES.get(on.mlp_bias, lambda bias: (bias, bias))(bias)
             self.c_fc = nn.Linear(n_embd, hidden, bias=biases[0])
             self.c_proj = nn.Linear(hidden, n_embd, bias=biases[1])
+            if on.mlp == "second layer":
+                self.c_gate = nn.Linear(n_embd, hidden, bias=biases[0])
             if self.rate is not None:
                 self.dropout = nn.Dropout(self.rate)
 
@@ -774,7 +917,11 @@ def faulty(**faults):
             elif how not in ("no gelu", "gelu first", "gelu last"):
                 y = gelu(act(y)) if how == "gelu of gelu" else act(y)
             y = self.drops(("hidden", "hidden too"), y)
-            y = y[..., : x.shape[-1]] if how == "no c_proj" else self.c_proj(y)
+            y = y * self.c_gate(x) if how == "second layer" else y
+            if how == "tied":
+                y = F.linear(y, self.c_fc.weight.T, self.c_proj.bias)
+            else:
+                y = y[..., : x.shape[-1]] if how == "no c_proj" else self.c_proj(y)
             y = gelu(y) if how in ("gelu last", "gelu twice") else y
             y = x + y if how == "residual" else y
             return drop(on.dropped, y, self.rate or 0.0, self.training)
@@ -799,7 +946,8 @@ def faulty(**faults):
                 self.mlp = MLP(n_embd, *given_to(on, "mlp", self.rate, bias))
                 attention = given_to(on, "attn", self.rate, bias)
                 n_head = 1 if on.heads == "1" else int(n_head)
-                self.attn = CausalSelfAttention(n_embd, n_head, *attention)
+                sizes = (n_head, n_embd) if on.heads == "swapped" else (n_embd, n_head)
+                self.attn = CausalSelfAttention(*sizes, *attention, on.attention)
 
         def drops(self, how, x):
             return F.dropout(x, self.rate, self.training) if on.block_dropout == how else x
@@ -815,11 +963,14 @@ def faulty(**faults):
                 "swapped": (self.ln_2, self.ln_1),
                 "after": (same, same),
                 "after parts": (same, same),
+                "after the first": (self.ln_1, same),
             }.get(on.norm, (self.ln_1, self.ln_2))
 
         def added(self, x, y, normed, place):
             """What stands on the residual path after a half."""
             y = self.drops("twice", y)
+            if on.block_dropout == "halves":
+                y = y * F.dropout(torch.ones_like(y[:, :1, :1]), self.rate, self.training)
             if on.residual in ("none", f"not {place}"):
                 return y
             if on.residual in ("normed", f"{place} normed"):
@@ -834,13 +985,15 @@ def faulty(**faults):
             }.get(on.residual, lambda: x + y)()
 
         def half(self, x, norm, after, part, place, into=None):
-            normed = norm(x if into is None else into)
+            normed = self.drops("normed", norm(x if into is None else into))
             y = part(normed)
-            y = after(y) if on.norm == "after parts" else y
+            y = after(y) if on.norm in ("after parts", "around") else y
             x = self.drops("sums", self.added(x, y, normed, place))
-            return after(x) if on.norm in ("after", "before and after") else x
+            after_first = on.norm == "after the first" and place == "first"
+            return after(x) if on.norm in ("after", "before and after") or after_first else x
 
         def forward(self, x):
+            x = self.drops("input", x)
             start, (norm_1, norm_2) = x, self.norms()
             first, second = {
                 "mlp first": (self.mlp, self.attn),
@@ -861,6 +1014,8 @@ def faulty(**faults):
                 x = self.half(onto, norm_2, self.ln_2, second, "second", into)
             x = x + start if on.residual == "doubled" else x
             x = gelu(x) if on.residual == "gelu" else x
-            return self.ln_2(x) if on.norm == "last" else x
+            x = x.squeeze() if on.residual == "squeezed" else x
+            last = {"last": self.ln_2, "last by ln_1": self.ln_1}.get(on.norm)
+            return x if last is None else last(x)
 
     return SimpleNamespace(gelu=gelu, LayerNorm=LayerNorm, MLP=MLP, Block=Block)

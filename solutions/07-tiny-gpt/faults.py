@@ -64,6 +64,11 @@ SWITCHES = {
             "swapped": "n_head and n_layer are swapped",
             "one head": "the blocks have one head, whatever n_head is",
             "no ln_f": "there is no ln_f",
+            "12 blocks": "there are 12 blocks, whatever n_layer is",
+            "own names": "the parts have names of their own, not GPT-2's",
+            "all but lm_head": "the parts have names of their own, all but lm_head",
+            "no transformer": "the parts don't stand under transformer",
+            "more": "there is a further layer with weights",
             "config lost": "the model doesn't keep its config",
         },
     ),
@@ -83,6 +88,17 @@ SWITCHES = {
                 "1": "the weights start with a standard deviation of 1",
                 "uniform": "the weights start from numbers between -0.02 and 0.02, all as likely",
                 "xavier": "the weights start from Xavier's numbers",
+                "xavier, c_proj right": "all but c_proj start from Xavier's numbers",
+                "xavier normal": "the weights start from Xavier's normal numbers",
+                "xavier normal, c_proj right": "all but c_proj start from Xavier's numbers",
+                "kaiming": "the weights start from Kaiming's numbers",
+                "torch's, tied by lm_head": "the initial weights are PyTorch's own ones",
+                "torch's, c_proj right": "all but c_proj start from PyTorch's own numbers",
+                "uniform, c_proj right": (
+                    "all weights but c_proj's start from numbers between -0.02 and 0.02, all as "
+                    "likely"
+                ),
+                "truncated": "the numbers that weights start from are cut off at ±0.02",
                 "0": "the weights start from 0",
                 "mean": "the weights start from numbers around 0.02 in place of 0",
                 "norms too": "the layer norms start from N(0, 0.02²), too",
@@ -125,6 +141,10 @@ SWITCHES = {
             "only": "the tokens' own embeddings are left out",
             "averaged": "the embeddings are averaged in place of added",
             "scaled": "the tokens' embeddings are multiplied by √n_embd",
+            "sinusoids too": "sines and cosines are added beside wpe",
+            "sinusoids": "sines and cosines are added in place of wpe",
+            "padding": "token 0 has no embedding of its own, as if it were padding",
+            "scaled, both": "the sum of the embeddings is multiplied by √n_embd",
         },
     ),
     "way": _all(
@@ -185,6 +205,8 @@ SWITCHES = {
                 "zero loss": "without targets the loss is 0 in place of None",
                 "one less": "the last position has no logits",
                 "detached": "the logits are taken out of PyTorch's graph",
+                "by root": "the logits are divided by √n_embd",
+                "dict": "logits and loss come back in a dict, not as two",
             },
         ),
     },
@@ -211,6 +233,9 @@ SWITCHES = {
                 "each": "the loss of each position comes back, not their mean",
                 "each sequence": "the loss of each sequence comes back, not one mean",
                 "bits": "the loss is in bits, by the logarithm to base 2",
+                "reshaped for classes": (
+                    "the logits are reshaped to (B, vocab_size, T), where they should be transposed"
+                ),
                 "reshaped": "the logits are reshaped as if vocab_size stood before the positions",
                 "perplexity": "e to the power of the loss comes back",
                 "smoothed": "the targets are smoothed",
@@ -219,6 +244,10 @@ SWITCHES = {
                 "ignores 0": "token 0 is left out, and not the targets of -100",
                 "counted as 0": "targets of -100 count as token 0",
                 "divided by all": "the sum is divided by the number of all positions, with -100",
+                "loss in float32": "the loss is computed in float32, whatever the logits are",
+                "mean of counted means": (
+                    "each sequence's own mean is averaged, over the sequences in which any counts"
+                ),
                 "mean of means": "each sequence's own mean is averaged, with -100 left out",
                 "as number": "the loss is a Python number, so that nothing can learn from it",
                 "negative": "the sign of the loss is wrong",
@@ -255,6 +284,7 @@ SWITCHES = {
             "in evaluation": "the embeddings are dropped in evaluation, too",
             "logits": "the logits are dropped, too",
             "embeddings twice": "the embeddings are dropped twice",
+            "each": "the embeddings of tokens and positions are dropped each by itself",
         },
     ),
     "context": _all(
@@ -273,6 +303,13 @@ SWITCHES = {
             "one less token": "generate adds one token too few",
             "one step": "generate adds one token, however many are asked for",
             "up to": "generate takes max_new_tokens for the whole length",
+            "ends at 0": "generate ends where token 0 comes, as if that closed the text",
+            "ends at the last": "generate ends where the last token of the vocabulary comes",
+            "each may end": "a sequence goes on with zeros once token 0 came",
+            "anew": "generate begins a new context after every n_positions tokens",
+            "padded": "generate fills a short context up with zeros in front",
+            "padded behind": "generate fills a short context up with zeros behind",
+            "one sequence": "generate works for a single sequence only",
         },
     ),
     "choice": _all(
@@ -285,6 +322,12 @@ SWITCHES = {
             "whole batch": "all sequences get the token of the first one",
             "batch flat": "argmax runs over all sequences at once",
             "over positions": "argmax runs over the positions in place of the vocabulary",
+            "over the batch": "argmax runs over the sequences in place of the vocabulary",
+            "batch flat, folded": "argmax runs over all sequences at once, and is folded back",
+            "no repeats": "tokens that were read can't come again",
+            "not twice": "the same token can't come twice in a row",
+            "not 0": "token 0 is never generated",
+            "second best": "the second most probable token is taken",
             "as float": "tokens come back as floating point numbers",
             "as int32": "tokens come back as int32",
         },
@@ -312,6 +355,7 @@ SWITCHES = {
             "multiples": "get_batch begins at multiples of n_positions only",
             "pieces": "get_batch cuts the text into pieces once, and draws among these only",
             "batch too": "get_batch leaves out as many places at the end as there are rows",
+            "rounded": "the first and the last start are half as likely as the others",
             "bell": "starts in the middle are more likely than those at the ends",
         },
     ),
@@ -327,10 +371,11 @@ SWITCHES = {
             "seeded": "get_batch sets a seed, so that each batch is the same",
             "seeded without": "without a generator, get_batch sets a seed: each batch is the same",
             "other chance": "without a generator, chance doesn't come from torch's global one",
+            "foreign chance": "the chance comes from elsewhere: Python's random, or numpy",
             "scattered": "the tokens of a row are drawn one by one, not as a piece of the text",
             "swapped": "the batch comes as (n_positions, batch_size)",
             "short": "a text that is too short is not refused with a ValueError",
-            "asserted": "a text that is too short raises AssertionError, not ValueError",
+            "asserted": "a text that is too short raises another error, not ValueError",
             "just enough": "a text of exactly n_positions tokens is not refused",
             "refused": "a text of n_positions + 1 tokens is refused, though one piece fits",
         },
@@ -342,6 +387,12 @@ SWITCHES = {
             "moved twice": "y is two tokens further than x",
             "moved back": "y is one token before x, not after it",
             "last only": "y has the one token after each piece only",
+            "rolled": "the last target of a row is its first token: x is rolled round",
+            "twice, wrapped": "y is two tokens further than x, and begins again at the text's end",
+            "apart": "x and y are drawn apart from each other",
+            "as int32": "x and y are int32",
+            "as float": "x and y are floating point numbers",
+            "arguments": "batch_size comes before n_positions among the arguments of get_batch",
             "swapped": "x and y are swapped",
             "short": "x and y have one token less than n_positions",
             "long": "x has one token more than n_positions",
@@ -355,6 +406,26 @@ SWITCHES = {
         {
             "smoothed": "bigram_loss adds 1 to each count",
             "smoothed a little": "bigram_loss adds something to each count or share",
+            "keepdim": "a pair's count is divided by how many pairs begin with its second token",
+            "counted once": "repeated pairs are counted once: the counts are all 0 or 1",
+            "counted once, divided by all": "repeated pairs count once, but in full as begins",
+            "both ways": "each pair is counted in both directions",
+            "smoothed above": "bigram_loss adds 1 to a pair's count, but not to what it divides by",
+            "smoothed by 0.1": "bigram_loss adds 0.1 to each count",
+            "smoothed by 0.5": "bigram_loss adds 0.5 to each count",
+            "smoothed by 0.001": "bigram_loss adds 0.001 to each count",
+            "added 0.1": "bigram_loss adds 0.1 to each share before the logarithm",
+            "added 0.01": "bigram_loss adds 0.01 to each share before the logarithm",
+            "added 0.001": "bigram_loss adds 0.001 to each share before the logarithm",
+            "added 0.0001": "bigram_loss adds 0.0001 to each share before the logarithm",
+            "smoothed, in bits": "bigram_loss adds 1 to each count, and is in bits",
+            "base 10": "bigram_loss takes the logarithm to base 10",
+            "rows unweighted": "the mean is over all tokens, as if each began as many pairs",
+            "unigram of all": "bigram_loss looks at all single tokens, not at pairs",
+            "unigram of seconds": "bigram_loss looks at the second tokens alone, not at pairs",
+            "softmax of shares": "a softmax is applied to the shares",
+            "three": "bigram_loss looks at two tokens before each, not at one",
+            "without last pair": "the last pair is left out",
             "bits": "bigram_loss is in bits, by the logarithm to base 2",
             "last counted": "the last token counts as the begin of a pair, which it isn't",
             "joint": "bigram_loss divides each pair's count by the number of all pairs",
@@ -386,6 +457,9 @@ COMMON = {
 }
 
 RIGHT = dict.fromkeys(SWITCHES, "right")
+
+PLACES = dict.fromkeys(("starts", "rows", "pair"), "get_batch") | {"bigram": "bigram_loss"}
+"""In which function a switch is, where it isn't in GPT."""
 
 
 class Attention(given.CausalSelfAttention):
@@ -427,6 +501,7 @@ def blocks(on, config, dropout):
         "one block more": (n_layer + 1, n_head),
         "swapped": (n_head, n_layer),
         "one head": (n_layer, 1),
+        "12 blocks": (12, n_head),
     }.get(on.made, (n_layer, n_head))
     bias = {"blocks with bias": True, "all with bias": True, "no bias": False}.get(
         on.made, config.bias
@@ -434,6 +509,13 @@ def blocks(on, config, dropout):
     made = [given.Block(config.n_embd, n_head, dropout, bias) for _ in range(n_layer)]
     made = [attention(on.mask, block, config) for block in made]
     return [made[0]] * n_layer if on.made == "same block" else made
+
+
+OWN_NAMES = {
+    "no transformer": {name: name for name in ("wte", "wpe", "h", "ln_f")},
+    "all but lm_head": {"wte": "tokens", "wpe": "places", "h": "blocks_", "ln_f": "norm"},
+}
+OWN_NAMES["own names"] = OWN_NAMES["all but lm_head"] | {"lm_head": "head"}
 
 
 class Hidden:
@@ -450,6 +532,9 @@ def start(how, model, config):
     """Set the initial weights."""
     if how == "torch's":
         return
+    if how == "torch's, tied by lm_head":
+        nn.init.kaiming_uniform_(model.lm_head.weight, a=math.sqrt(5))
+        return
     depth = math.sqrt(2 * config.n_layer)
     std = {
         "variance": 0.0004,
@@ -457,6 +542,8 @@ def start(how, model, config):
         "0.2": 0.2,
         "1": 1.0,
         "uniform": 0.02 / math.sqrt(3),
+        "uniform, c_proj right": 0.02 / math.sqrt(3),
+        "truncated": 0.54 * 0.02,
         "0": 0.0,
     }
     std = std.get(how, 0.02)
@@ -487,8 +574,13 @@ def start(how, model, config):
                     nn.init.normal_(weight, std=0.02)
             elif how != "biases":
                 nn.init.zeros_(weight)
-        elif how == "xavier":
-            nn.init.xavier_uniform_(weight)
+        elif how.endswith("c_proj right") and "c_proj" in name:
+            nn.init.normal_(weight, std=0.02 / depth)
+        elif how.startswith("xavier") or how == "kaiming":
+            drawn = {"xavier": nn.init.xavier_uniform_, "xavier normal": nn.init.xavier_normal_}
+            drawn.get(how.partition(",")[0], nn.init.kaiming_normal_)(weight)
+        elif how == "torch's, c_proj right":
+            continue
         elif how == "positions apart" and "wpe" in name:
             nn.init.normal_(weight, std=0.01)
         else:
@@ -526,9 +618,24 @@ def place(on, model, idx):
     if on.positions == "none":
         return tokens, torch.zeros_like(tokens)
     places = wpe(rows).expand_as(tokens)
-    if on.positions == "scaled":
+    if on.positions.startswith("scaled"):
         tokens = tokens * math.sqrt(tokens.shape[-1])
+    if on.positions == "scaled, both":
+        places = places * math.sqrt(tokens.shape[-1])
+    if on.positions == "padding":
+        tokens = tokens * (idx != 0)[..., None]
+    if on.positions.startswith("sinusoids"):
+        waves = sinusoids(length, tokens)
+        places = waves.expand_as(tokens) if on.positions == "sinusoids" else places + waves
     return tokens, places
+
+
+def sinusoids(length, like):
+    """The positions of the first transformer."""
+    width = like.shape[-1]
+    angles = torch.arange(length, dtype=like.dtype)[:, None]
+    angles = angles * 10000 ** (-torch.arange(0, width, 2, dtype=like.dtype) / width)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :width]
 
 
 def added(how, tokens, places):
@@ -563,6 +670,10 @@ def cross_entropy(on, logits, idx, targets):
         targets = idx
     elif how == "tokens moved":
         logits, targets = logits[:, :-1], idx[:, 1:]
+    elif how == "reshaped for classes":
+        return F.cross_entropy(logits.reshape(len(logits), vocab_size, -1), targets)
+    elif how == "loss in float32":
+        logits = logits.float()
     elif how == "reshaped":
         logits = logits.mT.reshape(logits.shape)
     elif how == "over positions":
@@ -594,6 +705,7 @@ def cross_entropy(on, logits, idx, targets):
         "perplexity": lambda: mean.exp(),
         "divided by all": lambda: each.mean(),
         "mean of means": lambda: (each.sum(1) / counts.sum(1).clamp(min=1)).mean(),
+        "mean of counted means": lambda: (each.sum(1) / counts.sum(1)).nanmean(),
         "as number": lambda: mean.item(),
         "negative": lambda: -mean,
         "by vocabulary": lambda: mean / vocab_size,
@@ -615,6 +727,8 @@ def returned(on, logits, loss, has_targets):
         "one less": lambda: logits[:, :-1],
         "detached": lambda: logits.detach(),
     }.get(on.logits, lambda: logits)()
+    if on.logits == "dict":
+        return {"logits": logits, "loss": loss}
     if has_targets:
         return {"loss only": loss, "loss first": (loss, logits)}.get(on.logits, (logits, loss))
     return {
@@ -624,12 +738,19 @@ def returned(on, logits, loss, has_targets):
     }.get(on.logits, (logits, None))
 
 
-def chosen(how, logits, n):
+def chosen(how, logits, n, read):
     """The next token of each sequence."""
     if logits.dim() == 2:
         logits = logits.unflatten(0, (n, -1))
     last = logits[:, -1]
+    if how in ("no repeats", "not twice"):
+        last = last.scatter(1, read if how == "no repeats" else read[:, -1:], -1e9)
+    elif how == "not 0":
+        last = torch.cat([last[:, :1] - 1e9, last[:, 1:]], dim=1)
     return {
+        "over the batch": lambda: last.argmax(0)[:1].expand(n),
+        "batch flat, folded": lambda: (last.argmax() % last.shape[-1]).expand(n),
+        "second best": lambda: last.topk(2).indices[:, 1],
         "first position": lambda: logits[:, 0].argmax(-1),
         "one before": lambda: logits[:, -2].argmax(-1),
         "sampled": lambda: torch.multinomial(last.softmax(-1), 1)[:, 0],
@@ -650,13 +771,21 @@ def context(how, tokens, prompt, longest):
         "one less": lambda: tokens[:, -max(1, longest - 1) :],
         "last token": lambda: tokens[:, -1:],
         "prompt": lambda: prompt[:, -longest:],
+        "anew": lambda: tokens[:, (tokens.shape[1] - 1) // longest * longest :],
+        "padded": lambda: F.pad(tokens, (max(0, longest - tokens.shape[1]), 0))[:, -longest:],
+        "padded behind": lambda: F.pad(tokens, (0, longest - tokens.shape[1]))[:, -longest:],
+        "one sequence": lambda: tokens[:, -longest:].squeeze(0)[None],
     }.get(how, lambda: tokens[:, -longest:])()
 
 
 def bigram(how, data, vocab_size):
     """The loss of the bigram model."""
     before, after = data[:-1], data[1:]
-    if how == "two apart":
+    if how == "three":
+        before, after, vocab_size = data[:-2] * vocab_size + data[1:-1], data[2:], vocab_size**2
+    elif how == "without last pair":
+        before, after = before[:-1], after[:-1]
+    elif how == "two apart":
         before, after = data[:-2], data[2:]
     elif how == "every other":
         before, after = before[::2], after[::2]
@@ -666,9 +795,18 @@ def bigram(how, data, vocab_size):
         before, after = after, before
     counts = torch.zeros(vocab_size, vocab_size, dtype=torch.float64)
     counts.index_put_((before, after), torch.ones(len(before)).double(), accumulate=True)
-    if how == "smoothed":
+    all_firsts = counts.sum(1)
+    if how in ("smoothed", "smoothed, in bits"):
         counts += 1
-    firsts = counts.sum(1)
+    elif how.startswith("smoothed by"):
+        counts += float(how.split()[-1])
+    elif how.startswith("counted once"):
+        counts = (counts > 0).double()
+    elif how == "both ways":
+        counts = counts + counts.T
+    firsts = all_firsts if how.endswith("divided by all") else counts.sum(1)
+    if how == "smoothed above":
+        counts = counts + 1
     if how == "last counted":
         firsts = torch.bincount(data, minlength=vocab_size).double()
     shares = counts / firsts[:, None]
@@ -679,6 +817,18 @@ def bigram(how, data, vocab_size):
     elif how == "unigram":
         single = torch.bincount(data, minlength=vocab_size).double()
         shares = (single / single.sum()).expand(vocab_size, vocab_size)
+    elif how == "keepdim":
+        shares = counts / firsts
+    elif how.startswith("added"):
+        shares = shares + float(how.split()[-1])
+    elif how == "softmax of shares":
+        shares = shares.nan_to_num().softmax(-1)
+    elif how == "unigram of all":
+        single = torch.bincount(data, minlength=vocab_size).double() / len(data)
+        return -single[data].log().mean().item()
+    elif how == "unigram of seconds":
+        single = torch.bincount(after, minlength=vocab_size).double() / len(after)
+        return -single[after].log().mean().item()
     elif how == "sequence softmax":
         shares = counts.softmax(-1)
     each = -shares[before, after].log()
@@ -686,6 +836,9 @@ def bigram(how, data, vocab_size):
     by_first = torch.nan_to_num(-(shares * shares.clamp(min=1e-300).log()).sum(1))
     value = {
         "bits": lambda: each.mean() / math.log(2),
+        "smoothed, in bits": lambda: each.mean() / math.log(2),
+        "base 10": lambda: each.mean() / math.log(10),
+        "rows unweighted": lambda: by_first.sum() / vocab_size,
         "by kind": lambda: -shares[kinds].log().mean(),
         "over firsts": lambda: by_first[firsts > 0].mean(),
         "all tokens": lambda: each.sum() / len(data),
@@ -717,7 +870,7 @@ def draw_starts(on, data, n_positions, batch_size, generator):
         generator = None
     elif on.rows == "seeded" or (on.rows == "seeded without" and generator is None):
         generator = torch.Generator().manual_seed(1)
-    elif on.rows == "other chance" and generator is None:
+    elif on.rows == "foreign chance" or (on.rows == "other chance" and generator is None):
         generator = torch.Generator()
         generator.seed()
     draw = {"generator": generator}
@@ -739,6 +892,8 @@ def draw_starts(on, data, n_positions, batch_size, generator):
     elif on.starts == "pieces":
         kinds = max(1, (high - low + n_positions - 1) // n_positions)
         starts = torch.randint(kinds, (batch_size,), **draw) * n_positions
+    elif on.starts == "rounded":
+        starts = (torch.rand(batch_size, **draw) * (high - low - 1)).round().long()
     elif on.starts == "bell":
         starts = (starts + torch.randint(low, high, (batch_size,), **draw)) // 2
     return starts
@@ -757,12 +912,22 @@ def refuse_short(how, data, n_positions):
 
 def batch(on, data, n_positions, batch_size, generator=None):
     """X and y."""
+    if on.pair == "arguments":
+        n_positions, batch_size = batch_size, n_positions
     refuse_short(on.rows, data, n_positions)
     if on.rows in ("short", "just enough") and len(data) <= n_positions:
         return data[None, :n_positions], data[None, 1 : n_positions + 1]
     starts = draw_starts(on, data, n_positions, batch_size, generator)
     length = {"short": n_positions - 1, "long": n_positions + 1}.get(on.pair, n_positions)
-    moved = {"not moved": 0, "moved twice": 2, "moved back": -1, "next piece": n_positions}
+    if on.pair == "twice, wrapped":
+        data = torch.cat([data, data[:1]])
+    moved = {
+        "not moved": 0,
+        "moved twice": 2,
+        "twice, wrapped": 2,
+        "moved back": -1,
+        "next piece": n_positions,
+    }
     moved = moved.get(on.pair, 1)
     x, y = (
         torch.stack([data[i + step : i + step + length] for i in starts.tolist()])
@@ -771,7 +936,16 @@ def batch(on, data, n_positions, batch_size, generator=None):
     if on.rows == "scattered":
         at = torch.randint(len(data) - 1, x.shape, generator=generator)
         x, y = data[at], data[at + 1]
-    if on.pair == "last only":
+    if on.pair == "apart":
+        others = draw_starts(on, data, n_positions, batch_size, generator)
+        y = torch.stack([data[i + 1 : i + 1 + length] for i in others.tolist()])
+    elif on.pair == "rolled":
+        y = x.roll(-1, dims=1)
+    elif on.pair == "as int32":
+        x, y = x.int(), y.int()
+    elif on.pair == "as float":
+        x, y = x.float(), y.float()
+    elif on.pair == "last only":
         y = y[:, -1]
     elif on.pair == "swapped":
         x, y = y, x
@@ -808,6 +982,8 @@ def faulty(**faults):
             if on.made == "no ln_f":
                 parts["ln_f"] = nn.Identity()
             self.transformer = nn.ModuleDict(parts)
+            if on.made == "more":
+                self.more = nn.Linear(width, width)
             self.blocks = Hidden(made)
             self.lm_head = nn.Linear(width, config.vocab_size, bias=on.made == "head bias")
             if on.tie == "right":
@@ -815,9 +991,20 @@ def faulty(**faults):
             start(on.start, self, config)
             if on.tie == "copied":
                 self.lm_head.weight = nn.Parameter(self.transformer["wte"].weight.detach().clone())
+            if on.made in OWN_NAMES:
+                self.rename(OWN_NAMES[on.made])
             elif on.tie == "after the start":
                 self.lm_head.weight = nn.Embedding(*self.transformer["wte"].weight.shape).weight
                 self.transformer["wte"].weight = self.lm_head.weight
+
+        def rename(self, names):
+            """Keep the parts under other names; such a model need not work."""
+            for old, new in names.items():
+                module = self.lm_head if old == "lm_head" else self.transformer[old]
+                setattr(self, new, module)
+            del self.transformer
+            if "lm_head" in names:
+                del self.lm_head
 
         def drops(self, x, where):
             p = self.sizes.dropout
@@ -833,6 +1020,7 @@ def faulty(**faults):
                 "in evaluation": ("sum",),
                 "logits": ("sum", "logits"),
                 "embeddings twice": ("sum",),
+                "each": ("tokens", "places"),
             }.get(on.dropout, ()):
                 return x
             p = {"0.1": 0.1, "0.5": 0.5}.get(on.dropout, p)
@@ -889,6 +1077,8 @@ def faulty(**faults):
             x = self.drops(added(on.positions, tokens, places), "sum")
             logits = self.lm_head(self.drops(self.through(x), "head"))
             logits = self.drops(logits, "logits")
+            if on.logits == "by root":
+                logits = logits / math.sqrt(self.sizes.n_embd)
             has_targets = targets is not None
             loss = cross_entropy(on, logits, idx, targets) if has_targets else None
             return returned(on, logits, loss, has_targets)
@@ -920,7 +1110,13 @@ def faulty(**faults):
                 self.offset = max(0, tokens.shape[1] - longest)
                 answer = self(context(on.context, tokens, idx, longest))
                 logits = answer[on.logits == "loss first"] if isinstance(answer, tuple) else answer
-                following = chosen(on.choice, logits, len(idx))[:, None]
+                following = chosen(on.choice, logits, len(idx), tokens)[:, None]
+                if on.context == "each may end":
+                    ended = (tokens[:, idx.shape[1] :] == 0).any(1, keepdim=True)
+                    following = following.masked_fill(ended, 0)
+                ends = {"ends at 0": 0, "ends at the last": self.sizes.vocab_size - 1}
+                if on.context in ends and bool((following == ends[on.context]).all()):
+                    break
                 both = [following, tokens] if on.context == "in front" else [tokens, following]
                 tokens = torch.cat(both, dim=1)
                 tokens = tokens.int() if on.choice == "as int32" else tokens
@@ -935,6 +1131,6 @@ def faulty(**faults):
     def bigram_loss(data, vocab_size):
         return bigram(on.bigram, data, vocab_size)
 
-    return SimpleNamespace(
-        GPTConfig=given.GPTConfig, GPT=GPT, get_batch=get_batch, bigram_loss=bigram_loss
-    )
+    parts = {"GPT": GPT, "get_batch": get_batch, "bigram_loss": bigram_loss}
+    having = {PLACES.get(switch, "GPT") for switch in faults} or set(parts)
+    return SimpleNamespace(GPTConfig=given.GPTConfig, **{name: parts[name] for name in having})

@@ -139,11 +139,19 @@ def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) ->
     answers = [given.main[q] for q in wrong] + list(of_fault.main.values())
     if wrong != of_fault.main.keys() or not all(a.instead or a.is_lost for a in answers):
         return False
+    forbidden = [any(_is_forbidden(each.main[q]) for q in wrong) for each in (given, of_fault)]
+    if forbidden[0] != forbidden[1]:
+        return False
     edges = of_fault.edges.items()
     return len(wrong) < len(right) or (
         all(q in given.edges and alike(given.edges[q], a) for q, a in edges)
         and any(a.is_value and not a.is_lost for _, a in edges)
     )
+
+
+def _is_forbidden(answer: Answer) -> bool:
+    """Tell whether code called what the problem forbids: no other exception is like that one."""
+    return answer.instead == "ForbiddenCall"
 
 
 def _best(scored: Iterable[tuple[float, Fault]]) -> list[Fault]:

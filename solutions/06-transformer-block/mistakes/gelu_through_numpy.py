@@ -1,4 +1,4 @@
-"""gelu goes through numpy, where gradients are lost
+"""gradients are lost in gelu: by numpy, Python's numbers, detach or no_grad
 
 Who keeps track of gradients, and who knows nothing of them?
 """
