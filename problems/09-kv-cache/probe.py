@@ -33,7 +33,8 @@ def probe(problem):
     }
     if is_right(lambda: sums_of_attention(problem), SUMS_OF_ATTENTION):
         parts["CachedGPT"] = about_model(problem)
-        parts["CachedGPT: length"] = about_length(problem)
+        if is_right(lambda: sums_of_model(problem), ()):  # it ends, whatever comes of it
+            parts["CachedGPT: length"] = about_length(problem)
         if is_right(lambda: sums_of_model(problem), SUMS_OF_MODEL):
             parts["CachedGPT: generate"] = about_generate(problem)
             parts["CachedGPT: too many tokens"] = about_too_many(problem)
@@ -41,14 +42,14 @@ def probe(problem):
 
 
 def is_right(find, expected):
-    """Whether some sums are the expected ones; what isn't written yet is asked all the same."""
+    """Whether some sums begin as expected; what isn't written yet is asked all the same."""
     try:
         found = find()
     except NotImplementedError:
         return True
     except Exception:
         return False
-    return all(abs(one - other) < 1e-6 for one, other in zip(found, expected, strict=True))
+    return all(abs(one - other) < 1e-6 for one, other in zip(found, expected, strict=False))
 
 
 def summed(tensor):

@@ -174,6 +174,12 @@ SWITCHES = {
                 "sums over rows": "the sum runs along the first dimension, not along the tokens",
                 "batch": "the tokens of all rows are added up as one",
                 "lowest": "one smallest logit is found for all rows, where each row has its own",
+                "softmax over positions": (
+                    "softmax runs along the last dimension but one, not along the tokens"
+                ),
+                "softmax over sorted positions": (
+                    "softmax runs along the last dimension but one, not along the tokens"
+                ),
                 "softmax over sorted rows": (
                     "softmax runs along the first dimension, not along the tokens"
                 ),
@@ -275,6 +281,9 @@ SWITCHES = {
             "uniform": "all tokens that are kept are drawn with the same probability",
             "twice": "softmax is applied twice before the draw",
             "over rows": "the softmax before the draw runs over the rows, not over the tokens",
+            "over positions": (
+                "the softmax before the draw runs over the last dimension but one, not the tokens"
+            ),
             "logits": "the draw is made from the logits, without softmax",
             "opposite": "the draw is made by the softmax of minus the logits",
             "sigmoid": "a sigmoid stands in place of softmax before the draw",
@@ -483,6 +492,7 @@ def probabilities_for(how, x):
         "sigmoid": lambda: x.sigmoid(),
         "softmax twice": lambda: x.softmax(-1).softmax(-1),
         "softmax over rows": lambda: x.softmax(0),
+        "softmax over positions": lambda: x.softmax(-2),
         "share": lambda: torch.ones_like(x) / x.shape[-1],
     }.get(how, lambda: x.softmax(-1))()
 
@@ -544,8 +554,8 @@ def largest_p(how, x, p):
     if how == "not sorted":
         order = torch.arange(x.shape[-1]).expand_as(x)
     ordered = probabilities.gather(along, order)
-    if how == "softmax over sorted rows":
-        ordered = x.gather(-1, order).softmax(0)
+    if how in ("softmax over sorted rows", "softmax over sorted positions"):
+        ordered = x.gather(-1, order).softmax(0 if how.endswith("rows") else -2)
     sums = ordered.cumsum(0 if how == "sums over rows" else along)
     stay = stay_among_sorted(how, sums, sums - ordered, p)
     match how:
@@ -604,6 +614,7 @@ def weights_for(how, x):
         "uniform": lambda: (x > -math.inf).to(x.dtype),
         "twice": lambda: x.softmax(-1).softmax(-1),
         "over rows": lambda: x.softmax(0),
+        "over positions": lambda: x.softmax(-2),
         "logits": lambda: x,
         "opposite": lambda: (-x).softmax(-1),
         "sigmoid": lambda: x.sigmoid(),
