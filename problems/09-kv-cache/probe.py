@@ -230,13 +230,22 @@ def about_attention(problem):
             return not torch.equal(x, numbers(2, 2, 6))
         return not all(map(torch.equal, past, some_past(2, 2, 3, 3)))
 
-    def draws():
-        """Whether anything is drawn in training."""
-        module = attention(problem, 6, 2).train()
+    def draws(training=True):
+        """Whether anything is drawn, in training or not."""
+        module = attention(problem, 6, 2).train(training)
         torch.default_generator.manual_seed(4)
         before = torch.get_rng_state()
         module(numbers(2, 3, 6))
         return not torch.equal(torch.get_rng_state(), before)
+
+    def draws_always():
+        try:
+            return draws(training=False)
+        except Exception:
+            return False
+
+    if draws_always():
+        return Part(main={"draws in training": draws})  # all numbers hang on chance
 
     def kind():
         """0 for two things of which the first is a tensor, -1 for another number of things."""
@@ -481,6 +490,15 @@ def about_model(problem):
         module(text(2, 3))
         return not torch.equal(torch.get_rng_state(), before)
 
+    def learns_from_past():
+        """Whether a gradient reaches the keys that a model was given."""
+        module = model(problem)
+        _, past = module(text(2, 3))
+        leaves = [[each.detach().clone().requires_grad_() for each in pair] for pair in past]
+        found = output_of(module(text(2, 2), [tuple(e.clone() for e in p) for p in leaves]))
+        by = slope(found, leaves[0][0]) if found.requires_grad else None
+        return by is not None and bool(by.any())
+
     def touches():
         """Whether two texts that go on from one past are otherwise than each by itself."""
         module, new = model(problem), model(problem)
@@ -507,6 +525,7 @@ def about_model(problem):
             "present of chunks": lambda: present(2, 3),
             "present of three layers": lambda: present(2, 1, n_layer=3, n_embd=6),
             "learns": lambda: logits(2, 2).requires_grad,
+            "learns from the past": learns_from_past,
             "draws in training": draws,
         },
         edges={
