@@ -31,11 +31,14 @@ def probe(problem):
         "CachedAttention: present": about_present(problem),
         "CachedAttention: layers": about_layers(problem),
     }
-    if is_right(lambda: sums_of_attention(problem), SUMS_OF_ATTENTION):
+    if not hasattr(problem, "CachedAttention") or is_right(
+        lambda: sums_of_attention(problem), SUMS_OF_ATTENTION
+    ):
         parts["CachedGPT"] = about_model(problem)
-        if is_right(lambda: sums_of_model(problem), ()):  # it ends, whatever comes of it
+        sums = functools.cache(lambda: sums_of_model(problem))
+        if is_right(sums, ()):  # it ends, whatever comes of it
             parts["CachedGPT: length"] = about_length(problem)
-        if is_right(lambda: sums_of_model(problem), SUMS_OF_MODEL):
+        if is_right(sums, SUMS_OF_MODEL):
             parts["CachedGPT: generate"] = about_generate(problem)
             parts["CachedGPT: too many tokens"] = about_too_many(problem)
     return parts
