@@ -41,6 +41,8 @@ SWITCHES = {
             "softmax first": "softmax comes before the temperature",
             "opposite": "the logits change their sign",
             "rounded": "the scaled logits are rounded",
+            "only calmer": "a temperature above 1 is taken for 1",
+            "only bolder": "a temperature below 1 is taken for 1",
             "rounded down": "the scaled logits are rounded down to whole numbers",
         },
     ),
@@ -72,6 +74,7 @@ SWITCHES = {
                     "exactly k tokens are kept, and others that tie with the k-th are lost"
                 ),
                 "share": "tokens with a probability of less than 1/k are dropped",
+                "percent": "k is taken for a percentage of the tokens",
             },
         ),
         **_all(
@@ -95,6 +98,8 @@ SWITCHES = {
             "zero": "keep_top_k puts 0 in place of what is out",
             "large": "keep_top_k puts a large negative number in place of what is out, not -inf",
             "plus": "keep_top_k puts +inf in place of what is out",
+            "nan": "keep_top_k puts NaN in place of what is out",
+            "table": "keep_top_k returns a table of rows, whatever stood before the tokens",
             "probabilities": "keep_top_k gives probabilities back, where logits are asked for",
             "logarithms": "keep_top_k gives logarithms of probabilities back, not the logits",
             "mask": "keep_top_k returns which tokens are kept, not their logits",
@@ -174,6 +179,12 @@ SWITCHES = {
                 "sums over rows": "the sum runs along the first dimension, not along the tokens",
                 "batch": "the tokens of all rows are added up as one",
                 "lowest": "one smallest logit is found for all rows, where each row has its own",
+                "softmax over positions": (
+                    "softmax runs along the last dimension but one, not along the tokens"
+                ),
+                "softmax over sorted positions": (
+                    "softmax runs along the last dimension but one, not along the tokens"
+                ),
                 "softmax over sorted rows": (
                     "softmax runs along the first dimension, not along the tokens"
                 ),
@@ -192,6 +203,8 @@ SWITCHES = {
             "zero": "keep_top_p puts 0 in place of what is out",
             "large": "keep_top_p puts a large negative number in place of what is out, not -inf",
             "plus": "keep_top_p puts +inf in place of what is out",
+            "nan": "keep_top_p puts NaN in place of what is out",
+            "table": "keep_top_p returns a table of rows, whatever stood before the tokens",
             "probabilities": "keep_top_p gives probabilities back, where logits are asked for",
             "not summing to 1": "keep_top_p gives probabilities back, where logits are asked for",
             "logarithms": "the logarithms of the new probabilities come back, not the logits",
@@ -247,6 +260,7 @@ SWITCHES = {
             "top_p of the logits": "top_p is applied to the logits from before the other steps",
             "only calmer": "a temperature above 1 is taken for 1 in sample",
             "only bolder": "a temperature below 1 is taken for 1 in sample",
+            "times the temperature": "sample multiplies by the temperature in place of dividing",
         },
     ),
     "zero": _all(
@@ -275,6 +289,9 @@ SWITCHES = {
             "uniform": "all tokens that are kept are drawn with the same probability",
             "twice": "softmax is applied twice before the draw",
             "over rows": "the softmax before the draw runs over the rows, not over the tokens",
+            "over positions": (
+                "the softmax before the draw runs over the last dimension but one, not the tokens"
+            ),
             "logits": "the draw is made from the logits, without softmax",
             "opposite": "the draw is made by the softmax of minus the logits",
             "sigmoid": "a sigmoid stands in place of softmax before the draw",
@@ -303,6 +320,8 @@ SWITCHES = {
             "first": "all rows get the token of the first row",
             "first distribution": "all rows are drawn with the probabilities of the first row",
             "one table": "softmax runs over all rows at once, as if they were one",
+            "mean": "all rows are drawn with the mean of their probabilities",
+            "mixed": "a reshape mixes the numbers of different rows",
         },
     ),
     "shape": _all(
@@ -356,6 +375,9 @@ SWITCHES = {
                 "same number"
             ),
             "seeded": "a seed is set in each call",
+            "session": (
+                "without a generator each call begins anew at the seed that torch was given"
+            ),
             "own": "without a generator the draw comes from a generator of the code's own",
             "seed taken": (
                 "the draw comes from another source, which is given the generator's seed again in "
@@ -418,6 +440,8 @@ def scaled(how, x, t):
         "softmax first": lambda: (x.softmax(-1) / t).softmax(-1),
         "opposite": lambda: -x / t,
         "rounded": lambda: (x / t).round(decimals=2),
+        "only calmer": lambda: x / min(t, 1),
+        "only bolder": lambda: x / max(t, 1),
         "rounded down": lambda: (x / t).floor(),
     }.get(how, lambda: x / t)()
 
@@ -454,6 +478,8 @@ def largest_k(how, x, k):
             return turned < n
         case "share":
             return x.softmax(-1) >= 1 / n
+        case "percent":
+            return x >= x.topk(min(math.ceil(vocab_size * k / 100), vocab_size)).values[..., -1:]
         case "batch":
             return x >= x.flatten().topk(min(k, x.numel())).values[-1]
         case "lowest":
@@ -483,6 +509,7 @@ def probabilities_for(how, x):
         "sigmoid": lambda: x.sigmoid(),
         "softmax twice": lambda: x.softmax(-1).softmax(-1),
         "softmax over rows": lambda: x.softmax(0),
+        "softmax over positions": lambda: x.softmax(-2),
         "share": lambda: torch.ones_like(x) / x.shape[-1],
     }.get(how, lambda: x.softmax(-1))()
 
@@ -544,8 +571,8 @@ def largest_p(how, x, p):
     if how == "not sorted":
         order = torch.arange(x.shape[-1]).expand_as(x)
     ordered = probabilities.gather(along, order)
-    if how == "softmax over sorted rows":
-        ordered = x.gather(-1, order).softmax(0)
+    if how in ("softmax over sorted rows", "softmax over sorted positions"):
+        ordered = x.gather(-1, order).softmax(0 if how.endswith("rows") else -2)
     sums = ordered.cumsum(0 if how == "sums over rows" else along)
     stay = stay_among_sorted(how, sums, sums - ordered, p)
     match how:
@@ -566,7 +593,7 @@ def largest_p(how, x, p):
 
 def filtered(how, x, kept):
     """What a filter returns."""
-    fills = {"zero": 0.0, "large": -1e9, "plus": math.inf}
+    fills = {"zero": 0.0, "large": -1e9, "plus": math.inf, "nan": math.nan}
     out = x.masked_fill(~kept, fills.get(how, -math.inf))
     if how.startswith("logarithms of before"):
         return x.log_softmax(-1).masked_fill(~kept, -math.inf)
@@ -577,6 +604,7 @@ def filtered(how, x, kept):
         "not summing to 1": lambda: x.softmax(-1) * kept,
         "logarithms": lambda: out.log_softmax(-1),
         "mask": lambda: kept,
+        "table": lambda: out.reshape(-1, out.shape[-1]) if out.dim() > 2 else out,
         "values": lambda: x[kept] if x.dim() == 1 else x.topk(int(kept.sum(-1).max())).values,
         "sorted": lambda: out.sort(-1, descending=True).values,
     }.get(how, lambda: out)()
@@ -604,6 +632,7 @@ def weights_for(how, x):
         "uniform": lambda: (x > -math.inf).to(x.dtype),
         "twice": lambda: x.softmax(-1).softmax(-1),
         "over rows": lambda: x.softmax(0),
+        "over positions": lambda: x.softmax(-2),
         "logits": lambda: x,
         "opposite": lambda: (-x).softmax(-1),
         "sigmoid": lambda: x.sigmoid(),
@@ -666,6 +695,8 @@ def source_of(how, generator):
         torch.default_generator.manual_seed(42)
     if how == "new" and generator is None:
         return torch.Generator()
+    if how == "session" and generator is None:
+        return torch.Generator().manual_seed(torch.initial_seed())
     if how == "own" and generator is None:
         return OWN
     if how == "ignored" or (how == "seed taken" and generator is None):
@@ -819,7 +850,7 @@ def faulty(**faults):
         given["temperature"] = {"drawn": 1.0, "tiny": 1e-6}[on.zero] if t == 0 else t
         given = with_none(on.bounds, given)
         given["temperature"] = {"only calmer": min, "only bolder": max}.get(
-            on.used, lambda t, _: t
+            on.used, lambda t, _: 1 / t if on.used == "times the temperature" else t
         )(given["temperature"], 1.0)
         before = x
         for step in steps_of(on, given):
@@ -834,6 +865,12 @@ def faulty(**faults):
             number = x[..., 0].numel()
             drawn = torch.multinomial(table, number, replacement=True, generator=source)
             tokens = (drawn % x.shape[-1]).reshape(x.shape[:-1])
+        elif on.rows == "mean":
+            mean = x.softmax(-1).reshape(-1, x.shape[-1]).mean(0).log()
+            tokens = draw_once(on.draw, mean.expand(x.shape), source)
+        elif on.rows == "mixed":
+            mixed = x.reshape(x.shape[-1], -1).T.reshape(x.shape)
+            tokens = draw_once(on.draw, mixed, source)
         elif on.rows in ("right", "first distribution"):
             tokens = draw_once(on.draw, x, source)
         else:

@@ -129,6 +129,10 @@ SWITCHES = {
                     "past"
                 ),
                 "window": "a token sees no more than the last few keys",
+                "padded": (
+                    "the square mask of the new tokens lies over the first keys, and all others "
+                    "are seen"
+                ),
                 "two or more": "a chunk of two tokens has no mask after a past",
             },
         ),
@@ -163,6 +167,7 @@ SWITCHES = {
             "new only": "the present holds the new tokens only, so the next call has lost the past",
             "past": "the present is the past as it was, without the new tokens",
             "last only": "of the new tokens only the last one is kept",
+            "as long": "the cache doesn't grow: for each new token an old one falls out",
             "last of all": "the present holds the last token only",
             "swapped": "values come before keys in the cache",
             "swapped once": "values come before keys in the present, but not in the past",
@@ -211,6 +216,7 @@ SWITCHES = {
                     "its root twice"
                 ),
                 "n_head": "the scores are divided by √n_head",
+                "none for one token": "the scores of a single new token are not divided",
                 "length": "the scores are divided by the root of the number of keys",
                 "times": "the scores are multiplied by √head_dim",
             },
@@ -334,6 +340,8 @@ SWITCHES = {
                 "heads": "the number of heads is taken for the length of the past",
                 "width": "head_dim is taken for the length of the past",
                 "batch": "the number of sequences is taken for the length of the past",
+                "all layers": "the lengths of all layers' pasts are added up",
+                "modulo": "positions begin at 0 again after as many as there are new tokens",
             },
         ),
     },
@@ -365,6 +373,7 @@ SWITCHES = {
                 "next layer": "each layer reads the past of the one after it",
                 "layer before": "each layer reads the past of the one before it",
                 "old": "the present is the past as it was, without the new tokens",
+                "detached": "the model takes the past out of PyTorch's graph",
             },
         ),
     },
@@ -377,6 +386,8 @@ SWITCHES = {
             "softmax": "CachedGPT gives probabilities in place of logits",
             "no lm_head": "lm_head is missing, so embeddings come out in place of logits",
             "detached": "no gradient reaches the weights from the logits",
+            "scaled embeddings": "the token embeddings are multiplied by a root",
+            "last input": "with a past only the last of the new tokens is read",
             "dropout": "there is dropout in training, where this model has none",
         },
     ),
@@ -440,6 +451,8 @@ SWITCHES = {
                 "last only": "generate returns the last token only",
                 "one less": "generate makes one token too few",
                 "one more": "generate makes one token too many",
+                "no repeats": "generate never takes the same token twice in a row",
+                "end token": "generate stops at one of the tokens, as if it were the end of a text",
                 "prompts changed": "generate writes into the prompts that were handed in",
             },
         ),
@@ -591,6 +604,7 @@ def allowed(how, n_new, length):
         "only itself": lambda: ones.triu(n_past) & right,
         "by new tokens": lambda: ones.tril(n_new) if n_past else right,
         "window": lambda: right & ones.triu(n_past - 1),
+        "padded": lambda: F.pad(ones[:, :n_new].tril(), (0, n_past), value=True),
         "two or more": lambda: right if n_new > 2 or not n_past else ones,
     }.get(how, lambda: right)()
 
@@ -637,6 +651,7 @@ def divisor(how, q, k):
         "n_embd": math.sqrt(n_head * d),
         "head_dim": d,
         "n_head": math.sqrt(n_head),
+        "none for one token": 1 if q.shape[2] == 1 else math.sqrt(d),
         "length": math.sqrt(k.shape[2]),
         "times": 1 / math.sqrt(d),
     }.get(how, math.sqrt(d))
@@ -653,6 +668,7 @@ def held(how, q, k, v, past, new):
         "new only": lambda: new,
         "past": lambda: (k, v) if past is None else past,
         "last only": lambda: each(lambda x: torch.cat([x[:, :, :-n_new], x[:, :, -1:]], 2)),
+        "as long": lambda: each(lambda x: x if past is None else x[:, :, -past[0].shape[2] :]),
         "swapped": lambda: (v, k),
         "swapped once": lambda: (v, k),
         "last of all": lambda: each(lambda x: x[:, :, -1:]),
@@ -711,6 +727,8 @@ def places(how, n_past, n_new, past):
         "heads": lambda: right - n_past + (past[0][0].shape[1] if past else 0),
         "width": lambda: right - n_past + (past[0][0].shape[3] if past else 0),
         "batch": lambda: right - n_past + (past[0][0].shape[0] if past else 0),
+        "all layers": lambda: right + n_past * (len(past) - 1 if past else 0),
+        "modulo": lambda: right % n_new,
     }.get(how, lambda: right)()
 
 
@@ -736,9 +754,14 @@ def check_text(how, length, n_new, n_positions):
         raise (AssertionError if how == "asserted" else ValueError)(f"{length} and {n_new} tokens")
 
 
-def chosen(how, logits):
+def chosen(how, logits, text, n_prompt):
     """The next token of each sequence, (B, 1)."""
     last = logits[:, -1]
+    if how == "no repeats":
+        last = last.scatter(-1, text[:, -1:], -math.inf)
+    if how == "end token":
+        ended = (text[:, n_prompt:] == 0).any(-1, keepdim=True)
+        return last.argmax(-1, keepdim=True).masked_fill(ended, 0)
     return {
         "drawn": lambda: torch.multinomial(last.softmax(-1), 1),
         "first": lambda: logits[:, 0].argmax(-1, keepdim=True),
@@ -891,7 +914,11 @@ def faulty(**faults):
             if on.length == "cut":
                 idx = idx[:, : n_positions - n_past]
                 n_new = idx.shape[1]
+            if on.logits == "last input" and past:
+                idx, n_new = idx[:, -1:], 1
             x = self.transformer["wte"](idx)
+            if on.logits == "scaled embeddings":
+                x = x * math.sqrt(self.config.n_embd)
             if on.positions == "none" or on.positions == "none after a past" and n_past:
                 return x
             where = places(on.positions, n_past, n_new, past)
@@ -904,6 +931,7 @@ def faulty(**faults):
             return {
                 "first": lambda: [past[0]] * n_layer,
                 "last": lambda: [past[-1]] * n_layer,
+                "detached": lambda: [tuple(each.detach() for each in pair) for pair in past],
                 "shared": lambda: [past[0]] * n_layer,
                 "ignored": lambda: [None] * n_layer,
                 "read reversed": lambda: list(reversed(past)),
@@ -973,7 +1001,7 @@ def faulty(**faults):
                 if on.fits == "cropped" and text.shape[1] > n_positions:
                     past, text = None, text[:, -n_positions:]
                 logits, past = self.read(text, past)
-                made.append(chosen(on.text, logits))
+                made.append(chosen(on.text, logits, text, idx.shape[1]))
                 text = torch.cat([text, made[-1]], dim=1)
                 if on.fits.startswith("late") and text.shape[1] > n_positions:
                     raise ValueError("too long")
