@@ -88,6 +88,7 @@ def run(candidate: Candidate, root: Path) -> Outcome:
     tests = _suite(candidate.problem, root).tests_of(candidate.problem)
     forbidden = candidate.kind is Kind.MISTAKE and _names_forbidden(candidate, tests.forbidden)
     watch = forbidden or candidate.kind is not Kind.MISTAKE
+    torch.set_num_threads(candidate.conditions.threads)  # and not what the one before has left
     answers = _probe_answers(candidate, tests, watch=watch)
     watch = forbidden or candidate.kind is Kind.SOLUTION
     result = _run_once(candidate, candidate.conditions, root, watch=watch)
