@@ -145,7 +145,10 @@ VALUES += [
     {"h": 1, "x": "Thing", "fields": [["a", 1]]},
     {"h": 0},
     {"l": [], "as": "Pair"},
+    {"d": [["items", 1]], "as": "Pair", "names": ["items"]},
+    {"t": 0, "order": [5]},
     ["a", 1],
+    [2**61, 0, 0],
 ]
 
 
