@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader.author import running
 from grader.author.audit import Audit, run_audit
 from grader.author.candidates import Kind, candidates
 from grader.author.parity import parity_findings
@@ -156,3 +157,22 @@ def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) ->
     assert all("triples" in f and "failed in process, passed across" in f for f in tests)
     assert "told It looks as if the number is multiplied" in told
     assert "nothing across the boundary" in told
+
+
+def test_a_mistake_is_watched_for_what_it_calls_and_not_for_what_it_says(
+    audited: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Watching doubles the time of a run."""
+    path = audited.root / "solutions/01-doubling/mistakes/squares.py"
+    path.write_text(path.read_text().replace("the number", "softmax of nothing: the number"))
+    watched, run_once = {}, running._run_once
+
+    def noted(candidate, *arguments, watch, **options):
+        watched[candidate.name] = watch
+        return run_once(candidate, *arguments, watch=watch, **options)
+
+    monkeypatch.setattr(running, "_run_once", noted)
+    for candidate in candidates(audited, audited.problems()):
+        if candidate.kind is Kind.MISTAKE:
+            running.run(candidate, audited.root)
+    assert watched == {"triples": False, "squares": False, "uses_softmax": True}
