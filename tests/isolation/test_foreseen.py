@@ -257,6 +257,21 @@ def test_a_foreseen_gradient_of_another_form_is_bad_output(opened, monkeypatch):
     assert caught.value.status is Status.BAD_OUTPUT
 
 
+def test_a_call_has_one_graph(opened, monkeypatch):
+    problem, exchange = opened(SOURCE), Connection.exchange
+
+    def lie(self, header):
+        told, found = exchange(self, header)
+        told["graphs"] *= 2
+        return told, found
+
+    problem.power(numbers(3))
+    monkeypatch.setattr(Connection, "exchange", lie)
+    with pytest.raises(WorkerFailure) as caught:
+        problem.power(numbers(3).requires_grad_())
+    assert caught.value.status is Status.BAD_OUTPUT
+
+
 def test_a_gradient_that_cannot_be_sent_harms_no_value(opened):
     problem = opened("""
         import torch
