@@ -14,8 +14,6 @@ from torch import Tensor
 
 from grader.batch import Batched, Call, Use, one_by_one
 
-__all__ = ["Use", "answer", "answers", "made"]
-
 
 def answers(
     function: Callable[..., Any] | Batched,
