@@ -19,7 +19,7 @@ from grader.cost import Cost, counters, elsewhere
 from grader.errors import CannotLoad, Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
-from grader.isolation.protocol import FILE, MAX_NUMBER, MODULE, Header, Unsendable
+from grader.isolation.protocol import FILE, MAX_NUMBER, MODULE, Header, ProtocolError, Unsendable
 from grader.isolation.protocol.checks import (
     clean_text,
     identifier,
@@ -238,6 +238,7 @@ class Caller:
         self, connection: Connection, target: Target, header: Header, packer: RequestPacker
     ) -> list[int]:
         """Put a request's tensors where the worker sees them, and return their places."""
+        header["random"] = connection.random(packer.tensors)
         places = connection.put(header, packer.tensors)
         if target.twin is not None:
             target.twin.placed(places, packer)
@@ -269,7 +270,6 @@ class Caller:
             "path": target.path,
             "object": None,
             "held": None if target.held is None else target.held._number,
-            "random": connection.random(packer.tensors),
             "dtype": NAMES[torch.get_default_dtype()],
             "grad": torch.is_grad_enabled(),
             "count": bool(self.costs),
@@ -355,10 +355,13 @@ class Caller:
     ) -> list[Tensor]:
         """Return the tensors that the calls' graphs end in."""
         outputs: list[Tensor] = []
+        unpacker, last = AnswerUnpacker(tensors), -1
         for call, number, packed, foreseen in graphs:
-            unpacker = AnswerUnpacker(tensors)
+            if index(call, len(packer.calls)) <= last:
+                raise ProtocolError("a call has several graphs")
+            last = call
             found = tuple(unpacker.unpack(output) for output in items(packed))
-            asked = packer.calls[index(call, len(packer.calls))]
+            asked = packer.calls[call]
             backward = Backward(self, connection, index(number, MAX_NUMBER))
             if items(foreseen) and asked.upstream is not None:
                 backward.foresee(asked.upstream, foreseen[0], tensors)
