@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-
-
-class Use(NamedTuple):
-    """How a module will be used first, once it is made.
-
-    Attributes:
-        weights: what it will hold, by name, as it will hold it.
-        args: the arguments of its first call.
-        upstream: that of a gradient which is likely to be asked for then; None for none.
-        training: whether it will be in training.
-    """
-
-    weights: Mapping[str, Tensor]
-    args: tuple[Any, ...]
-    upstream: Tensor | None = None
-    training: bool = True
-
-    def as_call(self) -> Call:
-        """Return the call alone."""
-        return Call(self.args, {}, self.upstream)
 
 
 class Call(NamedTuple):
@@ -36,13 +16,11 @@ class Call(NamedTuple):
         args: its arguments.
         kwargs: those by name.
         upstream: that of a gradient which is likely to be asked for later; None for none.
-        first: how the module that it makes will be used; None where that isn't known.
     """
 
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}  # noqa: RUF012  (nobody changes it)
     upstream: Tensor | None = None
-    first: Use | None = None
 
 
 class Batched:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import torch
 
-from grader.testing.calls import Use, answers
+from grader.testing.calls import answers
 from grader.testing.compare import check_gradients, gradients, parameters, require, set_weights
 
 # The worked example: four positions, whose queries, keys and values have eight numbers each.
@@ -217,14 +217,6 @@ def holding(module, weights, dtype=torch.float64):
     module = module.to(dtype)
     set_weights(module, weights)
     return module
-
-
-def first_use(weights, x, upstream=None, *, dtype=torch.float64, training=True):
-    """What is foreseen for a module: these weights, and a call with x. None where x is None."""
-    if x is None:
-        return None
-    held = {name: weight.to(dtype) for name, weight in weights.items()}
-    return Use(held, (x,), upstream, training)
 
 
 def waves(*shape, start=0.0, pace=1.7):

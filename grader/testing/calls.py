@@ -12,9 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from grader.batch import Batched, Call, Use, one_by_one
-
-__all__ = ["Use", "answer", "answers", "made"]
+from grader.batch import Batched, Call, one_by_one
 
 
 def answers(
@@ -61,26 +59,6 @@ def answer(
     """
     if isinstance(function, Batched):
         return function.answers([Call(args, kwargs, upstream)])[0]
-    return function(*args, **kwargs)
-
-
-def made(
-    function: Callable[..., Any] | Batched, *args: Any, first: Use | None, **kwargs: Any
-) -> Any:
-    """Make a module whose first use is known; in grading both are then one message.
-
-    Args:
-        function: the student's class.
-        args: its arguments.
-        first: how the test will use the module first, with tensors as it will give them. It changes
-            nothing but how long that takes, and it must be true: a use that differs is another one.
-        kwargs: arguments by name.
-
-    Raises:
-        Exception: what is raised while it is made.
-    """
-    if isinstance(function, Batched):
-        return function.answers([Call(args, kwargs, None, first)])[0]
     return function(*args, **kwargs)
 
 

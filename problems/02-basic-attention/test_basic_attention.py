@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from grader.testing.calls import answer, answers, made
+from grader.testing.calls import answer, answers
 from grader.testing.compare import (
     check,
     check_form,
@@ -25,7 +25,6 @@ from worked_example import (
     average_by_hand,
     check_random_start,
     check_weights_are_kept,
-    first_use,
     holding,
     left_alone,
     nothing_drawn,
@@ -43,14 +42,10 @@ simple_attention_by_hand = partial(self_attention_by_hand, scaled=False)
 small_weights = partial(random_weights, scaled=False)
 
 
-def make_attention(problem, weights, dtype=torch.float64, *, first=None):
-    """The student's SimpleAttention of this dtype, holding these weights.
-
-    `first` is what it will be called with first, if that is known; it only saves time.
-    """
-    n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
-    use = first_use(weights, first, dtype=dtype)
-    return holding(made(problem.SimpleAttention, n_embd, bias=bias, first=use), weights, dtype)
+def make_attention(problem, weights, dtype=torch.float64):
+    """The student's SimpleAttention of this dtype, holding these weights."""
+    module = problem.SimpleAttention(len(weights["query.weight"]), bias="query.bias" in weights)
+    return holding(module, weights, dtype)
 
 
 def rows_far_apart(rng, batch, seq, n_embd):
@@ -157,8 +152,7 @@ def test_worked_example(problem):
     expected = torch.zeros(1, 4, 24, dtype=torch.float64)
     expected[0, :, :8] = torch.tensor(output, dtype=torch.float64)
     call = "attention(x) where the layers pick Q, K and V of the worked example out of x"
-    module = make_attention(problem, weights, first=x)
-    check(module(x), expected, call, atol=2e-7, sizes={"d_k": 8})
+    check(make_attention(problem, weights)(x), expected, call, atol=2e-7, sizes={"d_k": 8})
 
 
 @pytest.mark.points(0.75)
@@ -169,7 +163,7 @@ def test_bias_can_be_left_out(problem, rng):
         check_layer(module, name, 5, 5, bias=False)
     weights, x = small_weights(rng, 5, bias=False), rng.normal(2, 3, 5)
     call = "attention(x) with attention = SimpleAttention(5, bias=False)"
-    check_attention(make_attention(problem, weights, first=x), x, weights, call, n_embd=5)
+    check_attention(make_attention(problem, weights), x, weights, call, n_embd=5)
 
 
 @pytest.mark.points(0.25)
@@ -199,7 +193,7 @@ def test_train_and_eval(problem, rng, mode):
 def test_x_and_weights_are_left_alone(problem, rng):
     """attention changes neither x nor its layers' weights"""
     weights, x = small_weights(rng, 4), rng.normal(2, 3, 4)
-    check_left_alone(make_attention(problem, weights, first=x), x, weights, "attention(x)")
+    check_left_alone(make_attention(problem, weights), x, weights, "attention(x)")
 
 
 @pytest.mark.points(1)
@@ -211,7 +205,7 @@ def test_attention_of_any_size(problem, rng, batch, seq, n_embd):
     """attention follows the definition softmax(q kᵀ) v, for each sequence of a batch by itself"""
     weights, x = small_weights(rng, n_embd), rng.normal(batch, seq, n_embd)
     call = f"attention(x) with attention = SimpleAttention({n_embd}) and x {tuple(x.shape)}"
-    check_attention(make_attention(problem, weights, first=x), x, weights, call, n_embd=n_embd)
+    check_attention(make_attention(problem, weights), x, weights, call, n_embd=n_embd)
 
 
 @pytest.mark.points(0.25)
@@ -223,8 +217,7 @@ def test_transposed_x(problem, rng):
         (rng.normal(2, 4, 5).mT, "a.mT with a (2, 4, 5)"),
     ]:
         expected = simple_attention_by_hand(x, weights)
-        module = make_attention(problem, weights, first=x)
-        check(module(x), expected, f"attention(x) with x = {how}")
+        check(make_attention(problem, weights)(x), expected, f"attention(x) with x = {how}")
 
 
 @pytest.mark.points(0.25)
@@ -234,7 +227,7 @@ def test_long_sequences_and_large_values(problem, rng):
     weights["value.bias"] += torch.tensor([1000.0, -1000.0], dtype=torch.float64)
     call = "attention(x) of 150 positions with values near 1000 and -1000"
     with torch.no_grad():
-        check_attention(make_attention(problem, weights, first=x), x, weights, call)
+        check_attention(make_attention(problem, weights), x, weights, call)
 
 
 @pytest.mark.points(0.5)
@@ -242,7 +235,7 @@ def test_large_scores_apart_by_row(problem, rng):
     """attention stays right when the scores of some queries are near 2000, of others near -2000"""
     x, weights = rows_far_apart(rng, 2, 4, 5)
     call = "attention(x) where the rows of scores lie between -2000 and 2000"
-    check_attention(make_attention(problem, weights, first=x), x, weights, call)
+    check_attention(make_attention(problem, weights), x, weights, call)
 
 
 @pytest.mark.points(0.5)
@@ -251,7 +244,7 @@ def test_large_scores_within_a_row(problem, rng):
     weights, x = small_weights(rng, 5), rng.normal(2, 4, 5)
     weights["query.weight"] *= 1e4
     call = "attention(x) where scores of the same row are thousands apart"
-    check_attention(make_attention(problem, weights, first=x), x, weights, call)
+    check_attention(make_attention(problem, weights), x, weights, call)
 
 
 @pytest.mark.points(0.5)
@@ -260,7 +253,7 @@ def test_dtype_is_kept(problem, rng, dtype):
     """attention returns the dtype that came in, with its precision"""
     weights, x = small_weights(rng, 4, dtype=dtype), rng.normal(2, 3, 4, dtype=dtype)
     call = f"attention(x) in {str(dtype).removeprefix('torch.')}"
-    check_attention(make_attention(problem, weights, dtype, first=x), x, weights, call)
+    check_attention(make_attention(problem, weights, dtype), x, weights, call)
 
 
 @pytest.mark.points(1)
@@ -420,4 +413,4 @@ def test_hidden_x_and_weights_are_left_alone(problem, rng, batch, seq, n_embd):
     """attention changes neither x nor its layers' weights, at other sizes"""
     weights, x = small_weights(rng, n_embd), rng.normal(batch, seq, n_embd)
     call = f"attention(x) with x {tuple(x.shape)}"
-    check_left_alone(make_attention(problem, weights, first=x), x, weights, call)
+    check_left_alone(make_attention(problem, weights), x, weights, call)

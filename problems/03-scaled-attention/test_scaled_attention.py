@@ -7,7 +7,7 @@ import statistics
 import pytest
 import torch
 
-from grader.testing.calls import answer, answers, made
+from grader.testing.calls import answer, answers
 from grader.testing.compare import (
     check,
     check_form,
@@ -31,7 +31,6 @@ from worked_example import (
     check_same_gradients,
     check_weights_are_kept,
     dot,
-    first_use,
     holding,
     left_alone,
     nothing_drawn,
@@ -70,14 +69,10 @@ def turned(tensor):
     return tensor.permute(order).contiguous().permute(order)
 
 
-def make_attention(problem, weights, dtype=torch.float64, *, first=None):
-    """The student's ScaledAttention of this dtype, holding these weights.
-
-    `first` is what it will be called with first, if that is known; it only saves time.
-    """
-    n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
-    use = first_use(weights, first, dtype=dtype)
-    return holding(made(problem.ScaledAttention, n_embd, bias=bias, first=use), weights, dtype)
+def make_attention(problem, weights, dtype=torch.float64):
+    """The student's ScaledAttention of this dtype, holding these weights."""
+    module = problem.ScaledAttention(len(weights["query.weight"]), bias="query.bias" in weights)
+    return holding(module, weights, dtype)
 
 
 def check_module(module, x, weights, call):
@@ -288,7 +283,7 @@ def test_module_weights(problem, rng):
     weights |= {"value.weight": torch.eye(7).double(), "value.bias": torch.zeros(7).double()}
     call = "ScaledAttention(7)(x), where value i is 1 at place i and 0 elsewhere"
     expected = self_attention_by_hand(x, weights)
-    actual = make_attention(problem, weights, first=x)(x.clone())
+    actual = make_attention(problem, weights)(x.clone())
     check_form(actual, expected, call)
     check(actual[..., :5], expected[..., :5], call, sizes={"n_embd": 7, "T": 5})
     check(actual, expected, call)
@@ -300,7 +295,7 @@ def test_module_weights(problem, rng):
 def test_module(problem, rng, shape, bias):
     """ScaledAttention makes queries, keys and values from x, and gives their attention"""
     weights, x = random_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
-    module = make_attention(problem, weights, first=x)
+    module = make_attention(problem, weights)
     call = f"ScaledAttention({shape[-1]}, bias={bias})(x) with x of shape {shape}"
     check_module(module, x, weights, call)
     check_module(module.eval(), x, weights, f"{call}, after eval()")
@@ -321,7 +316,7 @@ def test_module_takes_transposed_tensors(problem, rng):
     """ScaledAttention takes an x that was transposed, as it is"""
     weights, x = random_weights(rng, 5), turned(rng.normal(2, 3, 5))
     check_module(
-        make_attention(problem, weights, first=x), x, weights, "ScaledAttention(5)(x), transposed x"
+        make_attention(problem, weights), x, weights, "ScaledAttention(5)(x), transposed x"
     )
 
 

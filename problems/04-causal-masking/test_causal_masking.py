@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from grader.testing.calls import answer, answers, made
+from grader.testing.calls import answer, answers
 from grader.testing.compare import (
     check,
     check_form,
@@ -26,7 +26,6 @@ from worked_example import (
     V,
     check_random_start,
     check_weights_are_kept,
-    first_use,
     holding,
     left_alone,
     linear_by_hand,
@@ -77,15 +76,10 @@ def random_mask(rng, *shape):
     return mask
 
 
-def make_attention(problem, weights, n_positions, dtype=torch.float64, *, first=None):
-    """The student's CausalAttention of this dtype, holding these weights.
-
-    `first` is what it will be called with first, if that is known; it only saves time.
-    """
+def make_attention(problem, weights, n_positions, dtype=torch.float64):
+    """The student's CausalAttention of this dtype, holding these weights."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
-    use = first_use(weights, first, dtype=dtype)
-    layer = made(problem.CausalAttention, n_embd, n_positions, bias, first=use)
-    return holding(layer, weights, dtype)
+    return holding(problem.CausalAttention(n_embd, n_positions, bias), weights, dtype)
 
 
 def turned(tensor):
@@ -398,7 +392,7 @@ def test_attention_of_equal_scores(problem, rng):
     """CausalAttention gives the mean of the values so far where all scores are 0"""
     x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
     weights["query.weight"], weights["query.bias"] = torch.zeros(3, 3), torch.zeros(3)
-    actual = make_attention(problem, weights, n_positions=5, first=x)(x.clone())
+    actual = make_attention(problem, weights, n_positions=5)(x.clone())
     call = "CausalAttention(3, 5) whose queries are all 0, so each output is the mean of its values"
     check(actual, causal_attention_by_hand(x, weights), call)
 
@@ -411,7 +405,7 @@ def test_weights_of_the_last_token(problem, rng):
     x = torch.eye(7, 11, dtype=torch.float64).repeat(3, 1, 1)
     weights = random_weights(rng, 11, bias=False)
     weights["value.weight"] = torch.eye(11, dtype=torch.float64)
-    actual = make_attention(problem, weights, n_positions=13, first=x)(x.clone())
+    actual = make_attention(problem, weights, n_positions=13)(x.clone())
     call = "CausalAttention(11, 13) on x of shape (3, 7, 11): the weights of the last token"
     actual, expected = check_form(actual, x, call), causal_attention_by_hand(x, weights)
     check(actual[0, -1, :7], expected[0, -1, :7], call, sizes={"d_k": 11})
@@ -438,7 +432,7 @@ def test_attention_in_numbers(problem):
 def test_attention(problem, rng, shape, n_positions, bias):
     """For each position CausalAttention averages the values up to it, by scaled scores"""
     x, weights = rng.normal(*shape), random_weights(rng, shape[-1], bias=bias)
-    actual = make_attention(problem, weights, n_positions, first=x)(x.clone())
+    actual = make_attention(problem, weights, n_positions)(x.clone())
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
     check(actual, causal_attention_by_hand(x, weights), call, sizes={"n_embd": shape[-1]})
 
@@ -464,7 +458,7 @@ def test_attention_takes_transposed_tensors(problem, rng):
     """CausalAttention takes an x that was transposed, as it is"""
     x, weights = turned(rng.normal(2, 4, 5)), random_weights(rng, 5)
     expected = causal_attention_by_hand(x, weights)
-    actual = make_attention(problem, weights, n_positions=6, first=x)(x)
+    actual = make_attention(problem, weights, n_positions=6)(x)
     check(actual, expected, "CausalAttention(5, 6) on a transposed x")
 
 
@@ -505,7 +499,7 @@ def test_second_call(problem, rng):
 def test_attention_of_large_tokens(problem, rng):
     """CausalAttention stays right for tokens of any size"""
     x, weights = rng.normal(5, 4, 3) * 1e100, random_weights(rng, 3)
-    actual = make_attention(problem, weights, n_positions=6, first=x)(x.clone())
+    actual = make_attention(problem, weights, n_positions=6)(x.clone())
     call = "CausalAttention(3, 6) on tokens around 1e100"
     check(actual, causal_attention_by_hand(x, weights), call, atol=1e91)
 
@@ -584,14 +578,11 @@ def cases(rng, dtype):
         yield scores, random_mask(rng, *mask_shape), call
 
 
-def both_layers(
-    problem, solution, weights, n_positions, dtype=torch.float64, first=None, upstream=None
-):
+def both_layers(problem, solution, rng, n_embd, n_positions, *, bias=True, dtype=torch.float64):
     """The student's layer and the reference's, with the same weights."""
-    n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
     sizes = {"n_embd": n_embd, "n_positions": n_positions, "bias": bias}
-    use = first_use(weights, first, upstream, dtype=dtype)
-    layers = (made(code.CausalAttention, **sizes, first=use) for code in (problem, solution))
+    weights = random_weights(rng, n_embd, bias=bias)
+    layers = (module.CausalAttention(**sizes) for module in (problem, solution))
     return [holding(layer, weights, dtype) for layer in layers]
 
 
@@ -670,9 +661,8 @@ def test_hidden_huge_scores(problem, solution, rng, dtype):
 )
 def test_hidden_attention(problem, solution, rng, shape, n_positions, bias, dtype):
     """CausalAttention is right for other sizes, and so are its gradients"""
-    weights = random_weights(rng, shape[-1], bias=bias)
+    layers = both_layers(problem, solution, rng, shape[-1], n_positions, bias=bias, dtype=dtype)
     x, upstream = rng.normal(*shape, dtype=dtype).requires_grad_(), rng.normal(*shape, dtype=dtype)
-    layers = both_layers(problem, solution, weights, n_positions, dtype, x, upstream)
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
     actual, expected = (answer(layer, x, upstream=upstream) for layer in layers)
     check(actual, expected, call, sizes={"n_embd": shape[-1]})
@@ -689,7 +679,7 @@ def test_hidden_attention(problem, solution, rng, shape, n_positions, bias, dtyp
 @pytest.mark.parametrize("size", [1e3, 1e12, 1e100], ids=str)
 def test_hidden_future(problem, solution, rng, size):
     """Tokens of any size that come later change neither earlier outputs nor their gradients"""
-    theirs, mine = both_layers(problem, solution, random_weights(rng, 5), 8)
+    theirs, mine = both_layers(problem, solution, rng, 5, 8)
     for seen in (1, 3, 6):
         now, later = rng.normal(3, seen, 5), rng.normal(3, 7 - seen, 5) * size
         x = torch.cat([now, later], dim=1).requires_grad_()
@@ -706,8 +696,8 @@ def test_hidden_future(problem, solution, rng, size):
 def test_hidden_large_tokens(problem, solution, rng, dtype):
     """CausalAttention is right for tokens of any size, in float32 too"""
     for exponent in (2, 6, 11, 16):
-        weights, x = random_weights(rng, 4), rng.normal(9, 5, 4, dtype=dtype) * 10.0**exponent
-        theirs, mine = both_layers(problem, solution, weights, 6, dtype, first=x)
+        theirs, mine = both_layers(problem, solution, rng, 4, 6, dtype=dtype)
+        x = rng.normal(9, 5, 4, dtype=dtype) * 10.0**exponent
         # Of two large scores near each other, rounding decides which is the larger. So only the
         # first position is looked at: it has one score, often far below zero.
         call = f"CausalAttention(4, 6) on tokens near 1e{exponent}, in {dtype}"
@@ -719,7 +709,7 @@ def test_hidden_large_tokens(problem, solution, rng, dtype):
 @pytest.mark.points(0.5)
 def test_hidden_second_call(problem, solution, rng):
     """Sequences of any length may follow each other, even after one that raised ValueError"""
-    theirs, mine = both_layers(problem, solution, random_weights(rng, 4), 5)
+    theirs, mine = both_layers(problem, solution, rng, 4, 5)
     results = []
     for shape in [(2, 5, 4), (3, 2, 4), (2, 6, 4), (1, 4, 4), (2, 1, 4), (2, 5, 4), (1, 5, 4)]:
         x = rng.normal(*shape)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from grader.testing.calls import answer, answers, made
+from grader.testing.calls import answer, answers
 from grader.testing.compare import (
     check,
     check_form,
@@ -36,7 +36,6 @@ from worked_example import (
     check_random_start,
     check_same_gradients,
     check_weights_are_kept,
-    first_use,
     holding,
     left_alone,
     loops_over_pairs,
@@ -88,17 +87,11 @@ def gpt2_weights(rng, n_embd, *, bias=True):
     return weights | biases if bias else weights
 
 
-def make_attention(problem, weights, n_head, *, dtype=torch.float64, first=None, **options):
-    """The student's MultiHeadAttention of this dtype, holding these weights, in evaluation.
-
-    `first` is what it will be called with first, if that is known, or more of that first use; it
-    only saves time.
-    """
-    options |= {"n_embd": len(weights["c_proj.weight"]), "n_head": n_head}
+def make_attention(problem, weights, n_head, *, dtype=torch.float64, **options):
+    """The student's MultiHeadAttention of this dtype, holding these weights, in evaluation."""
+    n_embd = len(weights["c_proj.weight"])
     options = {"dropout": 0.0, "causal": False, "bias": "c_proj.bias" in weights} | options
-    if torch.is_tensor(first):
-        first = first_use(weights, first, dtype=dtype, training=False)
-    module = made(problem.MultiHeadAttention, first=first, **options)
+    module = problem.MultiHeadAttention(n_embd=n_embd, n_head=n_head, **options)
     return holding(module, weights, dtype).eval()
 
 
@@ -234,11 +227,11 @@ def test_one_token(problem, rng):
     )
     value = weights["c_attn.bias"][None, None, 12:]
     sizes = {"head_dim": 3, "n_embd": 6, "n_head": 2}
-    check(make_attention(problem, weights, 2, first=x)(x.clone()), value, call, sizes=sizes)
+    check(make_attention(problem, weights, 2)(x.clone()), value, call, sizes=sizes)
     weights |= {name: w for name, w in gpt2_weights(rng, 6).items() if "c_proj" in name}
     expected = multi_head_by_hand(x, weights, 2)
     call = f"{named(6, 2)}(x) with the same token, and a c_proj that mixes its value"
-    check(make_attention(problem, weights, 2, first=x)(x.clone()), expected, call)
+    check(make_attention(problem, weights, 2)(x.clone()), expected, call)
 
 
 @pytest.mark.points(0.5)
@@ -273,7 +266,7 @@ FORWARD_SIZES = [
 def check_attention(problem, rng, batch, seq_len, n_embd, n_head, **options):
     """Compare the student's module of this size with the definition."""
     weights, x = gpt2_weights(rng, n_embd), rng.normal(batch, seq_len, n_embd)
-    module = make_attention(problem, weights, n_head, first=x, **options)
+    module = make_attention(problem, weights, n_head, **options)
     call = f"{named(n_embd, n_head, **options)}(x) with x of shape {tuple(x.shape)}"
     expected = multi_head_by_hand(x, weights, n_head, options.get("causal", False))
     check(module(x.clone()), expected, call)
@@ -341,7 +334,7 @@ def test_worked_example(problem):
     weights = plain_weights(8)
     weights["c_attn.weight"][:, :4] = torch.cat([Q, K, V], dim=1).T
     x = torch.eye(8, dtype=torch.float64)[None, :4]
-    module = make_attention(problem, weights, 1, causal=True, first=x)
+    module = make_attention(problem, weights, 1, causal=True)
     call = f"{named(8, 1, causal=True)}(x) with the queries, keys and values of the worked example"
     check(module(x.clone()), CAUSAL_OUTPUT[None], call, atol=2e-7)
 
@@ -358,7 +351,7 @@ def test_causal_attention_by_hand(problem, rng, batch, seq_len, n_embd, n_head):
 def test_attention_without_bias(problem, rng, causal):
     """With bias=False the attention is the same, without the biases"""
     weights, x = gpt2_weights(rng, 6, bias=False), rng.normal(2, 4, 6)
-    module = make_attention(problem, weights, 3, causal=causal, first=x)
+    module = make_attention(problem, weights, 3, causal=causal)
     call = f"{named(6, 3, causal=causal, bias=False)}(x) with x of shape (2, 4, 6)"
     check(module(x.clone()), multi_head_by_hand(x, weights, 3, causal), call)
 
@@ -378,7 +371,7 @@ def test_future_is_hidden_at_any_score(problem, rng, case):
         weights["c_attn.weight"][6 + starts, 0] = 1
         weights["c_attn.weight"][12, 0] = 0
         x[:, -1, 0] = 1e30
-    module = make_attention(problem, weights, 2, causal=True, first=x)
+    module = make_attention(problem, weights, 2, causal=True)
     call = f"{named(6, 2, causal=True)}(x) with {case}"
     check(module(x.clone()), multi_head_by_hand(x, weights, 2, True), call)
 
@@ -394,7 +387,7 @@ def test_large_scores(problem, rng, causal):
     weights["c_attn.weight"][[0, 3], 5] = torch.tensor([1.0, -1], dtype=torch.float64)
     weights["c_attn.weight"][[6, 9]] = 0
     weights["c_attn.bias"][[6, 9]] = 1
-    module = make_attention(problem, weights, 2, causal=causal, first=x)
+    module = make_attention(problem, weights, 2, causal=causal)
     call = f"{named(6, 2, causal=causal)}(x) with rows of scores near 2000, near -2000 and near 0"
     check(module(x.clone()), multi_head_by_hand(x, weights, 2, causal), call)
 
@@ -405,7 +398,7 @@ def test_large_values(problem, rng):
     weights, x = gpt2_weights(rng, 4), rng.normal(1, 100, 4)
     weights["c_attn.weight"][:4] /= 10  # so that no token outweighs all others
     weights["c_attn.weight"][8:] *= 5000
-    module = make_attention(problem, weights, 2, causal=True, first=x)
+    module = make_attention(problem, weights, 2, causal=True)
     call = f"{named(4, 2, causal=True)}(x) with 100 tokens and values of thousands"
     check(module(x.clone()), multi_head_by_hand(x, weights, 2, True), call)
 
@@ -461,7 +454,7 @@ def test_dtype_is_kept(problem, rng, dtype):
     check(problem.split_heads(x.clone(), 3), heads, f"split_heads(x, 3) in {name}")
     check(problem.merge_heads(heads), x, f"merge_heads(x) in {name}")
     for causal in (False, True):
-        module = make_attention(problem, weights, 2, dtype=dtype, causal=causal, first=x)
+        module = make_attention(problem, weights, 2, dtype=dtype, causal=causal)
         call = f"{named(6, 2, causal=causal)}(x) in {name}"
         check(module(x.clone()), multi_head_by_hand(x, weights, 2, causal), call)
 
@@ -809,13 +802,12 @@ def test_hidden_heads(problem, solution, rng, batch, seq_len, n_embd, n_head):
 def test_hidden_attention(problem, solution, rng, batch, seq_len, n_embd, n_head, causal, bias):
     """MultiHeadAttention is right for other sizes, and so are all its gradients"""
     weights = gpt2_weights(rng, n_embd, bias=bias)
+    student, reference = both(problem, solution, weights, n_head, causal=causal)
+    student.train(bias)  # Without dropout, train() and eval() are the same, for gradients too.
     x = rng.normal(batch, seq_len, n_embd).requires_grad_()
     upstream = rng.normal(batch, seq_len, n_embd)
-    given = turned(x.clone()) if causal else x.clone()
-    first = first_use(weights, given, upstream, training=bias)
-    student, reference = both(problem, solution, weights, n_head, causal=causal, first=first)
-    student.train(bias)  # Without dropout, train() and eval() are the same, for gradients too.
     call = f"{named(n_embd, n_head, causal=causal, bias=bias)}(x) with x of shape {tuple(x.shape)}"
+    given = turned(x.clone()) if causal else x.clone()
     actual, expected = answer(student, given, upstream=upstream), reference(x)
     check(actual, expected, call)
     found, wanted = (
@@ -886,9 +878,8 @@ def test_hidden_extreme_scores(problem, solution, rng, seq_len, n_embd, n_head, 
         (apart, rows_apart, False, "rows of scores far apart"),
         (wide, x, False, "values of thousands"),
     ]:
-        given, options = tokens.to(dtype), {"causal": causal, "dtype": dtype}
-        modules = both(problem, solution, weights, n_head, first=given, **options)
-        actual, expected = (module(given.clone()) for module in modules)
+        modules = both(problem, solution, weights, n_head, causal=causal, dtype=dtype)
+        actual, expected = (module(tokens.to(dtype, copy=True)) for module in modules)
         check(actual, expected, f"{named(n_embd, n_head, causal=causal)}(x) with {case}")
 
 

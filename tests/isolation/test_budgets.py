@@ -29,7 +29,7 @@ def often(change):
     answer = cls.answer
     def lie(self, header, request):
         told, tensors = answer(self, header, request)
-        if type(told.get("value")) is dict:
+        if "values" in told and type(told["values"][0]) is dict:
             change(told)
         return told, tensors
     cls.answer = lie
@@ -45,30 +45,30 @@ def one(): return {"a": torch.ones(4, 1 << 20)}
 LIES = {
     "buffers": (
         "make",
-        "m = told['value']['module']\n"
+        "m = told['values'][0]['module']\n"
         "    m['buffers'] = [[f'b{i}', m['buffers'][0][1], True] for i in range(150)]",
     ),
     "views": (
         "make",
-        "m = told['value']['module']\n"
+        "m = told['values'][0]['module']\n"
         "    turned = [m['buffers'][0][1] | {'order': o} for o in ([0, 1], [1, 0])] * 75\n"
         "    m['buffers'] = [[f'b{i}', turned[i], True] for i in range(150)]",
     ),
     "parameters": (
         "make",
-        "m = told['value']['module']\n"
+        "m = told['values'][0]['module']\n"
         "    m['parameters'] = [[f'p{i}', m['buffers'][0][1], False] for i in range(150)]",
     ),
     "modules": (
         "make",
-        "m = told['value']['module']\n"
+        "m = told['values'][0]['module']\n"
         "    m['children'] = [[f'm{i}', dict(m, children=[])] for i in range(150)]",
     ),
     "several modules": (
         "make",
-        "v = told['value']\n    told['value'] = {'l': [dict(v, o=i) for i in range(150)]}",
+        "v = told['values'][0]\n    told['values'][0] = {'l': [dict(v, o=i) for i in range(150)]}",
     ),
-    "entries": ("one", "told['value'] = {'l': [told['value']] * 150}"),
+    "entries": ("one", "told['values'][0] = {'l': [told['values'][0]] * 150}"),
 }
 
 

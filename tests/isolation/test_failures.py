@@ -353,8 +353,9 @@ def test_a_gradient_without_numbers_is_bad_output(opened):
         import sys, torch
         def f(x):
             frame = sys._getframe()
-            while "_run_backward" not in frame.f_globals: frame = frame.f_back
-            frame.f_globals["_run_backward"] = lambda *a, **k: [torch.empty(3, device='meta')]
+            while "Graph" not in frame.f_globals: frame = frame.f_back
+            its = frame.f_globals["Graph"].gradients.__globals__
+            its["_run_backward"] = lambda *a, **k: [torch.empty(3, device='meta')]
             return x * 2
         """
     )

@@ -1,20 +1,18 @@
 """Gradients that come with a call, and many calls in a message: the same as one after the other."""
 
-import gc
 import textwrap
 
 import pytest
 import torch
 from torch import nn
 
-from grader.batch import Use
 from grader.cost import counting
 from grader.errors import Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation import WorkerFailure
 from grader.isolation.connection import Connection
 from grader.result import Status
-from grader.testing.calls import answer, answers, made
+from grader.testing.calls import answer, answers
 from grader.testing.compare import gradients
 
 SOURCE = """
@@ -56,22 +54,6 @@ class Layer(nn.Module):
         super().__init__()
         self.linear = nn.Linear(2, 3, dtype=torch.float64)
     def forward(self, x): return self.linear(x)
-
-class Counting(nn.Module):
-    def __init__(self, mode=""):
-        super().__init__()
-        self.query, self.calls, self.mode = nn.Linear(2, 2), 0, mode
-        self.register_buffer("mask", torch.ones(2, 2, dtype=torch.bool))
-        if mode == "scale": self.register_buffer("scale", torch.ones(2))
-    def forward(self, x):
-        self.calls += 1
-        if self.mode == "argument": x.zero_()
-        if self.mode == "weights": self.query.weight.data.add_(1)
-        if self.mode == "buffer": self.mask[0] = False
-        if self.mode == "error": raise ValueError("no use")
-        if self.mode == "forbidden": return torch.softmax(x, -1)
-        y = self.query(x) * self.calls
-        return y if self.training else -y
 
 last = []
 def remembering(x):
@@ -257,6 +239,21 @@ def test_a_foreseen_gradient_of_another_form_is_bad_output(opened, monkeypatch):
     assert caught.value.status is Status.BAD_OUTPUT
 
 
+def test_a_call_has_one_graph(opened, monkeypatch):
+    problem, exchange = opened(SOURCE), Connection.exchange
+
+    def lie(self, header):
+        told, found = exchange(self, header)
+        told["graphs"] *= 2
+        return told, found
+
+    problem.power(numbers(3))
+    monkeypatch.setattr(Connection, "exchange", lie)
+    with pytest.raises(WorkerFailure) as caught:
+        problem.power(numbers(3).requires_grad_())
+    assert caught.value.status is Status.BAD_OUTPUT
+
+
 def test_a_gradient_that_cannot_be_sent_harms_no_value(opened):
     problem = opened("""
         import torch
@@ -270,123 +267,3 @@ def test_a_gradient_that_cannot_be_sent_harms_no_value(opened):
     table = problem.Table()
     result = answer(table, torch.tensor([1, 2]), upstream=torch.ones(2, 2))
     assert torch.equal(result, table.table.weight[1:3])
-
-
-# A module and its first use in one message.
-
-WEIGHTS = {"query.weight": numbers(2, 2), "query.bias": -numbers(2)}
-
-
-def held(module, training=True):
-    """The module in float64, with these weights."""
-    module = module.double().train(training)
-    module.load_state_dict(WEIGHTS, strict=False)
-    return module
-
-
-def test_a_module_comes_with_its_first_use(opened, here, asked):
-    x, upstream = numbers(3, 2), 5 - numbers(3, 2)
-    for training in (True, False):
-        results = []
-        for make in (opened(SOURCE).Counting, here["Counting"]):
-            leaf = x.clone().requires_grad_()
-            use = Use(WEIGHTS, (leaf.clone(),), upstream, training)
-            module = held(made(make, first=use), training)
-            inputs = {"x": leaf} | dict(module.named_parameters())
-            output = answer(module, leaf.clone(), upstream=upstream)
-            results.append([output, *gradients(output, inputs, upstream, "module(x)").values()])
-            results[-1].append(module(x))
-            assert module.calls == 2
-        for found, right in zip(*results, strict=True):
-            assert torch.allclose(found, right)
-        assert asked == ["load", "call", "call", "attribute"]
-        asked.clear()
-
-
-def test_another_use_than_the_foreseen_one_is_asked_for(opened, asked):
-    problem, x = opened(SOURCE), numbers(3, 2)
-    problem.power(x)
-
-    def used(use, x, training=True, change=None):
-        module = held(made(problem.Counting, first=use), training)
-        if change is not None:
-            change(module)
-        asked.clear()
-        module(x)
-        return asked[:]
-
-    assert used(Use(WEIGHTS, (x.clone(),)), x) == []
-    assert used(Use(WEIGHTS, (x + 1,)), x) == ["call"]
-    assert used(Use(WEIGHTS, (x.float(),)), x) == ["call"]
-    assert used(Use(WEIGHTS, (x.clone(),)), x.clone().requires_grad_()) == ["call"]
-    assert used(Use(WEIGHTS, (x.clone(),)), x, training=False) == ["call"]
-    assert used(Use(WEIGHTS, (x, x)), x) == ["call"]
-    assert used(Use(WEIGHTS | {"more": x}, (x,)), x) == ["call"]
-    assert used(Use(WEIGHTS | {"query.bias": x}, (x,)), x) == ["call"]
-    assert used(Use({}, (x,)), x) == ["call"]
-    other = Use(WEIGHTS, (x.clone(),))
-    assert used(other, x, change=lambda m: m.query.bias.data.add_(1)) == ["call"]
-    assert used(other, x, change=lambda m: problem.power(x)) == ["call"]
-    assert used(other, x, change=lambda m: m.mask.logical_not_()) == ["call"]
-    with torch.no_grad():
-        module = held(made(problem.Counting, first=other))
-    asked.clear()
-    assert module(x).requires_grad
-    assert module(x).requires_grad
-    assert asked == ["call"] * 2
-
-
-def test_what_a_first_use_does_is_told_when_it_is_asked_for(opened):
-    problem, x = opened(SOURCE, forbidden=("softmax",)), numbers(3, 2)
-
-    def used(mode, x):
-        return held(made(problem.Counting, mode, first=Use(WEIGHTS, (x.clone(),))))
-
-    module = used("error", x)
-    with pytest.raises(ValueError, match="no use") as caught:
-        module(x)
-    assert caught.value.student_place[0]
-    module = used("forbidden", x)
-    assert problem.called is None
-    with pytest.raises(ForbiddenCall):
-        module(x)
-    module, before = used("argument", x), x.clone()
-    assert torch.equal(x, before)
-    module(x)
-    assert not torch.equal(x, before)
-    module = used("weights", x)
-    assert torch.equal(module.query.weight, WEIGHTS["query.weight"])
-    with pytest.raises(Mismatch, match="changed its own weights"):
-        module(x)
-    module = used("buffer", x)
-    assert module.mask.all()
-    module(x)
-    assert not module.mask[0].any()
-    assert torch.equal(used("scale", x)(x), used("", x)(x))
-
-
-def test_what_is_forgotten_of_a_first_use_is_forgotten_there(opened):
-    problem, x = opened(SOURCE), numbers(3, 2).requires_grad_()
-    module = made(problem.Counting, first=Use(WEIGHTS, (x,), numbers(3, 2)))
-    connection = module._twin.connection
-    assert len(connection._kept) >= 3
-    del module
-    gc.collect()
-    assert not [kept for kept in connection._kept.values() if kept() is not None]
-
-
-def test_a_first_use_that_is_none_is_bad_output(opened, monkeypatch):
-    x, exchange = numbers(3, 2), Connection.exchange
-    for lie in ([0], [99, {}], [0, []], [0, {"graphs": [[0, 1]]}], [0, {}], {}, None):
-
-        def tell(self, header, lie=lie):
-            told, found = exchange(self, header)
-            told["first"] = lie
-            return told, found
-
-        problem = opened(SOURCE)
-        monkeypatch.setattr(Connection, "exchange", tell)
-        with pytest.raises(WorkerFailure) as caught:
-            held(made(problem.Counting, first=Use(WEIGHTS, (x,))))(x)
-        assert caught.value.status is Status.BAD_OUTPUT
-        monkeypatch.setattr(Connection, "exchange", exchange)

@@ -12,7 +12,6 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grader.batch import Use
 from grader.cost import counting
 from grader.errors import InternalError
 from grader.isolation import WorkerFailure
@@ -69,10 +68,6 @@ def use(problem):
     torch.autograd.grad(calls.answer(layer, x, upstream=upstream), x, upstream)
     for result in calls.answers(layer, [(x,), {"x": 2 * x}], upstreams=[upstream] * 2):
         torch.autograd.grad(result, x, upstream)
-    weights = {name: weight.detach().clone() for name, weight in layer.named_parameters()}
-    used = calls.made(problem.Layer, first=Use(weights, (x,), upstream))
-    used.load_state_dict(weights, strict=False)
-    torch.autograd.grad(calls.answer(used, x, upstream=upstream), x, upstream)
     with counting():
         model = problem.Model(problem.Config(2))
         assert model.config.name

@@ -28,7 +28,7 @@ def lie(change):
     answer = cls.answer
     def lying(self, header, request):
         told, tensors = answer(self, header, request)
-        if type(told.get("value")) is dict:
+        if "values" in told and type(told["values"][0]) is dict:
             change(told)
         return told, tensors
     cls.answer = lying
@@ -59,8 +59,8 @@ OF_THINGS = {
     "a field of 65 bits": "v['fields'] = [['a', 1 << 64]]",
     "a field that is too long": "v['fields'] = [['a', 'x' * 4001]]",
     "too many fields": f"v['fields'] = [[f'a{{i}}', i] for i in range({MAX_FIELDS + 1})]",
-    "too many objects": f"told['value'] = {{'l': [dict(v)] * {MAX_HANDLES + 1}}}",
-    "a method that is an object": "told['value'] = dict(v, method=True, h='x')",
+    "too many objects": f"told['values'][0] = {{'l': [dict(v)] * {MAX_HANDLES + 1}}}",
+    "a method that is an object": "told['values'][0] = dict(v, method=True, h='x')",
 }
 OF_PAIRS = {
     "a class of tuples without a name": "v['as'] = ''",
@@ -69,16 +69,16 @@ OF_PAIRS = {
     "a field without a name": "v['names'] = ['']",
     "too many names": "v['names'] = ['a', 'b']",
     "names that are none": "v['names'] = 'a'",
-    "a size of a class": "told['value'] = {'s': [1], 'as': 'Pair'}",
-    "a number of a class": "told['value'] = {'f': 'nan', 'as': 'Pair'}",
-    "an object of a class of tuples": "told['value'] = {'y': 'int64', 'as': 'Pair'}",
+    "a size of a class": "told['values'][0] = {'s': [1], 'as': 'Pair'}",
+    "a number of a class": "told['values'][0] = {'f': 'nan', 'as': 'Pair'}",
+    "an object of a class of tuples": "told['values'][0] = {'y': 'int64', 'as': 'Pair'}",
 }
 
 
 @pytest.mark.parametrize("name", [*OF_THINGS, *OF_PAIRS])
 def test_what_is_no_object_is_bad_output(opened, name):
     change = (OF_THINGS | OF_PAIRS)[name]
-    source = f"{LIES}\ndef change(told):\n    v = told['value']\n    {change}\nlie(change)\n"
+    source = f"{LIES}\ndef change(told):\n    v = told['values'][0]\n    {change}\nlie(change)\n"
     problem = opened(source)
     with pytest.raises(WorkerFailure) as caught:
         (problem.thing if name in OF_THINGS else problem.pair)()
@@ -88,8 +88,8 @@ def test_what_is_no_object_is_bad_output(opened, name):
 def test_numbers_that_collide_harm_the_worker_only(opened):
     """A handle that is dropped takes with it what the worker called by the same number."""
     problem = opened(
-        f"{LIES}\ndef change(told):\n    v = told['value']\n"
-        "    if 'h' in v: told['value'] = {'l': [dict(v), dict(v, x='Other')]}\nlie(change)\n"
+        f"{LIES}\ndef change(told):\n    v = told['values'][0]\n"
+        "    if 'h' in v: told['values'][0] = {'l': [dict(v), dict(v, x='Other')]}\nlie(change)\n"
     )
     one, other = problem.thing()
     assert (type(one).__name__, type(other).__name__) == ("Thing", "Other")

@@ -30,7 +30,6 @@ from grader.isolation.protocol.checks import (
 )
 from grader.isolation.protocol.tensors import NAMES
 from grader.isolation.protocol.values import Unpacker
-from grader.isolation.proxy.ahead import Ahead, Answered
 from grader.isolation.proxy.attempts import told_attempts
 from grader.isolation.proxy.autograd import Backward, connect
 from grader.isolation.proxy.builder import Builder
@@ -185,14 +184,12 @@ class Caller:
         packer, header = self._header("call", target, connection)
         header["weights"] = [*packer.weights]
         header["seeds"] = seeds
-        ahead = None
         try:
             header["calls"] = [packer.call(call, not self.costs) for call in calls]
-            if len(calls) == 1 and calls[0].first is not None and not self.costs:
-                ahead = Ahead(calls[0].first, connection)
         except Unsendable as reason:
             raise TypeError(f"can't be handed to a student's code in grading: {reason}") from None
-        places, answer, tensors = self._answered(connection, target, header, packer, ahead)
+        places = self._put(connection, target, header, packer)
+        answer, tensors = connection.exchange(header)
         if seeds:
             torch.default_generator.manual_seed(seeds[-1])
         self.settle(connection, answer, packer)
@@ -200,9 +197,6 @@ class Caller:
             stale = bool(answer["stale"])
             changed = changed_arguments(connection, answer, packer, places)
             values = self._values(connection, answer, tensors, packer)
-            if ahead is not None:
-                own_places = places[len(places) - len(ahead.tensors) :]
-                ahead.take(answer["first"], tensors, own_places, values[0])
             weights_changed = target.twin.take(answer, tensors, target.root) if target.twin else []
         unmarked = [argument for argument in changed if not mark(argument)]
         if unmarked:
@@ -240,35 +234,12 @@ class Caller:
                 return RemoteFunction(self, target)
             return self._values(connection, answer, tensors, packer)[0]
 
-    def _answered(
-        self,
-        connection: Connection,
-        target: Target,
-        header: Header,
-        packer: RequestPacker,
-        ahead: Ahead | None,
-    ) -> Answered:
-        """Return where the request's tensors lie, the answer to a call, and its tensors."""
-        before = None if target.twin is None else target.twin.taken_ahead()
-        known = None if before is None else before.answered(header, packer)
-        if known is not None:
-            return known
-        places = self._put(connection, target, header, packer, ahead)
-        return places, *connection.exchange(header)
-
     def _put(
-        self,
-        connection: Connection,
-        target: Target,
-        header: Header,
-        packer: RequestPacker,
-        ahead: Ahead | None = None,
+        self, connection: Connection, target: Target, header: Header, packer: RequestPacker
     ) -> list[int]:
         """Put a request's tensors where the worker sees them, and return their places."""
         header["random"] = connection.random(packer.tensors)
-        header["first"] = None if ahead is None else ahead.header(len(packer.tensors))
-        tensors = packer.tensors if ahead is None else packer.tensors + ahead.tensors
-        places = connection.put(header, tensors)
+        places = connection.put(header, packer.tensors)
         if target.twin is not None:
             target.twin.placed(places, packer)
         return places
@@ -384,11 +355,11 @@ class Caller:
     ) -> list[Tensor]:
         """Return the tensors that the calls' graphs end in."""
         outputs: list[Tensor] = []
-        unpacker, asked_before = AnswerUnpacker(tensors), -1
+        unpacker, last = AnswerUnpacker(tensors), -1
         for call, number, packed, foreseen in graphs:
-            if index(call, len(packer.calls)) <= asked_before:
+            if index(call, len(packer.calls)) <= last:
                 raise ProtocolError("a call has several graphs")
-            asked_before = call
+            last = call
             found = tuple(unpacker.unpack(output) for output in items(packed))
             asked = packer.calls[call]
             backward = Backward(self, connection, index(number, MAX_NUMBER))

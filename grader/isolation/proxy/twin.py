@@ -17,7 +17,6 @@ from grader.isolation.protocol.values import Unpacker
 from grader.isolation.proxy.values import RequestPacker
 
 if TYPE_CHECKING:
-    from grader.isolation.proxy.ahead import Ahead
     from grader.isolation.proxy.handles import Handle
 
 _Parts = list[tuple[str, nn.Module]]
@@ -35,7 +34,6 @@ class Twin:
         self.connection = connection
         self.number = number
         self._made_at = connection.asked
-        self._ahead: Ahead | None = None
         self._buffers: dict[str, Tensor] = {}
         self._settings: dict[str, list[Any]] = {}
         self._names: set[str] = set()
@@ -43,39 +41,6 @@ class Twin:
         self._weights: list[tuple[str, int, Tensor]] = []
         self._sent: list[tuple[str, bool, int]] = []
         connection.keep(number, self)
-
-    def use_ahead(
-        self,
-        ahead: Ahead,
-        root: nn.Module,
-        weights: dict[str, tuple[int, torch.dtype, torch.Size]],
-        training: bool,
-    ) -> None:
-        """Take note of a use that the worker has made of the module already.
-
-        Args:
-            ahead: knows the answer.
-            root: the module.
-            weights: where those lie that the worker has taken, and their forms, by name.
-            training: the mode in which the module is there.
-
-        Raises:
-            ProtocolError: the module has other weights.
-        """
-        parts = parts_of(root)
-        parameters = {name: t for name, t, is_parameter in tensors_in(parts) if is_parameter}
-        if parameters.keys() != weights.keys():
-            raise ProtocolError("other weights than the module has were used")
-        for name, form in weights.items():
-            self._known[name] = _Known(*form, parameters[name].requires_grad)
-        for path, _ in parts:
-            self._settings[path][0] = training
-        self._ahead = ahead
-
-    def taken_ahead(self) -> Ahead | None:
-        """Return what was told by `use_ahead`, once."""
-        ahead, self._ahead = self._ahead, None
-        return ahead
 
     def is_new(self) -> bool:
         """Return whether the worker has been asked for nothing since it told of the module."""

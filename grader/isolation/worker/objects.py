@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from grader.isolation.protocol import MAX_DEPTH, Header, Packed, Unsendable
-from grader.isolation.protocol.modules import STOCK, identity, parts_of, tensors_of
+from grader.isolation.protocol.modules import STOCK, identity, tensors_of
 from grader.isolation.protocol.tensors import same
 from grader.isolation.protocol.values import Packer
 from grader.isolation.worker.exceptions import class_name
@@ -32,30 +32,6 @@ class StudentModule:
 
     def _parameters(self) -> dict[str, Tensor]:
         return {name: t for name, t, is_parameter in tensors_of(self.module) if is_parameter}
-
-    def taking(self, first: Header, request: Request) -> Header | None:
-        """Return the part of a request that makes this module ready for its first use.
-
-        Return None if it has other weights, or what the trusted side would have to convert.
-        """
-        listed = [*tensors_of(self.module)]
-        parameters = {name: tensor for name, tensor, is_parameter in listed if is_parameter}
-        given = {name: packed for name, packed in first["weights"] if "t" in packed}
-        fits = {name: request.tensors[packed["t"]].shape for name, packed in given.items()}
-        if fits != {name: tensor.shape for name, tensor in parameters.items()}:
-            return None
-        if any(
-            tensor.is_floating_point() for _, tensor, is_parameter in listed if not is_parameter
-        ):
-            return None
-        wanted = {name: tensor.requires_grad for name, tensor in parameters.items()}
-        return {
-            "weights": [name for name, is_wanted in wanted.items() if is_wanted],
-            "state": {
-                "tensors": [[name, given[name], is_wanted] for name, is_wanted in wanted.items()],
-                "settings": [[path, first["training"], []] for path, _ in parts_of(self.module)],
-            },
-        }
 
     def update(self, state: Header, request: Request, weights: list[str]) -> list[Tensor]:
         """Take over what was changed on the trusted side; return the named parameters."""

@@ -199,36 +199,7 @@ class Worker:
         )
         answer["moved_away"] = request.moved_away()
         answer["stale"] = self._some_changed()
-        answer, packer = self._finish(answer, values, thing, calls, weights)
-        if header["first"] is not None:
-            answer["first"] = self._use(header, request, answer, packer)
-        return answer, packer
-
-    def _use(
-        self, header: Header, request: Request, answer: Header, packer: AnswerPacker
-    ) -> list[Packed]:
-        """Use a module that was just made as a test will, if it is one of such weights.
-
-        Return where the tensors of that answer begin, and the answer; or nothing.
-        """
-        if "graphs" not in answer or answer["called"] is not None:
-            return []  # there is nothing made
-        first, (made,) = header["first"], answer["values"]
-        number = made.get("o") if type(made) is dict else None
-        if number is None:
-            return []
-        inner = Request(request.tensors[first["start"] :], self._held, vars(self._module))
-        state = self._objects[number].taking(first, inner)
-        if state is None:
-            return []
-        # What is told of the module is as it was made, whatever its use changes.
-        packer.tensors[:] = [tensor.clone() for tensor in packer.tensors]
-        about = {"object": number, "path": "", "name": "", "held": None}
-        nothing = {"random": None, "seeds": None, "first": None}
-        told, used = self._call(header | about | nothing | state | {"calls": first["calls"]}, inner)
-        start = len(packer.tensors)
-        packer.tensors += used.tensors
-        return [start, told]
+        return self._finish(answer, values, thing, calls, weights)
 
     def _attribute(self, header: Header, request: Request) -> Answer:
         thing = self._objects.get(header["object"])

@@ -6,6 +6,8 @@ import struct
 
 
 def double(x):
-    text = json.dumps({"id": 10**6, "value": True, "changed": [], "stale": False}).encode()
+    text = json.dumps(
+        {"id": 10**6, "values": [True], "graphs": [], "moved_away": [], "stale": False}
+    ).encode()
     os.write(3, struct.pack("!II", len(text), 0) + text)
     return x

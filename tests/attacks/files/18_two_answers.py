@@ -19,6 +19,12 @@ def frame(header):
 
 
 def double(x):
-    answer = {"id": request_number(), "value": True, "changed": [], "stale": False}
+    answer = {
+        "id": request_number(),
+        "values": [True],
+        "graphs": [],
+        "moved_away": [],
+        "stale": False,
+    }
     os.write(3, frame(answer) * 2)
     return x
