@@ -16,6 +16,7 @@ be forgotten.
 - `loading` runs the student's file
 - `values` reads what a request brings and writes what an answer tells
 - `objects` keeps the modules that the trusted side knows
+- `graphs` takes gradients, when they are asked for or come with a call
 - `handles` tells of objects that the trusted side may hand back
 - `products` counts products of matrices below what code can switch off
 - `attempts` hears what the file tries while it is loaded
