@@ -582,9 +582,9 @@ def about_batches(problem):
         return torch.stack([found.amin(), found.amax()])
 
     def evenness():
-        """About how often each of five starts comes up."""
-        counts = torch.bincount(starts(9, 4).long(), minlength=5)
-        bounds = torch.tensor([1, 50, 115, 190, 260])
+        """About how often each of five starts comes up, far from any bound."""
+        counts = torch.bincount(starts(9, 4, 4000).long(), minlength=5)
+        bounds = torch.tensor([1, 300, 650, 900, 1600, 2500])
         return torch.bucketize(counts, bounds)
 
     def neighbours():
