@@ -331,7 +331,6 @@ SWITCHES = {
                 "whole sequences": "the MLP drops all or nothing of a sequence",
                 "by batch": "all sequences of a batch drop the same in the MLP",
                 "by channel": "all tokens of a sequence drop the same in the MLP",
-                "first mask": "the MLP drops the same in every call",
             },
         ),
     },
@@ -925,15 +924,7 @@ def faulty(**faults):
                 y = y[..., : x.shape[-1]] if how == "no c_proj" else self.c_proj(y)
             y = gelu(y) if how in ("gelu last", "gelu twice") else y
             y = x + y if how == "residual" else y
-            if on.dropped == "first mask":
-                return self.dropped_alike(y) if self.training else y
             return drop(on.dropped, y, self.rate or 0.0, self.training)
-
-        def dropped_alike(self, y):
-            """What is left of y by the mask of the first call."""
-            if getattr(self, "mask", None) is None:
-                self.mask = F.dropout(torch.ones_like(y), self.rate or 0.0)
-            return y * self.mask
 
     class Block(nn.Module):
         def __init__(self, *arguments, **named):
