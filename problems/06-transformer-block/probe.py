@@ -426,6 +426,11 @@ def about_dropping(entries):
     """
     found = functools.cache(lambda: shares(lambda train: entries(RATE, train)))
 
+    def often():
+        """About how often; where all sequences share their fate, that is chance."""
+        shared = bool(together(found())[0])
+        return torch.tensor(-1) if shared else how_often(found())
+
     def repeated():
         """Which of the calls drop alike: after the same seed, after another, the next one."""
         first, again, other = (entries(RATE, True, seed) for seed in (3, 3, 4))
@@ -436,7 +441,7 @@ def about_dropping(entries):
     return Part(
         main={
             "values": lambda: values(found()),
-            "how often": lambda: how_often(found()),
+            "how often": often,
             "together": lambda: together(found()),
             "repeated": repeated,
             "rate 0": lambda: values(shares(lambda train: entries(0.0, train))),

@@ -423,6 +423,11 @@ def about_dropout(problem):
         counts = (found.sort(-1).values.diff() > 1e-7).sum(-1) + 1
         return torch.stack([counts.median(), counts.max()]).clamp(max=9)
 
+    def small_step(dropout):
+        """How far the two lowest entries of a row are apart, beside the lowest and the highest."""
+        kinds = [row[row.diff(prepend=row[:1] - 1) > 1e-7] for row in rows(dropout).sort(-1).values]
+        return torch.stack([(row[1] - row[0]) / (row[-1] - row[0]) for row in kinds]).median()
+
     def shares(dropout):
         """About which share of a row is at its lowest, and at its highest entry."""
         found = rows(dropout)
@@ -434,6 +439,7 @@ def about_dropout(problem):
     return Part(
         main={
             "levels": lambda: levels(0.3),
+            "small step": lambda: small_step(0.3),
             "embeddings alone": lambda: levels(0.3, of_block=0.0),
             "shares": lambda: shares(0.3),
             "shares, more": lambda: shares(0.6),
@@ -593,9 +599,9 @@ def about_batches(problem):
         return torch.stack([found.amin(), found.amax()])
 
     def evenness():
-        """About how often each of five starts comes up."""
-        counts = torch.bincount(starts(9, 4).long(), minlength=5)
-        bounds = torch.tensor([1, 50, 115, 190, 260])
+        """About how often each of five starts comes up, far from any bound."""
+        counts = torch.bincount(starts(9, 4, 4000).long(), minlength=5)
+        bounds = torch.tensor([1, 300, 650, 900, 1600, 2500])
         return torch.bucketize(counts, bounds)
 
     def neighbours():

@@ -301,6 +301,7 @@ SWITCHES = {
             "in front": "new tokens are put before the prompt",
             "one more": "generate adds one token too many",
             "one less token": "generate adds one token too few",
+            "at least one": "generate adds a token even where none is asked for",
             "one step": "generate adds one token, however many are asked for",
             "up to": "generate takes max_new_tokens for the whole length",
             "ends at 0": "generate ends where token 0 comes, as if that closed the text",
@@ -1102,7 +1103,9 @@ def faulty(**faults):
 
         def extended(self, idx, n, longest):
             n += {"one more": 1, "one less token": -1}.get(on.context, 0)
-            n = {"one step": min(n, 1), "up to": n - idx.shape[1]}.get(on.context, n)
+            n = {"one step": min(n, 1), "at least one": max(n, 1), "up to": n - idx.shape[1]}.get(
+                on.context, n
+            )
             tokens = idx
             for _ in range(n):
                 if on.context == "cut in the result":
