@@ -582,6 +582,7 @@ def test_gradients_flow(problem, rng):
     """Gradients of the loss reach every weight, also after generate"""
     sizes = SMALL | {"n_layer": 1, "n_embd": 4}
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 2, 4)
+    idx[:, 0] = torch.tensor([0, sizes["vocab_size"] - 1])  # these learn, too
     targets = draw_tokens(rng, sizes, 2, 4)
     model, call = make_model(problem, weights, sizes), f"{named(sizes)}(idx, targets)"
     model.generate(idx.clone(), 1)
