@@ -117,7 +117,6 @@ def load_compiler() -> None:
     Some of torch wants them though nothing is compiled: what gives shapes without numbers, and its
     optimizers. A worker could not load them, as a forbidden function is in them.
     """
-    gc.unfreeze()  # what is frozen would not be found
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
     operators.cache_clear()
     functions.cache_clear()

@@ -57,6 +57,25 @@ def texts_that_begin(begin):
     return sorted({text for text in found if text.startswith(begin) and len(text) > len(begin)})
 """
 
+FORBIDDEN = ("MultiheadAttention", "TransformerEncoderLayer")
+
+CALLS = b"""
+import torch
+from torch import nn
+
+X = torch.ones(1, 3, 4)
+
+def attends():
+    return nn.MultiheadAttention(4, 2)(X, X, X)[0]
+
+def encodes():
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, batch_first=True), 1)(X)
+
+def encodes_without_a_graph():
+    with torch.no_grad():
+        return nn.TransformerEncoderLayer(4, 2, batch_first=True).eval()(X)
+"""
+
 # What trusted processes do here; a file that they import by its name.
 TARGETS = """
 import os, sys, tempfile
@@ -74,6 +93,18 @@ def look(connection, fork_server, canary, source):
         found["own modules"] = sorted(sys.modules)
         found["own word"] = canary
         connection.send(found)
+
+def call(connection, fork_server, source, forbidden):
+    ended = {}
+    with Boundary("sandbox", call_seconds=60, fork_server=fork_server) as boundary:
+        problem = boundary.open(source, forbidden)
+        for name in ("attends", "encodes", "encodes_without_a_graph"):
+            try:
+                getattr(problem, name)()
+                ended[name] = "answered"
+            except BaseException as error:
+                ended[name] = type(error).__name__
+    connection.send(ended)
 
 def hold(connection, fork_server, canary):
     with Boundary("sandbox", fork_server=fork_server) as boundary:
@@ -135,6 +166,19 @@ def test_a_worker_has_nothing_of_what_its_trusted_side_has(siblings: Siblings) -
             assert "torch" in found["modules"]
     waiting.join(60)
     assert waiting.exitcode == 7
+
+
+@pytest.mark.parametrize("text", [b"", b"# meta\n"], ids=["plain", "may want the compiler"])
+@pytest.mark.parametrize("forbidden", [FORBIDDEN, ()], ids=["forbidden", "not forbidden"])
+def test_what_is_forbidden_is_gone_from_its_workers(
+    siblings: Siblings, forbidden: tuple[str, ...], text: bytes
+) -> None:
+    """Also what torch has written in Python, whoever loaded it."""
+    process, connection = siblings.start("targets_of_siblings:call", CALLS + text, forbidden)
+    with connection:
+        ended = connection.recv()
+    process.join(60)
+    assert {*ended.values()} == ({"ForbiddenCall"} if forbidden else {"answered"}), ended
 
 
 def test_a_process_that_is_killed_is_told(siblings: Siblings) -> None:

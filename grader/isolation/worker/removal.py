@@ -111,6 +111,7 @@ def functions() -> tuple[FunctionType, ...]:
 
     They are those of torch that are there by now, wherever they are kept. It takes some time, too.
     """
+    gc.unfreeze()  # what is frozen would not be found
     every = traces()
     return tuple(
         thing
