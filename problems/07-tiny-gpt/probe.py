@@ -622,7 +622,9 @@ def about_batches(problem):
         return torch.tensor([torch.equal(*pair) for pair in pairs])
 
     def refused(length, n_positions):
+        torch.default_generator.manual_seed(1)
         problem.get_batch(torch.arange(30), n_positions, 2)  # what stops there refuses nothing
+        torch.default_generator.manual_seed(1)
         try:
             problem.get_batch(torch.arange(length), n_positions, 2)
         except (ValueError, AssertionError) as exception:
