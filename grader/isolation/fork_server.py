@@ -30,7 +30,7 @@ import torch
 from grader.forbidden import without_compiler
 from grader.isolation.protocol.frames import send
 from grader.isolation.protocol.memory import Memory
-from grader.isolation.reaping import end
+from grader.isolation.reaping import end, keep_only
 from grader.isolation.sandbox import user
 from grader.isolation.sandbox.confine import Limits, confine
 from grader.isolation.sandbox.landlock import readable_paths
@@ -238,7 +238,7 @@ class ForkServer:
         # In the worker. It must never return into the loop above.
         try:
             memory = Memory.attached(shared)
-            kept = socket.socket(fileno=_only_descriptor(channel))
+            kept = socket.socket(fileno=keep_only(channel))
             self._confine(kept, parent)
             serving.main(kept, memory, self._called)
         finally:
@@ -260,14 +260,3 @@ def _freeze() -> None:
     """Keep the collector away from what is there, so that few pages of it change in a worker."""
     gc.freeze()
     gc.enable()
-
-
-def _only_descriptor(kept: int) -> int:
-    """Close all files but one, which becomes number 3; point 0, 1 and 2 at nothing."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(null, number)
-    if kept != 3:
-        os.dup2(kept, 3)
-    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
-    return 3

@@ -37,7 +37,7 @@ from typing import Any, NoReturn
 
 import torch  # noqa: F401  (what both sides need)
 
-from grader.isolation.reaping import end, ended_by_itself
+from grader.isolation.reaping import end, ended_by_itself, keep_only
 from grader.isolation.sandbox.libc import die_with
 
 _MESSAGE = 4096
@@ -103,7 +103,7 @@ class _Zygote:
             die_with(zygote)
             ours.close()
             self._channel.close()
-            return _fork_server(_only_descriptor(theirs.detach()), self._root)
+            return _fork_server(keep_only(theirs.detach(), silent=False), self._root)
         theirs.close()
         trusted = os.fork()
         if not trusted:
@@ -137,17 +137,6 @@ class _Zygote:
         # The trusted ones end when their connections do, and with them their fork servers.
         for process in sorted(self._forked, reverse=True):
             end(process, _GRACE_SECONDS)
-
-
-def _only_descriptor(kept: int) -> int:
-    """Close all files but one, which becomes number 3, and where errors are told."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1):
-        os.dup2(null, number)
-    if kept != 3:
-        os.dup2(kept, 3)
-    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
-    return 3
 
 
 def _fork_server(channel: int, root: str) -> Callable[[], None]:

@@ -22,9 +22,6 @@ from grader.unknown import EDGE
 
 _NOTHING = Answers({}, {})
 
-_FORBIDDEN = "ForbiddenCall"
-"""What a forbidden function answers, and nothing else does: it is no spelling of anything."""
-
 _NOT_THERE = {"!NotImplementedError", "!AttributeError"}
 """What code answers that isn't written yet, which is no fault."""
 
@@ -112,7 +109,7 @@ def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
         if question not in reference.main:
             continue
         expected = of_fault.main.get(question, reference.main[question])
-        if expected.instead == _FORBIDDEN != answer.instead:
+        if _is_forbidden(expected) and not _is_forbidden(answer):
             return 0.0
         if answer.is_value and expected.is_value:
             if not same(answer, expected, dtype=False):
@@ -150,7 +147,7 @@ def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) ->
 
 
 def _is_forbidden(answer: Answer) -> bool:
-    """Tell whether code called what the problem forbids: no other exception is like that one."""
+    """Tell whether code called what the problem forbids: that is no spelling of anything else."""
     return answer.instead == "ForbiddenCall"
 
 
