@@ -18,11 +18,13 @@ When a connection closes, for whatever reason, its server's workers are killed a
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import torch
@@ -45,6 +47,16 @@ from grader.isolation.worker.loading import hide_own_modules
 from grader.isolation.worker.removal import close_roads, functions, operators, remove
 
 _MESSAGE, _SETTINGS = 4096, 1 << 17
+
+_LATE = (
+    "torch._decomp.decompositions_for_jvp",  # derivatives in forward mode
+    "torch.masked.maskedtensor._ops_refs",
+    "torch.nested._internal.ops",
+    "torch.nested._internal.sdpa",
+    "torch.utils.flop_counter",
+    "torch._inductor.compiler_bisector",  # the derivative as a function, in torch 2.6
+)
+"""What torch loads when it is first used, and which knows of forbidden functions."""
 
 
 def main(channel: socket.socket) -> None:
@@ -115,9 +127,18 @@ def load_compiler() -> None:
     """Load the modules of torch's compiler, which takes nearly as long as to load torch.
 
     Some of torch wants them though nothing is compiled: what gives shapes without numbers, and its
-    optimizers. A worker could not load them, as a forbidden function is in them.
+    optimizers. A worker could not load them, as a forbidden function is in them. The same goes for
+    a few more modules, which take a tenth of a second.
     """
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
+    with suppress(Exception):  # as below
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        FakeTensorMode().from_tensor(torch.ones(1))  # torch 2.6 loads as much again for that
+    for name in _LATE:
+        # Not every version of torch has all of it, and some of it asks who the user is.
+        with suppress(Exception):
+            importlib.import_module(name)
     operators.cache_clear()
     functions.cache_clear()
     operators()

@@ -90,10 +90,20 @@ def _environment() -> dict[str, str]:
 
 
 def library_folders() -> list[str]:
-    """Return the folders that hold the libraries which both sides need."""
+    """Return the folders that hold the libraries which both sides need.
+
+    They come in the order in which this process looks through them: another one may have a torch of
+    another version, where one environment stands on another.
+    """
     found = (find_spec(name) for name in ("torch", "numpy", "msgspec"))
     origins = (spec.origin for spec in found if spec is not None and spec.origin)
-    return sorted({str(Path(origin).resolve().parents[1]) for origin in origins})
+    folders = {str(Path(origin).resolve().parents[1]) for origin in origins}
+    order = [entry for entry in map(_resolved, sys.path) if entry in folders]
+    return [*dict.fromkeys(order), *sorted(folders.difference(order))]
+
+
+def _resolved(entry: str) -> str:
+    return str(Path(entry).resolve())
 
 
 def secret_paths() -> list[str]:

@@ -1,21 +1,20 @@
 """Boundaries that the tests of this folder share, and a short way to open student code."""
 
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from grader.isolation import Boundary, RemoteProblem
+from grader.isolation.siblings import Siblings
+from tests.lent import lent_boundary
 
 Open = Callable[..., RemoteProblem]
 
 
 @pytest.fixture(scope="session")
-def sandbox() -> Iterator[Boundary]:
-    if sys.platform != "linux":
-        pytest.skip("the sandbox exists on Linux only")
-    with Boundary("sandbox", call_seconds=30) as boundary:
+def sandbox(origin: Siblings) -> Iterator[Boundary]:
+    with lent_boundary(origin, call_seconds=30) as boundary:
         yield boundary
 
 

@@ -103,7 +103,7 @@ def test_encodings_are_pythons_own(sandbox, source):
 def test_names_that_are_none_are_left_out(opened, name):
     problem = opened(f"globals()[{name!r}] = print\ndef f(): return 1")
     assert problem.f() == 1
-    assert problem._caller.names() == ["f"]
+    assert problem._file.names() == ["f"]
 
 
 def test_many_names_do_not_hide_the_last(opened):

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 import torch
@@ -22,6 +21,8 @@ from grader.isolation.protocol.memory import SIZE
 from grader.isolation.proxy.problem import RemoteProblem
 from grader.isolation.spawn import ForkedWorkers
 from grader.result import Status
+from tests.lent import lent_boundary
+from tests.processes import lives
 
 # Each of these ends, breaks or blocks the worker in its own way.
 DEADLY = {
@@ -72,8 +73,8 @@ ENDLESS = {
 
 
 @pytest.fixture(scope="module")
-def impatient(sandbox):
-    with Boundary("sandbox", call_seconds=1.5, memory_mb=256) as boundary:
+def impatient(origin):
+    with lent_boundary(origin, call_seconds=0.5, memory_mb=256) as boundary:
         yield boundary
 
 
@@ -256,17 +257,9 @@ def test_nothing_outlives_a_grader_that_is_killed(level):
     grader.wait()
     grader.stdout.close()
     deadline = time.monotonic() + 10
-    while any(_lives(pid) for pid in pids) and time.monotonic() < deadline:
+    while any(lives(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not [pid for pid in pids if _lives(pid)]
-
-
-def _lives(pid):
-    """Return whether there is such a process; one that only waits to be noticed is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    assert not [pid for pid in pids if lives(pid)]
 
 
 def test_level_process_works_without_a_sandbox():

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from grader.isolation.sandbox import selftest
+from tests.processes import memory_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -271,7 +272,7 @@ def open_files():
     assert not [m for m in found if m.split(".")[0] in ("pytest", "_pytest")]
     assert hits == 0
     assert environment == {}
-    assert (argv, original) == (["-c"], ["-I", "-W"])
+    assert (argv, original) == (["-c"], ["-I", "-c"])
     assert folder == "/"
     assert problem.open_files() == [0, 1, 2, 3]
 
@@ -285,7 +286,7 @@ def test_a_workers_memory_holds_no_word_of_the_tests():
     os.environ["COURSE_CANARY"] = canary
     workers = ForkedWorkers(1 << 28, 30)
     try:
-        memory = _memory_of(*workers.processes)
+        memory = memory_of(*workers.processes)
     finally:
         workers.close()
         del os.environ["COURSE_CANARY"]
@@ -293,23 +294,6 @@ def test_a_workers_memory_holds_no_word_of_the_tests():
     assert canary.encode() not in memory
     assert b"--- hidden tests ---" not in memory
     assert b"def test_" + b"hidden_" not in memory
-
-
-def _memory_of(process):
-    found = []
-    with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "rb", 0) as memory:
-        for line in maps:
-            span, rights, *_ = line.split()
-            path = line.partition("/")[2]
-            if not rights.startswith("rw") or ".so" in path:
-                continue
-            start, end = (int(part, 16) for part in span.split("-"))
-            try:
-                memory.seek(start)
-                found.append(memory.read(end - start))
-            except OSError:
-                continue
-    return b"".join(found)
 
 
 def test_the_filter_knows_this_machine():

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grader.isolation.siblings import Siblings
+from tests.processes import memory_of, parent_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and /proc are Linux's")
+
+ROOT = Path(__file__).resolve().parents[2]
 
 LOOK = b"""
 import gc, os, sys, threading
@@ -209,10 +212,6 @@ def test_a_zygote_that_is_killed_is_replaced(siblings: Siblings) -> None:
     assert another.exitcode == 7
 
 
-def parent_of(process: int) -> int:
-    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
 def test_the_memory_of_a_fork_server_holds_no_word_of_its_sibling(siblings: Siblings) -> None:
     """Every worker is a copy of it."""
@@ -226,16 +225,18 @@ def test_the_memory_of_a_fork_server_holds_no_word_of_its_sibling(siblings: Sibl
     assert held == {"own": True, "fork server's": False}
 
 
-def memory_of(process: int) -> bytes:
-    """Return all that a process could change."""
-    found = []
-    with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "rb", 0) as memory:
-        for line in maps:
-            span, rights, *_ = line.split()
-            if not rights.startswith("rw") or ".so" in line.partition("/")[2]:
-                continue
-            start, end = (int(part, 16) for part in span.split("-"))
-            with suppress(OSError):
-                memory.seek(start)
-                found.append(memory.read(end - start))
-    return b"".join(found)
+def test_libraries_are_found_in_the_order_in_which_this_process_finds_them(tmp_path):
+    """Two folders may have torch, where one environment stands on another; the first one counts."""
+    folders = [tmp_path / "b", tmp_path / "a", tmp_path / "c"]
+    for folder, names in zip(folders, (["torch"], ["torch", "numpy"], ["msgspec"]), strict=True):
+        for name in names:
+            (folder / name).mkdir(parents=True)
+            (folder / name / "__init__.py").touch()
+    program = (
+        "import sys; sys.path[:0] = sys.argv[2:]; sys.path.append(sys.argv[1])\n"
+        "from grader.isolation.interpreter import library_folders\n"
+        "print(*library_folders(), sep='\\n')"
+    )
+    arguments = [sys.executable, "-S", "-c", program, str(ROOT), *map(str, folders)]
+    found = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
+    assert found.splitlines() == [str(folder.resolve()) for folder in folders]

@@ -78,6 +78,45 @@ def test_a_changed_argument_that_cannot_be_marked_is_an_error(opened, unchanged)
     assert torch.equal(x, unchanged)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "x.append(1)",
+        "x.pop()",
+        "x.clear()",
+        "x[0] = None",
+        "x.reverse()",
+        "x[1][0] = x[1][1]",
+        "x[1] += [1]",
+    ],
+)
+def test_a_changed_list_is_longer(opened, change):
+    """What a call put into a list stays there; that something did can be seen, as in process."""
+    problem = opened(f"def f(x):\n    {change}\ndef g(x): return len(x)")
+    inner = [torch.ones(1), torch.zeros(1)]
+    outer = [torch.ones(2), inner, (inner,)]
+    problem.f(outer)
+    assert sorted([len(outer), len(inner)]) in ([2, 4], [3, 3])
+    changed = outer if len(outer) == 4 else inner
+    assert (changed is inner) == ("[1]" in change)
+    with pytest.raises(Mismatch, match="Your code changed a list that it had been given"):
+        problem.g(changed)
+
+
+def test_a_list_that_is_only_read_stays(opened):
+    problem = opened(
+        "class Pasts(list):\n    pass\ndef make(): return Pasts([1])\n"
+        "def grow(x): x.append(2)\n"
+        "def f(x):\n    x[0] = x[0]\n    x[0].add_(1)\n    return [*x, 1]"
+    )
+    given = [torch.ones(1), [2]]
+    assert len(problem.f(given)) == 3
+    assert len(given) == 2
+    own = problem.make()
+    problem.grow(own)
+    assert len(own) == 2
+
+
 def test_a_result_that_a_later_call_changes_is_an_error(opened):
     problem = opened(
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -31,7 +32,33 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _OF_NUMPY = {SENT_DTYPES[name] for name in (*_SENT, "bool") if name != "bfloat16"}
 _NUMPY_DTYPES = {dtype: numpy.dtype(NAMES[dtype]) for dtype in _OF_NUMPY}
 _IN_PLACE = numpy.dtype("int16")  # of bfloat16
+# Taken before a student's code can put anything else in their places.
 _address = torch._C.TensorBase.data_ptr
+_storage = torch._C.TensorBase.untyped_storage
+_Storage: Any = torch._C.StorageBase
+_storage_address: Callable[[Any], int] = _Storage.data_ptr
+_storage_bytes: Callable[[Any], int] = _Storage.nbytes
+
+
+def lies_in_memory(tensor: Tensor) -> bool:
+    """Return whether a tensor's numbers can be read where it says that they are.
+
+    Those of a fake or sparse tensor lie nowhere, or elsewhere; a storage can be made smaller than
+    the tensors on it. Who reads such memory all the same is ended by the system.
+    """
+    try:
+        storage = _storage(tensor)
+        if tensor.is_contiguous():
+            span = tensor.numel()
+        else:
+            strided = zip(tensor.shape, tensor.stride(), strict=True)
+            span = 1 + sum((size - 1) * stride for size, stride in strided)
+        if not span:
+            return True
+        end = (tensor.storage_offset() + span) * tensor.dtype.itemsize
+        return _storage_bytes(storage) >= end and _storage_address(storage) != 0
+    except RuntimeError:  # it has no storage
+        return False
 
 
 def array(tensor: Tensor) -> numpy.ndarray[Any, Any]:
@@ -69,11 +96,18 @@ def tensor_on(array: numpy.ndarray[Any, Any], dtype: torch.dtype) -> Tensor:
 
 
 def same(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors agree in dtype, shape and every byte (so NaN equals NaN)."""
+    """Return whether two tensors agree in dtype, shape and every byte (so NaN equals NaN).
+
+    Args:
+        a: may be one that has no bytes any more; it is like no other then.
+        b: has some.
+    """
     if a.dtype is not b.dtype or a.shape != b.shape or a.device != b.device:
         return False
     if a.is_meta:
         return True
+    if not lies_in_memory(a):
+        return False
     if _is_plain(a) and _is_plain(b):
         return same_bytes(_address(a), _address(b), a.nbytes)
     return array(a).tobytes() == array(b).tobytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -93,13 +94,16 @@ class Packer:
             Unsendable: it isn't a plain tensor, or is too large.
         """
         name = NAMES.get(tensor.dtype)
-        if name is None or tensor.dim() > MAX_DIMENSIONS:
-            raise Unsendable(f"a tensor of {tensor.dtype} with {tensor.dim()} dimensions")
+        if name is None:
+            raise Unsendable(f"a tensor of {tensor.dtype}")
+        if tensor.dim() > MAX_DIMENSIONS:
+            raise Unsendable(f"a tensor with {tensor.dim()} dimensions")
         if tensor.is_meta or name not in SENT_DTYPES:
             return {"m": [name, list(tensor.shape)]}
         if tensor.layout is not torch.strided or not tensor.is_cpu:
             raise Unsendable("a tensor that isn't a plain dense one on the CPU")
-        self._bytes += tensor.nbytes
+        # `nbytes` overflows where a single number has been expanded far.
+        self._bytes += math.prod(tensor.shape) * tensor.dtype.itemsize
         if self._bytes > MAX_PAYLOAD or len(self.tensors) >= MAX_TENSORS:
             raise Unsendable("it is too large")
         packed: Packed = {"t": len(self.tensors)}
@@ -114,6 +118,18 @@ class Packer:
             plain = plain.permute(order).contiguous()
         self.tensors.append(plain)
         return packed
+
+
+def lists_in(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield the lists among some values, and those in these, in an order that both sides have."""
+    for value in values:
+        if isinstance(value, list):
+            yield value
+            yield from lists_in(list.__iter__(value))
+        elif isinstance(value, tuple):
+            yield from lists_in(tuple.__iter__(value))
+        elif isinstance(value, dict):
+            yield from lists_in(dict.values(value))
 
 
 def _few(kind: Any, values: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from grader.batch import Call
 from grader.isolation.connection import Connection
 from grader.isolation.protocol import Header
 from grader.isolation.protocol.checks import index, items
-from grader.isolation.proxy.values import RequestPacker
+from grader.isolation.proxy.values import PutIn, RequestPacker
 
 
 def changed_arguments(
@@ -39,6 +39,23 @@ def changed_arguments(
         for number, (argument, sent) in enumerate(packer.arguments)
         if number in moved or not connection.holds(places[sent], packer.tensors[sent])
     ]
+
+
+def mark_lists(answer: Header, packer: RequestPacker) -> None:
+    """Make the lists that a call changed, as the worker says, differ from what they were.
+
+    What the call put into them stays there. Here something is added that can't be used.
+
+    Args:
+        answer: the answer to the call.
+        packer: knows the lists.
+
+    Raises:
+        ProtocolError: the answer can't be read.
+    """
+    lists = packer.lists
+    for number in {index(number, len(lists)) for number in items(answer["changed_lists"])}:
+        lists[number].append(PutIn())
 
 
 def name_of(argument: Tensor, calls: Sequence[Call], parameters: list[str]) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from grader.isolation.connection import Budget
-from grader.isolation.proxy.caller import Caller, RemoteFunction
+from grader.isolation.proxy.caller import Caller
+from grader.isolation.proxy.functions import RemoteFunction
+from grader.isolation.proxy.loaded_file import LoadedFile
 from grader.isolation.proxy.twin import Target
 from grader.isolation.spawn import Workers
 
@@ -32,7 +34,8 @@ class RemoteProblem:
         budget: Budget,
         printed: list[str] | None = None,
     ) -> None:
-        self._caller = Caller(workers, source, forbidden, budget, printed)
+        self._file = LoadedFile(workers, source, forbidden, budget, printed)
+        self._caller = Caller(self._file)
 
     @property
     def called(self) -> str | None:
@@ -42,16 +45,16 @@ class RemoteProblem:
     @property
     def tried(self) -> list[str]:
         """Sentences on what the file tried while it was loaded, for the instructor."""
-        return self._caller.tried
+        return self._file.tried
 
     def close(self) -> None:
         """End the worker. A later call would start a new one."""
-        self._caller.close()
+        self._file.close()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         target = Target(name)
-        if name in self._caller.names():
+        if name in self._file.names():
             return RemoteFunction(self._caller, target)
         return self._caller.attribute(target)

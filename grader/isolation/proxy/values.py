@@ -15,7 +15,8 @@ from grader.errors import Mismatch
 from grader.isolation.connection import Connection, WorkerFailure
 from grader.isolation.protocol import MAX_TENSORS, Header, Packed, ProtocolError, Unsendable
 from grader.isolation.protocol.checks import identifier, index, items
-from grader.isolation.protocol.values import Packer, Unpacker
+from grader.isolation.protocol.tensors import SENT_DTYPES
+from grader.isolation.protocol.values import Packer, Unpacker, lists_in
 from grader.result import Status
 
 
@@ -27,6 +28,7 @@ class RequestPacker(Packer):
 
     Attributes:
         arguments: the tensors among the values, and which of the request's tensors each is.
+        lists: the lists among the arguments, and those in these.
         calls: what each of the request's calls brings to a graph.
         weights: the parameters of the module in question that want gradients, by name.
         generators: the random generators among the values.
@@ -36,6 +38,7 @@ class RequestPacker(Packer):
         super().__init__()
         self._connection = connection
         self.arguments: list[tuple[Tensor, int]] = []
+        self.lists: list[list[Any]] = []
         self.calls: list[Asked] = []
         self._inputs: list[Tensor] = []
         self.weights: dict[str, Tensor] = {}
@@ -57,6 +60,7 @@ class RequestPacker(Packer):
         self._inputs = []
         args = [self.pack(value) for value in call.args]
         kwargs = [[name, self.pack(value)] for name, value in call.kwargs.items()]
+        self.lists += lists_in([*call.args, *call.kwargs.values()])
         upstream = call.upstream if is_foreseen and torch.is_grad_enabled() else None
         if upstream is None:
             asked, packed = Asked(self._inputs, None), None
@@ -74,6 +78,8 @@ class RequestPacker(Packer):
         """Add a random generator, by its state; name an object that the worker holds."""
         if isinstance(value, Held):
             return self._held(value)
+        if isinstance(value, PutIn):
+            raise Mismatch("Your code changed a list that it had been given.")
         if not isinstance(value, torch.Generator):
             return super().other(value)
         if id(value) not in self._states:  # one that is named twice stays one
@@ -163,8 +169,20 @@ class Formal(Tensor):
     ) -> Any:
         """Allow what looks at the form."""
         if getattr(func, "__name__", "") not in _FORM:
-            raise Mismatch("Your code returned a tensor on the meta device: a shape, no numbers.")
+            raise Mismatch(_no_numbers([*args, *(kwargs or {}).values()]))
         return super().__torch_function__(func, types, args, kwargs)  # type: ignore[no-untyped-call]
+
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
+        """Return its form; torch's own way asks a quantised tensor for its scale."""
+        return f"tensor(..., device='meta', size={tuple(self.shape)}, dtype={self.dtype})"
+
+
+def _no_numbers(values: list[Any]) -> str:
+    """Return what a student reads whose result can't be used as a test does with these values."""
+    for value in values:
+        if isinstance(value, Formal) and value.dtype not in SENT_DTYPES.values():
+            return f"Your code returned a tensor of {value.dtype}, which can't be used here."
+    return "Your code returned a tensor on the meta device: a shape, no numbers."
 
 
 _FORM = {"__get__", "__repr__", "__format__", "__len__", "detach", "dim", "size", "stride", "numel"}
@@ -183,6 +201,10 @@ def _container_class(kind: Any, name: str, *names: str) -> Any:
 
 class Foreign:
     """Stands for a value that stays in the worker. Only its type's name is known here."""
+
+
+class PutIn(Foreign):
+    """Stands at the end of a list that a call changed, for whatever is in it now."""
 
 
 class Held(Foreign):

@@ -4,13 +4,18 @@ Only a worker runs this, with the student's code in the same process. Whatever i
 because the student's code can change anything in it. So it only describes: values, names, what was
 raised. The trusted side decides what follows from that.
 
-Whether it changed its arguments or weights is not asked: they lie in shared memory.
+Whether it changed tensors that it was given isn't asked: they lie in shared memory. Lists don't; of
+these it tells which hold other things than before.
 
 A request says what to `do` ("load", "call", "attribute", "parameters", "backward"), with which
 values, in which state (random numbers, default dtype, whether gradients are wanted), and what can
 be forgotten.
 
-- `serving` answers requests
+- `serving` is the main loop
+- `requests` carries out what is asked
+- `kept` has what later requests may refer to
+- `random_state` sets the state of random generators, and tells whether it moved
+- `costs` counts what code costs
 - `spawned` starts that where there is no fork server
 - `inbox` makes tensors of what lies in the shared memory
 - `loading` runs the student's file

@@ -65,9 +65,7 @@ class StudentModule:
             for name, tensor, is_parameter in tensors
             if not is_parameter and (name not in known or not same(tensor, known[name]))
         ]
-        if buffers:
-            self._remember()
-        return {
+        told = {
             "parameters": [
                 name
                 for name, tensor, is_parameter in tensors
@@ -77,6 +75,9 @@ class StudentModule:
                 [name, packer.plain(tensor), self._is_persistent(name)] for name, tensor in buffers
             ],
         }
+        if buffers:  # they can be read
+            self._remember()
+        return told
 
     def _is_persistent(self, name: str) -> bool:
         path, _, last = name.rpartition(".")

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from operator import is_not
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from grader.isolation.protocol import MAX_HANDLES, MODULE, Header, Packed, Unsendable
-from grader.isolation.protocol.tensors import form, in_order, own
-from grader.isolation.protocol.values import Packer, Unpacker
+from grader.isolation.protocol.tensors import form, in_order, lies_in_memory, own
+from grader.isolation.protocol.values import Packer, Unpacker, lists_in
 from grader.isolation.worker.exceptions import class_name
 from grader.isolation.worker.handles import is_students
+
+# Taken before a student's code can put anything else in their places.
+_is_zeros = torch._C.TensorBase._is_zerotensor
+_is_of_functorch = torch._C._functorch.is_functorch_wrapped_tensor
+_OF_LAZY_LAYERS = nn.UninitializedParameter, nn.UninitializedBuffer
 
 
 class GivenCall(NamedTuple):
@@ -56,12 +62,15 @@ class Request(Unpacker):
         self.generators: list[tuple[torch.Generator, Tensor]] = []
         self._made: dict[int, torch.Generator] = {}
         self._given: list[tuple[Tensor, object]] = []
+        self._lists: list[tuple[list[Any], list[Any]]] = []
 
     def call(self, args: list[Packed], kwargs: list[Packed], upstream: Packed) -> GivenCall:
         """Return what is to be called with what."""
         start = len(self.leaves)
         values = [self.unpack(value) for value in args]
         named = {name: self.unpack(value) for name, value in kwargs}
+        lists = lists_in([*values, *named.values()])
+        self._lists += [(each, [*list.__iter__(each)]) for each in lists]
         gradient = None if upstream is None else self.plain(upstream)
         return GivenCall(values, named, self.leaves[start:], gradient)
 
@@ -92,6 +101,14 @@ class Request(Unpacker):
         Whether their numbers were, the other side sees.
         """
         return [i for i, (tensor, place) in enumerate(self._given) if _place(tensor) != place]
+
+    def changed_lists(self) -> list[int]:
+        """Return the numbers of the lists among the arguments that hold other things now."""
+        return [
+            number
+            for number, (value, before) in enumerate(self._lists)
+            if list.__len__(value) != len(before) or any(map(is_not, list.__iter__(value), before))
+        ]
 
     def named(self, value: Any, packed: Header) -> Any:
         """Return a container as one of a class of the student's, where that is still to be had."""
@@ -135,6 +152,40 @@ def _place(tensor: Tensor) -> object:
     return tensor.data_ptr(), tensor.shape, tensor.stride()
 
 
+def readable(tensor: Tensor) -> Tensor:
+    """Return a tensor as a plain one, whatever subclass of Tensor it is of.
+
+    Raises:
+        Unsendable: its numbers can't be read; the text says what it is.
+    """
+    plain = tensor if type(tensor) is Tensor else _as_plain(tensor)
+    if type(plain) is Tensor and not plain.is_nested:
+        if plain.layout is not torch.strided or plain.is_meta or lies_in_memory(plain):
+            return plain  # what isn't dense has a sentence of its own
+        if _is_zeros(plain):
+            return plain.clone()
+    raise Unsendable(_oddity(tensor, plain))
+
+
+def _as_plain(tensor: Tensor) -> Tensor | None:
+    if isinstance(tensor, _OF_LAZY_LAYERS):
+        return None
+    try:
+        return tensor.as_subclass(Tensor)
+    except Exception:
+        return None
+
+
+def _oddity(tensor: Tensor, plain: Tensor | None) -> str:
+    """Return what a tensor is that can't be read."""
+    if plain is not None and plain.is_nested:
+        return "a nested tensor"
+    if _is_of_functorch(tensor):
+        return "a tensor of torch.func that was kept for too long"
+    of_class = "" if type(tensor) is Tensor else f" of the class {class_name(type(tensor))}"
+    return f"a tensor{of_class} whose numbers can't be read"
+
+
 class AnswerPacker(Packer):
     """Writes the student's values: tensors with their place in the graph, modules as descriptions.
 
@@ -158,7 +209,7 @@ class AnswerPacker(Packer):
     def tensor(self, tensor: Tensor) -> Packed:
         """Add a tensor as a plain one, whatever subclass of Tensor it was."""
         with torch._C.DisableTorchFunctionSubclass():
-            plain = tensor if type(tensor) is Tensor else tensor.as_subclass(Tensor)
+            plain = readable(tensor)
             packed = super().tensor(plain)
             if "t" in packed:
                 packed["r"] = len(self.results)
@@ -172,8 +223,11 @@ class AnswerPacker(Packer):
             return {"out": len(self.outputs) - 1}
 
     def plain(self, tensor: Tensor | None) -> Packed:
-        """Add a parameter or buffer, which is no result of a call."""
-        return None if tensor is None else super().tensor(tensor.detach())
+        """Add a parameter, a buffer or a gradient, which is no result of a call."""
+        if tensor is None:
+            return None
+        with torch._C.DisableTorchFunctionSubclass():
+            return super().tensor(readable(tensor).detach())
 
     def count_handle(self) -> None:
         """Take note of one more object that is kept.
