@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+import sys
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 from grader.break_result import BreakResult
 
@@ -72,9 +73,9 @@ class Isolation(StrEnum):
     """In processes of its own that are not confined."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TestResult:
-    """One test of one submission.
+    """One test of one submission; small, as a run keeps those of the whole class.
 
     Attributes:
         id: the test's name in its file, with the parameters in brackets.
@@ -87,7 +88,7 @@ class TestResult:
         seconds: the test's run time.
     """
 
-    __test__ = False
+    __test__: ClassVar[bool] = False
 
     id: str
     title: str
@@ -97,6 +98,15 @@ class TestResult:
     message: str = ""
     diagnosis: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        # What many submissions have in common is in memory once, also when it comes from a file.
+        for name in ("id", "title", "message"):
+            object.__setattr__(self, name, sys.intern(getattr(self, name)))
+
+    def __reduce__(self) -> tuple[type[TestResult], tuple[Any, ...]]:
+        """Come from another process as newly made, or its names were there once more."""
+        return TestResult, tuple(getattr(self, each.name) for each in fields(self))
 
     @property
     def points(self) -> float:
