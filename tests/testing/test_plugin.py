@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,11 @@ import pytest
 from grader.course import Course
 from grader.result import ProblemResult
 from grader.testing.course_modules import modules_of_course
+from tests.warm import WarmPython
 
 Run = Callable[..., ProblemResult]
 StudentPytest = Callable[..., Any]
+Debug = Callable[..., Any]
 
 SOURCES = [
     "def double(x): return x + x",
@@ -99,38 +100,35 @@ def test_what_is_printed_is_pytests_to_show(student_pytest: StudentPytest) -> No
     assert "Captured stdout call" in student_pytest(source, "--tb=long").text
 
 
-def debug(
-    course: Course, source: str, typed: str, *options: str
-) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def debug(small_course: Course, warm_python: WarmPython) -> Debug:
     """Run pytest on a source text and type into the debugger."""
-    (problem,) = course.problems()
-    problem.stub.write_text(source)
-    (course.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "--import-mode=importlib", *options],
-        cwd=problem.folder,
-        input=typed,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+    (problem,) = small_course.problems()
+    (small_course.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+
+    def run(source: str, typed: str, *options: str) -> subprocess.CompletedProcess[str]:
+        problem.stub.write_text(source)
+        command = ("-m", "pytest", "--import-mode=importlib", *options)
+        return warm_python.run(*command, cwd=problem.folder, typed=typed)
+
+    return run
 
 
 STOPS = "def double(x):\n    y = x + x\n    {stop}\n    return {answer}\n"
 
 
 @pytest.mark.slow
-def test_a_debugger_can_be_used(small_course: Course) -> None:
+def test_a_debugger_can_be_used(debug: Debug) -> None:
     source = STOPS.format(stop="breakpoint()", answer="y")
-    done = debug(small_course, source, "p 'y is', y.tolist()\ncontinue\n" * 2)
+    done = debug(source, "p 'y is', y.tolist()\ncontinue\n" * 2)
     assert done.returncode == 0
     assert "('y is', [2.0, 2.0])" in done.stdout
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
-def test_a_debugger_that_is_left_ends_the_run(small_course: Course, stop: str) -> None:
-    done = debug(small_course, STOPS.format(stop=stop, answer="3 * x"), "q\n" * 3)
+def test_a_debugger_that_is_left_ends_the_run(debug: Debug, stop: str) -> None:
+    done = debug(STOPS.format(stop=stop, answer="3 * x"), "q\n" * 3)
     assert done.returncode == pytest.ExitCode.INTERRUPTED
     assert done.stdout.count("(Pdb)") == 1
     assert "can't be skipped" not in done.stdout
@@ -139,23 +137,23 @@ def test_a_debugger_that_is_left_ends_the_run(small_course: Course, stop: str) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
-def test_nothing_stops_while_mistakes_are_looked_for(small_course: Course, stop: str) -> None:
-    done = debug(small_course, STOPS.format(stop=stop, answer="3 * x"), "continue\n" * 2)
+def test_nothing_stops_while_mistakes_are_looked_for(debug: Debug, stop: str) -> None:
+    done = debug(STOPS.format(stop=stop, answer="3 * x"), "continue\n" * 2)
     assert done.stdout.count("(Pdb)") == 2
     assert "✗ double returns twice its argument" in done.stdout
 
 
 @pytest.mark.slow
-def test_after_a_wrong_answer_the_debugger_stands_at_the_call(small_course: Course) -> None:
-    done = debug(small_course, "def double(x):\n    return 3 * x\n", "p size\nq\n", "--pdb")
+def test_after_a_wrong_answer_the_debugger_stands_at_the_call(debug: Debug) -> None:
+    done = debug("def double(x):\n    return 3 * x\n", "p size\nq\n", "--pdb")
     assert "-> check(problem.double(torch.ones(size))" in done.stdout
     assert "(Pdb) 1" in done.stdout
 
 
 @pytest.mark.slow
-def test_after_an_exception_the_debugger_stands_in_the_students_code(small_course: Course) -> None:
+def test_after_an_exception_the_debugger_stands_in_the_students_code(debug: Debug) -> None:
     source = "import torch\ndef double(x):\n    y = 5\n    return torch.stack(['a'])\n"
-    done = debug(small_course, source, "p y\nq\n", "--pdb")
+    done = debug(source, "p y\nq\n", "--pdb")
     assert "-> return torch.stack(['a'])" in done.stdout
     assert "(Pdb) 5" in done.stdout
 

@@ -40,6 +40,10 @@ class Fault:
     names: tuple[str, ...]
     deviations: Mapping[str, Answers]
 
+    def write(self) -> str:
+        """Return it as one line of text."""
+        return _json([self.names, _written(self.deviations)])
+
 
 @dataclass(frozen=True)
 class Fingerprints:
@@ -49,11 +53,13 @@ class Fingerprints:
         reference: the right answers, by part.
         faults: what is known.
         texts: by the names of the faults.
+        switches: a hash over the faults that are switched on and all that their answers hang on.
     """
 
     reference: Mapping[str, Answers] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     texts: Mapping[str, Text] = field(default_factory=dict)
+    switches: str = ""
 
     @classmethod
     def load(cls, path: Path) -> Fingerprints:
@@ -63,18 +69,19 @@ class Fingerprints:
         data = json.loads(path.read_text(encoding="utf-8"))
         faults = [Fault(tuple(names), _read(answers)) for names, answers in data["faults"]]
         texts = {name: Text(*text) for name, text in data["texts"].items()}
-        return cls(_read(data["reference"]), tuple(faults), texts)
+        return cls(_read(data["reference"]), tuple(faults), texts, data.get("switches", ""))
 
     def save(self, path: Path) -> None:
         """Write `fingerprints.json`, one sentence or one fault a line."""
         texts = [
             f"{_json(name)}: {_json([text.when, text.look])}" for name, text in self.texts.items()
         ]
-        faults = [_json([fault.names, _written(fault.deviations)]) for fault in self.faults]
+        faults = [fault.write() for fault in self.faults]
         reference = [f"{_json(p)}: {_json(a)}" for p, a in _written(self.reference).items()]
         write_whole(
             path,
-            f'{{"reference": {{{_lines(reference)}}},\n'
+            f'{{"switches": {_json(self.switches)},\n'
+            f'"reference": {{{_lines(reference)}}},\n'
             f'"texts": {{{_lines(texts)}}},\n'
             f'"faults": [{_lines(faults)}]}}\n',
         )

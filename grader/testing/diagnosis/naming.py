@@ -56,7 +56,39 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Diagno
     """
     wrong = deviations(answers, known.reference)
     fits = {part: _fitting(part, answers[part], known) for part in known.reference if part in wrong}
-    return _told([(part, group) for part, groups in fits.items() for group in groups], known)
+    unexplained = {part: answers[part] for part, groups in fits.items() if not groups}
+    found = [
+        (part, group)
+        for part, groups in fits.items()
+        for group in groups
+        if not _only_stops(answers[part], group[0], part, unexplained)
+    ]
+    return _told(found, known)
+
+
+def _only_stops(
+    given: Answers, fault: Fault, part: str, unexplained: Mapping[str, Answers]
+) -> bool:
+    """Tell whether all that speaks for a fault in a part are exceptions with another reason.
+
+    A class that can't be made with some sizes raises the same wherever a question has such sizes.
+
+    Args:
+        given: what was answered in the part.
+        fault: what fits there.
+        part: which one it is.
+        unexplained: the answers of parts where nothing fits.
+    """
+    stops = {
+        answer.instead
+        for other, answers in unexplained.items()
+        for question, answer in answers.main.items()
+        if owner(other) == owner(part)
+        and question not in fault.deviations.get(other, _NOTHING).main
+    }
+    own = fault.deviations[part]
+    evidence = [given.main.get(q) for q in own.main] + [given.edges.get(q) for q in own.edges]
+    return all(answer is None or (answer.instead in stops - {""}) for answer in evidence)
 
 
 def unnamed(
@@ -128,8 +160,8 @@ def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
 def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) -> bool:
     """Tell whether code raises something, or loses all numbers, where a fault does and only there.
 
-    If it does so at all questions, anything could be the reason; then a wrong value at the edges
-    has to be the fault's, too.
+    Somewhere it has to be the same exception. If it does so at all questions, anything could be the
+    reason; then a wrong value at the edges has to be the fault's, too.
     """
     right = reference.main
     wrong = {q for q, a in given.main.items() if q in right and not same(a, right[q], dtype=False)}
@@ -138,6 +170,8 @@ def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) ->
         return False
     forbidden = [any(_is_forbidden(each.main[q]) for q in wrong) for each in (given, of_fault)]
     if forbidden[0] != forbidden[1]:
+        return False
+    if all(given.main[q].instead != of_fault.main[q].instead for q in wrong):
         return False
     edges = of_fault.edges.items()
     return len(wrong) < len(right) or (
