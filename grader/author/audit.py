@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from grader.author.candidates import Kind, candidates
 from grader.author.findings import findings
@@ -68,7 +69,8 @@ def run_audit(
     outcomes: list[Outcome] = []
     todo = list(candidates(course, problems))
     with several(jobs) as each:
-        switches = each(faults_switched_on, [course] * len(problems), problems)
+        ask = partial(faults_switched_on, course, anew=write_fingerprints)
+        switches = each(ask, problems)
         for outcome in each(run, todo, [course.root] * len(todo)):
             outcomes.append(outcome)
             on_outcome(outcome)

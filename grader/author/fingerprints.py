@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 
 from grader.author.adoption import adopted
 from grader.author.candidates import Kind
-from grader.author.faults import switched
+from grader.author.faults import is_switched, switched
 from grader.author.running import Outcome
 from grader.course import Course, Problem
+from grader.files import sha256_of
 from grader.loading import load_module
 from grader.result import Status, TestResult
 from grader.testing.diagnosis.answers import same
@@ -25,12 +28,24 @@ Switches = tuple[list[Fault], dict[str, Text]]
 """What a problem's switches make: the faults, and what to tell of them."""
 
 
-def faults_switched_on(course: Course, problem: Problem) -> Switches:
+def faults_switched_on(course: Course, problem: Problem, *, anew: bool = False) -> Switches:
     """Return what a problem's switches make; in a process of the pool.
+
+    What the kept fingerprints say of them holds as long as nothing has changed that it hangs on:
+    some hundred faults of a problem answer some hundred questions each.
+
+    Args:
+        course: where the switches are.
+        problem: whose switches.
+        anew: whether to ask them in any case.
 
     Raises:
         CourseError: without a fault, what they make doesn't answer as the reference does.
     """
+    known = Fingerprints.load(problem.fingerprints)
+    switches = _switches_of(known)
+    if not anew and known.switches and known.switches == switches_sha256(course, problem, switches):
+        return switches
     torch.set_num_threads(1)  # small questions, for which threads only wait
     probe = load_probe(problem)
     if probe is None:
@@ -39,6 +54,28 @@ def faults_switched_on(course: Course, problem: Problem) -> Switches:
         warnings.simplefilter("ignore")
         reference = ask(probe, load_module(course.solution(problem), f"solution_{problem.id[:2]}"))
         return switched(course, problem, probe, reference)
+
+
+def _switches_of(known: Fingerprints) -> Switches:
+    """Return what kept fingerprints say of faults that are switched on."""
+    faults = [fault for fault in known.faults if all(map(is_switched, fault.names))]
+    return faults, {name: text for name, text in known.texts.items() if is_switched(name)}
+
+
+def switches_sha256(course: Course, problem: Problem, switches: Switches) -> str:
+    """Return a hash over what switches make and all that it hangs on: code, questions and torch."""
+    root, solution = Path(__file__).parents[1], course.solution(problem)
+    paths = [
+        *root.glob("testing/**/*.py"),
+        *(root / name for name in ("answer.py", "cost.py", "loading.py", "author/faults.py")),
+        *problem.folder.parent.glob("*.py"),
+        *(problem.probe_file, solution, solution.with_name("faults.py")),
+    ]
+    code = sha256_of({str(n): path for n, path in enumerate(sorted(paths)) if path.is_file()})
+    faults, texts = switches
+    made = [*(fault.write() for fault in faults), *(f"{n} {t}" for n, t in sorted(texts.items()))]
+    told = "\n".join([code, torch.__version__.partition("+")[0], *made])
+    return hashlib.sha256(told.encode()).hexdigest()
 
 
 def fingerprints_of(
@@ -62,7 +99,12 @@ def fingerprints_of(
     faults, texts = switches[0], dict(switches[1])
     texts |= {outcome.candidate.name: outcome.text for outcome in mistakes}
     answers_alone, their_texts = adopted(course, problem)
-    return Fingerprints(reference, (*catalogue, *faults, *answers_alone), texts | their_texts)
+    return Fingerprints(
+        reference,
+        (*catalogue, *faults, *answers_alone),
+        texts | their_texts,
+        switches_sha256(course, problem, switches),
+    )
 
 
 def diagnosed(outcome: Outcome, known: Fingerprints) -> Outcome:

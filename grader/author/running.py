@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import multiprocessing
 import os
 import re
@@ -30,6 +31,9 @@ from grader.testing.suite import Suite
 
 _FEW = 4
 """A mistake that so many cases or fewer catch is run again: they could have caught it by chance."""
+
+_GARBAGE = 10_000
+"""After so many new objects the audit's processes look for garbage; by default it is 700."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,14 @@ def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
     # The pool's processes have idle threads at times, which should not keep the cores busy.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_settle) as pool:
         yield pool.map
+
+
+def _settle() -> None:
+    """Have Python look for garbage less often, and not among what has been loaded."""
+    gc.freeze()
+    gc.set_threshold(_GARBAGE, 10, 10)
 
 
 def run(candidate: Candidate, root: Path) -> Outcome:

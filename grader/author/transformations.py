@@ -256,7 +256,8 @@ def _layer(old: str, new: str) -> Change:
 
 TRANSFORMATIONS = (
     Transformation("not scaled", without_scale, r"not divided|not scaled|never (divided|scale)"
-                   r"|does not divide|without.*scale|unscaled|ignores .scaled|root"),
+                   r"|does not divide|without.*scale|unscaled|ignores .scaled|root"
+                   r"|temperature changes nothing"),
     Transformation("softmax over queries", softmax_over_queries,
                    r"over the queries|last dimension but one|over dimension|other dimension|dim"),
     Transformation("maximum not subtracted", without_maximum, r"overflow|maximum|largest"),
@@ -267,7 +268,8 @@ TRANSFORMATIONS = (
     Transformation("generator not used", _without("generator"), r"generator"),
     Transformation("upper triangle", _renamed("tril", "triu"), r"triang|future|invert|later|past"),
     Transformation("lower triangle", _renamed("triu", "tril"), r"triang|future|invert|later|past"),
-    Transformation("diagonal lost", strict, r"diagonal|itself|own position|first"),
+    Transformation("diagonal lost", strict, r"diagonal|itself|own position|first"
+                   r"|of 0 is (accepted|refused)|one token (more|less)"),
     Transformation("no projection", _skipping("c_proj"), r"c_proj|projection"),
     Transformation("no dropout on weights", _skipping("attn_dropout"), r"dropout|drops|dropped"),
     Transformation("no dropout on output", _skipping("resid_dropout"), r"dropout|drops|dropped"),
