@@ -10,6 +10,7 @@ import math
 import torch
 
 from grader.testing.compare import check, gradients
+from grader.testing.remembering import remembered
 from worked_example import dot, linear_by_hand, merged_heads_by_hand, softmax_by_hand
 
 # The definition, in lists of numbers.
@@ -95,6 +96,7 @@ def blocks(weights):
     return found
 
 
+@remembered
 def batched(by_hand, x, *arguments, dtype=None):
     """What a definition that takes one sequence makes of a batch of them, as a tensor.
 
@@ -207,6 +209,7 @@ def cross_entropy_by_hand(logits, targets):
     return math.fsum(losses) / len(losses)
 
 
+@remembered
 def greedy_by_hand(tokens, weights, n_head, n_positions):
     """The most probable token after these, and by how much its logit leads the next best.
 

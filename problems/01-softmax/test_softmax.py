@@ -294,7 +294,17 @@ def test_softmax_is_your_own(problem, rng):
 @pytest.mark.points(1)
 @pytest.mark.parametrize(
     "shape",
-    [(6, 4), (7, 3, 9), (2, 3, 5, 4), (1, 8, 2), (2, 2, 2, 3, 2), (2, 1, 1, 3, 2, 1)],
+    [
+        (6, 4),
+        (7, 3, 9),
+        (2, 3, 5, 4),
+        (1, 8, 2),
+        (2, 2, 2, 3, 2),
+        (2, 1, 1, 3, 2, 1),
+        (2, 1100),
+        (70, 2),
+        (70, 1, 2),
+    ],
     ids=str,
 )
 def test_hidden_similarity(problem, solution, rng, shape):
@@ -320,11 +330,13 @@ def test_hidden_similarity(problem, solution, rng, shape):
 
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize("shape", [(9,), (2, 7), (4, 1, 3), (3, 2, 1, 5), (2, 1, 3, 2, 4)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(9,), (2, 7), (4, 1, 3), (3, 2, 1, 5), (2, 1, 3, 2, 4), (70, 1, 2)], ids=str
+)
 def test_hidden_softmax(problem, solution, rng, shape, dtype):
     """Softmax is right for other shapes and every dim, and so are its gradients"""
     turned = (rng.normal(*shape[::-1], dtype=dtype)).permute(*reversed(range(len(shape))))
-    many = rng.normal(2, 400, dtype=dtype) / 4
+    many = rng.normal(2, 1100, dtype=dtype) / 4
     calls = [(turned, 0), (turned, -1), (many, 1), (many.mT, 0)]
     # Copies in the same order in memory: a wrong solution may change x.
     found = answers(problem.softmax, [(x.clone(), dim) for x, dim in calls])

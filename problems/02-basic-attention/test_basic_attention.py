@@ -322,7 +322,18 @@ def reference(solution, weights):
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     ("batch", "seq", "n_embd"),
-    [(5, 4, 8), (1, 17, 4), (7, 3, 10), (3, 1, 7), (1, 1, 1), (4, 2, 32), (2, 9, 5), (1, 3, 80)],
+    [
+        (5, 4, 8),
+        (1, 17, 4),
+        (7, 3, 10),
+        (3, 1, 7),
+        (1, 1, 1),
+        (4, 2, 32),
+        (2, 9, 5),
+        (1, 3, 80),
+        (70, 2, 3),
+        (1, 2, 300),
+    ],
 )
 def test_hidden_sizes(problem, solution, rng, batch, seq, n_embd, bias):
     """attention is right for other sizes, with and without bias, and so are its gradients"""

@@ -514,20 +514,26 @@ def test_variance_without_a_generator(problem, rng):
 # --- hidden tests ---
 
 
+SIZES = [
+    ((), 7, 5, 3, 9),
+    ((), 1, 6, 10, 1),
+    ((5,), 3, 8, 11, 2),
+    ((2,), 6, 6, 6, 6),
+    ((1,), 1, 1, 96, 4),
+    ((), 2, 300, 512, 3),
+    ((2, 4), 3, 9, 40, 5),
+    ((1, 3), 8, 2, 5, 1),
+    ((2, 2, 1, 3), 4, 7, 3, 5),
+]
+LARGE = [((), 130, 4, 2, 3), ((), 2, 1100, 2, 1), ((), 3, 2, 1, 300), ((70,), 1, 2, 2, 3)]
+
+
 @pytest.mark.points(2.5)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize(
-    ("leading", "n", "m", "d_k", "d_v"),
+    ("leading", "n", "m", "d_k", "d_v", "dtype"),
     [
-        ((), 7, 5, 3, 9),
-        ((), 1, 6, 10, 1),
-        ((5,), 3, 8, 11, 2),
-        ((2,), 6, 6, 6, 6),
-        ((1,), 1, 1, 96, 4),
-        ((), 2, 300, 512, 3),
-        ((2, 4), 3, 9, 40, 5),
-        ((1, 3), 8, 2, 5, 1),
-        ((2, 2, 1, 3), 4, 7, 3, 5),
+        *((*sizes, dtype) for sizes in SIZES for dtype in (torch.float32, torch.float64)),
+        *((*sizes, torch.float64) for sizes in LARGE),  # float32 adds up to more than is asked for
     ],
     ids=lambda value: "x".join(map(str, value)) if isinstance(value, tuple) else str(value),
 )
@@ -596,7 +602,19 @@ def test_hidden_attention_remembers_nothing(problem, solution, rng):
 @pytest.mark.points(2.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
-    "shape", [(3, 7, 5), (2, 9, 16), (4, 2, 11), (1, 1, 4), (5, 5, 5), (1, 6, 40)], ids=str
+    "shape",
+    [
+        (3, 7, 5),
+        (2, 9, 16),
+        (4, 2, 11),
+        (1, 1, 4),
+        (5, 5, 5),
+        (1, 6, 40),
+        (1, 70, 2),
+        (70, 2, 3),
+        (1, 2, 130),
+    ],
+    ids=str,
 )
 def test_hidden_module(problem, solution, rng, shape, bias):
     """ScaledAttention and its gradients are right for other sizes, in training and in eval"""

@@ -771,7 +771,18 @@ def both(problem, solution, weights, n_head, **options):
 @pytest.mark.points(1)
 @pytest.mark.parametrize(
     ("batch", "seq_len", "n_embd", "n_head"),
-    [(2, 3, 20, 4), (3, 7, 12, 2), (1, 2, 35, 5), (5, 1, 8, 8), (2, 9, 7, 1), (4, 2, 18, 3)],
+    [
+        (2, 3, 20, 4),
+        (3, 7, 12, 2),
+        (1, 2, 35, 5),
+        (5, 1, 8, 8),
+        (2, 9, 7, 1),
+        (4, 2, 18, 3),
+        (1, 130, 6, 2),
+        (70, 1, 6, 3),
+        (1, 2, 300, 2),
+        (1, 1, 140, 70),
+    ],
 )
 def test_hidden_heads(problem, solution, rng, batch, seq_len, n_embd, n_head):
     """split_heads and merge_heads are right for other sizes, and so are their gradients"""
@@ -797,7 +808,16 @@ def test_hidden_heads(problem, solution, rng, batch, seq_len, n_embd, n_head):
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize(
     ("batch", "seq_len", "n_embd", "n_head"),
-    [(3, 6, 20, 4), (2, 9, 14, 2), (1, 8, 15, 5), (4, 1, 6, 3), (1, 1, 5, 1), (2, 3, 7, 7)],
+    [
+        (3, 6, 20, 4),
+        (2, 9, 14, 2),
+        (1, 8, 15, 5),
+        (4, 1, 6, 3),
+        (1, 1, 5, 1),
+        (2, 3, 7, 7),
+        (70, 2, 6, 3),
+        (1, 2, 140, 70),
+    ],
 )
 def test_hidden_attention(problem, solution, rng, batch, seq_len, n_embd, n_head, causal, bias):
     """MultiHeadAttention is right for other sizes, and so are all its gradients"""

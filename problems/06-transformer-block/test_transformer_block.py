@@ -638,6 +638,12 @@ def check_alike(student, reference, x, rng, call, dtype=torch.float64, *, argume
         check(found[name], gradient, what, **close(dtype))
 
 
+def both_dtypes(cases, large):
+    """Each case with both dtypes, the large ones with float64 alone: there are long sums in it."""
+    both = [(case, dtype) for case in cases for dtype in (torch.float32, torch.float64)]
+    return both + [(case, torch.float64) for case in large]
+
+
 @pytest.mark.points(1.5)
 @BOTH_DTYPES
 @pytest.mark.parametrize("shape", [(), (1,), (50,), (4, 1, 6), (2, 3, 2, 2, 2)], ids=str)
@@ -657,7 +663,20 @@ def test_hidden_gelu(problem, solution, rng, shape, dtype):
 @pytest.mark.points(2.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
-    "shape", [(9,), (1, 2), (5, 4), (4, 4, 4), (2, 7, 20), (3, 1, 2, 6), (40, 64)], ids=str
+    "shape",
+    [
+        (9,),
+        (1, 2),
+        (5, 4),
+        (4, 4, 4),
+        (2, 7, 20),
+        (3, 1, 2, 6),
+        (40, 64),
+        (2, 1100),
+        (1, 130, 3),
+        (70, 1, 3),
+    ],
+    ids=str,
 )
 def test_hidden_layer_norm(problem, solution, rng, shape, bias):
     """LayerNorm is right for other sizes and values of eps, and so are all its gradients"""
@@ -704,9 +723,12 @@ def test_hidden_delicate_rows(problem, solution, rng, n_embd, dtype):
 
 
 @pytest.mark.points(1)
-@BOTH_DTYPES
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
-@pytest.mark.parametrize("shape", [(1, 6, 3), (5, 1, 8), (2, 9, 12)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    both_dtypes([(1, 6, 3), (5, 1, 8), (2, 9, 12)], [(1, 130, 2), (70, 2, 3), (1, 2, 130)]),
+    ids=str,
+)
 def test_hidden_mlp(problem, solution, rng, shape, bias, dtype):
     """MLP is right for other sizes, and so are all its gradients"""
     weights = mlp_weights(rng, shape[-1], bias=bias)
@@ -716,19 +738,24 @@ def test_hidden_mlp(problem, solution, rng, shape, bias, dtype):
 
 
 @pytest.mark.points(2)
-@BOTH_DTYPES
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
-    ("batch", "seq_len", "n_embd", "n_head"),
-    [(2, 7, 20, 4), (5, 2, 9, 3), (1, 12, 16, 2), (4, 1, 5, 5)],
+    ("sizes", "dtype"),
+    both_dtypes(
+        [(2, 7, 20, 4), (5, 2, 9, 3), (1, 12, 16, 2), (4, 1, 5, 5)],
+        [(1, 130, 2, 2), (70, 2, 3, 3), (1, 2, 130, 2)],
+    ),
+    ids=str,
 )
-def test_hidden_block(problem, solution, rng, batch, seq_len, n_embd, n_head, bias, dtype):
+def test_hidden_block(problem, solution, rng, sizes, bias, dtype):
     """Block is right for other sizes, and so are all its gradients"""
+    *shape, n_head = sizes
+    n_embd = shape[-1]
     weights = block_weights(rng, n_embd, bias=bias)
     pair = both(problem, solution, "Block", weights, n_embd, n_head, dtype=dtype)
     pair[0].train(bias)  # Without dropout, train() and eval() are the same.
-    x = rng.normal(batch, seq_len, n_embd) * 2 + 1
-    call = f"{named('Block', n_embd, n_head, bias=bias)}(x) with x of shape {tuple(x.shape)}"
+    x = rng.normal(*shape) * 2 + 1
+    call = f"{named('Block', n_embd, n_head, bias=bias)}(x) with x of shape {tuple(shape)}"
     check_alike(*pair, x, rng, call, dtype, argument=turned)
 
 

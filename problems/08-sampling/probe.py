@@ -302,6 +302,30 @@ def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
     return found if found.shape == logits.shape and not found.isnan().any() else None
 
 
+def asked_of_sample(problem, questions):
+    """Leave out what a function before sample keeps from being asked, as it stops.
+
+    Args:
+        problem: the student's code.
+        questions: by name, each with the arguments of sample that it needs.
+    """
+    logits = numbers(3, 5)
+
+    @cache
+    def runs(options):
+        try:
+            return own_steps(problem, logits, **dict(options)) is not None
+        except NotImplementedError:
+            return True  # then the question says so
+
+    return {name: question for name, (options, question) in questions.items() if runs(options)}
+
+
+def needing(**options):
+    """Arguments of sample, in a form that can be looked up."""
+    return tuple(options.items())
+
+
 AS_ITS_STEPS = -9.0
 """The answer of a sample that draws as the functions before it say, or when those fail."""
 
@@ -309,10 +333,15 @@ AS_ITS_STEPS = -9.0
 def about_sample(problem):
     """Questions about which token is drawn, where chance has no part in the answer."""
 
-    def greedy(*shape, ties=False, **options):
-        logits = numbers(*shape)
+    def greedy(*shape, ties=False):
+        """The tokens at temperature 0; less than 0 if they come by chance."""
+        logits, drawn = numbers(*shape), []
         logits = (logits * 1.2).round() if ties else logits
-        return problem.sample(logits, temperature=0, **options)
+        for seed in range(6):
+            torch.default_generator.manual_seed(seed)
+            drawn.append(problem.sample(logits.clone(), temperature=0))
+        by_chance = any(not torch.equal(drawn[0], other) for other in drawn)
+        return torch.tensor(-1.0) if by_chance else drawn[0]
 
     def clear(*shape):
         """Logits with one in each row that is far above the others."""
@@ -375,7 +404,6 @@ def about_sample(problem):
             "certain, batches": lambda: certain(2, 3, 4),
             "certain, one row": lambda: certain(6),
             "certain, filtered": lambda: certain(3, 5, top_k=3, top_p=0.9),
-            "kind": lambda: kind(problem.sample(clear(3, 5))),
             "plain": lambda: kept(),
             "top_k": lambda: kept(top_k=3),
             "top_k 1": lambda: kept(top_k=1),
@@ -392,7 +420,10 @@ def about_sample(problem):
             "distribution at 2, top_p": lambda: shape(temperature=2.0, top_p=1.0),
             "distribution of another row": lambda: shape([0.5, 1.0, 1.5, 0.0, 0.2]),
             "rows apart": rows_apart,
-        },
+        }
+        | asked_of_sample(
+            problem, {"kind": (needing(), lambda: kind(problem.sample(clear(3, 5))))}
+        ),
         edges={
             "greedy, one row": lambda: greedy(6),
             "greedy, one in a batch": lambda: greedy(1, 5),
@@ -401,9 +432,13 @@ def about_sample(problem):
             "four dimensions": lambda: certain(2, 1, 2, 4),
             "minus infinity": lambda: kept([0.5, -INF, 1.0, -INF, 0.0]),
             "minus infinity first": lambda: kept([-INF, -INF, 1.0, 0.4, 0.0]),
+            "cold": lambda: kept([1.0, 1.01, 0.0, 1.02, 0.5], temperature=0.05),
             "far above 0": lambda: kept([2001.0, 2000.0, 2003.0, 2002.0, 2000.5]),
-            "changes its argument": changes,
-        },
+        }
+        | asked_of_sample(
+            problem,
+            {"changes its argument": (needing(temperature=0.7, top_k=4, top_p=0.8), changes)},
+        ),
     )
 
 
@@ -426,15 +461,21 @@ def about_arguments(problem):
             found.append((counted(ask(equal_rows(ROW, (1000,)))) > 0).double())
         return AS_ITS_STEPS if torch.equal(*found) else found[0]
 
+    def refused(name, fine, *amounts):
+        return needing(**{name: fine}), lambda: refusals(asked(name), fine, amounts)
+
     return Part(
-        main={
-            "temperature below 0": lambda: refusals(asked("temperature"), 1.0, (-1, -0.1)),
-            "temperature 0": lambda: refusals(asked("temperature"), 1.0, (0, 0.0)),
-            "top_k": lambda: refusals(asked("top_k"), 2, (0, -1)),
-            "top_p below": lambda: refusals(asked("top_p"), 0.5, (0, -0.5)),
-            "top_p above": lambda: refusals(asked("top_p"), 0.5, (1.5, 50)),
-            "by position": by_position,
-        },
+        main=asked_of_sample(
+            problem,
+            {
+                "temperature below 0": refused("temperature", 1.0, -1, -0.1),
+                "temperature 0": refused("temperature", 1.0, 0, 0.0),
+                "top_k": refused("top_k", 2, 0, -1),
+                "top_p below": refused("top_p", 0.5, 0, -0.5),
+                "top_p above": refused("top_p", 0.5, 1.5, 50),
+                "by position": (needing(temperature=2.0, top_k=4, top_p=0.7), by_position),
+            },
+        ),
     )
 
 
@@ -482,17 +523,17 @@ def about_chance(problem):
         tokens = drawn_often(problem, [0.0] * 6, (30, 30)).movedim(axis, 0)
         return float((tokens[1:] == tokens[:-1]).double().mean()) > 0.8
 
-    return Part(
-        main={
-            "same seed": lambda: same(draw(1), draw(1, global_seed=2)),
-            "other seed": lambda: same(draw(1), draw(2)),
-            "following": following,
-            "used before": used,
-            "global state moves": lambda: global_state_moves(1),
-            "none, same seed": lambda: same(draw(), draw()),
-            "none, other seed": lambda: same(draw(), draw(global_seed=2)),
-            "none, following": lambda: same(draw(), draw(global_seed=None)),
-            "shared along 0": lambda: shared(0),
-            "shared along 1": lambda: shared(1),
-        },
-    )
+    questions = {
+        "same seed": lambda: same(draw(1), draw(1, global_seed=2)),
+        "other seed": lambda: same(draw(1), draw(2)),
+        "following": following,
+        "used before": used,
+        "global state moves": lambda: global_state_moves(1),
+        "none, same seed": lambda: same(draw(), draw()),
+        "none, other seed": lambda: same(draw(), draw(global_seed=2)),
+        "none, following": lambda: same(draw(), draw(global_seed=None)),
+        "shared along 0": lambda: shared(0),
+        "shared along 1": lambda: shared(1),
+    }
+    asked = {name: (needing(), question) for name, question in questions.items()}
+    return Part(main=asked_of_sample(problem, asked))

@@ -7,6 +7,7 @@ from itertools import accumulate
 import pytest
 import torch
 
+from grader.testing.calls import answers
 from grader.testing.compare import check, check_form, gradients, require
 from worked_example import left_alone, nothing_drawn, softmax_by_hand, turned
 
@@ -88,6 +89,20 @@ def random_seeds(rng, number):
     """Different seeds for generators."""
     first = int(torch.randint(2**31, (), generator=rng.generator))
     return [first + step for step in range(number)]
+
+
+def draws(problem, rng, calls):
+    """What sample gives for each of some calls, every one after a seed of its own.
+
+    So nothing hangs on how many random numbers the calls before it took.
+
+    Args:
+        problem: the student's code.
+        rng: where the seeds come from.
+        calls: the logits of each call, of which it gets a copy, and the other arguments by name.
+    """
+    given = [{"logits": logits.clone(), **options} for logits, options in calls]
+    return answers(problem.sample, given, random_seeds(rng, len(given)))
 
 
 @contextmanager
@@ -396,6 +411,7 @@ def test_transposed_logits(problem, rng):
     check_kept(problem.keep_top_k(turned(logits), 2), logits, expected, "keep_top_k(logits, 2)")
     expected = by_rows(top_p_by_hand, logits, 0.8)
     check_kept(problem.keep_top_p(turned(logits), 0.8), logits, expected, "keep_top_p(logits, 0.8)")
+    torch.default_generator.manual_seed(13)
     drawn = problem.sample(turned(logits), top_k=1)
     check(drawn, first_largest(logits), "sample(logits, top_k=1) with transposed logits")
 
@@ -413,15 +429,21 @@ def first_largest(logits):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_greedy(problem, rng, shape):
     """With temperature=0 sample takes the largest logit of each row, the first one of a tie"""
-    for temperature in (0, 0.0):
-        logits = rng.normal(*shape)
-        call = f"{named(temperature=temperature)} with logits of shape {shape}"
-        check(problem.sample(logits.clone(), temperature), first_largest(logits), call)
-        ties = (2 * logits).round()
-        check(problem.sample(ties.clone(), temperature), first_largest(ties), f"{call} and ties")
-    options = {"temperature": 0, "top_k": 3, "top_p": 0.5, "generator": seeded(1)}
-    drawn = problem.sample(logits.clone(), **options)
-    check(drawn, first_largest(logits), "sample(logits, temperature=0, top_k=3, top_p=0.5, ...)")
+    logits = rng.normal(*shape)
+    ties = (2 * logits).round()
+    several = {"temperature": 0, "top_k": 3, "top_p": 0.5, "generator": seeded(1)}
+    zeros = {"temperature": 0}, {"temperature": 0.0}
+    calls = [
+        *(
+            (logits, options, f"{named(**options)} with logits of shape {shape}")
+            for options in zeros
+        ),
+        *((ties, options, f"{named(**options)} with ties, of shape {shape}") for options in zeros),
+        (logits, several, "sample(logits, temperature=0, top_k=3, top_p=0.5, ...)"),
+    ]
+    found = draws(problem, rng, [call[:2] for call in calls])
+    for drawn, (given, _, call) in zip(found, calls, strict=True):
+        check(drawn, first_largest(given), call)
 
 
 @pytest.mark.points(0.25)
@@ -430,10 +452,12 @@ def test_one_token_for_each_row(problem, rng, shape):
     """sample returns one token number, int64, for each row, however many dimensions there are"""
     logits = rng.normal(*shape)
     certain = torch.where(logits == logits.amax(-1, keepdim=True), logits + 1000, logits)
-    for options in ({}, {"temperature": 2.0}, {"top_p": 0.9, "top_k": 3}, {"generator": seeded(1)}):
+    several = {}, {"temperature": 2.0}, {"top_p": 0.9, "top_k": 3}, {"generator": seeded(1)}
+    found = draws(problem, rng, [(certain, options) for options in several])
+    for drawn, options in zip(found, several, strict=True):
         shown = {name: "g" if name == "generator" else value for name, value in options.items()}
         call = f"{named(**shown)} with logits of shape {shape} in which one token is certain"
-        check(problem.sample(certain.clone(), **options), first_largest(logits), call)
+        check(drawn, first_largest(logits), call)
 
 
 @pytest.mark.points(0.5)
@@ -599,8 +623,10 @@ def test_dtype_is_kept(problem, rng, dtype):
     for p in (0.7, 1.0):
         expected = by_rows(top_p_by_hand, logits, p)
         check(problem.keep_top_p(logits.clone(), p), expected, f"keep_top_p(logits, {p}) in {name}")
-    for options in ({"temperature": 0}, {"temperature": 0.9, "top_k": 4, "top_p": 0.9}):
-        check_tokens(problem.sample(logits.clone(), **options), (3,), 5, named(**options))
+    several = {"temperature": 0}, {"temperature": 0.9, "top_k": 4, "top_p": 0.9}
+    found = draws(problem, rng, [(logits, options) for options in several])
+    for drawn, options in zip(found, several, strict=True):
+        check_tokens(drawn, (3,), 5, named(**options))
 
 
 @pytest.mark.points(0.25)
@@ -642,7 +668,8 @@ def test_nothing_is_remembered(problem, rng):
         actual = problem.apply_temperature(logits.clone(), p)
         check(actual, expected, f"apply_temperature(logits, {p}), call number {number}")
         call = "sample(logits, temperature=0), after other calls"
-        check(problem.sample(logits.clone(), temperature=0), first_largest(logits), call)
+        (drawn,) = draws(problem, rng, [(logits, {"temperature": 0})])
+        check(drawn, first_largest(logits), call)
     for actual, expected, call in kept:
         check(actual, expected, call)
 
@@ -664,9 +691,11 @@ def test_names_and_positions(problem, rng):
     rows = torch.tensor([LOGITS], dtype=torch.float64).repeat(1500, 1)
     probabilities = probabilities_by_hand(LOGITS, 2.0, 4, 0.7)
     call = "sample(logits, 2.0, 4, 0.7, generator)"
+    torch.default_generator.manual_seed(14)
     drawn = problem.sample(rows.clone(), 2.0, 4, 0.7, seeded(3))
     check_frequencies(check_tokens(drawn, (1500,), 5, call), probabilities, call)
     call = "sample(generator=generator, top_p=0.7, top_k=4, temperature=2.0, logits=logits)"
+    torch.default_generator.manual_seed(14)
     drawn = problem.sample(
         generator=seeded(3), top_p=0.7, top_k=4, temperature=2.0, logits=rows.clone()
     )
@@ -688,10 +717,11 @@ MORE_LOGITS = [
     ]
 ]
 """Shapes and dtypes."""
+LARGE = [((2, 1000), torch.float64), ((70, 3), torch.float64)]
 
 
 @pytest.mark.points(0.75)
-@pytest.mark.parametrize(("shape", "dtype"), MORE_LOGITS)
+@pytest.mark.parametrize(("shape", "dtype"), MORE_LOGITS + LARGE)
 def test_hidden_temperature(problem, solution, rng, shape, dtype):
     """apply_temperature is right for other shapes and temperatures, and so are its gradients"""
     for temperature in (0.31, 1, 1.0, 2, 17.5, 0.004):
@@ -727,7 +757,7 @@ def check_filter(function, reference, logits, amount, rng):
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize(("shape", "dtype"), MORE_LOGITS)
+@pytest.mark.parametrize(("shape", "dtype"), MORE_LOGITS + LARGE)
 def test_hidden_top_k(problem, solution, rng, shape, dtype):
     """keep_top_k is right for other shapes, with ties and -inf, and so are its gradients"""
     for k in (1, 2, 3, 5, 19, 1000):
@@ -805,20 +835,23 @@ def test_hidden_certain_tokens(problem, solution, rng, shape, dtype):
     """Where only one token can come, sample gives it: at temperature 0, for k = 1, for a small p"""
     logits = clear_logits(rng, *shape, p=0.001, dtype=dtype)
     greedy = solution.sample(logits, temperature=0)
-    for options in (
+    ties = torch.zeros(shape, dtype=dtype)
+    ties[..., shape[-1] // 3 :] = 2
+    ties[..., 2 * shape[-1] // 3 + 1 :] = -INF
+    several = (
         {"temperature": 0},
         {"temperature": 0.0, "top_k": 2},
         {"top_k": 1},
         {"top_p": 0.001},
         {"temperature": 0.8, "top_k": 1, "top_p": 0.9},
-    ):
-        call = f"{named(**options)} with logits of shape {shape}"
-        check(problem.sample(turned(logits), **options), greedy, call)
-    ties = torch.zeros(shape, dtype=dtype)
-    ties[..., shape[-1] // 3 :] = 2
-    ties[..., 2 * shape[-1] // 3 + 1 :] = -INF
+    )
+    *found, of_ties = draws(
+        problem, rng, [*((turned(logits), options) for options in several), (ties, several[0])]
+    )
+    for drawn, options in zip(found, several, strict=True):
+        check(drawn, greedy, f"{named(**options)} with logits of shape {shape}")
     call = f"sample(logits, temperature=0) with ties, logits of shape {shape}"
-    check(problem.sample(ties.clone(), temperature=0), solution.sample(ties, temperature=0), call)
+    check(of_ties, solution.sample(ties, temperature=0), call)
 
 
 @pytest.mark.points(1)
@@ -859,6 +892,8 @@ def is_clear_for(row, solution, options):
         ([0.0, 2.0, 1.0, -1.0, 3.0, -2.0], {"temperature": 0.4, "top_p": 0.93}),
         ([1.0, 1.2, 1.4, 1.6, 1.8, 2.0], {"top_k": 3, "top_p": 0.6}),
         ([1.0, 1.2, 1.4, 1.6, 1.8, 2.0], {"temperature": 0.5, "top_k": 4, "top_p": 0.8}),
+        ([1.0, 1.02, 0.0, 1.05], {"temperature": 0.05}),
+        ([1.0, 1.002, 0.0, 1.001], {"temperature": 0.001, "top_k": 2}),
     ],
     ids=str,
 )

@@ -2,20 +2,17 @@
 
 import functools
 import math
+import operator
 
 import torch
 from torch import nn
 
 from grader.cost import counting
+from grader.errors import Mismatch
 from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
 from small_gpt import under
-
-
-def numbers(*shape, start=0.0):
-    """Numbers between -1.5 and 1.5 that need no chance."""
-    steps = torch.arange(math.prod(shape), dtype=torch.float64)
-    return (1.5 * torch.sin(0.37 * steps * steps + 1.7 * steps + start)).reshape(shape)
 
 
 def probe(problem):
@@ -29,6 +26,7 @@ def probe(problem):
         "kv_cache_bytes": about_bytes(problem),
         "CachedAttention": about_attention(problem),
         "CachedAttention: present": about_present(problem),
+        "CachedAttention: past": about_past(problem),
         "CachedAttention: layers": about_layers(problem),
     }
     if not hasattr(problem, "CachedAttention") or is_right(
@@ -37,6 +35,7 @@ def probe(problem):
         parts["CachedGPT"] = about_model(problem)
         sums = functools.cache(lambda: sums_of_model(problem))
         if is_right(sums, ()):  # it ends, whatever comes of it
+            parts["CachedGPT: past"] = about_list_of_pasts(problem)
             parts["CachedGPT: length"] = about_length(problem)
         if is_right(sums, SUMS_OF_MODEL):
             parts["CachedGPT: generate"] = about_generate(problem)
@@ -214,6 +213,18 @@ def about_attention(problem):
         module = filled(problem.CachedAttention(6, 2), weights)
         return output_of(module(numbers(2, 2, 6), some_past(2, 2, 3, 3))).isfinite().all()
 
+    def growing():
+        """The first of two new outputs, where the score of the second is larger by some 10,000."""
+        weights, rows = ordinary_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
+        weights["c_attn.weight"][rows - 6] = weights["c_attn.weight"][rows] = 0
+        weights["c_attn.bias"][rows - 6] = 1
+        weights["c_attn.bias"][rows] = 0
+        weights["c_attn.weight"][rows, 5] = 1
+        x, past = numbers(2, 2, 6), some_past(2, 2, 3, 3)
+        x[:, :, 5] = 30_000 * torch.arange(2)
+        past[0][..., 0] = 0
+        return output_of(filled(problem.CachedAttention(6, 2), weights)(x, past))[:, 0]
+
     def reached():
         """Which of x, past keys and past values a gradient reaches."""
         module, x = attention(problem, 6, 2), numbers(2, 2, 6).requires_grad_()
@@ -226,12 +237,10 @@ def about_attention(problem):
         module, x = attention(problem, 6, 2), numbers(2, 3, 6).requires_grad_()
         return slope(output_of(module(x.clone())), x)
 
-    def changes(what):
-        module, x, past = attention(problem, 6, 2), numbers(2, 2, 6), some_past(2, 2, 3, 3)
-        module(x, past)
-        if what == "x":
-            return not torch.equal(x, numbers(2, 2, 6))
-        return not all(map(torch.equal, past, some_past(2, 2, 3, 3)))
+    def changes():
+        x = numbers(2, 2, 6)
+        attention(problem, 6, 2)(x, some_past(2, 2, 3, 3))
+        return not torch.equal(x, numbers(2, 2, 6))
 
     def draws(training=True):
         """Whether anything is drawn, in training or not."""
@@ -283,13 +292,13 @@ def about_attention(problem):
             "float32, no past": lambda: 0 * output(2, 3, 6, 2, dtype=torch.float32),
             "digits lost": digits_lost,
             "large scores": large,
+            "hidden far above": growing,
             "remembers": lambda: remembers(2, 3),
             "remembers, then no past": lambda: remembers(2, 0),
             "remembers, as long": lambda: remembers(3, 3),
             "gradients reach": reached,
             "gradient": gradient,
-            "changes x": lambda: changes("x"),
-            "changes the past": lambda: changes("past"),
+            "changes x": changes,
         },
     )
 
@@ -327,16 +336,6 @@ def about_present(problem):
 
         return torch.tensor([[reaches(found, x), reaches(found, *past)] for found in held])
 
-    def changed_later():
-        """Whether a later call changes what an earlier one returned."""
-        module = attention(problem, 6, 2)
-        _, past = module(numbers(2, 3, 6))
-        _, first = module(numbers(2, 2, 6, start=0.3), past)
-        before = [each.clone() for each in (*past, *first)]
-        module(numbers(2, 2, 6, start=0.8), past)
-        module(numbers(2, 3, 6, start=0.4))
-        return not all(map(torch.equal, before, (*past, *first)))
-
     return Part(
         main={
             "kind": kind,
@@ -353,8 +352,60 @@ def about_present(problem):
             "float32": lambda: 0 * present(2, 3, 6, 2, 2, dtype=torch.float32)[0],
             "float32, values": lambda: 0 * present(2, 3, 6, 2, 2, dtype=torch.float32)[1],
             "gradients reach": reached,
-            "changed later": changed_later,
         },
+    )
+
+
+def about_past(problem):
+    """Questions about whether calls change a past, or what others have returned."""
+
+    def changed(held, *calls):
+        """Whether any of these tensors is another after these calls."""
+        before = [each.clone() for each in held]
+        try:
+            for module, x, past in calls:
+                module(x, past)
+        except Mismatch:  # said where a change is noticed at once
+            return True
+        return not all(map(torch.equal, before, held))
+
+    def given():
+        past = some_past(2, 2, 3, 3)
+        return changed(past, (attention(problem, 6, 2), numbers(2, 2, 6), past))
+
+    def by_another_text():
+        module = attention(problem, 6, 2)
+        _, held = module(numbers(2, 3, 6), None)
+        return changed(held, (module, numbers(2, 3, 6, start=0.4), None))
+
+    def by_another_end():
+        """Whether a present changes when another call goes on from the same past."""
+        module, past = attention(problem, 6, 2), some_past(2, 2, 3, 3)
+        _, held = module(numbers(2, 2, 6, start=0.3), tuple(each.clone() for each in past))
+        return changed(held, (module, numbers(2, 2, 6, start=0.8), past))
+
+    def pair():
+        """Whether the pair itself holds other things, when it is a list."""
+        module = attention(problem, 6, 2)
+        _, past = module(numbers(2, 3, 6), None)
+        return has_changed(past, lambda: module(numbers(2, 2, 6, start=0.3), past))
+
+    return Part(
+        main={
+            "given": given,
+            "by another text": by_another_text,
+            "by another end": by_another_end,
+            "pair": pair,
+        },
+    )
+
+
+def has_changed(past, call):
+    """Whether a list holds other things after a call; nothing else is asked about."""
+    before = [*past] if isinstance(past, list) else None
+    call()
+    return before is not None and (
+        len(past) != len(before) or any(map(operator.is_not, past, before))
     )
 
 
@@ -523,7 +574,7 @@ def about_model(problem):
             "one layer, in chunks": lambda: logits(3, 3, n_layer=1),
             "in ones": lambda: logits(1, 1, 1, 1),
             "in chunks": lambda: logits(4, 1, 3, batch=3),
-            "three layers": lambda: logits(2, 2, n_layer=3, n_embd=6),
+            "three layers": lambda: logits(2, 2, n_layer=3, n_embd=6, n_head=3),
             "present": lambda: present(3),
             "present of chunks": lambda: present(2, 3),
             "present of three layers": lambda: present(2, 1, n_layer=3, n_embd=6),
@@ -538,6 +589,20 @@ def about_model(problem):
             "touches": touches,
         },
     )
+
+
+def about_list_of_pasts(problem):
+    """Questions about the list that a model is given."""
+
+    def after(*sizes):
+        """Whether it holds other things after a call."""
+        module, past = model(problem), None
+        *before, last = text(2, sum(sizes)).split(sizes, dim=1)
+        for chunk in before:
+            _, past = module(chunk) if past is None else module(chunk, past)
+        return has_changed(past, lambda: module(last, past))
+
+    return Part(main={"one token": lambda: after(3, 1), "chunks": lambda: after(2, 2, 3)})
 
 
 def outcome(run):
@@ -585,8 +650,12 @@ def about_generate(problem):
     """Questions about greedy text, and what it costs."""
 
     def generated(batch, length, n_new, **options):
-        torch.default_generator.manual_seed(4)
-        return model(problem, **options).generate(text(batch, length), n_new)
+        """Prompts and new tokens; less than 0 if these come by chance."""
+        module, texts = model(problem, **options), []
+        for seed in (4, 5):
+            torch.default_generator.manual_seed(seed)
+            texts.append(module.generate(text(batch, length), n_new))
+        return texts[0] if torch.equal(*texts) else torch.tensor(-1.0)
 
     def as_one_pass():
         """Whether the text is what the student's own model says without a cache."""

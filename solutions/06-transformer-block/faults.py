@@ -1,6 +1,7 @@
 """Problem 06 with faults that can be switched on, one or several at a time."""
 
 import math
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import torch
@@ -27,6 +28,7 @@ _GROWTH = "What is kept grows by 1/(1 - dropout), in training only. Who sees to 
 _RESIDUAL = "What goes on along the residual path, and what is added to it?"
 _NORMS = "Each half has a norm of its own. What does it normalise?"
 _ORDER = "There are two halves. What does the second one start from?"
+_IN_ORDER = "In which order does each part take its arguments? By name they can't go astray."
 _TOLD = "Which of the parts have to know about this argument?"
 _ATTENTION = "The attention that is given is right. What does yours do otherwise than it?"
 _DEFAULTS = "What should Block() be like when nobody asked for anything?"
@@ -298,6 +300,7 @@ SWITCHES = {
             "0.1": "the MLP drops a tenth, whatever was asked for",
             "0": "the MLP's nn.Dropout has the rate 0, whatever was asked for",
             "opposite": "the MLP's nn.Dropout has the rate 1 - dropout",
+            "bias": "the MLP's nn.Dropout gets bias in the place of dropout",
             "none": "the MLP has no nn.Dropout called dropout",
             "0.1 by default": "the MLP has a dropout of 0.1 by default",
             "0.5 by default": "the MLP has a dropout of 0.5 by default",
@@ -406,25 +409,35 @@ SWITCHES = {
             "normed": "Block drops what the norms give",
         },
     ),
-    "block_bias": _all(
-        _TOLD,
-        {
-            "not told": "no part of Block hears of bias=False",
-            "norms not told": "the norms of Block don't hear of bias=False",
-            "ln_1 not told": "ln_1 doesn't hear of bias=False",
-            "ln_2 not told": "ln_2 doesn't hear of bias=False",
-            "attn not told": "attention doesn't hear of bias=False in Block",
-            "mlp not told": "the MLP doesn't hear of bias=False in Block",
-            "attn and mlp not told": "attention and MLP don't hear of bias=False in Block",
-            "none": "no part of Block ever has a bias",
-            "attn none": "attention never has a bias in Block",
-            "mlp none": "the MLP never has a bias in Block",
-            "norms none": "the norms of Block never have a bias",
-            "swapped": "attention gets dropout and bias in each other's place",
-            "mlp swapped": "the MLP gets dropout and bias in each other's place",
-            "both swapped": "attention and MLP get dropout and bias in each other's place",
-        },
-    ),
+    "block_bias": {
+        **_all(
+            _TOLD,
+            {
+                "not told": "no part of Block hears of bias=False",
+                "norms not told": "the norms of Block don't hear of bias=False",
+                "ln_1 not told": "ln_1 doesn't hear of bias=False",
+                "ln_2 not told": "ln_2 doesn't hear of bias=False",
+                "attn not told": "attention doesn't hear of bias=False in Block",
+                "mlp not told": "the MLP doesn't hear of bias=False in Block",
+                "attn and mlp not told": "attention and MLP don't hear of bias=False in Block",
+                "none": "no part of Block ever has a bias",
+                "attn none": "attention never has a bias in Block",
+                "mlp none": "the MLP never has a bias in Block",
+                "norms none": "the norms of Block never have a bias",
+            },
+        ),
+        **_all(
+            _IN_ORDER,
+            {
+                "swapped": "attention gets dropout and bias in each other's place",
+                "mlp swapped": "the MLP gets dropout and bias in each other's place",
+                "both swapped": "attention and MLP get dropout and bias in each other's place",
+                "attn for dropout": "attention gets bias in the place of dropout",
+                "mlp for dropout": "the MLP gets bias in the place of dropout",
+                "both for dropout": "attention and MLP get bias in the place of dropout",
+            },
+        ),
+    },
     "attention": _all(
         _ATTENTION,
         {
@@ -815,6 +828,15 @@ class CausalSelfAttention(nn.Module):
 
 RIGHT = dict.fromkeys(SWITCHES, "right")
 
+_OF_NORMS = ("variance", "mean", "dims", "affine", "start", "kept", "eps")
+_OF_MLP = ("mlp", "width", "mlp_bias", "rate", "dropped")
+SHOWS_IN = {
+    "gelu": {"gelu", "MLP", "Block"},
+    **dict.fromkeys(_OF_NORMS, {"LayerNorm", "Block"}),
+    **dict.fromkeys(_OF_MLP, {"MLP", "Block"}),
+}
+"""What a switch makes a difference to; the others do to Block alone."""
+
 DEFAULT_EPS = {"1e-6": 1e-6, "1e-8": 1e-8, "1e-12": 1e-12, "1e-3": 1e-3, "1e-4": 1e-4, "0": 0.0}
 
 LINEAR_BIASES = {
@@ -842,11 +864,11 @@ ACTIVATIONS = {
 }
 
 
-def rate_of(how, rate):
+def rate_of(how, rate, bias):
     """The rate of the MLP's dropout; None for no nn.Dropout."""
     if how in ("0.5", "0.1", "0"):
         return float(how)
-    return {"opposite": 1 - rate, "none": None}.get(how, rate)
+    return {"opposite": 1 - rate, "bias": float(bias), "none": None}.get(how, rate)
 
 
 def given_to(on, part, dropout, bias):
@@ -864,6 +886,8 @@ def given_to(on, part, dropout, bias):
     swapped = {"swapped": ("attn",), "mlp swapped": ("mlp",), "both swapped": both}
     if part in swapped.get(on.block_bias, ()):
         return float(bias), bool(rate)
+    if on.block_bias in (f"{part} for dropout", "both for dropout") and part in both:
+        return float(bias), True
     return rate, on.block_bias not in ("none", f"{kind} none") and (bias if told else True)
 
 
@@ -893,7 +917,7 @@ def faulty(**faults):
         def __init__(self, n_embd, dropout=None, bias=True):
             super().__init__()
             default = float(on.rate.split()[0]) if on.rate.endswith("by default") else 0.0
-            self.rate = rate_of(on.rate, default if dropout is None else dropout)
+            self.rate = rate_of(on.rate, default if dropout is None else dropout, bias)
             hidden = {"plus 4": n_embd + 4, "3072": 3072}.get(on.width)
             if hidden is None:
                 hidden = n_embd * (int(on.width) if is_number(on.width) else 4)
@@ -940,7 +964,8 @@ def faulty(**faults):
             order = ARGUMENTS.get(on.defaults, "n_embd n_head dropout bias").split()
             given = default | dict(zip(order, arguments, strict=False)) | named
             n_embd, n_head, self.rate, bias = (given[name] for name in default)
-            with torch.device("meta" if n_embd > 100 else "cpu"):  # only its sizes are asked for
+            # Of a large one only its sizes are asked for.
+            with torch.device("meta") if n_embd > 100 else nullcontext():
                 self.ln_1 = LayerNorm(n_embd, bias=given_to(on, "ln_1", 0.0, bias)[1])
                 self.ln_2 = LayerNorm(n_embd, bias=given_to(on, "ln_2", 0.0, bias)[1])
                 self.mlp = MLP(n_embd, *given_to(on, "mlp", self.rate, bias))
@@ -1018,4 +1043,6 @@ def faulty(**faults):
             last = {"last": self.ln_2, "last by ln_1": self.ln_1}.get(on.norm)
             return x if last is None else last(x)
 
-    return SimpleNamespace(gelu=gelu, LayerNorm=LayerNorm, MLP=MLP, Block=Block)
+    parts = {"gelu": gelu, "LayerNorm": LayerNorm, "MLP": MLP, "Block": Block}
+    having = set().union(*(SHOWS_IN.get(switch, {"Block"}) for switch in faults)) or set(parts)
+    return SimpleNamespace(**{name: parts[name] for name in having})

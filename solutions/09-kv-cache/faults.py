@@ -1,6 +1,7 @@
 """Problem 09 with faults that can be switched on, one or several at a time."""
 
 import math
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import torch
@@ -316,6 +317,7 @@ SWITCHES = {
             "module without a past": (
                 "without a past the module goes on from its last call, in place of starting anew"
             ),
+            "buffer": "all calls write into one and the same buffer",
         },
     ),
     "positions": {
@@ -338,6 +340,7 @@ SWITCHES = {
                 "none after a past": "after a past no position is added to the tokens",
                 "layers": "the number of layers in the past is taken for its length",
                 "heads": "the number of heads is taken for the length of the past",
+                "pair": "the past of a layer, which is a pair, is taken for its tokens: they are 2",
                 "width": "head_dim is taken for the length of the past",
                 "batch": "the number of sequences is taken for the length of the past",
                 "all layers": "the lengths of all layers' pasts are added up",
@@ -725,6 +728,7 @@ def places(how, n_past, n_new, past):
         "from 1": lambda: right + 1,
         "layers": lambda: right - n_past + (len(past) if past else 0),
         "heads": lambda: right - n_past + (past[0][0].shape[1] if past else 0),
+        "pair": lambda: right - n_past + (2 if past else 0),
         "width": lambda: right - n_past + (past[0][0].shape[3] if past else 0),
         "batch": lambda: right - n_past + (past[0][0].shape[0] if past else 0),
         "all layers": lambda: right + n_past * (len(past) - 1 if past else 0),
@@ -804,8 +808,10 @@ def faulty(**faults):
             super().__init__()
             if on.layers == "other default" and (n_embd, n_head) == (768, 12):
                 n_embd, n_head = 512, 8
-            self.n_head, self.kept = n_head, None
-            self.c_attn, self.c_proj = linear_layers(on.layers, n_embd, bias)
+            self.n_head, self.kept, self.room = n_head, None, None
+            # Of a large one only its sizes are asked for.
+            with torch.device("meta") if n_embd > 100 else nullcontext():
+                self.c_attn, self.c_proj = linear_layers(on.layers, n_embd, bias)
 
         def past_of(self, past, batch):
             kept = self.kept if self.kept and len(self.kept[0]) == batch else None
@@ -814,6 +820,15 @@ def faulty(**faults):
                 "module after a past": lambda: past and kept,
                 "module without a past": lambda: past or kept,
             }.get(on.state, lambda: past)()
+
+        def in_buffer(self, *new):
+            batch, _, size, _ = new[0].shape
+            if self.room is None or len(self.room[0]) != batch or self.room[0].shape[2] < size:
+                more = (0, 0, 0, 16)
+                self.room = [F.pad(torch.zeros_like(each), more).detach() for each in new]
+            for room, each in zip(self.room, new, strict=True):
+                room[:, :, :size] = each.detach()
+            return tuple(room[:, :, :size] for room in self.room)
 
         def seen(self, q, k, v, n_past):
             if on.seen == "new only":
@@ -839,6 +854,8 @@ def faulty(**faults):
             present = held(on.present, q, kept, v, past, new)
             if on.present == "x":
                 present = (x, x)
+            if on.state == "buffer":
+                present = self.in_buffer(k, v)
             if on.state.startswith("module"):
                 self.kept = (k.detach(), v.detach())
             k, v = self.seen(q, k, v, n_past)

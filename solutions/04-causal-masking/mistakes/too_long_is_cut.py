@@ -1,4 +1,4 @@
-"""of a sequence longer than n_positions only the first tokens are used
+"""a sequence longer than n_positions is cut, not refused
 
 What does the task ask for when there are more tokens than positions?
 """
