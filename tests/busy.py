@@ -10,7 +10,13 @@ from contextlib import contextmanager
 
 import pytest
 
-_BUSY = "print(flush=True)\nwhile True: pass"
+# It ends with the process that started it, should that be killed.
+_BUSY = """
+import os
+parent = os.getppid()
+print(flush=True)
+while os.getppid() == parent: pass
+"""
 
 
 @contextmanager

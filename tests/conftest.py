@@ -5,22 +5,19 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import torch
 
 from grader.course import Course, own_course
+from grader.isolation.siblings import Siblings
 from grader.result import ProblemResult
-from grader.testing.course_modules import modules_of_course
-from grader.testing.local_files import LocalFiles
-from grader.testing.plugin import session_of
-from grader.testing.session import Session
-from grader.testing.suite import run_tests
+from tests.warm import WarmPython
 
 HANG_SECONDS = 600
 """Many times what the slowest test takes, on a busy machine too."""
@@ -30,10 +27,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Name the mark of what `make test` leaves to `make test-all`; and let torch use one core.
 
     There is a process of tests for each core, whose tensors are small: threads would only wait for
-    each other. The audit runs the course's tests with several.
+    each other. The audit runs the course's tests with several. A process that only hands tests out
+    to others does without torch, so that these start seconds sooner; nothing above imports it.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    torch.set_num_threads(1)
+    if not config.getoption("numprocesses", default=None):
+        import torch
+
+        torch.set_num_threads(1)
     config.addinivalue_line("markers", "slow: takes seconds, and is run by make test-all")
 
 
@@ -105,6 +106,22 @@ def probe(problem):
 '''
 
 
+@pytest.fixture(scope="session")
+def origin() -> Iterator[Siblings]:
+    """The interpreter that sandboxes are forked from; see `tests.lent`."""
+    if sys.platform != "linux":
+        pytest.skip("the sandbox exists on Linux only")
+    with Siblings() as siblings:
+        yield siblings
+
+
+@pytest.fixture(scope="session")
+def warm_python() -> Iterator[WarmPython]:
+    """Runs commands of Python that find torch loaded."""
+    with WarmPython() as python:
+        yield python
+
+
 @pytest.fixture
 def course() -> Course:
     """The course that this project is."""
@@ -157,6 +174,9 @@ def small_course(tmp_path: Path) -> Course:
 @pytest.fixture
 def run(small_course: Course) -> Callable[..., ProblemResult]:
     """Run the small course's tests on a source text and return what they found."""
+    from grader.testing.local_files import LocalFiles
+    from grader.testing.session import Session
+    from grader.testing.suite import run_tests
 
     def run_source(source: str, timeout: float = 10, **options: object) -> ProblemResult:
         path = small_course.root / "handed in/problem.py"
@@ -184,6 +204,8 @@ class StudentRun:
 
 class _KeptSession:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        from grader.testing.plugin import session_of
+
         self.session = session_of(session.config)
 
 
@@ -192,6 +214,8 @@ def student_pytest(
     small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., StudentRun]:
     """Run pytest on the small course as a student does, but in this process."""
+    from grader.testing.course_modules import modules_of_course
+
     (problem,) = small_course.problems()
     shutil.copy(own_course().root / "pyproject.toml", small_course.root)
     monkeypatch.chdir(problem.folder)

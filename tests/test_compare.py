@@ -177,6 +177,14 @@ def test_a_small_difference_is_shown_with_the_digits_that_differ() -> None:
     assert "0.100001" in message(ROWS + 1e-6, ROWS)
 
 
+def test_a_small_error_in_some_numbers_only_is_no_rounding() -> None:
+    right = 1000 + torch.arange(12, dtype=torch.float64) / 7
+    one_in_three = torch.arange(12) % 3 == 0
+    found = message(right + 3e-4 * one_in_three, right)
+    assert "nearly right" not in found
+    assert "nearly right" in message(right + 3e-4, right)
+
+
 def test_numbers_that_are_nearly_right_have_no_factor_and_no_other_order() -> None:
     nearly = torch.tensor([-1.341628787, -0.447209596, 0.447209596, 1.341628787]).double()
     right = torch.tensor([-1.341635420, -0.447211807, 0.447211807, 1.341635420]).double()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from grader.result import Part, ProblemResult, Status
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import run_tests
+from tests.warm import WarmPython
 
 POINTS = {
     "01-softmax": 10,
@@ -96,22 +95,17 @@ FIRST, *OTHERS = (problem.id for problem in own_course().problems())
 @pytest.mark.parametrize(
     "name", [FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 )
-def test_in_its_folder(clone: Path, name: str) -> None:
+def test_in_its_folder(clone: Path, warm_python: WarmPython, name: str) -> None:
     folder = clone / "problems" / name
-    stub = run_pytest(folder)
+    stub = warm_python.run("-m", "pytest", cwd=folder)
     assert stub.returncode == 1
     assert "Traceback" not in stub.stdout + stub.stderr
     assert "\n0 of " in stub.stdout
     assert "Next: " in stub.stdout
     shutil.copy(clone / "solutions" / name / "problem.py", folder)
-    solved = run_pytest(folder)
+    solved = warm_python.run("-m", "pytest", cwd=folder)
     assert solved.returncode == 0, solved.stdout
     assert "All of these tests pass" in solved.stdout
-
-
-def run_pytest(folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
 
 
 @pytest.mark.parametrize(

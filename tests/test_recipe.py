@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from grader.course import own_course
+from tests.warm import WarmPython
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = own_course().root
 COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli import app; app()"
@@ -127,21 +130,16 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", COMMAND, *arguments],
-        cwd=course,
-        env=os.environ | {"PYTHONPATH": str(course), "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+@pytest.fixture
+def run(course: Path, warm_python: WarmPython) -> Run:
+    """Runs a command in the copy."""
+    environment = os.environ | {"PYTHONPATH": str(course), "COLUMNS": "120"}
+    return lambda *words: warm_python.run("-c", COMMAND, *words, cwd=course, env=environment)
 
 
 @pytest.mark.slow
-def test_the_audit_is_content_with_it(course: Path) -> None:
-    done = run(course, "audit", "10", "--jobs", "1", "--write-fingerprints", "--out", "audit")
+def test_the_audit_is_content_with_it(course: Path, run: Run) -> None:
+    done = run("audit", "10", "--jobs", "1", "--write-fingerprints", "--out", "audit")
     assert done.returncode == 0, done.stdout + done.stderr
     summary = "caught 2 of 2 (by visible tests alone 2), named 2 of 2, wrongly failed 0 of 3"
     assert done.stdout.splitlines()[-1] == summary
@@ -151,8 +149,8 @@ def test_the_audit_is_content_with_it(course: Path) -> None:
     assert "test_adds catches in_place" not in page
 
 
-def test_a_student_meets_it(course: Path) -> None:
-    done = run(course, "check", "10")
+def test_a_student_meets_it(run: Run) -> None:
+    done = run("check", "10")
     assert done.returncode == 1
     assert "10-residual" in done.stdout
     assert "0 of 2" in done.stdout

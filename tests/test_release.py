@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from grader.result import Part
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import run_tests
+from tests.warm import WarmPython
 
 ROOT = own_course().root
 CHECK = "from grader.cli import app; app()"
@@ -39,11 +41,13 @@ TRIVIAL = 24
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Course:
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
     """A released copy, in a folder whose name has a space in it."""
     folder = tmp_path_factory.mktemp("for students") / "a course"
     release(own_course(), folder)
-    return Course(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "dont_write_bytecode", True)  # the tests here look at all that is in it
+        yield Course(folder)
 
 
 def texts(course: Course) -> dict[str, str]:
@@ -53,11 +57,17 @@ def texts(course: Course) -> dict[str, str]:
     }
 
 
+def environment_of(copy: Course) -> dict[str, str]:
+    """Return an environment whose grader is the copy's, into which no byte code is written."""
+    own = {"PYTHONPATH": str(copy.root), "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1"}
+    return os.environ | own
+
+
 def in_the_copy(copy: Course, folder: str, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *command],
         cwd=copy.root / folder,
-        env=os.environ | {"PYTHONPATH": str(copy.root), "MPLBACKEND": "agg"},
+        env=environment_of(copy),
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -199,8 +209,11 @@ def test_no_command_of_instructors_is_offered(copy: Course) -> None:
 
 
 @pytest.mark.slow
-def test_the_stubs_score_nothing_and_the_next_step_is_told(copy: Course) -> None:
-    done = in_the_copy(copy, "problems/01-softmax", "-c", CHECK)
+def test_the_stubs_score_nothing_and_the_next_step_is_told(
+    copy: Course, warm_python: WarmPython
+) -> None:
+    folder, environment = copy.root / "problems/01-softmax", environment_of(copy)
+    done = warm_python.run("-c", CHECK, cwd=folder, env=environment)
     assert done.returncode == 1, done.stderr
     assert "0 of 60 points." in done.stdout
     assert "01-softmax: Next: dot_product_similarity" in done.stdout
@@ -208,11 +221,12 @@ def test_the_stubs_score_nothing_and_the_next_step_is_told(copy: Course) -> None
 
 
 @pytest.mark.slow
-def test_pytest_and_explore_work_in_it(copy: Course) -> None:
-    tested = in_the_copy(copy, "problems/02-basic-attention", "-m", "pytest")
+def test_pytest_and_explore_work_in_it(copy: Course, warm_python: WarmPython) -> None:
+    folder, environment = copy.root / "problems/02-basic-attention", environment_of(copy)
+    tested = warm_python.run("-m", "pytest", cwd=folder, env=environment)
     assert tested.returncode == 1
     assert "\n0 of 9 points." in tested.stdout
-    drawn = in_the_copy(copy, "problems/02-basic-attention", "explore.py")
+    drawn = warm_python.run("explore.py", cwd=folder, env=environment)
     assert drawn.returncode == 0, drawn.stderr
     assert "SimpleAttention: yours is not written yet" in drawn.stdout
 

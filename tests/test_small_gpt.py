@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from grader.student import expected
 from grader.testing.rng import Rng
 from small_gpt import batched, block_by_hand, block_weights, gelu_by_hand, gpt_by_hand, gpt_weights
+from worked_example import turned
 
 SIZES = [(2, 4, 6, 2), (1, 1, 4, 4), (3, 5, 8, 1)]
 
@@ -45,3 +46,14 @@ def test_a_gpt_is_embeddings_blocks_a_norm_and_the_embeddings_again() -> None:
     logits = F.layer_norm(x, (8,), *norm) @ weights["lm_head.weight"].T
     by_hand = batched(gpt_by_hand, tokens, weights, 2)
     torch.testing.assert_close(by_hand, logits, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(4,), (1, 1), (3, 2), (2, 1, 3)])
+def test_what_is_turned_is_a_copy(shape: tuple[int, ...]) -> None:
+    """A call that changes it doesn't change what it was made of."""
+    x = Rng(1).normal(*shape)
+    before = x.clone()
+    other = turned(x)
+    assert torch.equal(other, x)
+    other.zero_()
+    assert torch.equal(x, before)

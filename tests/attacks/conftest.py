@@ -19,10 +19,15 @@ from grader.grading.settings import Settings
 from grader.grading.submission import Grader
 from grader.intake.submissions import StudentFile, Submission
 from grader.isolation import Boundary
+from grader.isolation.siblings import Siblings
 from grader.result import ProblemResult, SubmissionResult
+from tests.lent import lent_boundary
 
 FILES = Path(__file__).parent / "files"
 CALL_SECONDS = 2.0
+HANGING_SECONDS = 0.5
+"""What a call of code that never ends may take, hundreds of times what a right answer does."""
+RIGHT = (FILES / "00_right.py").read_bytes()
 CANARY = "canary-" + "7" * 12
 SOLUTION = "SOLUTION = True\n\n\ndef double(x):\n    return x + x\n"
 
@@ -109,12 +114,15 @@ class Attacked:
     Args:
         course: a small one.
         boundary: one for all attacks, as in a class.
+        call_seconds: its limit.
     """
 
-    def __init__(self, course: Course, boundary: Boundary) -> None:
+    def __init__(
+        self, course: Course, boundary: Boundary, call_seconds: float = CALL_SECONDS
+    ) -> None:
         self.course = course
         self.boundary = boundary
-        self._grader = Grader(course, Settings(call_seconds=CALL_SECONDS), boundary)
+        self._grader = Grader(course, Settings(call_seconds=call_seconds), boundary)
 
     def __call__(self, source: bytes) -> ProblemResult:
         """Return the results of a file with this content."""
@@ -141,24 +149,33 @@ class Attacked:
 
 @pytest.fixture(scope="session")
 def grade(
-    tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
+    tmp_path_factory: pytest.TempPathFactory,
+    new_course: Callable[[Path], Course],
+    origin: Siblings,
 ) -> Iterator[Attacked]:
     """Grades source text behind one boundary."""
-    if sys.platform != "linux":
-        pytest.skip("the sandbox exists on Linux only")
     course = new_course(tmp_path_factory.mktemp("graded") / "course")
     os.environ["COURSE_CANARY"] = CANARY
     # Whatever escapes from its parent becomes this process's child, and is seen.
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    with Boundary("sandbox", call_seconds=CALL_SECONDS, memory_mb=256) as boundary:
+    with lent_boundary(origin, call_seconds=CALL_SECONDS, memory_mb=256) as boundary:
         attacked = Attacked(course, boundary)
-        right = (FILES / "00_right.py").read_bytes()
         for kind in (b"", b"# may want torch.compile\n"):  # the fork servers of both stay
-            assert attacked(kind + right).points == 4
+            assert attacked(kind + RIGHT).points == 4
         yield attacked
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
     os.environ.pop("COURSE_CANARY", None)
+
+
+@pytest.fixture(scope="session")
+def impatient(grade: Attacked, origin: Siblings) -> Iterator[Attacked]:
+    """The same for what never ends."""
+    limits = {"call_seconds": HANGING_SECONDS, "memory_mb": 256}
+    with lent_boundary(origin, **limits) as boundary:
+        attacked = Attacked(grade.course, boundary, HANGING_SECONDS)
+        assert attacked(RIGHT).points == 4  # its fork servers stay, too
+        yield attacked
 
 
 def descendants() -> set[int]:

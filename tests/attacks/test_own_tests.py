@@ -12,8 +12,10 @@ from grader.break_result import BreakResult
 from grader.course import own_course
 from grader.grading.breaking import break_submitted
 from grader.isolation import Boundary
+from grader.isolation.siblings import Siblings
 from grader.testing.breaking import Target, targets
 from tests.attacks.hostile_tests import FINDS_THE_WORD, HEAD, HOSTILE, SPEAKS
+from tests.lent import lent_boundary
 
 COURSE = own_course()
 (SOFTMAX,) = COURSE.select(["01"])
@@ -25,8 +27,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[Boundary]:
-    with Boundary("sandbox", call_seconds=0.3, with_pytest=True) as boundary:
+def sandbox(origin: Siblings) -> Iterator[Boundary]:
+    with lent_boundary(origin, call_seconds=0.3, with_pytest=True) as boundary:
         yield boundary
 
 

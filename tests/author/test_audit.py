@@ -145,6 +145,48 @@ def test_switches_that_are_wrong_without_a_fault_are_found(audited: Course) -> N
         audit(audited)
 
 
+FAULTS = """
+from pathlib import Path
+from types import SimpleNamespace
+
+SWITCHES = {"factor": {"five": ("the number is taken five times", "What is twice three?")}}
+COMMON = {}
+
+
+def faulty(factor=None):
+    with Path(__file__).with_name("asked.txt").open("a") as asked:
+        asked.write(".")
+    return SimpleNamespace(double=lambda x: (5 if factor else 2) * x)
+"""
+
+
+def test_switches_are_asked_again_when_anything_has_changed_that_they_hang_on(
+    audited: Course,
+) -> None:
+    folder, problem = audited.root / "solutions/01-doubling", audited.problems()[0]
+    (folder / "faults.py").write_text(FAULTS)
+
+    def times_asked() -> int:
+        (folder / "asked.txt").write_text("")
+        assert audit(audited, write=False).findings == expected
+        return len((folder / "asked.txt").read_text())
+
+    expected: list[str] = []
+    assert audit(audited).findings == expected
+    kept = problem.fingerprints.read_text()
+    assert times_asked() == 0
+    (folder / "faults.py").write_text(FAULTS + "# changed\n")
+    assert times_asked() == 2
+    (folder / "faults.py").write_text(FAULTS)
+    problem.probe_file.write_text(problem.probe_file.read_text() + "# changed\n")
+    assert times_asked() == 2
+    problem.fingerprints.write_text(kept.replace("taken five times", "taken six times"))
+    expected.append(
+        "01-doubling: fingerprints.json is not up to date; write it with --write-fingerprints"
+    )
+    assert times_asked() == 2
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the boundary needs Linux")
 def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) -> None:

@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grader.book.export.table import read_table
@@ -36,6 +36,7 @@ def test_an_encoding_is_kept(encoding: str) -> None:
     assert table.encoded() == data.replace(b"1004,", b"1004,7")
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no clock judges it
 @given(st.lists(st.lists(st.text(alphabet='a",;\n\r é陳 =', max_size=5), min_size=2, max_size=4)))
 def test_it_is_read_as_python_reads_it(rows: list[list[str]]) -> None:
     text = io.StringIO(newline="")

@@ -40,7 +40,7 @@ CLASS = {
 def grade(course: Course, folder: Path, jobs: int = 2) -> dict[str, SubmissionResult]:
     results: dict[str, SubmissionResult] = {}
     submissions = find_submissions([folder], course)
-    settings = Settings(call_seconds=3)
+    settings = Settings(call_seconds=1)
     grade_all(submissions, course, settings, jobs, lambda r: results.update({r.submission: r}))
     assert len(results) == len(submissions)
     return results

@@ -20,6 +20,7 @@ from grader.course import Course
 from grader.errors import InUse
 from grader.files import locked
 from grader.result import SubmissionResult
+from tests.processes import lives
 
 
 def test_a_run_goes_on_where_it_was_stopped(school: Any) -> None:
@@ -135,13 +136,6 @@ def descendants(process: int) -> set[int]:
     return found - {process}
 
 
-def alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def until(condition, seconds: float = 90) -> bool:  # type: ignore[no-untyped-def]
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
@@ -175,7 +169,7 @@ def test_a_command_that_is_stopped_leaves_results_and_no_process(
         output, errors = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert until(lambda: not any(map(alive, started)), 30)
+    assert until(lambda: not any(map(lives, started)), 30)
     assert list((out / "results").glob("*.json")) == [out / "results/ada.json"]
     if how is signal.SIGINT:
         assert process.returncode == 130

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from grader.course import Course
+from tests.warm import WarmPython
 
 StudentPytest = Callable[..., Any]
 
 
 @pytest.mark.slow
-def test_a_stub_gets_one_line_for_each_test(course: Course) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest"],
-        cwd=course.root / "problems/01-softmax",
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+def test_a_stub_gets_one_line_for_each_test(course: Course, warm_python: WarmPython) -> None:
+    done = warm_python.run("-m", "pytest", cwd=course.root / "problems/01-softmax")
     lines = done.stdout.splitlines()
     assert len(lines) < 45
     assert sum("not written yet: softmax" in line for line in lines) > 3

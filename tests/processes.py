@@ -1,0 +1,62 @@
+"""What tests ask about processes that are not their own children; on Linux."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+
+def lives(process: int) -> bool:
+    """Return whether there is such a process, and it has not ended."""
+    try:
+        return _stat(process)[0] != "Z"
+    except OSError:
+        return False
+
+
+def parent_of(process: int) -> int:
+    """Return the parent of a process.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    return int(_stat(process)[1])
+
+
+def below(process: int) -> list[int]:
+    """Return the processes that come from another one."""
+    try:
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:
+        return []
+    return [id for child in map(int, children) for id in (child, *below(child))]
+
+
+def wait_until_gone(processes: Iterable[int], seconds: float) -> None:
+    """Wait for the end of processes, whosever children they are."""
+    deadline, waited_for = time.monotonic() + seconds, [*processes]
+    while any(map(lives, waited_for)):
+        assert time.monotonic() < deadline, "a process is left"
+        time.sleep(0.01)
+
+
+def memory_of(process: int) -> bytes:
+    """Return all that a process could change, but for what libraries brought."""
+    found = []
+    with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "rb", 0) as memory:
+        for line in maps:
+            span, rights, *_ = line.split()
+            if not rights.startswith("rw") or ".so" in line.partition("/")[2]:
+                continue
+            start, end = (int(part, 16) for part in span.split("-"))
+            with suppress(OSError):
+                memory.seek(start)
+                found.append(memory.read(end - start))
+    return b"".join(found)
+
+
+def _stat(process: int) -> list[str]:
+    """Return what the kernel tells of a process, from its state on."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()

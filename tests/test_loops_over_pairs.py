@@ -1,0 +1,58 @@
+"""How the tests of problem 05 know a loop over pairs of positions, also on a busy machine."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from grader.course import own_course
+from grader.loading import load_module
+
+MODULE = load_module(own_course().root / "problems/worked_example.py", "worked_example")
+
+
+def steps_of_pairs(length: int) -> float:
+    return 2e-6 * length**2
+
+
+def steps_of_positions(length: int) -> float:
+    return 2e-5 * length
+
+
+def no_steps(length: int) -> float:
+    return 1e-3
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
+    """Return a function that asks, with a clock that shows what code and machine would take."""
+    now = 0.0
+    clock = types.SimpleNamespace(perf_counter=lambda: now)
+    monkeypatch.setattr(MODULE, "time", clock)
+
+    def judged(takes: Callable[[int], float], waits: Iterator[float]) -> bool:
+        def run(length: int) -> None:
+            nonlocal now
+            now += takes(length) + (next(waits, 0.0) if length == 192 else 0.0)
+
+        return MODULE.loops_over_pairs(run)
+
+    return judged
+
+
+@pytest.mark.parametrize("waits", [(), (0.5, 0.2, 0.1, 0.09, 0.08)], ids=["idle", "busy"])
+@pytest.mark.parametrize("takes", [no_steps, steps_of_positions])
+def test_what_waits_for_a_processor_is_no_loop(
+    judged: Callable[..., bool], takes: Callable[[int], float], waits: tuple[float, ...]
+) -> None:
+    assert not judged(takes, iter(waits))
+
+
+@pytest.mark.parametrize("waits", [(), (0.5, 0.0, 0.1)], ids=["idle", "busy"])
+@pytest.mark.parametrize("slower", [1, 20])
+def test_a_loop_over_pairs_is_one(
+    judged: Callable[..., bool], slower: int, waits: tuple[float, ...]
+) -> None:
+    assert judged(lambda length: slower * steps_of_pairs(length), iter(waits))
