@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import linecache
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -16,6 +17,9 @@ from grader.unwritten import says_unwritten
 
 STUDENT_MODULE = "problem_"
 """How the names of modules that hold a student's code begin."""
+
+# What Python says of a file that was saved as UTF-16 or in an older system's encoding.
+_ENCODING = re.compile(r"null byte|codec can't decode|encoding declaration|unknown encoding")
 
 
 def load_module(path: Path, name: str) -> ModuleType:
@@ -62,10 +66,16 @@ def _runs(exception: BaseException, path: Path) -> bool:
 def _unreadable(exception: SyntaxError | ValueError) -> str:
     """Return why a file can't be read, and in which line if that is known."""
     if not isinstance(exception, SyntaxError):
-        return str(exception)
+        return str(exception) + _remedy(str(exception))
     line = (exception.text or "").strip()
     where = f"\n  line {exception.lineno}" if exception.lineno else ""
-    return f"{exception.msg}{where}" + (f": {line}" if where and line else "")
+    place = where + (f": {line}" if where and line else "")
+    return f"{exception.msg}{place}{_remedy(str(exception.msg))}"
+
+
+def _remedy(text: str) -> str:
+    """Return what to do about a file whose bytes Python can't take for text, or nothing."""
+    return "\nSave it as plain text in UTF-8, and try again." if _ENCODING.search(text) else ""
 
 
 def out_of_memory(exception: BaseException) -> bool:

@@ -88,13 +88,21 @@ def test_files_that_cannot_be_loaded(opened, source, status, message):
     assert caught.value.status is status
 
 
-@pytest.mark.parametrize("source", [b"x = '\xff'", "# coding: latin-1\nx = 'é'".encode("latin-1")])
+@pytest.mark.parametrize(
+    "source",
+    [b"x = '\xff'", b"# \xe9", "x = 'é'".encode("utf-16"), b"# coding: klingon\nx = 1"],
+    ids=["Latin-1", "Latin-1 in a comment", "UTF-16", "unknown"],
+)
+def test_a_file_in_another_encoding_is_told_to_be_saved_as_utf8(sandbox, source):
+    with pytest.raises(CannotLoad, match="can't be read as Python: [^$]*\nSave it as .* UTF-8"):
+        sandbox.open(source)
+
+
+@pytest.mark.parametrize(
+    "source", ["# coding: latin-1\nx = 'é'".encode("latin-1"), "x = 'é'".encode("utf-8-sig")]
+)
 def test_encodings_are_pythons_own(sandbox, source):
-    if not source.startswith(b"#"):
-        with pytest.raises(CannotLoad, match="can't be read as Python"):
-            sandbox.open(source)
-    else:
-        assert sandbox.open(source).x == "é"
+    assert sandbox.open(source).x == "é"
 
 
 @pytest.mark.parametrize(
