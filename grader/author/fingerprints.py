@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from grader.testing.diagnosis.answers import same
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text, deviations
 from grader.testing.diagnosis.naming import diagnose
 from grader.testing.diagnosis.probe import Answers, ask, load_probe
+from grader.testing.quiet import quiet
 from grader.testing.session import DIAGNOSED
 
 Switches = tuple[list[Fault], dict[str, Text]]
@@ -50,8 +50,7 @@ def faults_switched_on(course: Course, problem: Problem, *, anew: bool = False) 
     probe = load_probe(problem)
     if probe is None:
         return [], {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         reference = ask(probe, load_module(course.solution(problem), f"solution_{problem.id[:2]}"))
         return switched(course, problem, probe, reference)
 

@@ -7,7 +7,6 @@ import gc
 import multiprocessing
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from grader.result import ProblemResult, Status, TestResult
 from grader.testing.diagnosis.fingerprints import Text
 from grader.testing.diagnosis.probe import Answers, ask
 from grader.testing.local_files import LocalFiles
+from grader.testing.quiet import quiet
 from grader.testing.records import ProblemTests
 from grader.testing.session import Session
 from grader.testing.suite import Suite
@@ -154,8 +154,7 @@ def _names_forbidden(candidate: Candidate, forbidden: tuple[str, ...]) -> bool:
 
 
 def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) -> dict[str, Answers]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # mistakes do what torch warns of
+    with quiet():  # mistakes print, and do what torch warns of
         try:
             code = LocalFiles(lambda _: candidate.path)(candidate.problem)
         except CannotLoad:

@@ -119,6 +119,15 @@ def test_what_is_wrong_is_found(
     assert any(finding in f for f in audit(audited).findings)
 
 
+def test_what_mistakes_print_stays_out_of_the_audits_own_words(
+    audited: Course, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = audited.root / "solutions/01-doubling/mistakes/triples.py"
+    path.write_text(path.read_text().replace("return", "print('three of them')\n    return"))
+    assert audit(audited).findings == []
+    assert "three of them" not in "".join(capfd.readouterr())
+
+
 def test_right_solutions_run_under_many_conditions(course: Course) -> None:
     for problem in course.problems():
         right = [c for c in candidates(course, [problem]) if c.kind is Kind.VARIANT]
