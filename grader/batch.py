@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from grader.errors import Mismatch
+
 
 class Call(NamedTuple):
     """One call of a function.
@@ -37,14 +39,52 @@ class Batched:
         raise NotImplementedError
 
 
+class Results:
+    """What calls have returned, to notice when one of them writes over an earlier result."""
+
+    def __init__(self) -> None:
+        self.found: list[Any] = []
+        self.some_overwritten = False
+        self._versions: dict[int, int] = {}
+
+    def add(self, result: Any) -> None:
+        """Add what a call returned.
+
+        A tensor counts what was written into its memory. Two results in the same place are nothing
+        bad, such as parts of one mask that is kept, as long as nothing was written between them.
+        """
+        self.found.append(result)
+        try:
+            place, written = result.data_ptr(), result._version
+        except Exception:  # it is no tensor, or one without memory or such a count
+            return
+        if place and self._versions.setdefault(place, written) != written:
+            self.some_overwritten = True
+
+
+def overwritten(name: str) -> Mismatch:
+    """Return what to tell when a call of the function `name` changed an earlier result."""
+    return Mismatch(
+        f"When {name} was called, the result of an earlier call changed with it. "
+        "Each call should make a new tensor."
+    )
+
+
 def one_by_one(
     function: Callable[..., Any], calls: Sequence[Call], seeds: Sequence[int] | None = None
 ) -> list[Any]:
-    """Do what `Batched.answers` does, call by call."""
-    found = []
+    """Do what `Batched.answers` does, call by call.
+
+    Raises:
+        Mismatch: a call changed what an earlier one had returned.
+        Exception: what a call raises.
+    """
+    results = Results()
     for number, call in enumerate(calls):
         if seeds is not None:
             # As torch.manual_seed, for this generator alone, and 20 times as fast.
             torch.default_generator.manual_seed(seeds[number])
-        found.append(function(*call.args, **call.kwargs))
-    return found
+        results.add(function(*call.args, **call.kwargs))
+    if results.some_overwritten:
+        raise overwritten(getattr(function, "__name__", type(function).__name__))
+    return results.found

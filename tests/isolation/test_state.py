@@ -1,11 +1,13 @@
 """What a call may not change or plant: random states, arguments, the results of other calls."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from grader.errors import Mismatch
+from grader.testing.calls import answers
 
 
 def test_random_numbers_follow_this_sides_seed(opened):
@@ -129,6 +131,29 @@ def test_a_result_that_a_later_call_changes_is_an_error(opened):
     with pytest.raises(Mismatch, match="the result of an earlier call changed"):
         problem.f(torch.zeros(2))
     assert torch.equal(first, torch.ones(2))
+
+
+WRITES_OVER = """
+import torch
+kept = torch.zeros(3)
+def f(x): return kept.copy_(x)
+def parts(n): return kept[:n]
+def through(x): return x
+"""
+
+
+@pytest.mark.parametrize("asked", ["here", "in a worker"])
+def test_calls_asked_at_once_are_looked_at_like_others(opened, asked):
+    """Otherwise the last call's numbers would be taken for a wrong first answer."""
+    problem = opened(WRITES_OVER)
+    if asked == "here":
+        problem = SimpleNamespace(**{})
+        exec(WRITES_OVER, vars(problem))
+    with pytest.raises(Mismatch, match="When f was called, the result of an earlier call changed"):
+        answers(problem.f, [(torch.ones(3),), (torch.zeros(3),)])
+    assert len(answers(problem.parts, [(1,), (2,), (2,)])) == 3
+    x = torch.ones(2)
+    assert len(answers(problem.through, [(x,), (x[:1],), (7,)])) == 3
 
 
 def test_a_changed_result_is_told_once(opened):

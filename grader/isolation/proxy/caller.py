@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from grader.batch import Call
+from grader.batch import Call, overwritten
 from grader.cost import Cost, counters, elsewhere
 from grader.errors import Mismatch
 from grader.forbidden import ForbiddenCall
@@ -114,10 +114,7 @@ class Caller:
         if weights_changed:
             raise Mismatch(f"Your code changed its own weights ({weights_changed[0]}) in a call.")
         if stale:
-            raise Mismatch(
-                f"When {target.label} was called, the result of an earlier call changed with it. "
-                "Each call should make a new tensor."
-            )
+            raise overwritten(target.label)
         return values
 
     def attribute(self, target: Target) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from grader.batch import Results
 from grader.isolation.protocol import MAX_NAME, MODULE, Header, Unsendable
 from grader.isolation.protocol.tensors import DTYPES
 from grader.isolation.worker import audit_hook
@@ -97,12 +98,13 @@ class Worker:
             weights = thing.update(header["state"], request, header["weights"])
         function = self._function(header)
         calls = [request.call(*packed) for packed in header["calls"]]
+        results, seeds = Results(), header["seeds"]
         answer, values = self._run(
-            lambda: self._each(function, calls, header["seeds"]), header, request
+            lambda: self._each(function, calls, seeds, results), header, request
         )
         answer["moved_away"] = request.moved_away()
         answer["changed_lists"] = request.changed_lists()
-        answer["stale"] = self._kept.some_changed()
+        answer["stale"] = self._kept.some_changed() or results.some_overwritten
         return self._finish(answer, values, thing, calls, weights)
 
     def _attribute(self, header: Header, request: Request) -> Answer:
@@ -175,15 +177,18 @@ class Worker:
         return answer, value
 
     def _each(
-        self, function: Callable[..., Any], calls: Sequence[GivenCall], seeds: list[int] | None
+        self,
+        function: Callable[..., Any],
+        calls: Sequence[GivenCall],
+        seeds: list[int] | None,
+        results: Results,
     ) -> list[Any]:
         """Call a function with each of these arguments."""
-        found = []
         for number, call in enumerate(calls):
             if seeds is not None:
                 self._random.seed(seeds[number])
-            found.append(function(*call.args, **call.kwargs))
-        return found
+            results.add(function(*call.args, **call.kwargs))
+        return results.found
 
     def _finish(
         self,
