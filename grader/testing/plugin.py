@@ -20,6 +20,7 @@ from grader.result import Status, TestResult
 from grader.testing.announce import loaded
 from grader.testing.collecting import MARKERS
 from grader.testing.local_files import LocalFiles
+from grader.testing.mistakes import name_mistakes
 from grader.testing.quiet import quiet
 from grader.testing.records import CollectedTest, records
 from grader.testing.runner import Outcome, load_late_parts, run_test
@@ -192,4 +193,4 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         return
     with quiet():
-        session_of(session.config).diagnose()
+        name_mistakes(session_of(session.config))

@@ -77,7 +77,7 @@ def run_test(
         seconds=round(seconds, 4),
     )
     session.printed[test.problem.id][test.id] = printed()
-    session.add(test.tests, result)
+    session.add(test, result)
     return Outcome(result, exception)
 
 

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
-import torch
-
 from grader.course import Problem
-from grader.errors import CannotLoad
 from grader.result import ProblemResult, Status, TestResult
-from grader.testing.diagnosis.naming import diagnose, unnamed
-from grader.testing.diagnosis.probe import ask
 from grader.testing.records import CollectedTest, ProblemTests
 
 DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
@@ -57,6 +51,8 @@ class Session:
         left_out: how many tests of each problem were not run as they are hidden.
         timeouts: how many tests of each problem did not come to an end.
         printed: what the student's code printed in the tests of each problem, by the test's id.
+        tests: the test file of each problem that has results, by the problem's id.
+        ran: the tests of each problem that ran, in order, by the problem's id.
         not_begun: the problems of part two of which only the stub is there, if they are left out.
     """
 
@@ -90,12 +86,13 @@ class Session:
         self.timeouts: Counter[str] = Counter()
         self.printed: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self.not_begun: list[Problem] = []
-        self._tests: dict[str, ProblemTests] = {}
+        self.tests: dict[str, ProblemTests] = {}
+        self.ran: defaultdict[str, list[CollectedTest]] = defaultdict(list)
 
     @property
     def problems(self) -> dict[str, Problem]:
         """The problems that have results, by their ids."""
-        return {id: tests.problem for id, tests in self._tests.items()}
+        return {id: tests.problem for id, tests in self.tests.items()}
 
     def choose(self, tests: Sequence[CollectedTest]) -> list[CollectedTest]:
         """Return the tests that are to run in this session, in order; count what is left out."""
@@ -104,40 +101,13 @@ class Session:
         self.left_out.update(test.problem.id for test in tests if test.hidden and not self.hidden)
         return chosen[::-1] if self.reverse else chosen
 
-    def add(self, tests: ProblemTests, result: TestResult) -> None:
-        """Keep the result of one of a problem's tests and pass it on."""
-        id = tests.problem.id
-        self._tests[id] = tests
+    def add(self, test: CollectedTest, result: TestResult) -> None:
+        """Keep a test's result and pass it on."""
+        id = test.problem.id
+        self.tests[id] = test.tests
+        self.ran[id].append(test)
         if id not in self.results:
-            self.results[id] = ProblemResult(id, part=tests.problem.part)
+            self.results[id] = ProblemResult(id, part=test.problem.part)
         self.results[id].tests.append(result)
         self.timeouts[id] += result.status is Status.TIMEOUT
         self.on_result(id, result)
-
-    def diagnose(self) -> None:
-        """Ask the code of each problem that has a wrong answer which known mistake it makes."""
-        if not self.names_mistakes:
-            return
-        for id, result in self.results.items():
-            wrong = any(test.status in DIAGNOSED for test in result.tests)
-            if wrong and not self.timeouts[id]:
-                with torch.enable_grad():  # code may leave gradients off, for itself alone
-                    self._diagnose(self._tests[id], result)
-
-    def _diagnose(self, tests: ProblemTests, result: ProblemResult) -> None:
-        if tests.probe is None:
-            return
-        try:
-            code = self.open_problem.reopen(tests.problem, tests.forbidden)
-        except CannotLoad:
-            return
-        answers = ask(tests.probe, code, tests.forbidden if self.watch else ())
-        found = diagnose(tests.fingerprints, answers)
-        names = tuple(name for diagnosis in found for name in diagnosis.mistakes)
-        result.diagnoses = [diagnosis.text for diagnosis in found]
-        result.unknown = unnamed(tests.fingerprints, answers, found)
-        result.mistakes = [list(diagnosis.mistakes) for diagnosis in found]
-        result.tests = [
-            replace(test, diagnosis=names) if test.status in DIAGNOSED else test
-            for test in result.tests
-        ]

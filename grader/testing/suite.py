@@ -14,6 +14,7 @@ import torch
 from grader.course import Problem
 from grader.errors import CourseError
 from grader.testing.collecting import collect
+from grader.testing.mistakes import name_mistakes
 from grader.testing.quiet import quiet
 from grader.testing.records import CollectedTest, ProblemTests
 from grader.testing.runner import load_late_parts, run_test
@@ -108,7 +109,7 @@ class Suite:
             for test in chosen:
                 printed.take()
                 run_test(test, session, self._timeout, printed.take)
-            session.diagnose()
+            name_mistakes(session)
         for tensor, before in self._own:  # a submission may have changed the tests' own numbers
             tensor.data = before.clone()
 

@@ -68,6 +68,30 @@ SOURCES = [
 ]
 
 
+KEPT = [
+    "asked = []\ndef double(x): asked.append(x); return 2 * asked[0]",
+    "def double(x, known={}): return known.setdefault('it', 2 * x)",
+]
+
+
+@pytest.mark.parametrize("source", KEPT)
+def test_what_is_kept_from_call_to_call_is_named(run: Run, source: str) -> None:
+    result = run(source)
+    assert result.points < 4
+    (told,) = result.diagnoses
+    assert told.startswith("It looks as if something is kept from one call to the next")
+    assert result.mistakes == [["kept_between_calls"]]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["def double(x): return 3 * x", "def double(x): return x.new_full(x.shape, 2)"],
+    ids=["always wrong", "right for some"],
+)
+def test_what_is_wrong_by_itself_is_not_told_to_be_kept(run: Run, source: str) -> None:
+    assert run(source).diagnoses == []
+
+
 @pytest.mark.parametrize(("source", "status", "words"), SOURCES)
 def test_what_goes_wrong_is_named(run: Run, source: str, status: str, words: str) -> None:
     result = run(source)
