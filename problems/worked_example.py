@@ -13,7 +13,14 @@ from contextlib import contextmanager
 import torch
 
 from grader.testing.calls import answers
-from grader.testing.compare import check_gradients, gradients, parameters, require, set_weights
+from grader.testing.compare import (
+    check,
+    check_gradients,
+    gradients,
+    parameters,
+    require,
+    set_weights,
+)
 from grader.testing.remembering import remembered
 
 # The worked example: four positions, whose queries, keys and values have eight numbers each.
@@ -238,6 +245,56 @@ def check_same_gradients(actual, expected, inputs, upstream, call):
         gradients(expected, inputs, upstream, call),
         call,
     )
+
+
+def check_like(reference, code, rng, cases, **near):
+    """Compare answers and gradients with those of what is right, and answers without gradients.
+
+    Args:
+        reference: what is right, a function or a module.
+        code: the student's; a module holds the same weights.
+        rng: what the gradients are weighted with is drawn from it.
+        cases: what to say of each call, and its arguments by name. Gradients are compared of the
+            tensors that require one, and of a module's parameters.
+        near: allowed differences, as for `check`.
+    """
+    cases = [*cases]
+    expected = [reference(**arguments) for _, arguments in cases]
+    upstreams = [rng.normal(*right.shape, dtype=right.dtype) for right in expected]
+    found = answers(code, [copied(arguments) for _, arguments in cases], upstreams=upstreams)
+    for case, actual, right, upstream in zip(cases, found, expected, upstreams, strict=True):
+        call, arguments = case
+        check(actual, right, call, **near)
+        learn = learning(reference, arguments)
+        mine = {name: learning(code, arguments)[name] for name in learn}
+        wanted = gradients(right, learn, upstream, call)
+        for name, slope in gradients(actual, mine, upstream, call).items():
+            check(slope, wanted[name], f"the gradient of {call} with respect to {name}", **near)
+    check_without_gradients(code, cases, expected, **near)
+
+
+@torch.no_grad()
+def check_without_gradients(code, cases, expected, **near):
+    """Compare answers under torch.no_grad(), and require that arguments and chance are left."""
+    given = [copied(arguments) for _, arguments in cases]
+    with nothing_drawn(cases[0][0]):
+        found = answers(code, given)
+    for (call, arguments), used, actual, right in zip(cases, given, found, expected, strict=True):
+        check(actual, right, f"{call}, under torch.no_grad()", **near)
+        for name, value in arguments.items():
+            same = not torch.is_tensor(value) or torch.equal(used[name], value)
+            require(same, f"{call}\nYour code changed its argument {name}.")
+
+
+def copied(arguments):
+    """The same arguments, with tensors of their own that lie in memory in the same order."""
+    return {name: t.clone() if torch.is_tensor(t) else t for name, t in arguments.items()}
+
+
+def learning(code, arguments):
+    """What gradients are asked for, by name: arguments, and the parameters of a module."""
+    learns = arguments | (parameters(code) if isinstance(code, torch.nn.Module) else {})
+    return {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
 
 
 @contextmanager

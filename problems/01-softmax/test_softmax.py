@@ -12,11 +12,13 @@ from worked_example import (
     K,
     Q,
     check_left_alone,
+    check_like,
     check_same_gradients,
     left_alone,
     nothing_drawn,
     similarity_by_hand,
     softmax_by_hand,
+    turned,
 )
 
 # Nothing in problem.py may call these, under any name. The last one runs softmax inside.
@@ -291,7 +293,7 @@ def test_softmax_is_your_own(problem, rng):
 # --- hidden tests ---
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(
     "shape",
     [
@@ -328,7 +330,57 @@ def test_hidden_similarity(problem, solution, rng, shape):
     check(of_itself, expected, call, sizes={"d": d})
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(0.25)
+def test_hidden_similarity_of_other_vectors(problem, solution, rng):
+    """dot_product_similarity is right for many or large vectors, in any order in memory"""
+    single = torch.float32
+    pairs = {
+        "of 600 queries": (rng.normal(600, 1), rng.normal(1, 1)),
+        "of 600 keys": (rng.normal(1, 1), rng.normal(600, 1)),
+        "of 300 matrices": (rng.normal(300, 1, 2), rng.normal(300, 1, 2)),
+        "in another order in memory": (
+            turned(rng.normal(2, 3, 4, 5)),
+            turned(rng.normal(2, 3, 2, 5)),
+        ),
+        "in float32": (rng.normal(2, 5, 4, dtype=single), rng.normal(2, 3, 4, dtype=single)),
+    }
+    cases = []
+    for what, (q, k) in pairs.items():
+        arguments = {"q": q.requires_grad_(), "k": k.requires_grad_()}
+        cases.append((f"dot_product_similarity(q, k) {what}", arguments))
+    for name in ("q", "k"):
+        arguments = {"q": rng.normal(3, 4), "k": rng.normal(2, 4)}
+        arguments[name].requires_grad_()
+        cases.append((f"dot_product_similarity(q, k), where only {name} learns", arguments))
+    check_like(solution.dot_product_similarity, problem.dot_product_similarity, rng, cases)
+    q, k = (1e6 * rng.normal(n, 3).requires_grad_() for n in (4, 5))
+    case = ("dot_product_similarity(q, k) with numbers near a million", {"q": q, "k": k})
+    near = {"atol": 10.0}  # products are near 1e12
+    check_like(solution.dot_product_similarity, problem.dot_product_similarity, rng, [case], **near)
+
+
+@pytest.mark.points(0.25)
+def test_hidden_softmax_of_other_tensors(problem, solution, rng):
+    """Softmax and its gradients are right for many slices, -inf, any order in memory and dtype"""
+    hidden = rng.normal(3, 4)
+    hidden[1, 2] = hidden[2, 0] = -INF
+    xs = {
+        "300 matrices": rng.normal(300, 1, 2),
+        "entries of -inf": hidden,
+        "another order in memory": turned(rng.normal(2, 3, 2, 4)),
+        "rows a million apart": rng.normal(3, 4) + 1e6 * rng.normal(3, 1),
+        "float16": rng.normal(3, 4, dtype=torch.float16),
+        "bfloat16": rng.normal(3, 4, dtype=torch.bfloat16),
+    }
+    cases = [
+        (f"softmax(x, {dim}) with {what}", {"x": x.requires_grad_(), "dim": dim})
+        for what, x in xs.items()
+        for dim in ((0, 2) if x.dim() == 3 else (-1, -2))
+    ]
+    check_like(solution.softmax, problem.softmax, rng, cases)
+
+
+@pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize(
     "shape", [(9,), (2, 7), (4, 1, 3), (3, 2, 1, 5), (2, 1, 3, 2, 4), (70, 1, 2)], ids=str
