@@ -343,6 +343,8 @@ def test_hidden_similarity_of_other_vectors(problem, solution, rng):
             turned(rng.normal(2, 3, 2, 5)),
         ),
         "in float32": (rng.normal(2, 5, 4, dtype=single), rng.normal(2, 3, 4, dtype=single)),
+        "with long queries and short keys": (1e5 * rng.normal(4, 3), 1e-5 * rng.normal(2, 3)),
+        "with short queries and long keys": (1e-5 * rng.normal(4, 3), 1e5 * rng.normal(2, 3)),
     }
     cases = []
     for what, (q, k) in pairs.items():
