@@ -16,6 +16,7 @@ from grader.testing.calls import answers
 from grader.testing.compare import (
     check,
     check_gradients,
+    check_layer,
     gradients,
     parameters,
     require,
@@ -332,6 +333,22 @@ def check_weights_are_kept(module, weights, call):
     for name, weight in weights.items():
         same = torch.equal(found[name].detach(), weight)
         require(same, f"{call}\nYour code changed the layers' own numbers, in `{name}`.")
+
+
+def check_layers(module, n_embd, bias=True):
+    """Require the layers query, key and value of a module, and that it learns nothing else."""
+    for name in LAYERS:
+        check_layer(module, name, n_embd, n_embd, bias=bias)
+    further = [
+        name
+        for name, parameter in module.named_parameters()
+        if parameter.requires_grad and name.partition(".")[0] not in LAYERS
+    ]
+    require(
+        not further,
+        f"{type(module).__name__} has further parameters that would learn: {further}. Its formula "
+        f"has none but those of {', '.join(LAYERS[:-1])} and {LAYERS[-1]}.",
+    )
 
 
 def check_random_start(make, names, call):

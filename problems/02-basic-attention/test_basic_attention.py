@@ -23,6 +23,7 @@ from worked_example import (
     Q,
     V,
     average_by_hand,
+    check_layers,
     check_random_start,
     check_weights_are_kept,
     holding,
@@ -95,18 +96,14 @@ def check_left_alone(module, x, weights, call):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("n_embd", [6, 9])
 def test_three_layers(problem, n_embd):
-    """SimpleAttention has the layers query, key and value, each from n_embd to n_embd"""
-    module = problem.SimpleAttention(n_embd)
-    for name in LAYERS:
-        check_layer(module, name, n_embd, n_embd)
+    """SimpleAttention has the layers query, key and value, from n_embd to n_embd, and no others"""
+    check_layers(problem.SimpleAttention(n_embd), n_embd)
 
 
 @pytest.mark.points(0.25)
 def test_defaults(problem):
     """SimpleAttention() is 768 wide and has biases"""
-    module = problem.SimpleAttention()
-    for name in LAYERS:
-        check_layer(module, name, 768, 768)
+    check_layers(problem.SimpleAttention(), 768)
 
 
 @pytest.mark.points(0.5)
@@ -159,8 +156,7 @@ def test_worked_example(problem):
 def test_bias_can_be_left_out(problem, rng):
     """With bias=False no layer has a bias, and attention is still right"""
     module = problem.SimpleAttention(5, bias=False)
-    for name in LAYERS:
-        check_layer(module, name, 5, 5, bias=False)
+    check_layers(module, 5, bias=False)
     weights, x = small_weights(rng, 5, bias=False), rng.normal(2, 3, 5)
     call = "attention(x) with attention = SimpleAttention(5, bias=False)"
     check_attention(make_attention(problem, weights), x, weights, call, n_embd=5)
@@ -293,8 +289,7 @@ def test_nothing_is_remembered(problem, rng):
 @pytest.mark.points(0.25)
 def test_no_seed_is_set(problem, rng):
     """The layers start from random weights, and nothing sets a seed"""
-    for name in LAYERS:
-        check_layer(problem.SimpleAttention(4, bias=True), name, 4, 4)
+    check_layers(problem.SimpleAttention(4, bias=True), 4)
     check_random_start(lambda: problem.SimpleAttention(4, bias=True), LAYERS, "SimpleAttention(4)")
     module, x = problem.SimpleAttention(4, bias=True), rng.normal(2, 3, 4, dtype=torch.float32)
     with nothing_drawn("attention(x)"):

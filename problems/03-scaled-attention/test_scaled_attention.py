@@ -27,6 +27,7 @@ from worked_example import (
     Q,
     V,
     attention_by_hand,
+    check_layers,
     check_random_start,
     check_same_gradients,
     check_weights_are_kept,
@@ -264,14 +265,13 @@ def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
 
 @pytest.mark.points(0.5)
 def test_layers(problem):
-    """ScaledAttention has the layers query, key and value, with a bias unless bias=False"""
+    """ScaledAttention has query, key and value alone, with a bias unless bias=False"""
     for module, n_embd, bias in [
         (problem.ScaledAttention(), 768, True),
         (problem.ScaledAttention(6), 6, True),
         (problem.ScaledAttention(n_embd=5, bias=False), 5, False),
     ]:
-        for name in LAYERS:
-            check_layer(module, name, n_embd, n_embd, bias=bias)
+        check_layers(module, n_embd, bias)
     check_random_start(lambda: problem.ScaledAttention(4), LAYERS, "ScaledAttention(4)")
 
 
@@ -702,7 +702,7 @@ def test_hidden_variance_of_two_pairs(problem, rng):
     check_number(small, 0.125, 0.38, f"the share of small values of {call}", meaning)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_hidden_variance_from_seed_to_seed(problem, rng):
     """dot_product_variance varies from seed to seed as it does for normal numbers"""
     call = "dot_product_variance(1, 50, scaled=True)"
@@ -717,3 +717,16 @@ def test_hidden_variance_from_seed_to_seed(problem, rng):
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / 160)
     meaning = "scattered by about 0.39 from seed to seed, as normal numbers are"
     check_number(spread, 0.26, 0.8, f"{call}, for 160 seeds", meaning)
+
+
+@pytest.mark.points(0.25)
+def test_hidden_variance_of_one_pair_more(problem, rng):
+    """dot_product_variance counts all pairs alike, also one more than a round number of them"""
+    for n_pairs, times in [(33, 40), (65, 24), (129, 12), (257, 8), (513, 4), (1025, 2)]:
+        calls = [(16, n_pairs, True)] * times
+        values = answers(problem.dot_product_variance, calls, random_seeds(rng, times))
+        call = f"dot_product_variance(16, {n_pairs}, scaled=True)"
+        for value in values:
+            check_number(value, -1e-3, math.inf, call, "a variance, so not negative")
+        mean = sum(values) / times
+        check_number(mean, 0.75, 1.25, call, f"about 1 on average over {times} seeds")

@@ -11,7 +11,6 @@ from grader.testing.compare import (
     check,
     check_form,
     check_gradients,
-    check_layer,
     gradients,
     parameters,
     require,
@@ -24,6 +23,7 @@ from worked_example import (
     K,
     Q,
     V,
+    check_layers,
     check_random_start,
     check_weights_are_kept,
     holding,
@@ -335,18 +335,14 @@ def test_masked_softmax_keeps_the_dtype(problem, rng, dtype):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("bias", [True, False])
 def test_layers(problem, bias):
-    """CausalAttention has the layers query, key and value, with a bias unless bias=False"""
-    layer = problem.CausalAttention(n_embd=6, n_positions=4, bias=bias)
-    for name in LAYERS:
-        check_layer(layer, name, 6, 6, bias=bias)
+    """CausalAttention has query, key and value alone, with a bias unless bias=False"""
+    check_layers(problem.CausalAttention(n_embd=6, n_positions=4, bias=bias), 6, bias)
 
 
 @pytest.mark.points(0.25)
 def test_defaults(problem):
     """CausalAttention() is 768 wide and has 1024 positions and biases"""
-    layer = problem.CausalAttention(n_positions=3)
-    for name in LAYERS:
-        check_layer(layer, name, 768, 768)
+    check_layers(problem.CausalAttention(n_positions=3), 768)
     found = default_positions(problem)
     require(found == 1024, f"CausalAttention(n_embd=2)\nIt has {found} positions, expected 1024.")
 
@@ -354,8 +350,7 @@ def test_defaults(problem):
 @pytest.mark.points(0.25)
 def test_weights_start_at_random(problem):
     """The weights of CausalAttention start at random, and no seed is set inside"""
-    for name in LAYERS:
-        check_layer(problem.CausalAttention(4, 3), name, 4, 4)
+    check_layers(problem.CausalAttention(4, 3), 4)
     check_random_start(lambda: problem.CausalAttention(4, 3), LAYERS, "CausalAttention(4, 3)")
 
 
@@ -478,6 +473,11 @@ def test_longest_sequence(problem, rng, batch):
     call = "CausalAttention(7, n_positions=2) on a sequence of 3"
     check_refused(wide, rng.normal(batch, 3, 7), call)
     check_refused(wide.eval(), rng.normal(batch, 3, 7), f"{call}, in eval")
+    # A mask for one position fits any sequence, as it would be repeated.
+    shortest = make_attention(problem, weights, n_positions=1)
+    for length in (2, 4):
+        call = f"CausalAttention(3, n_positions=1) on a sequence of {length}"
+        check_refused(shortest, rng.normal(batch, length, 3), call)
 
 
 @pytest.mark.points(0.25)
