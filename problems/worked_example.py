@@ -298,6 +298,42 @@ def learning(code, arguments):
     return {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
 
 
+def check_like_in_use(right, code, rng, x, others, call):
+    """Compare a module with a right one in evaluation, with other weights, and when x alone learns.
+
+    Args:
+        right: what is right.
+        code: the student's module, with the same weights.
+        rng: what the gradients are weighted with is drawn from it.
+        x: some tokens.
+        others: other weights.
+        call: what to say of a call.
+    """
+    moved = {"x": turned(x).requires_grad_()}
+    check_like(right.eval(), code.eval(), rng, [(f"{call} in evaluation", moved)])
+    for module in (right, code):
+        set_weights(module.train(), others)
+    check_like(right, code, rng, [(f"{call} with other weights", {"x": x})])
+    for module in (right, code):
+        module.requires_grad_(False)
+    alone = {"x": x.clone().requires_grad_()}
+    check_like(right, code, rng, [(f"{call} where x alone learns", alone)])
+
+
+def of_any_size(x, weights):
+    """Yield tokens and weights of which one is large, and the scores' differences are ordinary."""
+    million = {
+        "tokens near a million": dict.fromkeys(LAYERS, 1e-06) | {"x": 1e6},
+        "keys near a million": {"query": 1e-6, "key": 1e6},
+        "values near a million": {"value": 1e6},
+    }
+    for what, factors in million.items():
+        changed = {name: w * factors.get(name.split(".")[0], 1) for name, w in weights.items()}
+        yield what, x * factors.get("x", 1), changed
+    # The key's bias adds the same to all scores of a query.
+    yield "scores of tens of thousands", x, weights | {"key.bias": weights["key.bias"] * 1e5}
+
+
 @contextmanager
 def left_alone(call, **arguments):
     """Require that what runs meanwhile leaves these tensors as they are."""

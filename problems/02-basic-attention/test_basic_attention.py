@@ -24,11 +24,14 @@ from worked_example import (
     V,
     average_by_hand,
     check_layers,
+    check_like,
+    check_like_in_use,
     check_random_start,
     check_weights_are_kept,
     holding,
     left_alone,
     nothing_drawn,
+    of_any_size,
     random_weights,
     self_attention_by_hand,
     slopes_by_hand,
@@ -313,7 +316,7 @@ def reference(solution, weights):
     return make_attention(solution, weights)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     ("batch", "seq", "n_embd"),
@@ -326,7 +329,7 @@ def reference(solution, weights):
         (4, 2, 32),
         (2, 9, 5),
         (1, 3, 80),
-        (70, 2, 3),
+        (300, 2, 3),
         (1, 2, 300),
     ],
 )
@@ -364,6 +367,26 @@ def test_hidden_large_scores(problem, solution, rng, far):
         # Scores of 10000 and more are rounded at 1e-12, and a factor as large goes into the slope.
         call_of_gradient = f"the gradient of {call} with respect to {name}"
         check(found[name], slope, call_of_gradient, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.points(0.25)
+def test_hidden_numbers_of_any_size(problem, solution, rng):
+    """attention and its gradients are right for tokens, keys, values and scores of any size"""
+    for what, x, weights in of_any_size(rng.normal(2, 4, 6), small_weights(rng, 6)):
+        case = (f"attention(x) with {what}", {"x": x.requires_grad_()})
+        right, module = reference(solution, weights), make_attention(problem, weights)
+        check_like(right, module, rng, [case], rtol=1e-6, atol=1e-4)
+
+
+@pytest.mark.points(0.25)
+def test_hidden_ways_of_use(problem, solution, rng):
+    """attention and its gradients are right in evaluation, with other weights, and by default"""
+    x, weights, others = rng.normal(3, 4, 5), small_weights(rng, 5), small_weights(rng, 5)
+    right, module = reference(solution, weights), make_attention(problem, weights)
+    check_like_in_use(right, module, rng, x, others, "attention(x)")
+    pair = [holding(code.SimpleAttention(5), others, torch.float32) for code in (solution, problem)]
+    case = ("SimpleAttention(5)(x) in float32", {"x": x.float().requires_grad_()})
+    check_like(*pair, rng, [case])
 
 
 @pytest.mark.points(0.75)

@@ -28,6 +28,8 @@ from worked_example import (
     V,
     attention_by_hand,
     check_layers,
+    check_like,
+    check_like_in_use,
     check_random_start,
     check_same_gradients,
     check_weights_are_kept,
@@ -35,9 +37,11 @@ from worked_example import (
     holding,
     left_alone,
     nothing_drawn,
+    of_any_size,
     random_weights,
     self_attention_by_hand,
     slopes_by_hand,
+    turned,
 )
 
 # Nothing in problem.py may call these, under any name.
@@ -62,12 +66,6 @@ def check_attention(problem, q, k, v, what, atol=None, sizes=None):
     actual = problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone())
     call = f"scaled_dot_product_attention(q, k, v) with {what}"
     check(actual, batches_by_hand(q, k, v), call, atol=atol, sizes=sizes)
-
-
-def turned(tensor):
-    """The same numbers in the same places, but lying in memory in another order."""
-    order = list(reversed(range(tensor.dim())))
-    return tensor.permute(order).contiguous().permute(order)
 
 
 def make_attention(problem, weights, dtype=torch.float64):
@@ -525,10 +523,10 @@ SIZES = [
     ((1, 3), 8, 2, 5, 1),
     ((2, 2, 1, 3), 4, 7, 3, 5),
 ]
-LARGE = [((), 130, 4, 2, 3), ((), 2, 1100, 2, 1), ((), 3, 2, 1, 300), ((70,), 1, 2, 2, 3)]
+LARGE = [((), 300, 4, 2, 3), ((), 2, 1100, 2, 1), ((), 3, 2, 1, 1100), ((300,), 1, 2, 2, 3)]
 
 
-@pytest.mark.points(2.5)
+@pytest.mark.points(2.25)
 @pytest.mark.parametrize(
     ("leading", "n", "m", "d_k", "d_v", "dtype"),
     [
@@ -552,6 +550,32 @@ def test_hidden_attention(problem, solution, rng, leading, n, m, d_k, d_v, dtype
     # With one key its weight is 1 whatever q and k are, so a formula may leave them out.
     wanted = inputs if m > 1 else {"v": inputs["v"]}
     check_same_gradients(actual, expected, wanted, upstream, call)
+
+
+@pytest.mark.points(0.25)
+def test_hidden_attention_to_other_numbers(problem, solution, rng):
+    """scaled_dot_product_attention is right for numbers of any size, in any order in memory"""
+    shapes = {"q": (2, 3, 4, 5), "k": (2, 3, 6, 5), "v": (2, 3, 6, 2)}
+
+    def inputs(learning="qkv", **sizes):
+        tensors = {n: turned(rng.normal(*shapes[n])) * sizes.get(n, 1) for n in shapes}
+        return {n: tensor.requires_grad_(n in learning) for n, tensor in tensors.items()}
+
+    far = inputs(learning="v")
+    far["q"][..., 0] *= 1e5
+    far["k"][..., 0] = 1  # so it adds the same to all scores of a query
+    cases = {
+        "ordinary numbers": inputs(),
+        "large queries": inputs(q=1e6, k=1e-6),
+        "large keys": inputs(q=1e-6, k=1e6),
+        "large values": inputs(v=1e6),
+        "scores far from 0": far,
+        "queries alone that learn": inputs(learning="q"),
+        "keys alone that learn": inputs(learning="k"),
+    }
+    calls = [(f"scaled_dot_product_attention(q, k, v) with {what}", cases[what]) for what in cases]
+    right, code = solution.scaled_dot_product_attention, problem.scaled_dot_product_attention
+    check_like(right, code, rng, calls, rtol=1e-6, atol=1e-4)
 
 
 @pytest.mark.points(1)
@@ -599,7 +623,7 @@ def test_hidden_attention_remembers_nothing(problem, solution, rng):
         check(third, expected, f"{call} with other numbers")
 
 
-@pytest.mark.points(2.5)
+@pytest.mark.points(2)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     "shape",
@@ -611,7 +635,7 @@ def test_hidden_attention_remembers_nothing(problem, solution, rng):
         (5, 5, 5),
         (1, 6, 40),
         (1, 70, 2),
-        (70, 2, 3),
+        (300, 2, 3),
         (1, 2, 130),
     ],
     ids=str,
@@ -639,6 +663,26 @@ def test_hidden_module(problem, solution, rng, shape, bias):
             gradients(expected, {"x": x, **trained(reference, names)}, upstream, call),
             call,
         )
+
+
+@pytest.mark.points(0.25)
+def test_hidden_module_with_numbers_of_any_size(problem, solution, rng):
+    """ScaledAttention is right for tokens, keys, values and scores of any size"""
+    for what, x, weights in of_any_size(rng.normal(2, 4, 6), random_weights(rng, 6)):
+        case = (f"ScaledAttention(6)(x) with {what}", {"x": x.requires_grad_()})
+        pair = [make_attention(code, weights) for code in (solution, problem)]
+        check_like(*pair, rng, [case], rtol=1e-6, atol=1e-4)
+
+
+@pytest.mark.points(0.25)
+def test_hidden_ways_of_use(problem, solution, rng):
+    """ScaledAttention is right in evaluation, with other weights, and by default"""
+    x, weights, others = rng.normal(3, 4, 5), random_weights(rng, 5), random_weights(rng, 5)
+    pair = [make_attention(code, weights) for code in (solution, problem)]
+    check_like_in_use(*pair, rng, x, others, "ScaledAttention(5)(x)")
+    pair = [holding(code.ScaledAttention(5), others, torch.float32) for code in (solution, problem)]
+    case = ("ScaledAttention(5)(x) in float32", {"x": x.float().requires_grad_()})
+    check_like(*pair, rng, [case])
 
 
 @pytest.mark.points(0.5)
@@ -671,7 +715,15 @@ def test_hidden_arguments_and_weights_are_left_alone(problem, rng):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize(
     ("d_k", "n_pairs", "scaled"),
-    [(1, 3000, False), (1, 3000, True), (8, 1500, True), (9, 1500, False), (48, 800, True)],
+    [
+        (1, 3000, False),
+        (1, 3000, True),
+        (8, 1500, True),
+        (9, 1500, False),
+        (48, 800, True),
+        (300, 400, False),
+        (1100, 200, True),
+    ],
 )
 def test_hidden_variance(problem, rng, d_k, n_pairs, scaled):
     """dot_product_variance is right for other lengths, from a generator or without one"""

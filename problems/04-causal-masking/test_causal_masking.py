@@ -24,12 +24,15 @@ from worked_example import (
     Q,
     V,
     check_layers,
+    check_like,
+    check_like_in_use,
     check_random_start,
     check_weights_are_kept,
     holding,
     left_alone,
     linear_by_hand,
     nothing_drawn,
+    of_any_size,
     random_weights,
     self_attention_by_hand,
     slopes_by_hand,
@@ -572,8 +575,8 @@ def cases(rng, dtype):
         ((2, 3, 1, 1), (2, 3, 1, 1)),
         ((2, 300), (300,)),
         ((2, 1100), (2, 1100)),
-        ((130, 3), (130, 1)),
-        ((70, 1, 2), (70, 1, 2)),
+        ((300, 3), (300, 1)),
+        ((300, 1, 2), (300, 1, 2)),
     ]
     for shape, mask_shape in shapes:
         scores = (rng.normal(*shape) * 2 + rng.normal(*shape[:-1], 1) * 60).to(dtype)
@@ -620,11 +623,32 @@ def check_masked_softmax(problem, solution, rng, cases):
         check(*slopes, f"the gradient of {call} with respect to scores", **near)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.75)
 @BOTH_DTYPES
 def test_hidden_masked_softmax(problem, solution, rng, dtype):
     """masked_softmax is right for other sizes and masks, and so are its gradients"""
     check_masked_softmax(problem, solution, rng, [*cases(rng, dtype)])
+
+
+@pytest.mark.points(0.25)
+def test_hidden_masks_of_other_kinds(problem, solution, rng):
+    """masked_softmax is right for a diagonal, triangles, and tensors in any order in memory"""
+    square, swapped = rng.normal(2, 5, 5), rng.normal(3, 2, 4, 5).transpose(0, 1)
+    masks = {
+        "the diagonal": (square, torch.eye(5, dtype=torch.bool)),
+        "a lower triangle": (square, mask_by_hand(5)),
+        "an upper triangle": (square, mask_by_hand(5).T),
+        "a mask for each head": (swapped, random_mask(rng, 1, 2, 4, 5).transpose(0, 1)),
+        "a mask that was expanded": (turned(swapped), random_mask(rng, 4, 5).expand(2, 3, 4, 5)),
+        "float32": (square.float(), random_mask(rng, 2, 5, 5)),
+    }
+    cases = [
+        (f"masked_softmax(scores, mask) with {what}", {"scores": scores.detach(), "mask": mask})
+        for what, (scores, mask) in masks.items()
+    ]
+    for _, arguments in cases:
+        arguments["scores"].requires_grad_()
+    check_like(solution.masked_softmax, problem.masked_softmax, rng, cases)
 
 
 @pytest.mark.points(1.5)
@@ -659,12 +683,12 @@ SIZES = [
 LARGE = [
     ((1, 130, 2), 135, True),
     ((1, 3, 3), 300, True),
-    ((70, 2, 3), 4, False),
+    ((300, 2, 3), 4, False),
     ((1, 2, 130), 5, True),
 ]
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(2.5)
 @pytest.mark.parametrize(
     ("shape", "n_positions", "bias", "dtype"),
     [
@@ -687,6 +711,28 @@ def test_hidden_attention(problem, solution, rng, shape, n_positions, bias, dtyp
     check_gradients(
         gradients(actual, found, upstream, call), gradients(expected, right, upstream, call), call
     )
+
+
+@pytest.mark.points(0.25)
+def test_hidden_numbers_of_any_size(problem, solution, rng):
+    """CausalAttention and its gradients are right for tokens, keys, values, scores of any size"""
+    for what, x, weights in of_any_size(rng.normal(2, 4, 6), random_weights(rng, 6)):
+        case = (f"CausalAttention(6, 5)(x) with {what}", {"x": x.requires_grad_()})
+        pair = [make_attention(code, weights, 5) for code in (solution, problem)]
+        check_like(*pair, rng, [case], rtol=1e-6, atol=1e-4)
+
+
+@pytest.mark.points(0.25)
+def test_hidden_ways_of_use(problem, solution, rng):
+    """CausalAttention is right in evaluation, with other weights, and by default"""
+    x, weights, others = rng.normal(3, 4, 5), random_weights(rng, 5), random_weights(rng, 5)
+    pair = [make_attention(code, weights, 6) for code in (solution, problem)]
+    check_like_in_use(*pair, rng, x, others, "CausalAttention(5, 6)(x)")
+    pair = [code.CausalAttention(5, 6) for code in (solution, problem)]
+    for module in pair:
+        holding(module, others, torch.float32)
+    case = ("CausalAttention(5, 6)(x) in float32", {"x": x.float().requires_grad_()})
+    check_like(*pair, rng, [case])
 
 
 @pytest.mark.points(0.75)
