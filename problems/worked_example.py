@@ -301,6 +301,8 @@ def learning(code, arguments):
 def check_like_in_use(right, code, rng, x, others, call):
     """Compare a module with a right one in evaluation, with other weights, and when x alone learns.
 
+    In evaluation without gradients is where something may be kept from call to call.
+
     Args:
         right: what is right.
         code: the student's module, with the same weights.
@@ -311,8 +313,15 @@ def check_like_in_use(right, code, rng, x, others, call):
     """
     moved = {"x": turned(x).requires_grad_()}
     check_like(right.eval(), code.eval(), rng, [(f"{call} in evaluation", moved)])
+    back = x.flip(1)
+    case = (f"{call} in evaluation, with the same tokens in another order", {"x": back})
+    check_without_gradients(code, [case], [right(back)])
     for module in (right, code):
-        set_weights(module.train(), others)
+        set_weights(module, others)
+    case = (f"{call} in evaluation, after its weights were changed", {"x": back})
+    check_without_gradients(code, [case], [right(back)])
+    for module in (right, code):
+        module.train()
     check_like(right, code, rng, [(f"{call} with other weights", {"x": x})])
     for module in (right, code):
         module.requires_grad_(False)
