@@ -88,6 +88,29 @@ def test_files_that_cannot_be_loaded(opened, source, status, message):
     assert caught.value.status is status
 
 
+@pytest.mark.parametrize(
+    "source",
+    ["x = " + "-" * 10**5 + "1", "x = a" + ".a" * 10**5, "if 0: 0\n" + "elif 0: 0\n" * 10**4],
+    ids=["signs", "attributes", "branches"],
+)
+def test_a_file_that_is_nested_too_deeply_is_no_python(opened, tmp_path, source):
+    """Its memory was enough; in process, too."""
+    path = tmp_path / "problem.py"
+    path.write_text(source)
+    with pytest.raises(CannotLoad) as graded:
+        opened(source)
+    for told in (graded.value, judge_load(load_error(path), path)):
+        assert told.status is Status.ERROR
+        assert str(told) == "problem.py can't be read as Python: it is nested too deeply"
+
+
+def load_error(path):
+    """Return what loading a file raises."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        load_module(path, "problem_nested")
+    return caught.value
+
+
 @pytest.mark.parametrize("source", [b"x = '\xff'", "# coding: latin-1\nx = 'é'".encode("latin-1")])
 def test_encodings_are_pythons_own(sandbox, source):
     if not source.startswith(b"#"):
