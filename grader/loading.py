@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import importlib.util
 import linecache
 import sys
@@ -82,6 +83,8 @@ def _unreadable(exception: SyntaxError | ValueError) -> str:
 
 def out_of_memory(exception: BaseException) -> bool:
     """Return whether an exception says that memory ran out; torch has no type of its own for it."""
+    if isinstance(exception, OSError):
+        return exception.errno == errno.ENOMEM
     if isinstance(exception, RuntimeError):
         return "can't allocate memory" in str(exception)
     return isinstance(exception, MemoryError)

@@ -49,6 +49,46 @@ def test_exceptions_that_would_end_something_are_ordinary_errors(opened, what):
     assert type(caught.value).__name__ == what.split("(")[0]
 
 
+@pytest.mark.parametrize(
+    "what",
+    [
+        "ExceptionGroup('several', [ValueError('one')])",
+        "BaseExceptionGroup('several', [SystemExit(0)])",
+        "type('not a name <b>', (ValueError,), {})('several')",
+        "type('', (ValueError,), {})('several')",
+        "type('4', (ValueError,), {})('several')",
+    ],
+)
+def test_exceptions_of_unusual_classes_are_ordinary_errors(opened, what):
+    problem = opened(f"def f(): raise {what}")
+    for _ in range(2):
+        with pytest.raises(Exception, match="several") as caught:
+            problem.f()
+        assert judge(caught.value, Guard(())).status is Status.ERROR
+        assert caught.value.student_place[:2] == (1, "f")
+
+
+@pytest.mark.parametrize("what", ["mmap.mmap(-1, 1 << 50)", "raise_(OSError(12, 'no'))"])
+def test_what_the_system_says_of_memory_is_out_of_memory(opened, tmp_path, what):
+    source = f"import mmap\ndef raise_(e): raise e\ndef f(): return {what}\n"
+    path = tmp_path / "problem.py"
+    path.write_text(source)
+    for problem, remote in ((opened(source), True), (local(path), False)):
+        with pytest.raises((MemoryError, OSError)) as caught:
+            problem.f()
+        verdict = judge(caught.value, Guard(()), remote=remote)
+        assert verdict.status is Status.MEMORY
+
+
+def test_the_name_of_code_is_one_line(opened):
+    problem = opened(
+        "def f(): raise ValueError\nf.__code__ = f.__code__.replace(co_qualname='a\\n# b')"
+    )
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        problem.f()
+    assert caught.value.student_place[1] == "a # b"
+
+
 def test_an_exception_that_cannot_be_printed(opened):
     problem = opened(
         """

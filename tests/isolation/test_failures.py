@@ -31,6 +31,7 @@ DEADLY = {
     "abort": ("import os\ndef f(): os.abort()", Status.CRASH, r"SIGABRT\). Does it need .* memory"),
     "segfault": ("import ctypes\ndef f(): ctypes.string_at(0)", Status.CRASH, "SIGSEGV"),
     "interrupt": ("import signal\ndef f(): signal.raise_signal(15)", Status.CRASH, "SIGTERM"),
+    "time": ("import signal\ndef f(): signal.raise_signal(24)", Status.CRASH, "SIGXCPU"),
     "closed": ("import os\ndef f(): os.close(3)", Status.CRASH, "Your code"),
     "garbage": ("import os\ndef f(): os.write(3, b'x' * 999)", Status.BAD_OUTPUT, "can't be read"),
     "forged": (
