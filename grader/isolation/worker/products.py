@@ -21,7 +21,6 @@ MOST = (1 << 62) - 1
 Shapes = list[list[int]]
 
 
-
 def _of_convolution(shapes: Shapes) -> int:
     """Return what a convolution takes whose stride is 1; a profiler doesn't tell the stride."""
     (count, _, *sizes), kernel = shapes[:2]
