@@ -42,6 +42,7 @@ from grader.isolation.sandbox.libc import (
     keep_memory,
     use_large_pages,
 )
+from grader.isolation.sandbox.mounts import keep_access_times
 from grader.isolation.worker import serving
 from grader.isolation.worker.loading import hide_own_modules
 from grader.isolation.worker.removal import close_roads, functions, operators, remove
@@ -71,6 +72,7 @@ def main(channel: socket.socket) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
+    keep_access_times()
     warm()
     server, is_worth_it = _settled(channel)
     hide_from_debuggers()
