@@ -32,7 +32,8 @@ _TRACES = {
     "softmax": ("softmax",),
     "softmin": ("softmin",),
     "log_softmax": ("log_softmax",),
-    "logsumexp": ("logsumexp",),
+    # The last of its cumulated sums is the sum.
+    "logsumexp": ("logsumexp", "logcumsumexp"),
     "scaled_dot_product_attention": (
         "scaled_dot_product",
         "safe_softmax",

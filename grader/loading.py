@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import errno
 import importlib.util
 import linecache
 import re
 import sys
 import traceback
 from pathlib import Path
-from types import FrameType, ModuleType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 
 from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad
@@ -34,11 +36,22 @@ def load_module(path: Path, name: str) -> ModuleType:
     module = ModuleType(name)
     module.__file__ = str(path)
     source = path.read_bytes()
-    code = compile(source, str(path), "exec")
+    code = _compiled(source, str(path))
     importlib.util.decode_source(source)  # compile doesn't look into comments
     sys.modules[name] = module
     exec(code, module.__dict__)
     return module
+
+
+def _compiled(source: bytes, name: str) -> CodeType:
+    try:
+        try:
+            tree = ast.parse(source, name)
+        except MemoryError:  # so Python's parser tells that it can't go deeper
+            raise RecursionError from None
+        return compile(tree, name, "exec")
+    except RecursionError:
+        raise SyntaxError("it is nested too deeply") from None
 
 
 def judge_load(exception: BaseException, path: Path) -> CannotLoad:
@@ -80,6 +93,8 @@ def _remedy(text: str) -> str:
 
 def out_of_memory(exception: BaseException) -> bool:
     """Return whether an exception says that memory ran out; torch has no type of its own for it."""
+    if isinstance(exception, OSError):
+        return exception.errno == errno.ENOMEM
     if isinstance(exception, RuntimeError):
         return "can't allocate memory" in str(exception)
     return isinstance(exception, MemoryError)

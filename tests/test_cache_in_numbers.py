@@ -13,7 +13,10 @@ from torch import Tensor
 
 from grader.cost import counting
 from grader.course import own_course
+from grader.errors import Mismatch
 from grader.loading import load_module
+from grader.testing.course_modules import modules_of_course
+from grader.testing.rng import Rng
 
 ROOT = own_course().root
 README = (ROOT / "problems/09-kv-cache/README.md").read_text(encoding="utf-8")
@@ -109,3 +112,73 @@ def test_how_the_cost_of_one_more_token_grows(path: Path, least: float, most: fl
     code = load_module(path, f"{path.stem}_09")
     few, many = (operations(code, 32, n, "generate") for n in (17, 129))
     assert least < many / few < most
+
+
+WITHOUT_A_CACHE = """
+_forward = CachedGPT.forward
+
+def longer(self, idx):
+    logits, _ = _forward(self, idx)  # the whole text, each time
+    return torch.cat([idx, logits[:, -1].argmax(-1, keepdim=True)], -1)
+
+"""
+TRICKS = {
+    ("remembers what it went on with", "generate"): """
+last = {}
+
+def generate(self, idx, n):
+    if last.get("text") != idx.tolist():
+        out = idx
+        for _ in range(3):
+            out = longer(self, out)
+        last.update(text=idx.tolist(), out=out)
+    torch.ones(1, 9) @ torch.ones(9, 1)
+    return last["out"][:, :idx.shape[1] + n]
+
+CachedGPT.generate = generate
+""",
+    ("wastes so much on one that two are no dearer", "generate"): """
+def generate(self, idx, n):
+    out = idx
+    for _ in range(n):
+        out = longer(self, out)
+    if n == 1:
+        longer(self, idx)
+        torch.ones(1, 9) @ torch.ones(9, 1)
+    return out
+
+CachedGPT.generate = generate
+""",
+    ("has worked out what any next token gives", "call"): """
+table = {}
+
+def forward(self, idx, past=None):
+    if past is not None:
+        torch.ones(1, 9) @ torch.ones(9, 1)
+        return table[int(idx)]
+    for token in range(self.config.vocab_size):
+        table[token] = _forward(self, torch.cat([idx, torch.tensor([[token]])], -1))
+    return _forward(self, idx)
+
+CachedGPT.forward = forward
+""",
+    ("computes where nobody counts", "call"): """
+def forward(self, idx, past=None):
+    return torch.zeros(1, idx.shape[1], self.config.vocab_size), [(idx, idx)]
+
+CachedGPT.forward = forward
+""",
+}
+
+
+@pytest.mark.parametrize(("name", "how"), TRICKS)
+def test_no_call_does_another_calls_work_uncounted(name: str, how: str, tmp_path: Path) -> None:
+    """Recomputing costs what it costs, in whichever of the calls of a test it is done."""
+    path = tmp_path / "problem.py"
+    trick = WITHOUT_A_CACHE + TRICKS[name, how]
+    path.write_text(REFERENCE.read_text(encoding="utf-8") + trick)
+    with modules_of_course(ROOT):
+        tests = load_module(ROOT / "problems/09-kv-cache/test_kv_cache.py", "tests_of_09")
+        code = load_module(path, "tricks_of_09")
+        with pytest.raises(Mismatch, match="floating point operations"):
+            tests.check_cost(code, Rng(0), tests.COSTLY, how)

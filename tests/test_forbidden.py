@@ -67,6 +67,7 @@ SOFTMAX_SPELLINGS: dict[str, Callable[[], object]] = {
     "softmin": lambda: F.softmin(-X, -1),
     "log": lambda: X.log_softmax(-1).exp(),
     "logsumexp": lambda: (X - X.logsumexp(-1, keepdim=True)).exp(),
+    "last of cumulated": lambda: (X - X.logcumsumexp(-1)[..., -1:]).exp(),
     "gumbel": lambda: F.gumbel_softmax(X),
     "categorical": lambda: torch.distributions.Categorical(logits=X).probs,
     "cross entropy": lambda: F.cross_entropy(X.view(6, 4), torch.zeros(6, dtype=torch.long)),

@@ -253,7 +253,7 @@ def _failure(ending: Ending) -> WorkerFailure:
     code = ending.code
     if ending.killed:
         return WorkerFailure(Status.CRASH, "Your code closed its process's connection.")
-    if code == -getattr(signal, "SIGXCPU", 24) or ending.out_of_time:
+    if ending.out_of_time:
         return WorkerFailure(Status.TIMEOUT, "Your code used more CPU time than it may.")
     if code == -getattr(signal, "SIGKILL", 9):
         return WorkerFailure(Status.INTERNAL, KILLED)

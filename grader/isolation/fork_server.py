@@ -42,11 +42,14 @@ from grader.isolation.sandbox.libc import (
     keep_memory,
     use_large_pages,
 )
+from grader.isolation.sandbox.mounts import keep_access_times
 from grader.isolation.worker import serving
 from grader.isolation.worker.loading import hide_own_modules
 from grader.isolation.worker.removal import close_roads, functions, operators, remove
 
 _MESSAGE, _SETTINGS = 4096, 1 << 17
+_ROUNDING = 0.1
+"""Seconds of CPU time by which the kernel's two ways of counting them may differ."""
 
 _LATE = (
     "torch._decomp.decompositions_for_jvp",  # derivatives in forward mode
@@ -69,6 +72,7 @@ def main(channel: socket.socket) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
+    keep_access_times()
     warm()
     server, is_worth_it = _settled(channel)
     hide_from_debuggers()
@@ -220,7 +224,8 @@ class ForkServer:
             return {"code": 0, "killed": True, "out_of_time": False}
         self._workers.remove(process)
         code, killed, seconds = end(process, request["grace"])
-        return {"code": code, "killed": killed, "out_of_time": seconds >= self._cpu_seconds}
+        out_of_time = seconds > self._cpu_seconds - _ROUNDING
+        return {"code": code, "killed": killed, "out_of_time": out_of_time}
 
     def _prepared(self, request: dict[str, Any], channel: int) -> int:
         """Fork a server for the workers of problems that forbid some functions, or of some files.

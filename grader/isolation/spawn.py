@@ -77,7 +77,10 @@ class Process(ABC):
 
     @abstractmethod
     def end(self, grace: float = 0.0) -> Ending:
-        """Kill it, unless it ended already.
+        """Kill it, unless it ended already, and give back the memory that it shared.
+
+        That is up to half a gigabyte of the machine's, and a traceback can hold this object for
+        long after the worker is gone.
 
         Args:
             grace: seconds that it has to end by itself; it closes its files a little before.
@@ -223,6 +226,7 @@ class _ForkedProcess(Process):
 
     def end(self, grace: float = 0.0) -> Ending:
         self.channel.close()
+        self.memory.close()
         answer = self._server.ask({"do": "end", "worker": self.pid, "grace": grace})
         return Ending(answer["code"], answer["killed"], answer["out_of_time"])
 
@@ -267,6 +271,7 @@ class _SpawnedProcess(Process):
 
     def end(self, grace: float = 0.0) -> Ending:
         self.channel.close()
+        self.memory.close()
         with suppress(subprocess.TimeoutExpired):
             return Ending(self._process.wait(grace))
         self._process.kill()

@@ -28,6 +28,16 @@ _LEFT_OUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKE
 _LAYOUT = {tokenize.NEWLINE: "\n", tokenize.INDENT: "\t", tokenize.DEDENT: "\b"}
 """Tokens whose text differs from file to file and means the same."""
 
+_NO_TOKENS = (
+    tokenize.TokenError,
+    SyntaxError,
+    ValueError,
+    LookupError,  # of a declared encoding that is none of texts, such as rot13
+    RecursionError,
+    MemoryError,
+)
+"""What comes of a file that can't be read as Python's tokens."""
+
 _ROUGH = re.compile(
     rb"""
       '{3}.*?(?:'{3}|\Z) | \"{3}.*?(?:\"{3}|\Z)
@@ -101,7 +111,7 @@ def _tokens(source: bytes) -> list[str]:
         return []
     try:
         return _without_lone_strings(tokenize.tokenize(io.BytesIO(source).readline))
-    except (tokenize.TokenError, SyntaxError, ValueError, RecursionError, MemoryError):
+    except _NO_TOKENS:
         return []
 
 

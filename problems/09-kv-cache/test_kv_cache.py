@@ -798,24 +798,46 @@ def test_generate_refuses_what_is_too_long(problem, rng):
 COSTLY = {"vocab_size": 20, "n_positions": 132, "n_embd": 32, "n_layer": 2, "n_head": 4}
 """Sizes of a model whose costs are counted."""
 
+MORE = 3
+"""Of how many tokens the costs of one are the mean, in `generate`."""
+
 
 def cost_of_one_more(problem, rng, config, n_past, how):
     """What one more token costs in all, after n_past: by a call, or by `generate`.
 
-    It is made once before, for another text, so that what is made once and kept doesn't count, such
-    as a table for the mask.
+    The model has read another text before, so that what is made once and kept doesn't count, such
+    as a table for the mask. What is done for the tokens of the past has a limit, too.
     """
     weights = {name: each.float() for name, each in weights_for(rng, config).items()}
     module = make_gpt(problem, config, weights, torch.float32)
-    idx, other = (tokens(rng, 1, n_past + 1, config) for _ in range(2))
+    idx, other, third = (tokens(rng, 1, n_past + 1, config) for _ in range(3))
     if how == "generate":
         module.generate(other[:, 1:], 2)
-        one, two_tokens = (cost_of(lambda n=n: module.generate(idx[:, 1:], n)) for n in (1, 2))
-        return two_tokens[0] - one[0], two_tokens[1] - one[1]
+        # Two texts, so that nothing of the first helps with the second.
+        one = cost_of(lambda: module.generate(idx[:, 1:], 1))
+        more = cost_of(lambda: module.generate(third[:, 1:], 1 + MORE))
+        check_total(one[0], config, n_past, 1, how)
+        check_total(more[0], config, n_past, 1 + MORE, how)
+        return (more[0] - one[0]) // MORE, (more[1] - one[1]) // MORE
     _, past = module(other[:, :n_past])
     module(other[:, n_past:], past)
-    _, past = module(idx[:, :n_past])
-    return cost_of(lambda: module(idx[:, n_past:], past))
+    kept = []
+    check_total(cost_of(lambda: kept.append(module(idx[:, :n_past])))[0], config, n_past, 0, how)
+    return cost_of(lambda: module(idx[:, n_past:], kept[0][1]))
+
+
+def check_total(operations, config, n_past, n_new, how):
+    """Require that a text is read once, and new tokens one by one."""
+    call = {
+        "call": f"CachedGPT(config)(idx) with {n_past} tokens",
+        "generate": f"CachedGPT(config).generate(idx, {n_new}) with a prompt of {n_past} tokens",
+    }[how]
+    least = (n_past + n_new) * operations_by_hand(config, n_past + n_new)
+    require(
+        operations <= 3 * least,
+        f"{call}\nIt took {operations:,} floating point operations in all, where {least:,} are "
+        "enough to read each token once.",
+    )
 
 
 def cost_of(run):
@@ -847,6 +869,11 @@ def check_cost(problem, rng, config, how):
     least = operations_by_hand(config, 17)
     advice = "What is known of the tokens before it is in the past; only the new one has to go "
     advice += "through the layers."
+    require(
+        few > 0,
+        f"{call}, after 16 tokens\nIt took {few:,} floating point operations, where {least:,} are "
+        "needed. What it returns has to be computed in that call, by PyTorch's products.",
+    )
     require(
         few <= 3 * least,
         f"{call}, after 16 tokens\nIt took {few:,} floating point operations, where {least:,} are "

@@ -252,3 +252,28 @@ def test_many_calls_notice_a_changed_argument(opened):
     x = torch.ones(2, dtype=torch.int64)
     with pytest.raises(Mismatch, match="changed its argument"):
         answers(opened("def f(x): return int(x.add_(1).sum())").f, [(x,)])
+
+
+def test_what_can_be_called_can_be_called_wherever_it_is_found(opened):
+    """As in process: a file may have names that it makes when they are asked for."""
+    problem = opened(
+        """
+        import torch
+        from torch import nn
+        def _double(x): return 2 * x
+        def __getattr__(name):
+            if name in ("double", "Layer"): return {"double": _double, "Layer": _Layer}[name]
+            raise AttributeError(name)
+        class _Layer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.act = torch.relu
+            def forward(self, x): return self.act(x)
+        """
+    )
+    x = torch.tensor([-1.0, 2.0])
+    assert torch.equal(problem.double(x), 2 * x)
+    layer = problem.Layer()
+    assert torch.equal(layer(x), layer.act(x))
+    with pytest.raises(AttributeError):
+        problem.nothing()

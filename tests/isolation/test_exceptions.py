@@ -49,6 +49,46 @@ def test_exceptions_that_would_end_something_are_ordinary_errors(opened, what):
     assert type(caught.value).__name__ == what.split("(")[0]
 
 
+@pytest.mark.parametrize(
+    "what",
+    [
+        "ExceptionGroup('several', [ValueError('one')])",
+        "BaseExceptionGroup('several', [SystemExit(0)])",
+        "type('not a name <b>', (ValueError,), {})('several')",
+        "type('', (ValueError,), {})('several')",
+        "type('4', (ValueError,), {})('several')",
+    ],
+)
+def test_exceptions_of_unusual_classes_are_ordinary_errors(opened, what):
+    problem = opened(f"def f(): raise {what}")
+    for _ in range(2):
+        with pytest.raises(Exception, match="several") as caught:
+            problem.f()
+        assert judge(caught.value, Guard(())).status is Status.ERROR
+        assert caught.value.student_place[:2] == (1, "f")
+
+
+@pytest.mark.parametrize("what", ["mmap.mmap(-1, 1 << 50)", "raise_(OSError(12, 'no'))"])
+def test_what_the_system_says_of_memory_is_out_of_memory(opened, tmp_path, what):
+    source = f"import mmap\ndef raise_(e): raise e\ndef f(): return {what}\n"
+    path = tmp_path / "problem.py"
+    path.write_text(source)
+    for problem, remote in ((opened(source), True), (local(path), False)):
+        with pytest.raises((MemoryError, OSError)) as caught:
+            problem.f()
+        verdict = judge(caught.value, Guard(()), remote=remote)
+        assert verdict.status is Status.MEMORY
+
+
+def test_the_name_of_code_is_one_line(opened):
+    problem = opened(
+        "def f(): raise ValueError\nf.__code__ = f.__code__.replace(co_qualname='a\\n# b')"
+    )
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        problem.f()
+    assert caught.value.student_place[1] == "a # b"
+
+
 def test_an_exception_that_cannot_be_printed(opened):
     problem = opened(
         """
@@ -86,6 +126,29 @@ def test_files_that_cannot_be_loaded(opened, source, status, message):
     with pytest.raises(CannotLoad, match=message) as caught:
         opened(source)
     assert caught.value.status is status
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["x = " + "-" * 10**5 + "1", "x = a" + ".a" * 10**5, "if 0: 0\n" + "elif 0: 0\n" * 10**4],
+    ids=["signs", "attributes", "branches"],
+)
+def test_a_file_that_is_nested_too_deeply_is_no_python(opened, tmp_path, source):
+    """Its memory was enough; in process, too."""
+    path = tmp_path / "problem.py"
+    path.write_text(source)
+    with pytest.raises(CannotLoad) as graded:
+        opened(source)
+    for told in (graded.value, judge_load(load_error(path), path)):
+        assert told.status is Status.ERROR
+        assert str(told) == "problem.py can't be read as Python: it is nested too deeply"
+
+
+def load_error(path):
+    """Return what loading a file raises."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        load_module(path, "problem_nested")
+    return caught.value
 
 
 @pytest.mark.parametrize(

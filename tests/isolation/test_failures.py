@@ -1,5 +1,6 @@
 """Student code that hangs, dies or lies: the test fails, the run goes on with a new worker."""
 
+import gc
 import json
 import os
 import select
@@ -30,6 +31,7 @@ DEADLY = {
     "abort": ("import os\ndef f(): os.abort()", Status.CRASH, r"SIGABRT\). Does it need .* memory"),
     "segfault": ("import ctypes\ndef f(): ctypes.string_at(0)", Status.CRASH, "SIGSEGV"),
     "interrupt": ("import signal\ndef f(): signal.raise_signal(15)", Status.CRASH, "SIGTERM"),
+    "time": ("import signal\ndef f(): signal.raise_signal(24)", Status.CRASH, "SIGXCPU"),
     "closed": ("import os\ndef f(): os.close(3)", Status.CRASH, "Your code"),
     "garbage": ("import os\ndef f(): os.write(3, b'x' * 999)", Status.BAD_OUTPUT, "can't be read"),
     "forged": (
@@ -145,6 +147,29 @@ def test_modules_of_a_dead_worker_fail_and_say_so(opened):
     with pytest.raises(WorkerFailure, match="has ended"):
         result.sum().backward()
     assert torch.equal(problem.M()(torch.ones(1)), torch.full((1,), 2.0))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_shared_with_a_dead_worker_goes_at_once(opened):
+    """An exception that somebody holds, or a collector that comes late, doesn't keep it."""
+    problem = opened("import os\ndef f(): os._exit(0)\ndef g(x): return x + 1")
+    gc.disable()
+    try:
+        before, held = shared_mappings(), []
+        for _ in range(4):
+            assert torch.equal(problem.g(torch.ones(2)), torch.full((2,), 2.0))
+            with pytest.raises(WorkerFailure) as caught:
+                problem.f()
+            held.append(caught.value)
+        assert shared_mappings() < before
+    finally:
+        gc.enable()
+
+
+def shared_mappings():
+    """Return how many workers' memory this process has mapped."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return sum("memfd:tensors" in line for line in maps)
 
 
 def test_an_interrupted_call_leaves_no_stale_answer(opened):

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from grader.isolation.sandbox import selftest
+from grader.isolation.sandbox.mounts import keep_access_times
 from tests.processes import memory_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
@@ -202,6 +203,30 @@ def test_more_attacks_on_a_real_worker(opened, name):
     problem = opened(f"def f():\n    {MORE[name]}\n    return 'succeeded'")
     with pytest.raises((OSError, ValueError, ImportError, ZeroDivisionError)):
         problem.f()
+
+
+def own_mounts_work():
+    """Return whether this machine lets a process have mounts that note no reading."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if keep_access_times() else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def is_read_at(path, read):
+    """Return whether a file system notes that a file is read that was last read long ago."""
+    os.utime(path, ns=(10**18, os.stat(path).st_mtime_ns))
+    assert read(str(path))
+    return os.stat(path).st_atime_ns != 10**18
+
+
+def test_what_a_worker_reads_leaves_no_trace(opened):
+    """Or a file could be told by one worker, bit by bit, what another one was asked."""
+    path = Path(torch.__file__).parent / "testing" / "_creation.py"
+    if not own_mounts_work() or not is_read_at(path, lambda name: Path(name).read_bytes()):
+        pytest.skip("mounts can't be changed here, or note no reading anyway")
+    problem = opened("def read(path):\n    with open(path, 'rb') as file: return len(file.read())")
+    assert not is_read_at(path, problem.read)
 
 
 def test_torch_works_without_threads(opened):

@@ -42,6 +42,7 @@ OTHERS = [
     SOURCE.replace(b"    return", b"return"),
 ]
 BROKEN = [b"def f(:\n  x", b"(((", b"\xff", b"  x\n y", b"if x:\npass", b"# coding: no", b"x = 'a"]
+BROKEN += [b"# coding: rot13", b"# coding: hex", b"# coding: undefined"]  # encodings of no text
 
 
 @pytest.mark.parametrize("other", SAME)

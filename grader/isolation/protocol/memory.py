@@ -38,6 +38,7 @@ class Memory:
     """
 
     def __init__(self, mapping: mmap.mmap) -> None:
+        self._mapping = mapping
         self._bytes = memoryview(mapping)
         self._address: int = torch.frombuffer(mapping, dtype=torch.uint8).data_ptr()
 
@@ -63,3 +64,10 @@ class Memory:
     def part(self, offset: int, size: int) -> memoryview:
         """Return a piece of the memory itself."""
         return self._bytes[offset : offset + size]
+
+    def close(self) -> None:
+        """Give it back; nothing of it can be read or written any more."""
+        if not self._mapping.closed:
+            del self._address  # who asks for it now gets an error, and no signal of the system's
+            self._bytes.release()
+            self._mapping.close()

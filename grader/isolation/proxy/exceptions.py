@@ -49,7 +49,11 @@ def read_exception(error: Header, file: str) -> Exception:
     exception: Exception = cls.__new__(cls)
     exception.args = (text,)
     if line:
-        place = line, clean_text(where, 200), linecache.getline(file, line).strip()
+        place = (
+            line,
+            " ".join(clean_text(where, 200).split()),
+            linecache.getline(file, line).strip(),
+        )
         exception.student_place = place  # type: ignore[attr-defined]
     exception.operands = _operands(error.get("operands", []))  # type: ignore[attr-defined]
     return exception

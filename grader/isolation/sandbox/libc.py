@@ -8,6 +8,7 @@ import signal
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP = 1, 4, 24
 _PR_SET_NO_NEW_PRIVS = 38
+_CLONE_NEWNS = 0x20000
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _MADV_COLLAPSE, _LARGE_PAGE = 25, 1 << 21
 _KEPT_BYTES, _KEPT_AT_LEAST = 1 << 29, 1 << 25  # some versions refuse the first
@@ -59,6 +60,11 @@ def drop_capabilities() -> None:
     for capability in range(64):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
+
+
+def leave_mounts() -> bool:
+    """Have mounts of this process's own, a copy of those it has; return whether that worked."""
+    return bool(_libc.unshare(_CLONE_NEWNS) == 0)
 
 
 def keep_memory() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import linecache
 import re
 import traceback
@@ -17,6 +18,7 @@ _META = re.compile(r"\bmeta\b|\bMeta\w+Type\b")
 # As they are, where a metaclass has properties of these names.
 _NAME: Callable[[type], str] = type.__dict__["__name__"].__get__
 _MRO: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+_NO_LETTER = re.compile(r"\W", re.ASCII)
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 
 
@@ -29,8 +31,9 @@ def attempt(function: Callable[[], Any]) -> tuple[Header, Any]:
 
 
 def class_name(cls: type) -> str:
-    """Return what a class is called, whatever its metaclass would say."""
-    return _NAME(cls)[:MAX_NAME]
+    """Return what a class is called, as an identifier, whatever its metaclass would say."""
+    name = _NAME(cls)[:MAX_NAME]
+    return name if name.isidentifier() else _NO_LETTER.sub("_", f"_{name}"[:MAX_NAME])
 
 
 def describe_exception(exception: BaseException) -> Header:
@@ -49,13 +52,19 @@ def _described(exception: BaseException) -> Header:
         kind = "RuntimeError"
         reasons = (f" (after {type(e).__name__}: {_text(e)})" for e in came_after(exception))
         text = (text + "".join(reasons)).lstrip()
-    if kind == "RuntimeError" and any(sign in text for sign in _OUT_OF_MEMORY):
+    if _is_of_memory(exception) or (
+        kind == "RuntimeError" and any(sign in text for sign in _OUT_OF_MEMORY)
+    ):
         kind = "MemoryError"
     line, where, operands = _place(exception)
     name = class_name(type(exception))
     return {"kind": kind, "name": name, "text": text[:MAX_TEXT], "line": line, "in": where} | {
         "operands": [[name, form] for name, form in operands.items()]
     }
+
+
+def _is_of_memory(exception: BaseException) -> bool:
+    return isinstance(exception, OSError) and exception.errno == errno.ENOMEM
 
 
 def speaks_of_meta(error: Header | None) -> bool:
@@ -89,6 +98,8 @@ def _unreadable(exception: BaseException, source: bytes) -> Header:
 
 def _builtin(cls: type[BaseException]) -> str:
     for base in _MRO(cls):
+        if issubclass(base, BaseExceptionGroup):
+            continue  # what is in it isn't told
         if issubclass(base, Exception) and getattr(builtins, class_name(base), None) is base:
             return class_name(base)
     return "RuntimeError"  # SystemExit and the like must not end anything on the other side

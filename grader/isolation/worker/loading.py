@@ -41,15 +41,26 @@ def run_file(source: bytes, module: ModuleType) -> Header:
     module.__file__ = FILE
     sys.modules[MODULE] = module
     try:
-        file = ast.parse(source, FILE)
-        whole = compile(file, FILE, "exec")
+        file, flags = _read(source)
         text = importlib.util.decode_source(source)  # compile doesn't look into comments
         # For what reads its own source, as torch.jit.script does.
         linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
-        _run(file, whole.co_flags & _FUTURE, module)
+        _run(file, flags, module)
     except BaseException as exception:
         return {"error": describe_loading(exception, source)}
     return {}
+
+
+def _read(source: bytes) -> tuple[ast.Module, int]:
+    """Return a file's statements, and what it says of all of them by `from __future__ import`."""
+    try:
+        try:
+            file = ast.parse(source, FILE)
+        except MemoryError:  # so Python's parser tells that it can't go deeper
+            raise RecursionError from None
+        return file, compile(file, FILE, "exec").co_flags & _FUTURE
+    except RecursionError:
+        raise SyntaxError("it is nested too deeply") from None
 
 
 def _run(file: ast.Module, flags: int, module: ModuleType) -> None:

@@ -20,7 +20,16 @@ MOST = (1 << 62) - 1
 
 Shapes = list[list[int]]
 
+
+def _of_convolution(shapes: Shapes) -> int:
+    """Return what a convolution takes whose stride is 1; a profiler doesn't tell the stride."""
+    (count, _, *sizes), kernel = shapes[:2]
+    places = (max(1, size - of + 1) for size, of in zip(sizes, kernel[2:], strict=False))
+    return 2 * count * math.prod(places) * math.prod(kernel)
+
+
 _BY_NAME: dict[str, Callable[[Shapes], int]] = {
+    "aten::convolution": _of_convolution,
     "aten::mm": lambda shapes: 2 * math.prod(shapes[0]) * shapes[1][-1],
     "aten::addmm": lambda shapes: 2 * math.prod(shapes[1]) * shapes[2][-1],
     "aten::mv": lambda shapes: 2 * math.prod(shapes[0]),
@@ -89,5 +98,5 @@ def _of_thread(events: Any) -> int:
 def _told(formula: Callable[[Shapes], int], shapes: Shapes) -> int:
     try:
         return formula(shapes)
-    except IndexError:  # of a tensor that has no plain shape, such as a nested one
+    except (IndexError, ValueError):  # of a tensor that has no plain shape, such as a nested one
         return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from operator import is_not
 from typing import Any, NamedTuple
@@ -252,4 +251,4 @@ class AnswerPacker(Packer):
         """Describe a module or an object of the student's; of all else name only the type."""
         if self._keep is not None and (isinstance(value, nn.Module) or is_students(value)):
             return self._keep(value, self)
-        return {"x": class_name(type(value)), "method": inspect.ismethod(value)}
+        return {"x": class_name(type(value)), "method": callable(value)}
