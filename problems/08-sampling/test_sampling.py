@@ -9,7 +9,13 @@ import torch
 
 from grader.testing.calls import answers
 from grader.testing.compare import check, check_form, gradients, require
-from worked_example import left_alone, nothing_drawn, softmax_by_hand, turned
+from worked_example import (
+    check_without_gradients,
+    left_alone,
+    nothing_drawn,
+    softmax_by_hand,
+    turned,
+)
 
 INF = math.inf
 
@@ -756,7 +762,7 @@ def check_filter(function, reference, logits, amount, rng):
     check(torch.where(kept, found, 0), torch.where(kept, upstream, 0), what)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(("shape", "dtype"), MORE_LOGITS + LARGE)
 def test_hidden_top_k(problem, solution, rng, shape, dtype):
     """keep_top_k is right for other shapes, with ties and -inf, and so are its gradients"""
@@ -774,7 +780,7 @@ def rng_choice(rng, number):
     return int(torch.randint(number, (), generator=rng.generator))
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 @pytest.mark.parametrize(("shape", "dtype"), MORE_LOGITS)
 def test_hidden_top_p(problem, solution, rng, shape, dtype):
     """keep_top_p is right for other shapes, with -inf and far from 0, and so are its gradients"""
@@ -807,6 +813,45 @@ def test_hidden_top_p_of_many(problem, solution, rng, dtype):
         f"keep_top_p(logits, {p:.4f}) with 2000 tokens\nIt keeps {number} tokens of the rows; "
     )
     require(all(296 <= n <= 306 for n in number), f"{message}it should be about 301.")
+
+
+@pytest.mark.points(0.25)
+def test_hidden_other_logits(problem, solution, rng):
+    """All is right for logits near 5000, pairs and hundreds of rows, with gradients and without"""
+    kinds = {
+        "near 5000": clear_logits(rng, 3, 6, p=0.6) + 5000,
+        "near -5000": clear_logits(rng, 3, 6, p=0.6) - 5000,
+        "of two tokens": clear_logits(rng, 4, 2, p=0.6),
+        "in 300 rows": clear_logits(rng, 300, 1, 3, p=0.6),
+    }
+    amounts = [("apply_temperature", "temperature", 0.6), ("keep_top_k", "k", 1)]
+    for name, option, amount in [*amounts, ("keep_top_p", "p", 0.6)]:
+        cases = [
+            (f"{name}(logits, {amount}) with logits {what}", {"logits": logits, option: amount})
+            for what, logits in kinds.items()
+        ]
+        expected = [getattr(solution, name)(**arguments) for _, arguments in cases]
+        check_without_gradients(getattr(problem, name), cases, expected)
+    plain, seeds = kinds["in 300 rows"], random_seeds(rng, 1) * 2
+    calls = [(plain.clone(),), (plain.clone().requires_grad_(),)]
+    drawn, learning = answers(problem.sample, calls, seeds)
+    call = "sample(logits) with logits that require a gradient, after the same torch.manual_seed"
+    check(learning, check_tokens(drawn, (300, 1), 3, "sample(logits)"), call)
+    with torch.no_grad():
+        check(answers(problem.sample, calls, seeds)[1], drawn, f"{call}, under torch.no_grad()")
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"temperature": 1, "top_k": 8, "top_p": None}, {"top_p": 1.0}],
+    ids=str,
+)
+def test_hidden_large_vocabulary(problem, rng, options):
+    """sample draws from hundreds of tokens; an option that is None is as if it were not there"""
+    row = torch.full((300,), -60.0)
+    row[torch.randperm(300, generator=rng.generator)[:12]] = torch.arange(12) / 10
+    check_distribution(problem, row.tolist(), (1000,), dtype=torch.float32, **options)
 
 
 @pytest.mark.points(0.25)
