@@ -298,7 +298,7 @@ def learning(code, arguments):
     return {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
 
 
-def check_like_in_use(right, code, rng, x, others, call):
+def check_like_in_use(right, code, rng, x, others, call, **near):
     """Compare a module with a right one in evaluation, with other weights, and when x alone learns.
 
     In evaluation without gradients is where something may be kept from call to call.
@@ -310,23 +310,24 @@ def check_like_in_use(right, code, rng, x, others, call):
         x: some tokens.
         others: other weights.
         call: what to say of a call.
+        near: allowed differences, as for `check`.
     """
     moved = {"x": turned(x).requires_grad_()}
-    check_like(right.eval(), code.eval(), rng, [(f"{call} in evaluation", moved)])
+    check_like(right.eval(), code.eval(), rng, [(f"{call} in evaluation", moved)], **near)
     back = x.flip(1)
     case = (f"{call} in evaluation, with the same tokens in another order", {"x": back})
-    check_without_gradients(code, [case], [right(back)])
+    check_without_gradients(code, [case], [right(back)], **near)
     for module in (right, code):
         set_weights(module, others)
     case = (f"{call} in evaluation, after its weights were changed", {"x": back})
-    check_without_gradients(code, [case], [right(back)])
+    check_without_gradients(code, [case], [right(back)], **near)
     for module in (right, code):
         module.train()
-    check_like(right, code, rng, [(f"{call} with other weights", {"x": x})])
+    check_like(right, code, rng, [(f"{call} with other weights", {"x": x})], **near)
     for module in (right, code):
         module.requires_grad_(False)
     alone = {"x": x.clone().requires_grad_()}
-    check_like(right, code, rng, [(f"{call} where x alone learns", alone)])
+    check_like(right, code, rng, [(f"{call} where x alone learns", alone)], **near)
 
 
 def of_any_size(x, weights):

@@ -386,7 +386,7 @@ def test_hidden_ways_of_use(problem, solution, rng):
     check_like_in_use(right, module, rng, x, others, "attention(x)")
     pair = [holding(code.SimpleAttention(5), others, torch.float32) for code in (solution, problem)]
     case = ("SimpleAttention(5)(x) in float32", {"x": x.float().requires_grad_()})
-    check_like(*pair, rng, [case])
+    check_like(*pair, rng, [case], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.points(0.75)

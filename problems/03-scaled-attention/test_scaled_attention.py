@@ -682,7 +682,7 @@ def test_hidden_ways_of_use(problem, solution, rng):
     check_like_in_use(*pair, rng, x, others, "ScaledAttention(5)(x)")
     pair = [holding(code.ScaledAttention(5), others, torch.float32) for code in (solution, problem)]
     case = ("ScaledAttention(5)(x) in float32", {"x": x.float().requires_grad_()})
-    check_like(*pair, rng, [case])
+    check_like(*pair, rng, [case], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.points(0.5)

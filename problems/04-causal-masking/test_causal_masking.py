@@ -732,7 +732,7 @@ def test_hidden_ways_of_use(problem, solution, rng):
     for module in pair:
         holding(module, others, torch.float32)
     case = ("CausalAttention(5, 6)(x) in float32", {"x": x.float().requires_grad_()})
-    check_like(*pair, rng, [case])
+    check_like(*pair, rng, [case], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.points(0.75)

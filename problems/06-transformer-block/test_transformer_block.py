@@ -22,6 +22,8 @@ from small_gpt import (
 )
 from telltale import check_independent, check_rate
 from worked_example import (
+    check_like,
+    check_like_in_use,
     check_random_start,
     check_weights_are_kept,
     holding,
@@ -644,7 +646,7 @@ def both_dtypes(cases, large):
     return both + [(case, torch.float64) for case in large]
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.25)
 @BOTH_DTYPES
 @pytest.mark.parametrize("shape", [(), (1,), (50,), (4, 1, 6), (2, 3, 2, 2, 2)], ids=str)
 def test_hidden_gelu(problem, solution, rng, shape, dtype):
@@ -660,7 +662,47 @@ def test_hidden_gelu(problem, solution, rng, shape, dtype):
     check(problem.gelu(x.clone()), solution.gelu(x), call, **close(dtype))
 
 
-@pytest.mark.points(2.5)
+@pytest.mark.points(0.25)
+def test_hidden_gelu_in_use(problem, solution, rng):
+    """gelu is right for hundreds of numbers, zeros and numbers near 10,000, and draws nothing"""
+    numbers = {
+        "hundreds of numbers": rng.normal(2, 600),
+        "hundreds of rows": rng.normal(300, 1, 2),
+        "zeros": torch.zeros(2, 3),
+        "numbers near 10,000": 1e4 * rng.normal(2, 3).sign(),
+        "numbers that were transposed": turned(rng.normal(2, 3, 4)),
+    }
+    cases = [(f"gelu of {what}", {"x": x.requires_grad_()}) for what, x in numbers.items()]
+    check_like(solution.gelu, problem.gelu, rng, cases, **CLOSE)
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize(
+    ("name", "draw", "arguments"),
+    [
+        ("LayerNorm", norm_weights, (6,)),
+        ("MLP", mlp_weights, (6,)),
+        ("Block", block_weights, (6, 2)),
+    ],
+    ids=["LayerNorm", "MLP", "Block"],
+)
+def test_hidden_ways_of_use(problem, solution, rng, name, draw, arguments):
+    """Modules are right in evaluation, with other weights, by default, and for large numbers"""
+    x, weights, others = rng.normal(3, 4, 6), draw(rng, 6), draw(rng, 6)
+    right, code = both(solution, problem, name, weights, *arguments)
+    call = f"{named(name, *arguments)}(x)"
+    large = (f"{call} with numbers near a million", {"x": (1e6 * x).requires_grad_()})
+    check_like(right, code, rng, [large], rtol=1e-6, atol=1e-2)
+    check_like_in_use(right, code, rng, x, others, call, **CLOSE)
+    pair = [
+        holding(getattr(each, name)(*arguments), weights, torch.float32)
+        for each in (solution, problem)
+    ]
+    single = (f"{call} in float32", {"x": x.float().requires_grad_()})
+    check_like(*pair, rng, [single], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.points(2.25)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     "shape",
@@ -674,7 +716,8 @@ def test_hidden_gelu(problem, solution, rng, shape, dtype):
         (40, 64),
         (2, 1100),
         (1, 130, 3),
-        (70, 1, 3),
+        (300, 1, 3),
+        (2, 3, 1),
     ],
     ids=str,
 )
@@ -726,7 +769,7 @@ def test_hidden_delicate_rows(problem, solution, rng, n_embd, dtype):
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     ("shape", "dtype"),
-    both_dtypes([(1, 6, 3), (5, 1, 8), (2, 9, 12)], [(1, 130, 2), (70, 2, 3), (1, 2, 130)]),
+    both_dtypes([(1, 6, 3), (5, 1, 8), (2, 9, 12)], [(1, 130, 2), (300, 2, 3), (1, 2, 130)]),
     ids=str,
 )
 def test_hidden_mlp(problem, solution, rng, shape, bias, dtype):
@@ -737,13 +780,13 @@ def test_hidden_mlp(problem, solution, rng, shape, bias, dtype):
     check_alike(*pair, rng.normal(*shape) * 2, rng, call, dtype, argument=turned)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.75)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     ("sizes", "dtype"),
     both_dtypes(
         [(2, 7, 20, 4), (5, 2, 9, 3), (1, 12, 16, 2), (4, 1, 5, 5)],
-        [(1, 130, 2, 2), (70, 2, 3, 3), (1, 2, 130, 2)],
+        [(1, 130, 2, 2), (300, 2, 3, 3), (2, 3, 1, 1), (1, 2, 130, 2)],
     ),
     ids=str,
 )

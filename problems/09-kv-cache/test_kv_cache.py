@@ -925,8 +925,9 @@ def random_cut(rng, length):
 @pytest.mark.points(0.5)
 def test_hidden_cache_in_bytes(problem, solution, rng):
     """kv_cache_bytes is right for other sizes"""
-    for _ in range(20):
+    for draw in range(20):
         sizes = (1 + torch.randint(60, (5,), generator=rng.generator)).tolist()
+        sizes[draw % 5] *= 1000
         check_bytes(
             problem.kv_cache_bytes(*sizes),
             solution.kv_cache_bytes(*sizes),
@@ -934,7 +935,7 @@ def test_hidden_cache_in_bytes(problem, solution, rng):
         )
 
 
-@pytest.mark.points(2.5)
+@pytest.mark.points(2)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     ("n_past", "n_new", "batch", "n_embd", "n_head"),
@@ -946,7 +947,7 @@ def test_hidden_cache_in_bytes(problem, solution, rng):
         (9, 4, 2, 8, 8),
         (140, 2, 1, 4, 2),
         (2, 70, 1, 4, 2),
-        (2, 1, 70, 6, 3),
+        (2, 1, 300, 6, 3),
         (1, 2, 1, 140, 70),
     ],
 )
@@ -958,30 +959,69 @@ def test_hidden_attention(problem, solution, rng, n_past, n_new, batch, n_embd, 
         past = random_past(rng, batch, n_head, n_past, n_embd // n_head)
     call = f"CachedAttention({n_embd}, {n_head}, bias={bias})(x, past) with {n_past} past and "
     call += f"{n_new} new tokens"
-    found, upstream = [], []
-    for module in both(problem, solution, weights, n_head):
-        leaves = {"x": x.clone().requires_grad_()}
-        if past is not None:
-            leaves["the past's keys"] = past[0].clone().requires_grad_()
-            leaves["the past's values"] = past[1].clone().requires_grad_()
-        given, *held = (leaf.clone() for leaf in leaves.values())
-        output, present = two(module(given, tuple(held) or None), call)
-        results = (output, *pair(present, call))
-        found.append((results, leaves | parameters(module)))
-    (actual, of_student), (expected, of_reference) = found
-    check(actual[0], expected[0], call)
-    check_pair(actual[1:], expected[1:], call)
-    upstream = [rng.normal(*each.shape) for each in expected]
+    check_alike(*both(problem, solution, weights, n_head), x, past, rng, call)
+
+
+def check_alike(student, reference, x, past, rng, call, **near):
+    """Compare output, present and all gradients of both attentions, and both without gradients."""
+    actual, of_student = attended(student, x, past, call)
+    expected, of_reference = attended(reference, x, past, call)
+    check_triple(actual, expected, call, **near)
+    upstream = [rng.normal(*each.shape, dtype=each.dtype) for each in expected]
     sums = [
         sum((each * up).sum() for each, up in zip(results, upstream, strict=True))
         for results in (actual, expected)
     ]
     told = f"output and present of {call}"
-    check_gradients(
-        gradients(sums[0], of_student, torch.ones_like(sums[1]), told),
-        gradients(sums[1], of_reference, torch.ones_like(sums[1]), told),
-        told,
-    )
+    found = gradients(sums[0], of_student, torch.ones_like(sums[1]), told)
+    wanted = gradients(sums[1], of_reference, torch.ones_like(sums[1]), told)
+    for name, slope in wanted.items():
+        check(found[name], slope, f"the gradient of {told} with respect to {name}", **near)
+    with torch.no_grad():
+        given = past and tuple(map(turned, past))
+        y, present = two(student(turned(x), given), call)
+    told = f"{call}, which were transposed, under torch.no_grad()"
+    check_triple((y, *pair(present, told)), expected, told, **near)
+
+
+def attended(module, x, past, call):
+    """What an attention makes of tokens and past: output, keys, values; and what it learns from."""
+    leaves = {"x": x.clone().requires_grad_()}
+    if past is not None:
+        leaves["the past's keys"] = past[0].clone().requires_grad_()
+        leaves["the past's values"] = past[1].clone().requires_grad_()
+    given, *held = (leaf.clone() for leaf in leaves.values())
+    output, present = two(module(given, tuple(held) or None), call)
+    learning = {name: each for name, each in parameters(module).items() if each.requires_grad}
+    return (output, *pair(present, call)), leaves | learning
+
+
+def check_triple(actual, expected, call, **near):
+    """Compare outputs, keys and values."""
+    check(actual[0], expected[0], call, **near)
+    check_pair(actual[1:], expected[1:], call, **near)
+
+
+@pytest.mark.points(0.5)
+def test_hidden_attention_in_use(problem, solution, rng):
+    """CachedAttention is right in evaluation, with other weights, in float32, for large numbers"""
+    weights, others = attention_weights(rng, 6), attention_weights(rng, 6)
+    x, past = rng.normal(2, 3, 6), random_past(rng, 2, 3, 4, 2)
+    modules = both(problem, solution, weights, 3)
+    call = "CachedAttention(6, 3)(x, past)"
+    check_alike(*(module.eval() for module in modules), x, past, rng, f"{call} in evaluation")
+    large = past[0], past[1] * 1e6
+    told = f"{call} with values near a million in the past"
+    check_alike(*modules, x, large, rng, told, rtol=1e-6, atol=1e-4)
+    for module in modules:
+        set_weights(module.train(), others)
+    check_alike(*modules, x, past, rng, f"{call} with other weights")
+    for module in modules:
+        module.requires_grad_(False)
+    check_alike(*modules, x, past, rng, f"{call}, whose weights don't learn")
+    pair_of_single = both(problem, solution, weights, 3, torch.float32)
+    x, past = x.float(), tuple(each.float() for each in past)
+    check_alike(*pair_of_single, x, past, rng, f"{call} in float32", rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.points(1.5)
@@ -1015,7 +1055,7 @@ def check_piece(output, expected, call):
     return output
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.5)
 @pytest.mark.parametrize(
     ("n_layer", "n_embd", "n_head", "bias", "length", "dtype"),
     [
@@ -1051,6 +1091,32 @@ def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, len
         slopes = gradients(logits, parameters(student), upstream, call)
         if dtype is torch.float64:
             check_gradients(slopes, wanted, call)
+
+
+@pytest.mark.points(0.5)
+def test_hidden_model_in_use(problem, solution, rng):
+    """CachedGPT is right in evaluation, with other weights, and where no gradients are asked for"""
+    config = {"vocab_size": 80, "n_positions": 9, "n_layer": 4, "n_embd": 4, "n_head": 4}
+    weights, others = weights_for(rng, config), weights_for(rng, config)
+    student, reference = both_models(problem, solution, config, weights)
+    idx, upstream = tokens(rng, 20, 7, config), rng.normal(20, 3, 80)
+    call = "CachedGPT(config)(idx, past) after 4 tokens"
+    for how in ("in evaluation", "in training, with other weights"):
+        for model in (student, reference):
+            model.train(how != "in evaluation")
+            if how != "in evaluation":
+                set_weights(model, others)
+        expected = reference(idx)[0][:, 4:]
+        with torch.no_grad():
+            _, past = two(student(idx[:, :4]), call)
+            logits, _ = two(student(turned(idx[:, 4:]), past), call)
+        check(logits, expected, f"{call} {how}, under torch.no_grad()")
+        _, past = two(student(idx[:, :4]), call)
+        logits, _ = two(student(idx[:, 4:], past), call)
+        check(logits, expected, f"{call} {how}")
+        slopes = gradients(logits, parameters(student), upstream, call)
+        wanted = gradients(expected, parameters(reference), upstream, call)
+        check_gradients(slopes, wanted, f"{call} {how}")
 
 
 @pytest.mark.points(0.75)
