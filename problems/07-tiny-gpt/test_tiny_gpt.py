@@ -1035,7 +1035,7 @@ def test_hidden_initial_weights(problem, rng, n_layer, bias):
 @pytest.mark.points(2.5)
 @pytest.mark.parametrize(
     ("prompt_length", "n_new", "n_positions"),
-    [(1, 9, 5), (5, 5, 5), (12, 4, 5), (3, 4, 12), (2, 5, 1), (8, 1, 3)],
+    [(1, 9, 5), (5, 5, 5), (12, 4, 5), (3, 4, 12), (2, 5, 1), (8, 1, 3), (20, 18, 24)],
 )
 def test_hidden_generate(problem, solution, rng, prompt_length, n_new, n_positions):
     """generate is right for prompts and contexts of other lengths"""
