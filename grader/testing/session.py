@@ -98,11 +98,15 @@ class Session:
         return {id: tests.problem for id, tests in self._tests.items()}
 
     def choose(self, tests: Sequence[CollectedTest]) -> list[CollectedTest]:
-        """Return the tests that are to run in this session, in order; count what is left out."""
+        """Return the tests that are to run in this session, in order; count what is left out.
+
+        Students read what visible tests say. So those of all problems come first: then no code has
+        seen a hidden test's inputs yet.
+        """
         chosen = [test for test in tests if self.hidden or not test.hidden]
         self.chosen.update(test.problem.id for test in chosen)
         self.left_out.update(test.problem.id for test in tests if test.hidden and not self.hidden)
-        return chosen[::-1] if self.reverse else chosen
+        return chosen[::-1] if self.reverse else sorted(chosen, key=lambda test: test.hidden)
 
     def add(self, tests: ProblemTests, result: TestResult) -> None:
         """Keep the result of one of a problem's tests and pass it on."""
