@@ -95,10 +95,9 @@ class Worker:
         thing, weights = self._kept.modules.get(header["object"]), []
         if thing is not None:
             weights = thing.update(header["state"], request, header["weights"])
-        function = self._function(header)
         calls = [request.call(*packed) for packed in header["calls"]]
         answer, values = self._run(
-            lambda: self._each(function, calls, header["seeds"]), header, request
+            lambda: self._each(self._function(header), calls, header["seeds"]), header, request
         )
         answer["moved_away"] = request.moved_away()
         answer["changed_lists"] = request.changed_lists()
