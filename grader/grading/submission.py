@@ -100,7 +100,10 @@ class Grader:
 
 
 class Opened:
-    """Opens each of a submission's files once, behind the boundary.
+    """Opens each of a submission's files behind the boundary.
+
+    One process lives at a time, so what it may have of memory is what the submission may have. A
+    file that is asked for again after another one is loaded again.
 
     Args:
         submission: whose files.
@@ -115,6 +118,7 @@ class Opened:
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
         """Return what stands for the problem's module; may raise CannotLoad."""
+        self._end_all_but(problem.id)
         if problem.id not in self._opened:
             self._opened[problem.id] = self._open(self._files[problem.id], forbidden)
         opened = self._opened[problem.id]
@@ -136,8 +140,11 @@ class Opened:
 
     def close(self) -> None:
         """End the processes that the files run in."""
-        for opened in self._opened.values():
-            if isinstance(opened, RemoteProblem):
+        self._end_all_but("")
+
+    def _end_all_but(self, id: str) -> None:
+        for other, opened in self._opened.items():
+            if other != id and isinstance(opened, RemoteProblem):
                 opened.close()
 
     def _open(self, file: StudentFile, forbidden: tuple[str, ...]) -> RemoteProblem | CannotLoad:

@@ -4,17 +4,21 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from grader.forbidden import Guard
+from grader.grading.submission import Opened
+from grader.intake.submissions import StudentFile, Submission
 from grader.isolation import WorkerFailure
 from grader.isolation.connection import MAX_BYTES, Budget
 from grader.isolation.protocol import ProtocolError
 from grader.isolation.protocol.values import Received, Unpacker
 from grader.result import Status
 from grader.testing.verdict import judge
+from tests.processes import lives
 
 # The worker says that one tensor of 16 MB is very many buffers, views, modules or entries.
 OFTEN = """
@@ -157,3 +161,19 @@ def test_the_trusted_process_survives_what_it_has_no_memory_for(new_course, tmp_
     command = [sys.executable, "-c", GRADE, str(course.root)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == "4.0 {'passed'}\n0.0 {'bad_output'}\n4.0 {'passed'}\n", done.stderr
+
+
+def test_a_submission_has_one_process_at_a_time(sandbox):
+    """What a process may have of memory is what a submission may have."""
+    file = StudentFile(b"import os\ndef pid(): return os.getpid()")
+    files = Opened(Submission("ada", {"01": file, "02": file}), sandbox)
+    one, two = SimpleNamespace(id="01"), SimpleNamespace(id="02")
+    try:
+        before = files(one, ()).pid()
+        assert files(one, ()).pid() == before
+        after = files(two, ()).pid()
+        assert not lives(before)
+        assert lives(files(one, ()).pid())
+        assert not lives(after)
+    finally:
+        files.close()

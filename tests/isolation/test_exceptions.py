@@ -80,6 +80,14 @@ def test_what_the_system_says_of_memory_is_out_of_memory(opened, tmp_path, what)
         assert verdict.status is Status.MEMORY
 
 
+def test_what_is_gone_later_is_an_error(opened):
+    problem = opened("def f():\n    del globals()['f']\n    return 1")
+    function = problem.f
+    assert function() == 1
+    with pytest.raises(AttributeError, match="no attribute 'f'"):
+        function()
+
+
 def test_the_name_of_code_is_one_line(opened):
     problem = opened(
         "def f(): raise ValueError\nf.__code__ = f.__code__.replace(co_qualname='a\\n# b')"

@@ -96,11 +96,10 @@ class Worker:
         thing, weights = self._kept.modules.get(header["object"]), []
         if thing is not None:
             weights = thing.update(header["state"], request, header["weights"])
-        function = self._function(header)
         calls = [request.call(*packed) for packed in header["calls"]]
         results, seeds = Results(), header["seeds"]
         answer, values = self._run(
-            lambda: self._each(function, calls, seeds, results), header, request
+            lambda: self._each(self._function(header), calls, seeds, results), header, request
         )
         answer["moved_away"] = request.moved_away()
         answer["changed_lists"] = request.changed_lists()
