@@ -85,6 +85,9 @@ def _environment() -> dict[str, str]:
     """Return the only variables that the other side starts with."""
     # Arenas of the C library and threads of OpenMP would count against the limit of memory.
     fixed = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "CUDA_VISIBLE_DEVICES": ""}
+    # Memory comes in large pages, where the system has such (glibc 2.35 or later): half of what a
+    # worker makes the system do else is to provide small ones, for tensors.
+    fixed["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
     kept = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
     return fixed | {name: os.environ[name] for name in kept if name in os.environ}
 

@@ -19,7 +19,7 @@ def answers(
     function: Callable[..., Any] | Batched,
     calls: Iterable[Sequence[Any] | Mapping[str, Any]],
     seeds: Iterable[int] | None = None,
-    upstreams: Iterable[Tensor] | None = None,
+    upstreams: Iterable[Tensor | None] | None = None,
 ) -> list[Any]:
     """Call a function with each of these arguments and return what came back, call by call.
 
@@ -28,12 +28,14 @@ def answers(
         calls: the arguments of each call; with their names, where they are given by name.
         seeds: for each call, what torch's global generator is seeded with before; None to leave
             that as it is.
-        upstreams: for each call, what `gradients` will be asked for; see `answer`.
+        upstreams: for each call, what `gradients` will be asked for, None for nothing; see
+            `answer`.
 
     Raises:
         Exception: what the first call raises that does; there are no calls after it.
     """
     given = [*calls]
+    ahead: list[Tensor | None]
     ahead = [None] * len(given) if upstreams is None else [*upstreams]
     each = [_call(arguments, g) for arguments, g in zip(given, ahead, strict=True)]
     chosen = None if seeds is None else [*seeds]

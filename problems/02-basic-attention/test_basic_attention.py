@@ -67,8 +67,8 @@ def rows_far_apart(rng, batch, seq, n_embd):
     return x, weights
 
 
-def gradients_of(module, x, weights, upstream, call):
-    """The gradients with respect to x and the weights.
+def learning(module, x, weights, call):
+    """What the module can learn from: a copy of x and the weights, by name.
 
     The bias of `key` is left out: it adds the same number to all scores of a row, and softmax
     ignores that, so its gradient is 0 in any case.
@@ -78,6 +78,12 @@ def gradients_of(module, x, weights, upstream, call):
     for name, tensor in inputs.items():
         frozen = f"`{name}` is frozen (requires_grad is False), so it could never learn."
         require(tensor.requires_grad, f"{call}\n{frozen}")
+    return inputs
+
+
+def gradients_of(module, x, weights, upstream, call):
+    """The gradients with respect to x and the weights."""
+    inputs = learning(module, x, weights, call)
     # A copy of x, so that nothing here hangs on whether x is left alone.
     output = answer(module, inputs["x"].clone(), upstream=upstream)
     return gradients(output, inputs, upstream, call)
@@ -343,10 +349,12 @@ def test_hidden_sizes(problem, solution, rng, batch, seq, n_embd, bias):
         check_layer(module, name, n_embd, n_embd, bias=bias)
     expected, slopes = right(x), gradients_of(right, x, weights, upstream, call)
     turned = x.transpose(0, 1).contiguous().transpose(0, 1)
-    actual, of_turned = answers(module, [(x.clone(),), (turned,)])
+    inputs = learning(module, x, weights, call)
+    calls = [(x.clone(),), (turned,), (inputs["x"].clone(),)]
+    actual, of_turned, once_more = answers(module, calls, upstreams=[None, None, upstream])
     check(actual, expected, call, sizes={"n_embd": n_embd})
     check(of_turned, expected, f"{call}, which was transposed")
-    check_gradients(gradients_of(module, x, weights, upstream, call), slopes, call)
+    check_gradients(gradients(once_more, inputs, upstream, call), slopes, call)
 
 
 @pytest.mark.points(1)

@@ -6,6 +6,7 @@ The attacks run in short-lived interpreters without torch, one for each layer.
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -247,6 +248,31 @@ def test_torch_works_without_threads(opened):
     assert x.grad.shape == (300, 300)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         problem.thread()
+
+
+def gives_large_pages():
+    """Return whether the system has large pages, and a C library that asks for them."""
+    library, version = platform.libc_ver()
+    if library != "glibc" or tuple(map(int, version.split("."))) < (2, 35):
+        return False
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    return setting.exists() and "[never]" not in setting.read_text()
+
+
+@pytest.mark.skipif(not gives_large_pages(), reason="there are none")
+def test_large_tensors_lie_in_large_pages(opened):
+    """The system would provide small ones one by one, each time in each worker."""
+    problem = opened(
+        """
+        import resource, torch
+        def pages(size):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            torch.ones(size, dtype=torch.uint8)
+            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        """
+    )
+    size = 24 << 20
+    assert problem.pages(size) < size / resource.getpagesize() / 2
 
 
 def of_a_worker(module):
