@@ -238,6 +238,13 @@ def test_lost_entries_count() -> None:
     assert not alike(answer_of(X), answer_of(lost))
 
 
+def test_to_stop_is_not_to_return_a_thing_of_another_type() -> None:
+    nothing = answer_of(None)
+    assert alike(nothing, answer_of(None))
+    assert alike(STOPS, Answer(instead="AnotherError"))
+    assert not alike(nothing, STOPS)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
