@@ -124,8 +124,10 @@ def about_softmax(problem):
         return not torch.equal(before, given[name])
 
     def hidden_ones_count():
-        mask = pattern(3, 5)
-        return bool((weigh(wave(3, 5), mask)[~mask] != 0).any())
+        """Whether a hidden score has any weight: among ordinary ones, and far below the others."""
+        mask, far = pattern(3, 5), torch.tensor([[True, True, False]])
+        weights = [weigh(wave(3, 5), mask)[~mask], weigh(numbers([[0.0, 2e3, -1.0]]), far)[~far]]
+        return torch.tensor([bool((each != 0).any()) for each in weights])
 
     def beside_what_is_right():
         """The sum of a row less 1, and how far one share of it is off."""

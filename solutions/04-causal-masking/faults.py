@@ -262,6 +262,20 @@ SWITCHES = {
             "hidden scores are set a fixed way below the others, so that a small weight is left",
             "How much is exp(-60)? Which number leaves no weight at all?",
         ),
+        "below the highest": (
+            "hidden scores are set a fixed way below the highest of all scores",
+            "How much is exp(-60)? And what if an allowed score lies lower still?",
+        ),
+        "subtracted": (
+            "a number such as 60 is subtracted from hidden scores, so that a small weight is left, "
+            "or a large one where they are high",
+            "How high may a hidden score be? Which number hides it all the same?",
+        ),
+        "small number": (
+            "no weight is ever 0: a small number is added, or the weights are kept above one, "
+            "hidden ones too",
+            "What does the task say of the weight of a hidden score?",
+        ),
     },
     "mask_form": {
         "row by row": (
@@ -304,6 +318,18 @@ def shifted(kind, scores, mask):
         return powers / powers.sum(-1, keepdim=True)
     stable = scores - scores.amax(-1, keepdim=True).detach()
     return stable.masked_fill(~mask, -math.inf).softmax(-1)
+
+
+def weighed_low(kind, scores, mask):
+    """Weights of which the hidden ones are small, but not 0."""
+    low = {
+        "below the lowest": lambda: scores.amin(-1, keepdim=True).detach() - 60,
+        "below the highest": lambda: scores.amax(-1, keepdim=True).detach() - 60,
+        "subtracted": lambda: scores - 60,
+        "small number": lambda: torch.full_like(scores, -math.inf),
+    }[kind]()
+    weights = torch.where(mask, scores, low).softmax(-1)
+    return weights.clamp(min=1e-12) if kind == "small number" else weights
 
 
 def formed(kind, scores, mask):
@@ -491,8 +517,7 @@ def faulty(
         if shift:
             return shifted(shift, scores, shown)
         if lowered:
-            lowest = scores.amin(-1, keepdim=True).detach() - 60
-            return torch.where(shown, scores, lowest).softmax(-1)
+            return weighed_low(lowered, scores, shown)
         if backward:
             return softmax_with(backward)(scores.masked_fill(~shown, -math.inf), -1)
         style = next((kind.split(", ")[1] for kind in (mask, hide) if "," in kind), "")
