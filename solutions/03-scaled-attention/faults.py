@@ -297,11 +297,11 @@ SWITCHES = {
     },
     "long": {
         "queries": (
-            "long inputs are worked off in pieces, and the last queries are left out",
+            "the last queries of long inputs are left out, as if they were cut in pieces",
             "What if their number is no multiple of the size of your pieces?",
         ),
         "keys": (
-            "long inputs are worked off in pieces, and the last keys are left out",
+            "the last keys of long inputs are left out, as if they were cut in pieces",
             "What if their number is no multiple of the size of your pieces?",
         ),
         "pieces": (
