@@ -357,11 +357,11 @@ SWITCHES = {
     },
     "long": {
         "queries": (
-            "long sequences are worked off in pieces, and the last positions are left out",
+            "the last positions of long sequences are left out, as if they were cut in pieces",
             "What if the length is no multiple of the size of your pieces?",
         ),
         "keys": (
-            "long sequences are worked off in pieces, and the last keys are left out",
+            "the last keys of long sequences are left out, as if they were cut in pieces",
             "What if the length is no multiple of the size of your pieces?",
         ),
         "pieces": (
