@@ -14,6 +14,9 @@ _RELATIVE, _ABSOLUTE = 2e-4, 2e-5
 DIGITS = 6
 """Of each number that is kept."""
 
+RETURNED = "returned-"
+"""How the name begins of what came back and is no tensor of a size to keep."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -37,6 +40,11 @@ class Answer:
     def is_value(self) -> bool:
         """Whether it is a tensor or a number."""
         return not self.instead
+
+    @property
+    def stops(self) -> bool:
+        """Whether an exception came instead."""
+        return bool(self.instead) and not self.instead.startswith(RETURNED)
 
     @property
     def is_lost(self) -> bool:
@@ -81,10 +89,11 @@ def alike(a: Answer, b: Answer) -> bool:
     """Return whether two answers fail in the same manner, or are the same.
 
     It is for questions about what is extreme, where ways of writing one mistake differ in the very
-    numbers: two exceptions are alike, and so are two tensors that both have lost entries.
+    numbers: two exceptions are alike, and so are two tensors that both have lost entries. But to
+    stop is not to return a thing of another type, such as None for a gradient that isn't there.
     """
     if a.instead or b.instead:
-        return bool(a.instead and b.instead)
+        return a.stops == b.stops and bool(a.instead and b.instead)
     if a.lost or b.lost:
         return bool(a.lost and b.lost) and a.shape == b.shape
     return same(a, b)

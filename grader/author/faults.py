@@ -4,8 +4,10 @@
 the scores are divided; each of its values is a wrong way to decide it, with a pair of sentences:
 the end of "It looks as if ...", and what to look at. `faulty(switch="value")` returns an object
 with the functions and classes that the fault is in, and all else right. `COMMON` names the values
-that are met often enough to come in pairs. So a family of mistakes is told member by member, and
-two mistakes at once are told as two, without a file for each.
+that are met often enough to come in pairs, and `AT_EDGES`, which may be left out, the switches that
+are asked at the edges, too: there show wrong gradients, and what goes wrong with long input only.
+So a family of mistakes is told member by member, and two mistakes at once are told as two, without
+a file for each.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
+from grader.answer import Answer
 from grader.course import Course, Problem
 from grader.errors import CourseError
 from grader.loading import load_module
@@ -45,10 +48,17 @@ def switched(
     if not path.is_file():
         return [], {}
     module = load_module(path, f"faults_{problem.id[:2]}")
-    if wrong := _fault([], module.faulty, probe, reference).deviations:
+    at_edges = getattr(module, "AT_EDGES", ())
+    without = _fault([], module.faulty, probe, reference, edges=bool(at_edges)).deviations
+    if wrong := [part for part, answers in without.items() if answers.main]:
         raise CourseError(f"{path} is wrong in {', '.join(wrong)} before a fault is put into it")
     values = [(switch, value) for switch, texts in module.SWITCHES.items() for value in texts]
-    singles = {each: _fault([each], module.faulty, probe, reference) for each in values}
+    singles = {
+        each: _at_edges(_fault([each], module.faulty, probe, reference, edges=True), without)
+        if each[0] in at_edges
+        else _fault([each], module.faulty, probe, reference)
+        for each in values
+    }
     common = [(switch, value) for switch, value in values if value in module.COMMON.get(switch, ())]
     pairs = [
         _fault(
@@ -73,6 +83,8 @@ def _fault(
     probe: Probe,
     reference: Mapping[str, Answers],
     parts: Set[str] | None = None,
+    *,
+    edges: bool = False,
 ) -> Fault:
     """Return what one fault, or two at once, answer to the main questions of the parts it has.
 
@@ -82,12 +94,29 @@ def _fault(
         probe: the problem's questions.
         reference: the right answers.
         parts: which parts to ask; all when left out.
+        edges: whether to ask what is at the edges, too.
     """
     code = faulty(**dict(values))
-    answers = ask(probe, code, edges=False, parts=parts)
+    answers = ask(probe, code, edges=edges, parts=parts)
     answers = {part: given for part, given in answers.items() if hasattr(code, owner(part))}
     names = tuple(_name(switch, value) for switch, value in values)
     return Fault(names, deviations(answers, reference))
+
+
+def _at_edges(fault: Fault, without: Mapping[str, Answers]) -> Fault:
+    """Return a fault without what is wrong at the edges with no fault switched on.
+
+    What the switches are put into need not refuse, raise and keep all that the reference does.
+    """
+    left = {
+        part: Answers(answers.main, _but(answers.edges, without.get(part, Answers({}, {})).edges))
+        for part, answers in fault.deviations.items()
+    }
+    return Fault(fault.names, {p: given for p, given in left.items() if given.main or given.edges})
+
+
+def _but(edges: Mapping[str, Answer], others: Mapping[str, Answer]) -> dict[str, Answer]:
+    return {question: answer for question, answer in edges.items() if question not in others}
 
 
 def _name(switch: str, value: str) -> str:

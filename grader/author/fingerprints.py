@@ -66,7 +66,8 @@ def switches_sha256(course: Course, problem: Problem, switches: Switches) -> str
     root, solution = Path(__file__).parents[1], course.solution(problem)
     paths = [
         *root.glob("testing/**/*.py"),
-        *(root / name for name in ("answer.py", "cost.py", "loading.py", "author/faults.py")),
+        *(root / name for name in ("answer.py", "cost.py", "loading.py")),
+        *(root / "author" / name for name in ("faults.py", "backward.py")),
         *problem.folder.parent.glob("*.py"),
         *(problem.probe_file, solution, solution.with_name("faults.py")),
     ]

@@ -131,11 +131,14 @@ def _about_softmax(problem):
         x = torch.tensor([[0.5, -INF, 1.5], [-INF, -1e30, -INF]])
         return (weigh(x) == 0).sum().item()
 
-    def gradient(x):
+    def gradient(x, *dim, size=2.0**-20):
         x = x.clone().requires_grad_()
-        found = _gradient(weigh(x), x)
+        found = _gradient(weigh(x, *dim), x, size)
         # If there is NaN among them, how torch happens to run the function decides where.
         return found if found.isfinite().all() else found * math.nan
+
+    def grows():
+        return torch.allclose(gradient(_numbers(3, 4)), gradient(_numbers(3, 4), size=2.0**20))
 
     def changes(x):
         given = x.clone()
@@ -146,6 +149,7 @@ def _about_softmax(problem):
         weigh(_numbers(3, 4))
         return weigh(_numbers(3, 4, start=0.6) * 2).double()
 
+    beside_zero = torch.tensor([1.0, -2000.0, 2.0])
     rows = torch.tensor([[0.5, 2.0, -1.0], [1001.0, 1000.0, 999.0], [-900.0, -902.0, -901.0]])
 
     return Part(
@@ -194,7 +198,10 @@ def _about_softmax(problem):
             "exact": exact,
             "sums lack something": sums_lack_something,
             "gradient": lambda: gradient(_numbers(3, 4)),
+            "gradient along dim 0": lambda: gradient(_numbers(3, 4), 0),
             "gradient far apart": lambda: gradient(rows.double()),
+            "gradient beside a weight of 0": lambda: gradient(beside_zero.double()),
+            "gradient grows": grows,
             "changes x": lambda: changes(_numbers(3, 4)),
             "changes x in float32": lambda: changes(_numbers(3, 4).float()),
             "changes minus infinity": lambda: changes(torch.tensor([[0.5, -INF, 1.5]])),
@@ -204,10 +211,14 @@ def _about_softmax(problem):
     )
 
 
-def _gradient(output, leaf):
-    """The gradient of the output by one tensor, with uneven numbers from above."""
-    upstream = _numbers(*output.shape, start=0.7)
-    return torch.autograd.grad(output, leaf, upstream, allow_unused=True)[0]
+def _gradient(output, leaf, size=2.0**-20):
+    """The gradient of the output by one tensor, with uneven numbers from above.
+
+    They are so small that nobody clips them, and are made up for afterwards.
+    """
+    upstream = size * _numbers(*output.shape, start=0.7)
+    found = torch.autograd.grad(output, leaf, upstream, allow_unused=True)[0]
+    return found if found is None else found / size
 
 
 def _random_state_moves(function, *tensors):

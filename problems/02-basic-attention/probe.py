@@ -124,12 +124,27 @@ def _about_module(problem):
         set_weights(module, {"query.weight": 0.5 * _numbers(4, 4, start=0.8)})
         return module(_numbers(2, 3, 4))
 
-    def gradient(name):
+    def long():
+        """Whether a long sequence is right, its last output isn't 0, and its last token counts."""
+        settled()
+        x, weights = _numbers(1, 151, 4).repeat(2, 1, 1), _weights(4)
+        x[1, -1] += 1
+        q, k, v = (x @ weights[f"{n}.weight"].mT + weights[f"{n}.bias"] for n in LAYERS)
+        output, expected = made(4)(x.clone()), (q @ k.mT).softmax(-1) @ v
+        counts = not torch.allclose(output[0, 0], output[1, 0])
+        return torch.tensor([torch.allclose(output, expected), output[:, -1].any(), counts])
+
+    def gradient(name, size=2.0**-20):
+        """A slope; what comes in is so small that nobody clips it, and is made up for."""
         settled()
         module, x = made(3), _numbers(2, 4, 3).requires_grad_()
         leaves = {"x": x, **parameters(module)}
-        upstream = _numbers(2, 4, 3, start=0.7)
-        return torch.autograd.grad(module(x * 1), leaves[name], upstream, allow_unused=True)[0]
+        upstream = size * _numbers(2, 4, 3, start=0.7)
+        found = torch.autograd.grad(module(x * 1), leaves[name], upstream, allow_unused=True)[0]
+        return found if found is None else found / size
+
+    def grows():
+        return torch.allclose(gradient("x"), gradient("x", 2.0**20))
 
     def how_many_come_back():
         found = made(4)(_numbers(2, 3, 4))
@@ -191,7 +206,7 @@ def _about_module(problem):
             "one position": lambda: output(2, 1, 4),
             "one number": lambda: output(2, 3, 1),
             "turned": turned,
-            "40 positions": lambda: output(1, 40, 4),
+            "long": long,
             "large tokens": lambda: large(1e4),
             "tokens of some size": lambda: large(6),
             "one far above": one_far_above,
@@ -210,5 +225,6 @@ def _about_module(problem):
             "gradient by query": lambda: gradient("query.weight"),
             "gradient by key": lambda: gradient("key.weight"),
             "gradient by value": lambda: gradient("value.weight"),
+            "gradient grows": grows,
         },
     )

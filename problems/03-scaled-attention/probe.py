@@ -77,6 +77,21 @@ def _inputs(*leading, n=3, m=4, d_k=5, d_v=2):
     }
 
 
+def _slope(output, leaf, size=2.0**-20):
+    """The gradient with uneven numbers from above; None if there is none, -1 where it fails.
+
+    What comes in is so small that nobody clips it, and is made up for afterwards.
+    """
+    if not output.requires_grad:
+        return None
+    upstream = size * wave(*output.shape, start=0.7)
+    try:
+        found = torch.autograd.grad(output, leaf, upstream, allow_unused=True)[0]
+    except RuntimeError:  # what it needs has been overwritten
+        return -1
+    return found if found is None else found / size
+
+
 def _turned(tensor):
     """The same numbers, lying in memory in another order."""
     order = list(reversed(range(tensor.dim())))
@@ -101,9 +116,19 @@ def _about_attention(problem):
         return given[name], first(problem.scaled_dot_product_attention(*given.values()))
 
     def gradient(name):
-        leaf, output = in_graph(name)
-        upstream = wave(*output.shape, start=0.7)
-        return torch.autograd.grad(output, leaf, upstream, allow_unused=True)[0]
+        return _slope(*reversed(in_graph(name)))
+
+    def grows():
+        large = _slope(*reversed(in_graph("q")), size=2.0**20)
+        return torch.allclose(gradient("q"), large)
+
+    def long():
+        """Whether many queries and keys meet rightly, and the last of each takes part."""
+        q, k, v = _inputs(n=151, m=149, d_k=3).values()
+        expected, output = (q @ k.mT / math.sqrt(3)).softmax(-1) @ v, attend(q=q, k=k, v=v)
+        v[-1] += 1
+        counts = not torch.allclose(output, attend(q=q, k=k, v=v))
+        return torch.tensor([torch.allclose(output, expected), output[-1].any(), counts])
 
     def changes(name):
         given = _inputs(2)
@@ -170,11 +195,13 @@ def _about_attention(problem):
             "transposed": transposed,
             "digits are lost": digits_lost,
             "steps are lost": steps_lost,
+            "long": long,
             "random state moves": random_state_moves,
             "keeps the graph": lambda: in_graph("v")[1].requires_grad,
             "gradient by q": lambda: gradient("q"),
             "gradient by k": lambda: gradient("k"),
             "gradient by v": lambda: gradient("v"),
+            "gradient grows": grows,
             "changes q": lambda: changes("q"),
             "changes k": lambda: changes("k"),
             "changes v": lambda: changes("v"),
@@ -212,8 +239,7 @@ def _about_module(problem):
     def gradient(name):
         module, x = made(3), wave(2, 4, 3).requires_grad_()
         leaves = {"x": x, **parameters(module)}
-        upstream = wave(2, 4, 3, start=0.7)
-        return torch.autograd.grad(first(module(x)), leaves[name], upstream, allow_unused=True)[0]
+        return _slope(first(module(x)), leaves[name])
 
     def second_call():
         module = made(4)

@@ -29,6 +29,15 @@ def numbers(rows):
     return torch.tensor(rows, dtype=torch.float64)
 
 
+def slope(output, leaf, upstream, size=2.0**-20):
+    """The gradient of an output, by what comes in.
+
+    That is made so small that nobody clips it, and is made up for afterwards.
+    """
+    found = torch.autograd.grad(output, leaf, size * upstream, allow_unused=True)[0]
+    return found if found is None else found / size
+
+
 def probe(problem):
     """Return the questions about each function and class."""
     return {
@@ -93,10 +102,12 @@ def about_softmax(problem):
         mask = torch.tensor([[True, True, False, True, False], [False, True, True, False, True]])
         return weigh(2 * wave(2, 3, 4, 5), mask[: shape[0]].reshape(shape))
 
-    def gradient(scores, mask, upstream):
+    def gradient(scores, mask, upstream, size=2.0**-20):
         scores = scores.clone().requires_grad_()
-        weights = called(scores, mask.clone())
-        return torch.autograd.grad(weights, scores, upstream, allow_unused=True)[0]
+        return slope(called(scores, mask.clone()), scores, upstream, size)
+
+    def ordinary_gradient(size=2.0**-20):
+        return gradient(wave(2, 4, 3), pattern(4, 3), wave(2, 4, 3, start=0.7), size)
 
     def gradient_beside(hidden):
         scores = numbers([[0.5, hidden, -0.25, 1.0], [hidden, 1.5, 0.75, -hidden]])
@@ -113,8 +124,10 @@ def about_softmax(problem):
         return not torch.equal(before, given[name])
 
     def hidden_ones_count():
-        mask = pattern(3, 5)
-        return bool((weigh(wave(3, 5), mask)[~mask] != 0).any())
+        """Whether a hidden score has any weight: among ordinary ones, and far below the others."""
+        mask, far = pattern(3, 5), torch.tensor([[True, True, False]])
+        weights = [weigh(wave(3, 5), mask)[~mask], weigh(numbers([[0.0, 2e3, -1.0]]), far)[~far]]
+        return torch.tensor([bool((each != 0).any()) for each in weights])
 
     def beside_what_is_right():
         """The sum of a row less 1, and how far one share of it is off."""
@@ -153,6 +166,7 @@ def about_softmax(problem):
             "one mask for all": lambda: padding(1, 5),
             "a mask of one dimension": lambda: padding(1, 5)[0, 0],
             "a mask for each of a batch": lambda: weigh(wave(3, 2, 4, 5), pattern(3, 1, 4, 5)),
+            "a mask for each head": lambda: weigh(wave(2, 2, 4, 5), pattern(2, 4, 5)),
             "a causal mask": lambda: weigh(2 * wave(2, 4, 4), torch.ones(4, 4).tril().bool()),
             "sizes of one": lambda: weigh(wave(1, 3, 1, 4), pattern(1, 4)),
             "nothing hidden": lambda: row([0.5, 1.5, -0.5], "111"),
@@ -179,7 +193,10 @@ def about_softmax(problem):
             "float64": lambda: kept(torch.float64),
             "half precision": lambda: kept(torch.bfloat16),
             "digits are lost": digits_lost,
-            "gradient": lambda: gradient(wave(2, 4, 3), pattern(4, 3), wave(2, 4, 3, start=0.7)),
+            "gradient": ordinary_gradient,
+            "gradient grows": lambda: torch.allclose(
+                ordinary_gradient(), ordinary_gradient(2.0**20)
+            ),
             "gradient, hidden at 1000": lambda: gradient_beside(1000.0),
             "gradient, hidden near the highest": lambda: gradient_beside(HUGE),
             "changes scores": lambda: changes("scores"),
@@ -235,8 +252,7 @@ def about_module(problem):
     def gradient(name):
         module, x = made(3, 6), wave(2, 5, 3).requires_grad_()
         leaves = {"x": x, **parameters(module)}
-        upstream = wave(2, 5, 3, start=0.7)
-        return torch.autograd.grad(module(x), leaves[name], upstream, allow_unused=True)[0]
+        return slope(module(x), leaves[name], wave(2, 5, 3, start=0.7))
 
     def gradient_before(later):
         x = tokens(1.0, later).requires_grad_()

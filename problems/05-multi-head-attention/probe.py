@@ -28,10 +28,14 @@ def probe(problem):
     }
 
 
-def slope(output, by):
-    """The gradient of a sum of the output's entries, each with a weight of its own."""
-    upstream = numbers(*output.shape, start=0.7)
-    return torch.autograd.grad(output, by, upstream, retain_graph=True, allow_unused=True)[0]
+def slope(output, by, size=2.0**-20):
+    """The gradient of a sum of the output's entries, each with a weight of its own.
+
+    What comes in is so small that nobody clips it, and is made up for afterwards.
+    """
+    upstream = size * numbers(*output.shape, start=0.7)
+    found = torch.autograd.grad(output, by, upstream, retain_graph=True, allow_unused=True)[0]
+    return found if found is None else found / size
 
 
 def about_splitting(problem):
@@ -98,6 +102,7 @@ def about_merging(problem):
         edges={
             "heads of width 1": lambda: merge(2, 3, 4, 1),
             "1 position": lambda: merge(2, 3, 1, 2),
+            "1 head of 1 sequence": lambda: merge(1, 1, 4, 3),
             "as split": lambda: problem.merge_heads(numbers(2, 4, 3, 2).transpose(1, 2)),
             "float32": lambda: problem.merge_heads(numbers(2, 3, 4, 2).float()),
             "by name": lambda: problem.merge_heads(x=numbers(2, 3, 4, 2)),
@@ -191,11 +196,21 @@ def about_attention(problem):
 
     @torch.no_grad()
     def long():
-        """Whether what comes later leaves the first outputs alone, beyond 1024 positions."""
-        module, x = made(problem, ordinary_weights(2), 1, causal=True).eval(), numbers(1, 1030, 2)
-        if loops_over_pairs(lambda length: module(x[:, :length].clone())):
-            return True
-        return torch.allclose(module(x.clone())[:, :4], module(x[:, :4]))
+        """What holds beyond 1024 positions.
+
+        What comes later leaves the first outputs alone; the first value counts in the last output;
+        so does the last.
+        """
+        weights, x = ordinary_weights(4), numbers(1, 1030, 4).repeat(3, 1, 1)
+        weights["c_attn.weight"][:8, 3] = 0  # the last number of a token is for its value alone
+        x[1, 0, 3] += 1
+        x[2, -1, 3] += 1
+        module = made(problem, weights, 2, causal=True).eval()
+        if loops_over_pairs(lambda length: module(x[:1, :length].clone())):
+            return torch.ones(3)
+        output, short = module(x.clone()), module(x[:, :4].clone())
+        counts = [not torch.allclose(output[0, -1], each, 1e-9, 1e-9) for each in output[1:, -1]]
+        return torch.tensor([torch.allclose(output[:, :4], short), *counts]).float()
 
     def leaves():
         module = made(problem, ordinary_weights(6), 2, causal=True).eval()
@@ -206,6 +221,11 @@ def about_attention(problem):
         output, by = leaves()
         found = slope(output, by[name])
         return found if name == "x" else found.sum(-1)
+
+    def grows():
+        """Whether the gradient grows with what comes in."""
+        output, by = leaves()
+        return torch.allclose(slope(output, by["x"]), slope(output, by["x"], 2.0**20))
 
     def reached():
         """Which of the input and the weights a gradient reaches."""
@@ -251,6 +271,7 @@ def about_attention(problem):
         },
         edges={
             "1 sequence": lambda: form(1, 4, 6, n_head=2, causal=True),
+            "1 head of 1 sequence": lambda: form(1, 4, 3, n_head=1),
             "heads of width 1": lambda: form(2, 4, 6, n_head=6),
             "only heads of width 64": only_of_width_64,
             "not contiguous": not_contiguous,
@@ -269,6 +290,7 @@ def about_attention(problem):
             "gradients reach": reached,
             "gradient by x": lambda: gradient("x"),
             "gradient by c_attn": lambda: gradient("c_attn.weight"),
+            "gradient grows": grows,
             "changes x": lambda: changes("x"),
             "changes weights": lambda: changes("weights"),
         },
@@ -550,6 +572,20 @@ def about_dropout(problem):
         found = slope(module(numbers(2, 4, 6)), parameters(module)["c_attn.weight"])
         return found.isfinite().all()
 
+    def gradient_of_what_is_kept():
+        """Whether the gradient is that of the entries that were kept.
+
+        The output is a sum of the values, each times a number that chance has set, and of c_proj's
+        bias; so the slopes by both tell the output itself.
+        """
+        module, sequence = telltale(problem, RATE)
+        by = parameters(module)
+        output = module(sequence.repeat(4, 1, 1))
+        values = slice(2 * HEADS * WIDTH, None)
+        shares = slope(output, by["c_attn.weight"])[values] * by["c_attn.weight"][values]
+        told = shares.sum() + (slope(output, by["c_proj.bias"]) * by["c_proj.bias"]).sum()
+        return torch.allclose(told, (output * numbers(*output.shape, start=0.7)).sum())
+
     def draws_in_evaluation():
         module, sequence = telltale(problem, RATE)
         torch.default_generator.manual_seed(6)
@@ -569,6 +605,7 @@ def about_dropout(problem):
         edges={
             "rate 0": lambda: without(0.0, train=True),
             "gradient": gradient,
+            "gradient of what is kept": gradient_of_what_is_kept,
             "draws in evaluation": draws_in_evaluation,
         },
     )

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import torch
 
+from grader.author.backward import BACKWARD, softmax_with
+
 _ORDER = "Follow the letters n, m and d: which dimension of which tensor is summed over?"
 _PLAIN = "The score is the plain dot product. Compare your steps with the formula in the README."
 _BATCH = "Each matrix of a batch stands by itself. What becomes of the leading dimensions?"
@@ -288,6 +290,14 @@ SWITCHES = {
             _LINED_UP,
         ),
         "only moved back": ("a dimension is moved back that was not moved before", _LINED_UP),
+        "moved, swapped back": (
+            "a dimension is moved to the end and swapped back, which mixes up the others",
+            _LINED_UP,
+        ),
+        "swapped, moved back": (
+            "a dimension is swapped with the last and moved back, which mixes up the others",
+            _LINED_UP,
+        ),
         "reshaped": ("slices are cut out with a reshape, which mixes their numbers", _LINED_UP),
         "turned": ("the weights come back with their dimensions swapped", _LINED_UP),
         "flat": ("the weights come back in one row, without their shape", _LINED_UP),
@@ -313,6 +323,24 @@ SWITCHES = {
         "mixed": ("the average of x by the weights comes back, not the weights", _FORMULA),
         "logsumexp": ("the logarithm of the sum comes back, not the weights", _FORMULA),
     },
+    "backward": BACKWARD
+    | {
+        "of a quotient's logarithm": (
+            "the weights are made by way of their logarithms, and where a weight is 0 its "
+            "logarithm is -inf and its gradient NaN",
+            "What is the slope of the logarithm at 0? Which logarithm can be had without it?",
+        ),
+    },
+    "memory": {
+        "keys": (
+            "the keys are read as they would lie in memory if nobody had transposed them before",
+            "A tensor may lie in memory in another order than it is read in. Its own methods know.",
+        ),
+        "queries": (
+            "the queries are read as they would lie in memory if nobody had transposed them before",
+            "A tensor may lie in memory in another order than it is read in. Its own methods know.",
+        ),
+    },
 }
 
 COMMON = {
@@ -325,6 +353,20 @@ COMMON = {
     "dim": ("first by default", "last"),
     "result": ("log",),
 }
+
+AT_EDGES = ("backward", "memory")
+
+
+def as_packed(tensor):
+    """A tensor's numbers in the order in which they lie in memory."""
+    packed = torch.empty(tensor.shape).stride()
+    return torch.as_strided(tensor, tensor.shape, packed)
+
+
+def by_logarithms(x, dim):
+    """Softmax whose gradient is NaN where a weight is 0."""
+    powers = (x - x.amax(dim, keepdim=True)).exp()
+    return (powers.log() - powers.sum(dim, keepdim=True).log()).exp()
 
 
 def turned_keys(keys, k):
@@ -651,6 +693,8 @@ def put_back(moved, weights, x, dim):
         "not moved back": lambda: last,
         "moved back wrongly": lambda: last.movedim(dim, -1),
         "swapped, not back": lambda: weights.transpose(dim, -1),
+        "moved, swapped back": lambda: last.transpose(dim, -1),
+        "swapped, moved back": lambda: weights.transpose(dim, -1).movedim(-1, dim),
         "only swapped back": lambda: x.softmax(-1).transpose(dim, -1),
         "only moved back": lambda: x.softmax(-1).movedim(-1, dim),
         "turned": lambda: weights.mT if weights.dim() > 1 else weights,
@@ -661,6 +705,7 @@ def put_back(moved, weights, x, dim):
 def faulty(
     scale="right", similarity="right", product="right", roles="qk", keys="right", batch="right",
     power="right", shift="right", total="right", dim="right", moved="right", result="right",
+    backward="", memory="",
 ):  # fmt: skip
     """The functions of problem 01 with these faults."""
     chosen = dim
@@ -671,9 +716,13 @@ def faulty(
 
     def dot_product_similarity(q, k):
         given = {"q": q, "k": k}
+        given |= {name: as_packed(given[name]) for name in given if memory.startswith(name)}
         return in_batches(batch, *(given[name] for name in roles), score)
 
     def softmax(x, dim=None):
+        if backward:
+            weigh = softmax_with(backward) if backward in BACKWARD else by_logarithms
+            return weigh(x, -1 if dim is None else dim)
         dim = place(chosen, dim, x)
         if dim is None:
             return softmax_along(x.flatten(), 0).reshape(x.shape)

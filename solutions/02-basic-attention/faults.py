@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from grader.author.backward import BACKWARD, softmax_with
+
 _SCORES = "In this problem the scores go into the softmax as they are: plain dot products."
 _AXIS = "Each query shares out a weight of 1 among the keys. Along which dimension do the keys lie?"
 _ROLES = "Who asks, who is asked, and what is mixed in the end? Follow queries, keys and values."
@@ -339,6 +341,36 @@ SWITCHES = {
         "tanh": ("the output goes through a tanh", _NOTHING_MORE),
         "two heads": ("attention has two heads", "Several heads come in problem 05."),
     },
+    "backward": BACKWARD,
+    "lone": {
+        "token": (
+            "a sequence of one token comes back as it came, and its value is never made",
+            "A single token gives itself the weight 1. What is it that the weights average?",
+        ),
+    },
+    "packed": {
+        "subtracted": (
+            "all sequences are worked off as one, and between them a number is subtracted that "
+            "large scores outgrow",
+            "What must a score be for its weight to be 0, however large the others are?",
+        ),
+    },
+    "long": {
+        "queries": (
+            "the last positions of long sequences are left out, as if they were cut in pieces",
+            "What if the length is no multiple of the size of your pieces?",
+        ),
+        "keys": (
+            "the last keys of long sequences are left out, as if they were cut in pieces",
+            "What if the length is no multiple of the size of your pieces?",
+        ),
+        "pieces": (
+            "the keys of a long sequence are worked off in pieces, and the pieces are put together "
+            "wrongly",
+            "Each piece has a maximum and a sum of its own. What must become of what was gathered "
+            "before, when a larger maximum is found?",
+        ),
+    },
 }
 
 COMMON = {
@@ -349,6 +381,35 @@ COMMON = {
     "keys": ("reshaped",),
     "extra": ("x", "causal", "projection"),
 }
+
+AT_EDGES = ("backward", "lone", "packed", "long")
+
+LONG = 100
+"""What may go wrong in long sequences goes wrong beyond this length."""
+
+
+def in_pieces(long, q, k, v):
+    """Attention that works off long sequences in pieces, with a fault."""
+
+    def attend(k, v):
+        return (q @ k.mT).softmax(-1) @ v
+
+    head, tail = slice(LONG), slice(LONG, None)
+    match long:
+        case "keys":
+            return attend(k[:, head], v[:, head])
+        case "pieces" if k.shape[1] > LONG:
+            return (attend(k[:, head], v[:, head]) + attend(k[:, tail], v[:, tail])) / 2
+    output = attend(k, v)
+    return torch.cat([output[:, head], 0 * output[:, tail]], 1)
+
+
+def as_one(q, k, v):
+    """Attention of all sequences as one, with 1000 less for the scores between them."""
+    place = torch.arange(len(q)).repeat_interleave(q.shape[1])
+    flat = [tensor.flatten(0, 1) for tensor in (q, k, v)]
+    scores = flat[0] @ flat[1].mT - 1000.0 * (place[:, None] != place)
+    return (scores.softmax(-1) @ flat[2]).view_as(v)
 
 
 def divisor(scale, q):
@@ -578,6 +639,7 @@ def projected(layer, nested, module, x):
 def faulty(
     scale="right", when="right", softmax="right", roles="qkv", nested="right", layer="right",
     made="right", keys="right", weights="right", batch="right", extra="right",
+    backward="", lone="", packed="", long="",
 ):  # fmt: skip
     """The class of problem 02 with these faults."""
 
@@ -607,6 +669,12 @@ def faulty(
         return torch.cat([attend(*each) for each in halves], -1)
 
     def in_batches(x, q, k, v):
+        if backward:
+            return softmax_with(backward)(q @ k.mT, -1) @ v
+        if lone and x.shape[1] == 1:
+            return x
+        if long or packed:
+            return in_pieces(long, q, k, v) if long else as_one(q, k, v)
         match batch:
             case "sequence first" | "not turned back":
                 output = in_heads(*(tensor.transpose(0, 1) for tensor in (x, q, k, v)))

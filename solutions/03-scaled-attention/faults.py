@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import torch
 from torch import nn
 
+from grader.author.backward import BACKWARD, softmax_with
+
 _D_K = "Which dimension of which tensor is d_k, and what is done with it in the formula?"
 _AXIS = "Each query shares out a weight of 1 among the keys. Along which dimension do the keys lie?"
 _ROLES = "Who asks, who is asked, and what is mixed in the end? Follow each of q, k and v."
@@ -276,6 +278,38 @@ SWITCHES = {
         "by n": ("each dot product is divided by √n_pairs in place of √d_k", _SCALED),
         "rounded": ("the root of d_k is rounded down to a whole number", _SCALED),
     },
+    "backward": BACKWARD,
+    "in_place": {
+        "keys": (
+            "the keys that were handed in are transposed in place, if only for a while",
+            "Whoever calls may want gradients for those keys. Which transpose leaves them alone?",
+        ),
+        "queries": (
+            "the queries that were handed in are scaled in place, if only for a while",
+            "Whoever calls may want gradients for those queries. Can you make new numbers of them?",
+        ),
+    },
+    "lone": {
+        "token": (
+            "a sequence of one token comes back as it came, and its value is never made",
+            "A single token gives itself the weight 1. What is it that the weights average?",
+        ),
+    },
+    "long": {
+        "queries": (
+            "the last queries of long inputs are left out, as if they were cut in pieces",
+            "What if their number is no multiple of the size of your pieces?",
+        ),
+        "keys": (
+            "the last keys of long inputs are left out, as if they were cut in pieces",
+            "What if their number is no multiple of the size of your pieces?",
+        ),
+        "pieces": (
+            "many keys are worked off in pieces, and the pieces are put together wrongly",
+            "Each piece has a maximum and a sum of its own. What must become of what was gathered "
+            "before, when a larger maximum is found?",
+        ),
+    },
 }
 
 
@@ -293,6 +327,8 @@ COMMON = {
     "measure": ("sample", "deviation", "all pairs"),
     "scaled": ("never", "variance", "by d_k"),
 }
+
+AT_EDGES = ("backward", "in_place", "lone", "long")
 
 
 def divisor(scale, q, k, v):
@@ -384,6 +420,40 @@ def weigh(softmax, scores, extra):
         "powers of 2": lambda: (scores * math.log(2)).softmax(-1),
         "largest": lambda: (powers == 1).to(scores.dtype),
     }[softmax]()
+
+
+LONG = 100
+"""What may go wrong in long inputs goes wrong beyond this length."""
+
+
+def in_pieces(long, q, k, v):
+    """Attention that works off long inputs in pieces, with a fault."""
+
+    def attend(k, v):
+        return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1) @ v
+
+    head, tail = slice(LONG), slice(LONG, None)
+    match long:
+        case "keys":
+            return attend(k[..., head, :], v[..., head, :])
+        case "pieces" if k.shape[-2] > LONG:
+            pieces = [attend(k[..., part, :], v[..., part, :]) for part in (head, tail)]
+            return sum(pieces) / 2
+    output = attend(k, v)
+    return torch.cat([output[..., head, :], 0 * output[..., tail, :]], -2)
+
+
+def for_a_while(in_place, q, k, v):
+    """Attention that changes what it was given, and changes it back."""
+    root = math.sqrt(q.shape[-1])
+    if in_place == "keys":
+        k.transpose_(-2, -1)
+        scores = q @ k / root
+        k.transpose_(-2, -1)
+    else:
+        scores = q.mul_(0.5) @ k.mT * 2 / root
+        q.mul_(2)
+    return scores.softmax(-1) @ v
 
 
 def attention(q, k, v, scale, when, softmax, roles, keys, weights, extra):
@@ -546,6 +616,7 @@ def factors(scaled, is_scaled, d_k, n_pairs):
 def faulty(
     scale="right", when="scores", softmax="right", roles="qkv", keys="right", weights="right",
     extra="", layers="", block="", draw="", source="", measure="right", scaled="",
+    backward="", in_place="", lone="", long="",
 ):  # fmt: skip
     """The functions and the class of problem 03 with these faults.
 
@@ -557,6 +628,12 @@ def faulty(
     is_experiment = (draw, source, measure, scaled) != ("", "", "right", "")
 
     def scaled_dot_product_attention(q, k, v):
+        if backward:
+            return softmax_with(backward)(q @ k.mT / math.sqrt(q.shape[-1]), -1) @ v
+        if in_place:
+            return for_a_while(in_place, q, k, v)
+        if long:
+            return in_pieces(long, q, k, v)
         return attention(q, k, v, *of_attention)
 
     class ScaledAttention(nn.Module):
@@ -569,6 +646,8 @@ def faulty(
                 self.fourth = nn.Linear(n_embd, n_embd, bias=bias)
 
         def forward(self, x):
+            if lone and x.shape[1] == 1:
+                return x
             return attending(layers, block, self, scaled_dot_product_attention, x)
 
     def dot_product_variance(d_k, n_pairs, scaled_asked, generator=None):

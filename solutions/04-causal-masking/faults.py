@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import torch
 from torch import nn
 
+from grader.author.backward import BACKWARD, softmax_with
+
 _D_K = "Which dimension of q and k is summed over in a score, and what is done with its size?"
 _POWER = (
     "Python takes the power ** first, then * and / from left to right. Where do brackets belong?"
@@ -121,6 +123,10 @@ SWITCHES = {
         "dimension 0": ("softmax runs along dimension 0", _AXIS),
         "dimension 0, filled": ("softmax runs along dimension 0", _AXIS),
         "dimension 1": ("softmax runs along dimension 1, whatever the rank of the scores", _AXIS),
+        "dimension 2": (
+            "softmax runs along dimension 2, which is the last one for scores (B, n, m) only",
+            _AXIS,
+        ),
         "everything": ("softmax runs over all scores at once", _AXIS),
         "everything, maximum of rows": (
             "the powers are divided by the sum of all of them rather than by that of their row",
@@ -237,6 +243,59 @@ SWITCHES = {
             "The weights of a row sum to 1 already. What would dividing by T do?",
         ),
     },
+    "backward": BACKWARD,
+    "shift": {
+        "with zeros": (
+            "the maximum is taken of the scores with hidden ones set to 0, and is too high where "
+            "all allowed ones lie far below",
+            "Let the allowed scores of a row lie near -1000. What is subtracted from them, and "
+            "what is left after exp?",
+        ),
+        "of all": (
+            "the maximum of all scores is subtracted, hidden ones too, and then they are hidden",
+            "A hidden score may be huge. What is left of the digits of the others, when it is "
+            "subtracted?",
+        ),
+    },
+    "lowered": {
+        "below the lowest": (
+            "hidden scores are set a fixed way below the others, so that a small weight is left",
+            "How much is exp(-60)? Which number leaves no weight at all?",
+        ),
+        "below the highest": (
+            "hidden scores are set a fixed way below the highest of all scores",
+            "How much is exp(-60)? And what if an allowed score lies lower still?",
+        ),
+        "subtracted": (
+            "a number such as 60 is subtracted from hidden scores, so that a small weight is left, "
+            "or a large one where they are high",
+            "How high may a hidden score be? Which number hides it all the same?",
+        ),
+        "small number": (
+            "no weight is ever 0: a small number is added, or the weights are kept above one, "
+            "hidden ones too",
+            "What does the task say of the weight of a hidden score?",
+        ),
+    },
+    "mask_form": {
+        "row by row": (
+            "the mask is taken row by row, or to the size of the scores, and a mask with one row "
+            "for all queries fails",
+            "A mask may have size 1 where all share it, or fewer dimensions. What does "
+            "broadcasting make of it?",
+        ),
+        "three mean a batch": (
+            "a mask of three dimensions is given a dimension for the heads",
+            "Broadcasting lines dimensions up from the last. Which one of the scores does the "
+            "first of three meet?",
+        ),
+    },
+    "lone": {
+        "token": (
+            "a sequence of one token comes back as it came, and its value is never made",
+            "A single token gives itself the weight 1. What is it that the weights average?",
+        ),
+    },
 }
 
 COMMON = {
@@ -246,6 +305,38 @@ COMMON = {
     "scale": ("none", "d_k", "times the root"),
     "roles": ("kqv", "qkx"),
 }
+
+
+AT_EDGES = ("backward", "shift", "lowered", "mask_form", "lone")
+
+
+def shifted(kind, scores, mask):
+    """Masked softmax that subtracts another maximum."""
+    if kind == "with zeros":
+        shown = scores.masked_fill(~mask, 0)
+        powers = (shown - shown.amax(-1, keepdim=True).detach()).exp() * mask
+        return powers / powers.sum(-1, keepdim=True)
+    stable = scores - scores.amax(-1, keepdim=True).detach()
+    return stable.masked_fill(~mask, -math.inf).softmax(-1)
+
+
+def weighed_low(kind, scores, mask):
+    """Weights of which the hidden ones are small, but not 0."""
+    low = {
+        "below the lowest": lambda: scores.amin(-1, keepdim=True).detach() - 60,
+        "below the highest": lambda: scores.amax(-1, keepdim=True).detach() - 60,
+        "subtracted": lambda: scores - 60,
+        "small number": lambda: torch.full_like(scores, -math.inf),
+    }[kind]()
+    weights = torch.where(mask, scores, low).softmax(-1)
+    return weights.clamp(min=1e-12) if kind == "small number" else weights
+
+
+def formed(kind, scores, mask):
+    """The mask, with what some make of its form."""
+    if kind == "row by row":
+        return torch.stack([mask[..., row, :] for row in range(scores.shape[-2])], -2)
+    return mask.unsqueeze(1) if mask.dim() == 3 and scores.dim() == 4 else mask
 
 
 def visible(kind, size):
@@ -335,6 +426,7 @@ def weigh(kind, scores, mask):
         "dimension 0": lambda: scores.softmax(0),
         "dimension 0, filled": lambda: scores.clamp(min=torch.finfo(scores.dtype).min).softmax(0),
         "dimension 1": lambda: scores.softmax(1),
+        "dimension 2": lambda: scores.softmax(min(2, scores.dim() - 1)),
         "everything": lambda: scores.flatten().softmax(0).view_as(scores),
         "everything, maximum of rows": lambda: powers / powers.sum(),
         "missing": lambda: scores,
@@ -413,6 +505,7 @@ def transposed(keys, k):
 def faulty(
     mask="right", corner="right", hide="right", softmax="right", scale="right", roles="qkv",
     layers="right", keys="right", weights="right", extra="",
+    backward="", shift="", lowered="", mask_form="", lone="",
 ):  # fmt: skip
     """The functions and the class of problem 04 with these faults."""
 
@@ -420,6 +513,13 @@ def faulty(
         return visible(mask, seq_len).to(device)
 
     def masked_softmax(scores, shown):
+        shown = formed(mask_form, scores, shown) if mask_form else shown
+        if shift:
+            return shifted(shift, scores, shown)
+        if lowered:
+            return weighed_low(lowered, scores, shown)
+        if backward:
+            return softmax_with(backward)(scores.masked_fill(~shown, -math.inf), -1)
         style = next((kind.split(", ")[1] for kind in (mask, hide) if "," in kind), "")
         left = hidden_scores(hide.split(",")[0], scores, shown, style)
         weights = hidden_weights(hide, weigh(softmax, left, shown), scores, shown)
@@ -434,6 +534,8 @@ def faulty(
             self.register_buffer("mask", causal_mask(n_positions))
 
         def forward(self, x):
+            if lone and x.shape[1] == 1:
+                return x
             (B, T, C), n_positions = x.shape, len(self.mask)  # noqa: N806
             made = {name[0]: projected(layer, x, layers) for name, layer in self.named_children()}
             made["x"] = x

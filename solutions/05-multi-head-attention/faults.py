@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from grader.author.backward import BACKWARD, softmax_with
+
 _SPLIT = "Which numbers of which token should head 0 hold? See the example in the README."
 _MERGE = "Merging is the way of split_heads backwards. What stands side by side at the end?"
 _WIDTH = "How many numbers does a dot product in one head sum up?"
@@ -465,7 +467,50 @@ SWITCHES = {
             "not above the width": "only more heads than n_embd are refused",
         },
     ),
+    "squeezed": {
+        "heads": (
+            "sizes of 1 are squeezed away where the heads are joined",
+            "What is the shape of your result for a single head, and for a single sequence?",
+        ),
+        "a single head": (
+            "with a single head all sizes of 1 are squeezed away where the heads are joined",
+            "squeeze() takes every size of 1 away. Which dimension is it that should go?",
+        ),
+    },
+    "long": {
+        "window": (
+            "in long sequences a token sees the latest ones only, and not all that came before it",
+            "How far back may the last of 2000 tokens look? Nothing here says how long a sequence "
+            "may be.",
+        ),
+        "positions": (
+            "the last positions of long sequences are left out, as if they were cut in pieces",
+            "What if the length is no multiple of the size of your pieces?",
+        ),
+        "keys": (
+            "the last keys of long sequences are left out, as if they were cut in pieces",
+            "What if the length is no multiple of the size of your pieces?",
+        ),
+    },
+    "cleared": {
+        "kept from 0": (
+            "the future's weights are set to 0 after the softmax and the rows are divided by their "
+            "new sums",
+            "What is left of a row when a future score is so large that it takes all the weight? "
+            "Hide the future before the softmax.",
+        ),
+    },
+    "backward": BACKWARD
+    | {
+        "other drops": (
+            "the gradient belongs to other dropped weights than the output, as when attention is "
+            "computed a second time in the backward pass",
+            "What is drawn when something is computed again? It has to be drawn as before.",
+        ),
+    },
 }
+
+AT_EDGES = ("squeezed", "long", "cleared", "backward")
 
 COMMON = {
     "split": ("reshaped",),
@@ -623,6 +668,21 @@ def masked(how, scores):
         "only the one before": past.triu(-1),
     }.get(how, past)
     return scores.masked_fill(~allowed, -1e9 if how.endswith("finite") else -math.inf)
+
+
+LONG = 1024
+"""What may go wrong in long sequences goes wrong beyond this length."""
+
+
+def shortened(how, scores):
+    """Scores without the keys that are forgotten in a long sequence."""
+    ones = torch.ones(scores.shape[-2:], dtype=torch.bool)
+    match how:
+        case "window":
+            return scores.masked_fill(ones.tril(-LONG), -math.inf)
+        case "keys":
+            return torch.cat([scores[..., :LONG], scores[..., LONG:] - math.inf], -1)
+    return scores
 
 
 def masked_again(how, weights):
@@ -819,7 +879,10 @@ def faulty(**faults):
         return split(on.split, x, n_head)
 
     def merge_heads(x):
-        return merge(on.merge, x)
+        if on.squeezed == "a single head" and x.shape[1] == 1:
+            return x.squeeze()
+        merged = merge(on.merge, x)
+        return merged.squeeze() if on.squeezed == "heads" else merged
 
     class MultiHeadAttention(nn.Module):
         def __init__(self, *arguments, **named):
@@ -865,8 +928,16 @@ def faulty(**faults):
             }.get(on.mask, self.given.causal)
             scores = self.drops(scores) if on.dropout == "scores too" else scores
             hidden = on.mask if on.mask != "right" else FILLS.get(on.softmax, "right")
-            weights = weigh(on.softmax, masked(hidden, scores) if causal else scores)
-            weights = masked_again(hidden, weights) if causal else weights
+            scores = shortened(on.long, scores) if scores.shape[-1] > LONG else scores
+            if on.backward in BACKWARD:
+                scores = masked(hidden, scores) if causal else scores
+                weights = softmax_with(on.backward)(scores, -1)
+            elif on.cleared != "right" and causal:
+                weights = masked_again("after", weigh(on.softmax, scores))
+                weights = weights / (weights.sum(-1, keepdim=True) + 1e-12)
+            else:
+                weights = weigh(on.softmax, masked(hidden, scores) if causal else scores)
+                weights = masked_again(hidden, weights) if causal else weights
             if on.heads == "other heads' weights":
                 weights = weights[:, :1].expand_as(weights)
             if on.heads == "averaged weights":
@@ -893,6 +964,11 @@ def faulty(**faults):
             by = divisor(on.scale, d, x, self.given.n_head)
             v = v / by if on.when == "both" else v
             y = self.weights(q, k, by) @ v
+            if on.backward == "other drops" and self.training:
+                again = self.weights(q, k, by) @ v
+                y = again + (y - again).detach()
+            if on.long == "positions" and y.shape[-2] > LONG:
+                y = torch.cat([y[:, :, :LONG], 0 * y[:, :, LONG:]], -2)
             y = y / by if on.when == "output" else y
             y = y.transpose(0, 2) if on.heads == "batch" else y
             y = self.drops(y) if on.dropout == "gathered too" else y

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,13 +13,15 @@ import torch
 from grader.author import running
 from grader.author.audit import Audit, run_audit
 from grader.author.candidates import Kind, candidates
+from grader.author.faults import switched
 from grader.author.parity import parity_findings
 from grader.course import Course
 from grader.errors import CourseError
+from grader.loading import load_module
 from grader.testing.diagnosis.answers import answer_of
 from grader.testing.diagnosis.fingerprints import Fingerprints
 from grader.testing.diagnosis.naming import diagnose
-from grader.testing.diagnosis.probe import Answers
+from grader.testing.diagnosis.probe import Answers, Part, ask
 
 MISTAKES = {
     "triples": ("the number is tripled", "return 3 * x"),
@@ -167,6 +170,29 @@ def faulty(factor=None):
         asked.write(".")
     return SimpleNamespace(double=lambda x: (5 if factor else 2) * x)
 """
+
+
+def test_a_switch_may_show_at_the_edges_where_what_it_is_put_into_differs_by_itself(
+    audited: Course,
+) -> None:
+    problem, reference = audited.problems()[0], audited.root / "solutions/01-doubling"
+    (reference / "faults.py").write_text(
+        "from types import SimpleNamespace\n\n"
+        'SWITCHES = {"large": {"cut": ("large numbers are cut", "What is twice 1000?")}}\n'
+        'COMMON, AT_EDGES = {}, {"large"}\n\n\n'
+        "def faulty(large=None):\n"
+        "    most = 100 if large else 1e9\n"
+        "    return SimpleNamespace(double=lambda x: (2 * x).clamp(-1, most))\n"
+    )
+
+    def probe(code: Any) -> dict[str, Part]:
+        x = torch.tensor([1.0, 2.0])
+        edges = {"large": lambda: code.double(1000 * x), "negative": lambda: code.double(-x)}
+        return {"double": Part(main={"small": lambda: code.double(x)}, edges=edges)}
+
+    answers = ask(probe, load_module(reference / "problem.py", "doubling"))
+    (fault,), _ = switched(audited, problem, probe, answers)
+    assert [*fault.deviations["double"].edges] == ["large"]
 
 
 def test_switches_are_asked_again_when_anything_has_changed_that_they_hang_on(

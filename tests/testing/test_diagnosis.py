@@ -223,6 +223,23 @@ def test_other_numbers_are_another_answer(other: torch.Tensor) -> None:
     assert not same(answer_of(X), answer_of(other))
 
 
+def test_where_gradients_alone_are_wrong_that_is_told() -> None:
+    right = {
+        "f": Answers({"main": answer_of(X)}, {"gradient": answer_of(X), "large": answer_of(X)})
+    }
+
+    def told(**edges: Answer) -> list[str]:
+        answers = {"f": Answers(right["f"].main, right["f"].edges | edges)}
+        return [each.text for each in diagnose(Fingerprints(right), answers)]
+
+    (text,) = told(gradient=answer_of(2 * X))
+    assert text.startswith("It looks as if the output is right and its gradient is not")
+    assert told() == []
+    assert told(gradient=STOPS) == []
+    assert told(gradient=answer_of(X * math.nan)) == []
+    assert told(gradient=answer_of(2 * X), large=answer_of(2 * X)) == []
+
+
 def test_rounding_is_not_another_answer_and_a_dtype_only_where_asked() -> None:
     fine = X.double() / 7
     assert same(answer_of(fine), answer_of(fine * (1 + 1e-7)))
@@ -236,6 +253,13 @@ def test_lost_entries_count() -> None:
     assert not same(answer_of(X), answer_of(lost))
     assert alike(answer_of(lost), answer_of(lost * math.inf))
     assert not alike(answer_of(X), answer_of(lost))
+
+
+def test_to_stop_is_not_to_return_a_thing_of_another_type() -> None:
+    nothing = answer_of(None)
+    assert alike(nothing, answer_of(None))
+    assert alike(STOPS, Answer(instead="AnotherError"))
+    assert not alike(nothing, STOPS)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from grader.answer import DIGITS, Answer, alike, same
+from grader.answer import DIGITS, RETURNED, Answer, alike, same
 from grader.testing.time_limit import DoesNotEnd
 
 __all__ = ["Answer", "alike", "answer_of", "attempt", "same"]
@@ -44,9 +44,9 @@ def answer_of(value: object) -> Answer:
     if isinstance(value, bool | int | float):
         value = torch.tensor(float(value), dtype=torch.float64)
     if not isinstance(value, Tensor):
-        return Answer(instead=f"returned-{type(value).__name__}")
+        return Answer(instead=RETURNED + type(value).__name__)
     if value.is_meta or value.numel() > _MOST_ENTRIES:
-        return Answer(instead="returned-a-form" if value.is_meta else "returned-too-much")
+        return Answer(instead=RETURNED + ("a-form" if value.is_meta else "too-much"))
     entries = value.detach().double().flatten()
     finite = entries.isfinite()
     kept = torch.where(finite, entries, 0.0)

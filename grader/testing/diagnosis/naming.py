@@ -5,7 +5,8 @@ function beside it. In a part, main questions come first. A fault fits when no n
 student's contradicts its numbers, and at least one wrong number is exactly its. Exceptions
 contradict nothing: the same mistake, written in another way, may stop where the other goes on.
 But who calls a forbidden function is stopped there in every spelling.
-What main questions leave open, the edges tell.
+What main questions leave open, the edges tell. Where gradients alone are wrong, in a way that no
+fault has, just that is told.
 """
 
 from __future__ import annotations
@@ -27,6 +28,18 @@ _NOT_THERE = {"!NotImplementedError", "!AttributeError"}
 
 _SHARE_EXPLAINED = 0.6
 """The share of wrong answers at the edges that a fault must explain to be named for them."""
+
+GRADIENT = "gradient"
+"""How the questions begin that are about gradients."""
+
+_ONLY_GRADIENTS = "only the gradient"
+
+_GRADIENTS_TOLD = Text(
+    "the output is right and its gradient is not: something goes wrong on the way back",
+    "Is there a backward pass of your own, a hook, or a part that is detached? "
+    "torch.autograd.gradcheck compares a gradient with small steps.",
+)
+"""What is told where wrong gradients are all that is known."""
 
 _MOST_ALIKE = 2
 """How many faults are told that answer alike. More than that is no answer."""
@@ -63,7 +76,32 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Diagno
         for group in groups
         if not _only_stops(answers[part], group[0], part, unexplained)
     ]
-    return _told(found, known)
+    return _told(found, known) if found else _only_gradients(answers, wrong, known)
+
+
+def _only_gradients(
+    answers: Mapping[str, Answers], wrong: Mapping[str, Answers], known: Fingerprints
+) -> list[Diagnosis]:
+    """Tell of parts whose answers are right but for gradients, which are finite numbers, but wrong.
+
+    By their names the questions about gradients are known.
+    """
+    parts = [
+        part
+        for part, given in wrong.items()
+        if not given.main
+        and all(
+            question.startswith(GRADIENT)
+            and (answer.shape, answer.lost) == (known.reference[part].edges[question].shape, 0)
+            for question, answer in given.edges.items()
+        )
+        and not any(a.instead for a in answers[part].main.values())
+    ]
+    if not parts or len(parts) < len(wrong):
+        return []
+    return [
+        Diagnosis((_ONLY_GRADIENTS,), _sentence((_GRADIENTS_TOLD,), parts, known), tuple(parts))
+    ]
 
 
 def _only_stops(
@@ -101,7 +139,12 @@ def unnamed(
         answers: what the student's code answered.
         found: what `diagnose` made of that.
     """
-    named = {part for diagnosis in found for part in diagnosis.parts}
+    named = {
+        part
+        for diagnosis in found
+        for part in diagnosis.parts
+        if diagnosis.mistakes != (_ONLY_GRADIENTS,)
+    }
     wrong = deviations(answers, known.reference).items()
     texts = {
         part: {q: a.write() for q, a in given.main.items()}

@@ -1,4 +1,4 @@
-"""powers are taken of 2.718, which is e to four digits only
+"""e, or a logarithm that stands for it, is written out to a few digits only, as in 2.718
 
 The error grows with the exponent. Where could you get e, or better its powers, in full
 precision?

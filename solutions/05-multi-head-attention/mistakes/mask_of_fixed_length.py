@@ -1,4 +1,4 @@
-"""the mask is made once, for 1024 positions, and longer sequences do not fit
+"""the mask is made once, for a fixed number of positions, and longer sequences do not fit
 
 There is no n_positions in this problem. When is the length of the sequence known?
 """
