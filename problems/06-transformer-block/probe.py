@@ -83,13 +83,14 @@ def about_gelu(problem):
         return lost_digits(problem.gelu(x.clone()) - by_hand(x))
 
     def large(sizes, dtype):
-        """How large gelu is beside large numbers: 1 above 0, 0 below."""
+        """How large gelu is beside large numbers: 0 for nothing, 1 for too small, 2 for right."""
         x = torch.tensor(sizes, dtype=dtype)
-        x = torch.cat([x, -x])
-        return problem.gelu(x.clone()) / x.abs()
+        beside = problem.gelu(x.clone()) / x.abs()
+        coarse = torch.bucketize(beside, torch.tensor([0, 0.9, 1.1], dtype=dtype)).to(dtype)
+        return torch.where(beside.isfinite(), coarse, beside)
 
     def large_slope(dtype):
-        x = torch.tensor([30, 1e4, -30, -1e4], dtype=dtype, requires_grad=True)
+        x = torch.tensor([1e4, 1e6, -1e4, -1e6], dtype=dtype, requires_grad=True)
         return torch.autograd.grad(problem.gelu(x).sum(), x)[0]
 
     def gradient():
@@ -112,7 +113,8 @@ def about_gelu(problem):
             "one number": lambda: problem.gelu(numbers(1, start=0.5)[0]),
         },
         edges={
-            "large": lambda: large([12, 300, 1e4], torch.float64),
+            "large": lambda: large([1e4, 1e6], torch.float64),
+            "far below 0": lambda: large([-12, -300, -1e4, -1e13, -1e30], torch.float64),
             "huge": lambda: large([1e8, 1e13, 1e20, 1e30], torch.float64),
             "huge, float32": lambda: large([1e8, 1e13, 1e20, 1e30], torch.float32),
             "slope of large": lambda: large_slope(torch.float64),
@@ -421,9 +423,10 @@ def about_dropping(entries):
     found = functools.cache(lambda: shares(lambda train: entries(RATE, train)))
 
     def often():
-        """About how often; where all sequences share their fate, that is chance."""
-        shared = bool(together(found())[0])
-        return torch.tensor(-1) if shared else how_often(found())
+        """About how often; where few draws decide about all sequences, that is chance."""
+        batch, length, width = together(found()).bool().tolist()
+        few = batch or (length and width)
+        return torch.tensor(-1) if few else how_often(found())
 
     def repeated():
         """Which of the calls drop alike: after the same seed, after another, the next one."""

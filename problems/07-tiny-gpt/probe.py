@@ -5,6 +5,7 @@ import math
 
 import torch
 
+from grader.cost import counting
 from grader.testing.compare import parameters, set_weights
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
@@ -110,14 +111,17 @@ def logits_of(model, *arguments):
 
 def probe(problem):
     """Return the questions about the class, from several sides, and about each function."""
+    by_chance = generates_by_chance(problem)
     return {
         "GPT: what it is made of": about_parts(problem),
         "GPT: initial weights": about_start(problem),
         "GPT: logits": about_logits(problem),
+        "GPT: positions": about_positions(problem),
         "GPT: loss": about_loss(problem),
         "GPT: dropout": about_dropout(problem),
-        "GPT: generate": about_generate(problem),
-        "GPT: modes": about_modes(problem),
+        "GPT: generate": about_generate(problem, by_chance),
+        "GPT: context": about_context(problem, by_chance),
+        "GPT: modes": about_modes(problem, by_chance),
         "get_batch": about_batches(problem),
         "bigram_loss": about_bigram(problem),
     }
@@ -197,7 +201,8 @@ def about_start(problem):
         starts = []
         for seed in (1, 2):
             torch.default_generator.manual_seed(seed)
-            starts.append(next(problem.GPT(problem.GPTConfig(**ORDINARY)).parameters()).detach())
+            weights = problem.GPT(problem.GPTConfig(**ORDINARY)).parameters()
+            starts.append(torch.cat([weight.detach().flatten() for weight in weights]))
         return torch.equal(*starts)
 
     return Part(
@@ -313,6 +318,19 @@ def plain_weights(given):
     return {n: torch.zeros_like(w) if ".c_proj." in n else w for n, w in weights.items()}
 
 
+def about_positions(problem):
+    """A question about what the position of a token hangs on, of blocks that add nothing."""
+
+    def special():
+        """How many tokens, standing before one and the same token, change its position."""
+        idx = torch.cat([torch.arange(7)[:, None].expand(7, 3), torch.full((7, 1), 5)], dim=1)
+        last = logits_of(filled(problem, ORDINARY, plain_weights(ORDINARY)), idx)[:, -1]
+        alike = (last[:, None] - last[None]).abs().amax(-1) < 1e-9
+        return (alike.sum(1) < 4).sum()
+
+    return Part(main={"special tokens": special})
+
+
 def about_loss(problem):
     """Questions about the loss of logits that hang on nothing but ln_f's bias and lm_head."""
 
@@ -387,7 +405,7 @@ def about_loss(problem):
 
 
 DROPPING = sizes(49, 4, 48, 1, 1)
-"""The last of these tokens has the same number everywhere, and so has each position."""
+"""The last of these tokens has the same number everywhere, and so has each position, another."""
 
 
 def about_dropout(problem):
@@ -400,9 +418,9 @@ def about_dropout(problem):
             if ".ln_" in name and name.endswith("weight"):
                 weight += 1
         eye = torch.eye(48, dtype=torch.float64)
-        kinds = torch.cat([0.01 * eye, torch.full((1, 48), 0.005, dtype=torch.float64)])
+        kinds = torch.cat([0.01 * eye, torch.full((1, 48), 0.007, dtype=torch.float64)])
         weights["transformer.wte.weight"] = weights["lm_head.weight"] = kinds
-        weights["transformer.wpe.weight"] += 0.005
+        weights["transformer.wpe.weight"] += 0.003
         weights["transformer.h.0.mlp.c_proj.bias"] += of_block
         return filled(problem, given, weights)
 
@@ -444,7 +462,24 @@ def about_dropout(problem):
     )
 
 
-def about_generate(problem):
+def draws(problem):
+    """Whether generate draws random numbers in evaluation."""
+    model = filled(problem, ORDINARY)
+    torch.default_generator.manual_seed(4)
+    before = torch.get_rng_state()
+    model.generate(tokens(7, 2, 3), 2)
+    return not torch.equal(torch.get_rng_state(), before)
+
+
+def generates_by_chance(problem):
+    """The same; where code stops it doesn't."""
+    try:
+        return draws(problem)
+    except Exception:
+        return False
+
+
+def about_generate(problem, by_chance):
     """Questions about which tokens are generated, in evaluation and without dropout."""
     model_of = models(problem)
 
@@ -474,14 +509,33 @@ def about_generate(problem):
         torch.default_generator.manual_seed(4)
         return model.generate(tokens(13, 2, 2, start=token), 3)
 
+    def others(gap):
+        """Whether anything but the most probable token comes, where the next best is this near."""
+        weights = {name: 0 * each for name, each in plain_weights(wide).items()}
+        rows = weights["transformer.wte.weight"]
+        rows[5, 0], rows[2, 0] = 3, 3 - gap
+        weights["lm_head.weight"] = rows
+        weights["transformer.ln_f.bias"][0] = 1
+        torch.default_generator.manual_seed(4)
+        found = filled(problem, wide, weights).generate(tokens(13, 30, 2), 2)[:, 2:]
+        return (found != 5).double().mean() > 0.02
+
     def changes():
         idx = tokens(7, 2, 6)
         filled(problem, ORDINARY).generate(idx, 2)
         return not torch.equal(idx, tokens(7, 2, 6))
 
     wide, short = sizes(13, 12, 8, 1, 2), sizes(13, 4, 8, 1, 2)
+    chance = {
+        "draws": lambda: draws(problem),
+        "another one, as probable": lambda: others(1e-6),
+        "another one": lambda: others(1.0),
+    }
+    if by_chance:
+        return Part(main=chance)  # all tokens hang on it
     return Part(
-        main={
+        main=chance
+        | {
             "all of size 4": lambda: generated(EVEN, 4, 2, 2),
             "short prompt": lambda: generated(wide, 6, 2, 5),
             "longer prompt": lambda: generated(wide, 6, 5, 3, start=11),
@@ -502,7 +556,52 @@ def about_generate(problem):
     )
 
 
-def about_modes(problem):
+def about_context(problem, by_chance):
+    """Questions about how much generate reads: each new token tells the last position there was."""
+    if by_chance:
+        return Part(main={})
+    given, idx = sizes(8, 6, 8, 1, 2), tokens(8, 2, 3)
+
+    @functools.cache
+    def model():
+        weights = plain_weights(given)
+        rows = torch.eye(8, dtype=torch.float64)
+        weights["transformer.wte.weight"] = weights["lm_head.weight"] = rows
+        weights["transformer.wpe.weight"] = 10 * rows[:6]
+        weights["transformer.ln_f.weight"] = torch.ones(8, dtype=torch.float64)
+        weights["transformer.ln_f.bias"] = torch.zeros(8, dtype=torch.float64)
+        return filled(problem, given, weights)
+
+    @functools.cache
+    def positions():
+        return model().generate(idx, 10)[:, -10:].double()
+
+    def full():
+        """How much of a full context is left out; 8 where it begins anew, 9 where it is cut."""
+        found = positions()[0, 4:]
+        if bool((found == found[0]).all()):
+            return 5 - found[0]
+        return 9.0 if found.min() > 0 else 8.0
+
+    def operations(n_new):
+        with counting() as cost:
+            model().generate(idx, n_new)
+        return cost.operations
+
+    def reads_all():
+        """Whether each step at a full context costs as much as one of 6 tokens, by one of 3."""
+        return (operations(10) - operations(4)) / 6 > 0.9 * 2 * operations(1)
+
+    return Part(
+        main={
+            "while it fits": lambda: positions()[:, :4],
+            "when full": full,
+            "reads all": reads_all,
+        },
+    )
+
+
+def about_modes(problem, by_chance):
     """Questions about what generate switches off, and whether it is as before afterwards."""
     given = sizes(13, 12, 8, 1, 2, dropout=0.5)
 
@@ -544,15 +643,15 @@ def about_modes(problem):
         model.generate(tokens(13, 3, 6), 2)
         return not torch.equal(torch.get_rng_state(), before)
 
+    dropping = {"alike": alike, "as in evaluation": as_in_evaluation}
     return Part(
-        main={
-            "alike": alike,
-            "as in evaluation": as_in_evaluation,
+        main=({} if by_chance else dropping)
+        | {
             "after training": lambda: after(True),
             "after evaluation": lambda: after(False),
             "gradients": gradients,
         },
-        edges={"draws": draws},
+        edges={} if by_chance else {"draws": draws},
     )
 
 
@@ -665,6 +764,11 @@ def about_bigram(problem):
         data = torch.tensor([letters.index(letter) for letter in text])
         return problem.bigram_loss(data, vocab_size or len(letters))
 
+    def of_the_ends():
+        """Whether a long text is read at one of its ends only, where all pairs are certain."""
+        found = loss("ab" * 1500 + "abracadabra" * 20 + "cd" * 1500)
+        return bool(abs(found) < 1e-9)
+
     def kind():
         return isinstance(loss("abracadabra"), float)
 
@@ -676,6 +780,7 @@ def about_bigram(problem):
             "longer": lambda: loss("she sells sea shells by the sea shore"),
             "more tokens": lambda: loss("abracadabra", 9),
             "ends with a new letter": lambda: loss("aabbaabc"),
+            "of the ends": of_the_ends,
             "kind": kind,
         },
     )

@@ -24,6 +24,7 @@ def probe(problem):
     """
     parts = {
         "kv_cache_bytes": about_bytes(problem),
+        "kv_cache_bytes: length": about_longer(problem),
         "CachedAttention": about_attention(problem),
         "CachedAttention: present": about_present(problem),
         "CachedAttention: past": about_past(problem),
@@ -85,6 +86,19 @@ def about_bytes(problem):
             "whole": whole,
         },
     )
+
+
+def about_longer(problem):
+    """A question about how the bytes grow with the length."""
+
+    def still():
+        """Where one token more takes no byte more: 0 for nowhere, 1 for some lengths, 2 for all."""
+        lengths = (*range(1, 40), 256, 1024, 4096)
+        found = [problem.kv_cache_bytes(2, 6, n) >= problem.kv_cache_bytes(2, 6, n + 1)
+                 for n in lengths]  # fmt: skip
+        return 2 if all(found) else int(any(found))
+
+    return Part(main={"still": still})
 
 
 # Attention
@@ -242,6 +256,21 @@ def about_attention(problem):
         attention(problem, 6, 2)(x, some_past(2, 2, 3, 3))
         return not torch.equal(x, numbers(2, 2, 6))
 
+    def sees_far():
+        """Whether the first token of a long past counts."""
+        module, (keys, values) = attention(problem, 4, 1), some_past(1, 1, 600, 4)
+        changed = torch.cat([values[:, :, :1] + 1e4, values[:, :, 1:]], dim=2)
+        x = numbers(1, 2, 4)
+        pair = [output_of(module(x.clone(), (keys.clone(), each))) for each in (values, changed)]
+        return not torch.allclose(*pair)
+
+    def cost():
+        """Whether one token after 40 has many operations, and many numbers on the way."""
+        module, past, x = attention(problem, 6, 2), some_past(1, 2, 40, 3), numbers(1, 1, 6)
+        with torch.no_grad(), counting() as cost:
+            module(x, past)
+        return torch.tensor([cost.operations > 5000, cost.elements > 100_000])
+
     def draws(training=True):
         """Whether anything is drawn, in training or not."""
         module = attention(problem, 6, 2).train(training)
@@ -282,6 +311,8 @@ def about_attention(problem):
             "in ones": lambda: in_chunks(1, 1, 1),
             "second text": lambda: second_text(2),
             "second text, no past": lambda: second_text(0),
+            "sees far": sees_far,
+            "cost": cost,
             "draws in training": draws,
         },
         edges={
@@ -676,6 +707,14 @@ def about_generate(problem):
         times = (both.operations - one.operations) / step
         return sum(times > bound for bound in (0.1, 3.5, 8.0, 20.0))
 
+    def each_once():
+        """New tokens in the order of their numbers, each at the position of that number."""
+        module = model(problem, quiet=True)
+        kinds = parameters(module)["transformer.wte.weight"].detach()
+        places = 20 * kinds[torch.arange(24) % 13]
+        set_weights(module, {"transformer.wpe.weight": places})
+        return module.generate(torch.tensor([[5]]), 14)
+
     def changes():
         """Whether the prompts are others afterwards."""
         prompts = text(2, 3)
@@ -696,6 +735,7 @@ def about_generate(problem):
             "one prompt": lambda: generated(1, 2, 6),
             "prompts of one token": lambda: generated(3, 1, 6, n_layer=1),
             "one new token": lambda: generated(4, 5, 1),
+            "each token once": each_once,
             "cost after 16": lambda: cost(16),
             "cost after 48": lambda: cost(48),
             "changes the prompts": changes,

@@ -184,6 +184,7 @@ SWITCHES = {
             "batch": "LayerNorm works across the sequences of the batch",
             "last two": "LayerNorm takes one mean and variance of a whole sequence",
             "all but last": "LayerNorm works across all tokens, like a batch norm",
+            "by size": "LayerNorm takes the first dimension that is as large as n_embd",
             "mean of all": "LayerNorm takes the mean of the whole tensor",
             "variance of all": "LayerNorm takes the variance of the whole tensor",
         },
@@ -396,6 +397,15 @@ SWITCHES = {
         ),
     },
     "block_dropout": _all(
+        "Each number is dropped or kept by itself. Which ones share their fate in your Block?",
+        {
+            "whole sequences": "Block drops all or nothing of what a half gives for a sequence",
+            "whole tokens": "Block drops all or nothing of what a half gives for a token",
+            "by channel": "Block drops the same for all tokens of a sequence",
+            "by batch": "Block drops the same for all sequences of a batch",
+        },
+    )
+    | _all(
         _TOLD,
         {
             "not told": "neither attention nor MLP hears of dropout in Block",
@@ -611,6 +621,7 @@ def dims_of(how, x, what):
         "batch": 0,
         "last two": every[-2:],
         "all but last": every[:-1],
+        "by size": list(x.shape).index(x.shape[-1]),
         "mean of all": every if what == "mean" else -1,
         "variance of all": every if what == "variance" else -1,
     }.get(how, -1)
@@ -871,11 +882,16 @@ def rate_of(how, rate, bias):
     return {"opposite": 1 - rate, "bias": float(bias), "none": None}.get(how, rate)
 
 
+SHARED = ("whole sequences", "whole tokens", "by channel", "by batch")
+"""What may share its fate, where Block drops in place of its parts."""
+
+
 def given_to(on, part, dropout, bias):
     """The dropout and the bias that a part of a Block is told of."""
     rate = {
         "not told": 0.0,
         f"{part} not told": 0.0,
+        **dict.fromkeys(SHARED, 0.0),
         "0.1": 0.1,
     }.get(on.block_dropout, dropout)
     among = on.block_bias.removesuffix(" not told").split(" and ")
@@ -994,6 +1010,8 @@ def faulty(**faults):
         def added(self, x, y, normed, place):
             """What stands on the residual path after a half."""
             y = self.drops("twice", y)
+            if on.block_dropout in SHARED:
+                y = drop(on.block_dropout, y, self.rate, self.training)
             if on.block_dropout == "halves":
                 y = y * F.dropout(torch.ones_like(y[:, :1, :1]), self.rate, self.training)
             if on.residual in ("none", f"not {place}"):

@@ -25,6 +25,7 @@ _MASK = "Who may look at whom? A token that sees the next one need not guess it.
 _DROP = "Dropout acts on the sum of both embeddings, and in each Block."
 _LONG = "What should happen when there is no row of wpe left?"
 _NEXT = "Which position of the logits tells what comes after the last token?"
+_CHANCE_LEFT = "Greedy text has the largest logit at each step. What does chance decide in yours?"
 _CONTEXT = "What does the model read at each step, and what is returned in the end?"
 _MODE = "What has generate to switch off, and what has to be as before when it returns?"
 _STARTS = "A piece of n_positions tokens and the one after it: which starts are possible?"
@@ -144,6 +145,7 @@ SWITCHES = {
             "sinusoids too": "sines and cosines are added beside wpe",
             "sinusoids": "sines and cosines are added in place of wpe",
             "padding": "token 0 has no embedding of its own, as if it were padding",
+            "padding skipped": "a token is taken for padding, and gets no position of its own",
             "scaled, both": "the sum of the embeddings is multiplied by √n_embd",
         },
     ),
@@ -308,31 +310,47 @@ SWITCHES = {
             "ends at the last": "generate ends where the last token of the vocabulary comes",
             "each may end": "a sequence goes on with zeros once token 0 came",
             "anew": "generate begins a new context after every n_positions tokens",
+            "half anew": (
+                "generate goes on with a part of a full context, not with its last n_positions "
+                "tokens"
+            ),
             "padded": "generate fills a short context up with zeros in front",
             "padded behind": "generate fills a short context up with zeros behind",
             "one sequence": "generate works for a single sequence only",
         },
     ),
-    "choice": _all(
-        _NEXT,
-        {
-            "first position": "the next token is read at the first position",
-            "one before": "the next token is read at the last position but one",
-            "sampled": "the next token is drawn by chance, not the most probable one",
-            "smallest": "the least probable token is taken",
-            "whole batch": "all sequences get the token of the first one",
-            "batch flat": "argmax runs over all sequences at once",
-            "over positions": "argmax runs over the positions in place of the vocabulary",
-            "over the batch": "argmax runs over the sequences in place of the vocabulary",
-            "batch flat, folded": "argmax runs over all sequences at once, and is folded back",
-            "no repeats": "tokens that were read can't come again",
-            "not twice": "the same token can't come twice in a row",
-            "not 0": "token 0 is never generated",
-            "second best": "the second most probable token is taken",
-            "as float": "tokens come back as floating point numbers",
-            "as int32": "tokens come back as int32",
-        },
-    ),
+    "choice": {
+        **_all(
+            _CHANCE_LEFT,
+            {
+                "sampled": "the next token is drawn by chance, not the most probable one",
+                "nearly greedy": (
+                    "the next token is drawn from a sharp softmax, so it isn't always the most "
+                    "probable one"
+                ),
+                "drawn from one": "generate moves the random state, though nothing hangs on chance",
+            },
+        ),
+        **_all(
+            _NEXT,
+            {
+                "first position": "the next token is read at the first position",
+                "one before": "the next token is read at the last position but one",
+                "smallest": "the least probable token is taken",
+                "whole batch": "all sequences get the token of the first one",
+                "batch flat": "argmax runs over all sequences at once",
+                "over positions": "argmax runs over the positions in place of the vocabulary",
+                "over the batch": "argmax runs over the sequences in place of the vocabulary",
+                "batch flat, folded": "argmax runs over all sequences at once, and is folded back",
+                "no repeats": "tokens that were read can't come again",
+                "not twice": "the same token can't come twice in a row",
+                "not 0": "token 0 is never generated",
+                "second best": "the second most probable token is taken",
+                "as float": "tokens come back as floating point numbers",
+                "as int32": "tokens come back as int32",
+            },
+        ),
+    },
     "mode": _all(
         _MODE,
         {
@@ -445,6 +463,13 @@ SWITCHES = {
             "wraps": "the last token and the first count as a pair, too",
             "sequence softmax": "the counts themselves are handed to cross_entropy, as if logits",
             "no logarithm": "bigram_loss averages the shares, not their logarithms",
+        },
+    )
+    | _all(
+        "Which of the pairs of a long text are counted, and which ones are averaged?",
+        {
+            "first thousand": "bigram_loss looks at a part of a long text only",
+            "last thousand": "bigram_loss looks at a part of a long text only",
         },
     ),
 }
@@ -612,6 +637,7 @@ def place(on, model, idx):
         "all 0": lambda: 0 * steps,
         "backwards": lambda: steps.flip(0),
         "last rows": lambda: steps + longest - length,
+        "padding skipped": lambda: ((idx != 0).cumsum(1) - 1).clamp(min=0),
         "by token": lambda: idx,
         "last": lambda: 0 * steps + length - 1,
     }.get(on.positions, lambda: steps)()
@@ -755,6 +781,8 @@ def chosen(how, logits, n, read):
         "first position": lambda: logits[:, 0].argmax(-1),
         "one before": lambda: logits[:, -2].argmax(-1),
         "sampled": lambda: torch.multinomial(last.softmax(-1), 1)[:, 0],
+        "nearly greedy": lambda: torch.multinomial((10_000 * last).softmax(-1), 1)[:, 0],
+        "drawn from one": lambda: last.argmax(-1) + 0 * torch.randint(2, (n,)),
         "smallest": lambda: last.argmin(-1),
         "whole batch": lambda: last[:1].argmax(-1).expand(n),
         "batch flat": lambda: last.argmax().expand(n),
@@ -773,14 +801,24 @@ def context(how, tokens, prompt, longest):
         "last token": lambda: tokens[:, -1:],
         "prompt": lambda: prompt[:, -longest:],
         "anew": lambda: tokens[:, (tokens.shape[1] - 1) // longest * longest :],
+        "half anew": lambda: tokens[:, half_anew(tokens.shape[1], prompt.shape[1], longest) :],
         "padded": lambda: F.pad(tokens, (max(0, longest - tokens.shape[1]), 0))[:, -longest:],
         "padded behind": lambda: F.pad(tokens, (0, longest - tokens.shape[1]))[:, -longest:],
         "one sequence": lambda: tokens[:, -longest:].squeeze(0)[None],
     }.get(how, lambda: tokens[:, -longest:])()
 
 
+def half_anew(length, prompt, longest):
+    """Where the context begins, when a full one is cut to its second half."""
+    begin = max(0, prompt - longest)
+    while length - begin > longest:
+        begin += longest + 1 - max(1, longest // 2)
+    return begin
+
+
 def bigram(how, data, vocab_size):
     """The loss of the bigram model."""
+    data = {"first thousand": data[:1000], "last thousand": data[-1000:]}.get(how, data)
     before, after = data[:-1], data[1:]
     if how == "three":
         before, after, vocab_size = data[:-2] * vocab_size + data[1:-1], data[2:], vocab_size**2

@@ -73,6 +73,9 @@ SWITCHES = {
                 "other ties": (
                     "exactly k tokens are kept, and others that tie with the k-th are lost"
                 ),
+                "different": (
+                    "the k largest different numbers are kept, so that tokens that tie count as one"
+                ),
                 "share": "tokens with a probability of less than 1/k are dropped",
                 "percent": "k is taken for a percentage of the tokens",
             },
@@ -240,7 +243,9 @@ SWITCHES = {
     "order": _all(
         _ORDER,
         {
-            "p before k": "top_p comes before top_k",
+            "p before k": (
+                "top_p doesn't get what top_k has left: it comes first, or both get the same logits"
+            ),
             "temperature last": "the temperature is applied after the filters",
             "either": "top_p is left out when there is a top_k",
             "either way": "top_k is left out when there is a top_p",
@@ -383,6 +388,10 @@ SWITCHES = {
                 "the draw comes from another source, which is given the generator's seed again in "
                 "each call"
             ),
+            "seeds torch": (
+                "torch's global generator is set to the generator's seed in each call, and the "
+                "generator itself doesn't move on"
+            ),
             "ignored": "neither a generator nor torch.manual_seed decides what is drawn",
             "seed from generator": (
                 "the global random state is changed although there is a generator"
@@ -476,6 +485,10 @@ def largest_k(how, x, k):
             return rank < n
         case "other ties":
             return turned < n
+        case "different":
+            again = (x[..., :, None] == x[..., None, :]).tril(-1).any(-1)
+            larger = (x[..., None, :] > x[..., :, None]) & ~again[..., None, :]
+            return larger.sum(-1) < n
         case "share":
             return x.softmax(-1) >= 1 / n
         case "percent":
@@ -703,6 +716,9 @@ def source_of(how, generator):
         fresh = torch.Generator()
         fresh.seed()
         return fresh
+    if how == "seeds torch" and generator is not None:
+        torch.default_generator.manual_seed(generator.initial_seed())
+        return None
     if how == "seed taken":
         return torch.Generator().manual_seed(generator.initial_seed())
     if generator is None:

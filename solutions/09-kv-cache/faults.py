@@ -66,6 +66,10 @@ SWITCHES = {
             "batch of 2": "a default of more than one sequence is taken",
             "divided by size": "the numbers are divided by bytes_per_number",
             "divided by 8": "the bytes are divided by 8, as if they were bits",
+            "pages": (
+                "kv_cache_bytes doesn't grow with each token, as when the length is rounded or "
+                "bounded"
+            ),
         },
     ),
     "mask": {
@@ -130,12 +134,25 @@ SWITCHES = {
                     "past"
                 ),
                 "window": "a token sees no more than the last few keys",
+                "wide window": "a token sees only a fixed number of last keys",
                 "padded": (
                     "the square mask of the new tokens lies over the first keys, and all others "
                     "are seen"
                 ),
                 "two or more": "a chunk of two tokens has no mask after a past",
             },
+        ),
+    },
+    "cost": {
+        "of fixed size": (
+            "each call makes something far larger than its keys and values, such as a mask of one "
+            "size for all",
+            "How many rows and columns has the mask of one new token, and how many does yours have "
+            "at first?",
+        ),
+        "square": (
+            "for one new token there are as many rows of scores as there are keys",
+            "Only the new tokens ask. How many queries has one new token?",
         ),
     },
     "seen": _all(
@@ -412,6 +429,9 @@ SWITCHES = {
             "new only": (
                 "only the new tokens are compared with n_positions, not past and new together"
             ),
+            "new only, accepted": (
+                "only the new tokens are compared with n_positions, not past and new together"
+            ),
             "one less": "as many tokens as there are positions are refused",
             "one more": "one token more than n_positions isn't refused with ValueError",
             "asserted": "AssertionError is raised for too many tokens, not ValueError",
@@ -456,6 +476,10 @@ SWITCHES = {
                 "one more": "generate makes one token too many",
                 "no repeats": "generate never takes the same token twice in a row",
                 "end token": "generate stops at one of the tokens, as if it were the end of a text",
+                "ends at 0": "generate stops at one of the tokens, as if it were the end of a text",
+                "ends at last": (
+                    "generate stops at one of the tokens, as if it were the end of a text"
+                ),
                 "prompts changed": "generate writes into the prompts that were handed in",
             },
         ),
@@ -524,6 +548,7 @@ def counted(how, n_layer, n_embd, seq_len, batch_size=None, bytes_per_number=Non
         "12 heads more": lambda: right * 12,
         "divided by size": lambda: 2 * numbers / bytes_per_number,
         "divided by 8": lambda: right // 8,
+        "pages": lambda: right // seq_len * math.ceil(seq_len / 16) * 16,
     }.get(how, lambda: right)()
 
 
@@ -607,6 +632,8 @@ def allowed(how, n_new, length):
         "only itself": lambda: ones.triu(n_past) & right,
         "by new tokens": lambda: ones.tril(n_new) if n_past else right,
         "window": lambda: right & ones.triu(n_past - 1),
+        "wide window": lambda: right & ones.triu(n_past - 63),
+        "of fixed size": lambda: torch.ones(1024, 1024).tril()[n_past:length, :length].bool(),
         "padded": lambda: F.pad(ones[:, :n_new].tril(), (0, n_past), value=True),
         "two or more": lambda: right if n_new > 2 or not n_past else ones,
     }.get(how, lambda: right)()
@@ -620,7 +647,7 @@ def weighed(on, scores):
     elif on.seen == "past only":
         mask = torch.ones(n_new, length, dtype=torch.bool)
     else:
-        mask = allowed(on.mask, n_new, length)
+        mask = allowed(on.cost if on.mask == "right" else on.mask, n_new, length)
     finite = on.mask.endswith("finite") or on.softmax.endswith("finite")
     if on.mask == "after":
         return softmax(on.softmax, scores, length - n_new) * mask
@@ -738,7 +765,7 @@ def places(how, n_past, n_new, past):
 
 def check_length(how, total, n_new, n_positions):
     """Raise what too many tokens raise in forward."""
-    found = {"new only": n_new, "one less": total + 1}.get(how, total)
+    found = {"one less": total + 1}.get(how, n_new if how.startswith("new only") else total)
     if how == "one more":
         found = total - 1
     if found > n_positions:
@@ -858,12 +885,15 @@ def faulty(**faults):
                 present = self.in_buffer(k, v)
             if on.state.startswith("module"):
                 self.kept = (k.detach(), v.detach())
+            if on.cost == "square":
+                q = F.pad(q, (0, 0, n_past, 0))
             k, v = self.seen(q, k, v, n_past)
             if on.seen == "past only" and n_past:
                 weights = (q @ k.mT / divisor(on.scale, q, k)).softmax(-1)
             else:
                 weights = weighed(on, q @ k.mT / divisor(on.scale, q, k))
-            y = merged(on.merge, weights @ v)
+            mixed = weights @ v
+            y = merged(on.merge, mixed[:, :, n_past:] if on.cost == "square" else mixed)
             y = self.projected(y, x, past)
             return {
                 "output": lambda: y,
@@ -939,6 +969,8 @@ def faulty(**faults):
             if on.positions == "none" or on.positions == "none after a past" and n_past:
                 return x
             where = places(on.positions, n_past, n_new, past)
+            if on.length == "new only, accepted":
+                where = where.clamp(max=n_positions - 1)
             return x + self.transformer["wpe"](where)
 
         def pasts(self, past):
@@ -1020,6 +1052,9 @@ def faulty(**faults):
                 logits, past = self.read(text, past)
                 made.append(chosen(on.text, logits, text, idx.shape[1]))
                 text = torch.cat([text, made[-1]], dim=1)
+                last = {"ends at 0": 0, "ends at last": self.config.vocab_size - 1}
+                if on.text in last and bool((made[-1] == last[on.text]).all()):
+                    break
                 if on.fits.startswith("late") and text.shape[1] > n_positions:
                     raise ValueError("too long")
             found = self.returned(idx, made)

@@ -82,6 +82,19 @@ def test_a_question_of_its_own_about_a_class_goes_by_the_name_of_the_class() -> 
     assert only.text == "It looks as if G is doubled."
 
 
+def test_what_another_part_of_the_same_class_speaks_against_is_not_named() -> None:
+    right = Answers({"a": value(1)}, {})
+    parts = ("G: layers", "G: text")
+    wrong = Answers({"a": value(2)}, {})
+    fault = Fault(("one layer more",), dict.fromkeys(parts, wrong))
+    found = Fingerprints(dict.fromkeys(parts, right), (fault,), {"one layer more": Text("it is")})
+    assert names(found, dict.fromkeys(parts, wrong)) == [("one layer more",)]
+    assert names(found, {"G: layers": right, "G: text": wrong}) == []
+    assert names(found, {"G: text": wrong}) == [("one layer more",)]  # nobody asked the other part
+    stops = {"G: layers": Answers({"a": STOPS}, {}), "G: text": wrong}
+    assert names(found, stops) == [("one layer more",)]
+
+
 def test_a_function_is_not_named_twice_in_a_sentence() -> None:
     found = Fingerprints(
         known().reference, (Fault(("loud",), {"f": DOUBLED}),), {"loud": Text("f adds a 0")}

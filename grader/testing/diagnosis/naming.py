@@ -5,7 +5,8 @@ function beside it. In a part, main questions come first. A fault fits when no n
 student's contradicts its numbers, and at least one wrong number is exactly its. Exceptions
 contradict nothing: the same mistake, written in another way, may stop where the other goes on.
 But who calls a forbidden function is stopped there in every spelling.
-What main questions leave open, the edges tell. Where gradients alone are wrong, in a way that no
+What main questions leave open, the edges tell. A class may have several parts; a fault that one of
+them speaks against is not named for another. Where gradients alone are wrong, in a way that no
 fault has, just that is told.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.result import WrongAnswers
 from grader.testing.diagnosis.answers import Answer, alike, same
@@ -68,7 +69,11 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Diagno
         answers: what the student's code answered.
     """
     wrong = deviations(answers, known.reference)
-    fits = {part: _fitting(part, answers[part], known) for part in known.reference if part in wrong}
+    fits = {
+        part: _fitting(part, answers[part], _not_refuted(part, answers, known))
+        for part in known.reference
+        if part in wrong
+    }
     unexplained = {part: answers[part] for part, groups in fits.items() if not groups}
     found = [
         (part, group)
@@ -102,6 +107,29 @@ def _only_gradients(
     return [
         Diagnosis((_ONLY_GRADIENTS,), _sentence((_GRADIENTS_TOLD,), parts, known), tuple(parts))
     ]
+
+
+def _not_refuted(part: str, answers: Mapping[str, Answers], known: Fingerprints) -> Fingerprints:
+    """Return what is known without the faults that another part of the same class speaks against.
+
+    Few wrong numbers are easily alike by chance. A fault that should also show in what a model is
+    made of is none where that is right.
+    """
+    others = {p: given for p, given in answers.items() if p != part and owner(p) == owner(part)}
+    faults = [
+        fault
+        for fault in known.faults
+        if part in fault.deviations
+        and not any(_refutes(given, fault, p, known) for p, given in others.items())
+    ]
+    return replace(known, faults=tuple(faults))
+
+
+def _refutes(given: Answers, fault: Fault, part: str, known: Fingerprints) -> bool:
+    """Tell whether a part is right wherever a fault would give a wrong number in it."""
+    own, right = fault.deviations.get(part, _NOTHING).main, known.reference[part].main
+    asked = [q for q, answer in own.items() if answer.is_value and q in given.main]
+    return bool(asked) and all(same(given.main[q], right[q], dtype=False) for q in asked)
 
 
 def _only_stops(

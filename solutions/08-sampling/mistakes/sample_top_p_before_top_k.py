@@ -1,4 +1,4 @@
-"""top_p comes before top_k
+"""top_p doesn't get what top_k has left: it comes first, or both get the same logits
 
 After top_k the probabilities of what is left are larger. Compare your order with the one in the
 README.
