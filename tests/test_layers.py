@@ -29,7 +29,7 @@ MAY_IMPORT = {
 """For each folder, and each file at the top: the folders and files whose modules it may import."""
 
 WORKERS_SIDE = {"isolation/worker", "isolation/protocol", "cost", "forbidden", "operands"}
-WORKERS_SIDE |= {"own_cases", "own_tests", "own_unusable", "unwritten"}
+WORKERS_SIDE |= {"own_cases", "own_tests", "own_unusable", "returned", "unwritten"}
 """All that a process with a student's code in it may hold of the package."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable
 
@@ -233,27 +232,6 @@ def test_a_missing_file_costs_no_more_each_time(small_course: Course) -> None:
             files(problem)
         frames.append(len(raised.traceback))
     assert len(set(frames)) == 1
-
-
-def test_no_visible_test_of_a_submission_runs_after_a_hidden_one(small_course: Course) -> None:
-    """Students read what visible tests say; by then no code may have seen a hidden input."""
-    (problem,) = small_course.problems()
-    shutil.copytree(problem.folder, problem.folder.with_name("02-doubling"))
-    problems = small_course.problems()
-    order: list[tuple[str, str]] = []
-
-    def note(*started: str) -> None:
-        order.append(started)  # type: ignore[arg-type]
-
-    path = small_course.root / "student.py"
-    path.write_text("def double(x): return x", encoding="utf-8")
-    session = Session(LocalFiles(lambda _: path), hidden=True, on_start=note)
-    Suite(problems, small_course.root).run(session)
-    assert [id[:2] + name.partition("[")[0][:11] for id, name in order] == [
-        *(f"{number}test_double" for number in ("01", "01", "02", "02")),
-        *(f"{number}test_hidden" for number in ("01", "02")),
-    ]
-    assert [test.hidden for test in session.results["01-doubling"].tests] == [False, False, True]
 
 
 @pytest.mark.parametrize("place", ["test file", "worked example"])
