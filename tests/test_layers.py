@@ -12,7 +12,7 @@ import grader
 PACKAGE = Path(grader.__file__).parent
 TOP = {"answer", "batch", "break_result", "cost", "course", "environment", "errors", "files"}
 TOP |= {"forbidden", "loading", "needs", "operands", "own_cases", "own_tests", "own_unusable"}
-TOP |= {"packing", "result", "stopwatch", "text", "unknown", "unwritten"}
+TOP |= {"packing", "result", "returned", "stopwatch", "text", "unknown", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},
