@@ -805,7 +805,7 @@ def test_hidden_heads(problem, solution, rng, batch, seq_len, n_embd, n_head):
     check_same_gradients(actual, expected, {"x": heads}, upstream, call)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.75)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize(
@@ -867,6 +867,22 @@ def test_hidden_ways_of_use(problem, solution, rng, causal):
         holding(module, others, torch.float32)
     case = ("MultiHeadAttention(6, 3)(x) in float32", {"x": x.float().requires_grad_()})
     check_like(*pair, rng, [case], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.points(0.25)
+def test_hidden_numbers_of_any_size(problem, solution, rng):
+    """MultiHeadAttention is right for tokens, queries, keys and values near a million"""
+    for what, sizes in {
+        "tokens": (1e-6, 1e-6, 1, 1e6),
+        "queries": (1e6, 1e-6, 1, 1),
+        "keys": (1e-6, 1e6, 1, 1),
+    }.items():
+        weights, (q, k, v, tokens) = gpt2_weights(rng, 6), sizes
+        weights["c_attn.weight"] *= torch.tensor([q, k, v]).repeat_interleave(6)[:, None]
+        x = (rng.normal(2, 4, 6) * tokens).requires_grad_()
+        pair = [make_attention(code, weights, 3) for code in (solution, problem)]
+        case = (f"{named(6, 3)}(x) with {what} near a million", {"x": x})
+        check_like(*pair, rng, [case], rtol=1e-6, atol=1e-2)
 
 
 @pytest.mark.points(0.5)
