@@ -154,7 +154,8 @@ def _names_forbidden(candidate: Candidate, forbidden: tuple[str, ...]) -> bool:
 
 
 def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) -> dict[str, Answers]:
-    with quiet():  # mistakes print, and do what torch warns of
+    # Mistakes print, do what torch warns of, and leave gradients off.
+    with quiet(), torch.enable_grad():
         try:
             code = LocalFiles(lambda _: candidate.path)(candidate.problem)
         except CannotLoad:

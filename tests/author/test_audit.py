@@ -131,6 +131,14 @@ def test_what_mistakes_print_stays_out_of_the_audits_own_words(
     assert "three of them" not in "".join(capfd.readouterr())
 
 
+def test_a_mistake_that_leaves_gradients_off_leaves_them_to_the_next(audited: Course) -> None:
+    path = audited.root / "solutions/01-doubling/mistakes/triples.py"
+    off = "\n\nimport torch\n\ntorch.set_grad_enabled(False)\n"
+    path.write_text(path.read_text() + off, encoding="utf-8")
+    assert audit(audited).findings == []
+    assert torch.is_grad_enabled()
+
+
 def test_right_solutions_run_under_many_conditions(course: Course) -> None:
     for problem in course.problems():
         right = [c for c in candidates(course, [problem]) if c.kind is Kind.VARIANT]

@@ -96,10 +96,11 @@ class Worker:
         thing, weights = self._kept.modules.get(header["object"]), []
         if thing is not None:
             weights = thing.update(header["state"], request, header["weights"])
+        owner = self._owner(header)
         calls = [request.call(*packed) for packed in header["calls"]]
         results, seeds = Results(), header["seeds"]
         answer, values = self._run(
-            lambda: self._each(self._function(header), calls, seeds, results), header, request
+            lambda: self._each(_named(owner, header), calls, seeds, results), header, request
         )
         answer["moved_away"] = request.moved_away()
         answer["changed_lists"] = request.changed_lists()
@@ -115,7 +116,7 @@ class Worker:
         return self._finish(answer, value, None, [request.call([], [], None)], [])
 
     def _parameters(self, header: Header, request: Request) -> Answer:
-        function = self._function(header)
+        function = _named(self._owner(header), header)
         try:
             called = function.forward if isinstance(function, nn.Module) else function
             names = [name[:MAX_NAME] for name in inspect.signature(called).parameters]
@@ -154,11 +155,6 @@ class Worker:
             return self._kept.objects[header["held"]]
         thing = self._kept.modules.get(header["object"])
         return self._module if thing is None else thing.module.get_submodule(header["path"])
-
-    def _function(self, header: Header) -> Any:
-        """Return what is called: something found by its name, or a module itself."""
-        owner = self._owner(header)
-        return getattr(owner, header["name"]) if header["name"] else owner
 
     def _run(
         self, function: Callable[[], Any], header: Header, request: Request
@@ -225,3 +221,8 @@ class Worker:
             if upstream is not None:
                 foreseen += foresee(self._kept.graphs[kept], upstream, packer, self._first_called)
         return answer, packer
+
+
+def _named(owner: Any, header: Header) -> Any:
+    """Return what is called: something found by its name, or a module itself."""
+    return getattr(owner, header["name"]) if header["name"] else owner
