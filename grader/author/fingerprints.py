@@ -50,7 +50,7 @@ def faults_switched_on(course: Course, problem: Problem, *, anew: bool = False) 
     probe = load_probe(problem)
     if probe is None:
         return [], {}
-    with quiet():
+    with quiet(), torch.enable_grad():
         reference = ask(probe, load_module(course.solution(problem), f"solution_{problem.id[:2]}"))
         return switched(course, problem, probe, reference)
 

@@ -90,6 +90,7 @@ def _settle() -> None:
     gc.set_threshold(_GARBAGE, 10, 10)
 
 
+@torch.enable_grad()  # whatever the candidate before has left
 def run(candidate: Candidate, root: Path) -> Outcome:
     """Run one candidate."""
     # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden,
