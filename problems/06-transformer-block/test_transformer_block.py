@@ -623,7 +623,11 @@ def both(problem, solution, name, weights, *arguments, **options):
 
 
 def check_alike(student, reference, x, rng, call, dtype=torch.float64, *, argument=torch.clone):
-    """Compare outputs and all gradients of the student's module and of the reference."""
+    """Compare outputs and all gradients of the student's module and of the reference.
+
+    A gradient may be off by a small part of its largest entry: what cancels out in a sum leaves an
+    error of the size of its terms.
+    """
     x = x.to(dtype).requires_grad_()
     actual, expected = student(argument(x)), reference(x)
     check(actual, expected, call, **close(dtype))
@@ -637,7 +641,9 @@ def check_alike(student, reference, x, rng, call, dtype=torch.float64, *, argume
     )
     for name, gradient in wanted.items():
         what = f"the gradient of {call} with respect to {name}"
-        check(found[name], gradient, what, **close(dtype))
+        part, least = (1e-4, 1e-5) if dtype is torch.float32 else (1e-9, CLOSE["atol"])
+        near = {"atol": max(least, part * gradient.abs().max().item())}
+        check(found[name], gradient, what, **(close(dtype) | near))
 
 
 def both_dtypes(cases, large):
@@ -786,7 +792,8 @@ def test_hidden_mlp(problem, solution, rng, shape, bias, dtype):
     ("sizes", "dtype"),
     both_dtypes(
         [(2, 7, 20, 4), (5, 2, 9, 3), (1, 12, 16, 2), (4, 1, 5, 5)],
-        [(1, 130, 2, 2), (300, 2, 3, 3), (2, 3, 1, 1), (1, 2, 130, 2)],
+        # Rows of few numbers may be nearly constant, and a norm makes small differences large.
+        [(1, 130, 12, 2), (300, 2, 12, 3), (2, 3, 1, 1), (1, 2, 130, 2)],
     ),
     ids=str,
 )

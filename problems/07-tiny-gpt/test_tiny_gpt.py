@@ -943,8 +943,8 @@ OTHER_SIZES = [
     (1, 7, {"vocab_size": 5, "n_positions": 7, "n_embd": 10, "n_layer": 1, "n_head": 5}),
     (5, 1, {"vocab_size": 31, "n_positions": 3, "n_embd": 6, "n_layer": 2, "n_head": 1}),
     (2, 12, {"vocab_size": 9, "n_positions": 20, "n_embd": 16, "n_layer": 2, "n_head": 4}),
-    (1, 130, {"vocab_size": 300, "n_positions": 140, "n_embd": 4, "n_layer": 1, "n_head": 2}),
-    (300, 2, {"vocab_size": 3, "n_positions": 3, "n_embd": 4, "n_layer": 1, "n_head": 2}),
+    (1, 130, {"vocab_size": 300, "n_positions": 140, "n_embd": 8, "n_layer": 1, "n_head": 2}),
+    (300, 2, {"vocab_size": 3, "n_positions": 3, "n_embd": 8, "n_layer": 1, "n_head": 2}),
 ]
 
 

@@ -1063,7 +1063,7 @@ def check_piece(output, expected, call):
         (1, 12, 3, False, 13, torch.float64),
         (3, 10, 2, True, 13, torch.float32),
         (3, 10, 2, True, 13, torch.float64),
-        (1, 4, 2, True, 130, torch.float64),
+        (1, 8, 2, True, 130, torch.float64),
     ],
     ids=str,
 )
