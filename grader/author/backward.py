@@ -87,10 +87,7 @@ def softmax_with(backward: str) -> Callable[[Tensor, int], Tensor]:
         def backward(ctx: Any, incoming: Tensor) -> Any:
             return _gradient(backward, ctx.saved_tensors[0], incoming, ctx.dim), None
 
-    def softmax(x: Tensor, dim: int) -> Tensor:
-        weights: Tensor = Softmax.apply(x, dim)  # type: ignore[no-untyped-call]
-        return weights
-
+    softmax: Callable[[Tensor, int], Tensor] = Softmax.apply
     return softmax
 
 

@@ -280,7 +280,8 @@ def of_a_worker(module):
     """Return whether a module of the grader's may be in a worker: no more than it needs itself."""
     packages = ("protocol", "sandbox", "worker", "fork_server", "zygote", "reaping")
     allowed = {"grader", "grader.isolation"}
-    allowed |= {"grader.cost", "grader.forbidden", "grader.operands", "grader.unwritten"}
+    allowed |= {"grader.cost", "grader.forbidden", "grader.operands"}
+    allowed |= {"grader.returned", "grader.unwritten"}
     allowed |= {"grader.own_cases", "grader.own_tests", "grader.own_unusable"}
     mine = any(f"{module}.".startswith(f"grader.isolation.{name}.") for name in packages)
     return (mine or module in allowed) and module != "grader.isolation.sandbox.selftest"
