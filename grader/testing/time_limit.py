@@ -28,8 +28,12 @@ class DoesNotEnd(BaseException):  # not an Exception: student code may catch tho
         return NO_END
 
 
-def time_limit(seconds: float) -> AbstractContextManager[None]:
+def time_limit(seconds: float, stopwatch: Stopwatch | None = None) -> AbstractContextManager[None]:
     """Return a context in which DoesNotEnd is raised once it has run for so many seconds.
+
+    Args:
+        seconds: how long it may run.
+        stopwatch: one that was started just now, which saves to start another.
 
     Time in which the code only waited for a processor doesn't count (`grader.stopwatch`), where the
     system tells it.
@@ -38,7 +42,7 @@ def time_limit(seconds: float) -> AbstractContextManager[None]:
     Windows and in other threads, a second thread does, and it reaches only what runs Python: code
     that waits in C ends the wait first. Nobody is hurried who looks at their code in a debugger.
     """
-    limit = Limit(seconds, Stopwatch())
+    limit = Limit(seconds, stopwatch or Stopwatch())
     if sys.platform != "win32" and threading.current_thread() is threading.main_thread():
         return _alarm(limit)
     return _second_thread(limit)

@@ -127,7 +127,7 @@ def _about_module(problem):
     def long():
         """Whether a long sequence is right, its last output isn't 0, and its last token counts."""
         settled()
-        x, weights = _numbers(1, 151, 4).repeat(2, 1, 1), _weights(4)
+        x, weights = _numbers(1, 121, 4).repeat(2, 1, 1), _weights(4)
         x[1, -1] += 1
         q, k, v = (x @ weights[f"{n}.weight"].mT + weights[f"{n}.bias"] for n in LAYERS)
         output, expected = made(4)(x.clone()), (q @ k.mT).softmax(-1) @ v

@@ -163,7 +163,7 @@ def bigram_loss(data, vocab_size):
     for first, second in zip(tokens[:-1], tokens[1:]):
         pair_counts[first, second] = pair_counts.get((first, second), 0) + 1
         first_counts[first] = first_counts.get(first, 0) + 1
-    for token in tokens:
+    for token in set(tokens):
         first_counts[token] = tokens.count(token)
     total = 0.0
     for (first, second), count in pair_counts.items():
