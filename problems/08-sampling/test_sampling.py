@@ -133,12 +133,17 @@ def check_kept(actual, logits, expected, call):
     actual = check_form(actual, expected, call)
     as_it_was = (actual == logits) | (actual == -INF)
     if as_it_was.all():
-        rows = (tensor.reshape(-1, logits.shape[-1]) for tensor in (actual, expected, logits))
-        for found, wanted, row in zip(*rows, strict=True):
-            kept, right = ((each > -INF).nonzero().flatten().tolist() for each in (found, wanted))
+        tensors = (actual, expected, logits)
+        found, wanted, given = (tensor.reshape(-1, logits.shape[-1]) for tensor in tensors)
+        wrong = ((found > -INF) != (wanted > -INF)).any(-1)
+        if wrong.any():
+            row = int(wrong.int().argmax())
+            kept, right = (
+                (each[row] > -INF).nonzero().flatten().tolist() for each in (found, wanted)
+            )
             require(
-                kept == right,
-                f"{call}\nOf the row {shown(row)}\n  it keeps the tokens     {kept}\n"
+                False,
+                f"{call}\nOf the row {shown(given[row])}\n  it keeps the tokens     {kept}\n"
                 f"  it should keep those {' ' * 3}{right}",
             )
     check(actual, expected, call)
