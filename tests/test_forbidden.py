@@ -232,6 +232,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_removed_functions_are_refused_and_others_are_not() -> None:
     run = subprocess.run([sys.executable, "-c", REMOVED], capture_output=True, text=True)
     assert run.stdout == "done\n", run.stderr

@@ -305,6 +305,7 @@ json_values = st.recursive(
 
 @settings(max_examples=INVENTIONS, deadline=None, database=None)
 @given(json_values)
+@pytest.mark.slow
 def test_invented_values_are_refused_or_read(value):
     table = json.loads(GOOD[0])["tensors"]
     text = json.dumps({"value": value, "tensors": table}).encode()

@@ -331,6 +331,7 @@ def open_files():
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
+@pytest.mark.slow
 def test_a_workers_memory_holds_no_word_of_the_tests():
     """Search all memory of a fork server, which every worker is a copy of."""
     from grader.isolation.spawn import ForkedWorkers

@@ -148,6 +148,7 @@ def look(siblings: Siblings, canary: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_worker_has_nothing_of_what_its_trusted_side_has(siblings: Siblings) -> None:
     """Also not of a pair that was started before: the zygote keeps nothing of what it passed on."""
     waiting, connection = siblings.start("targets_of_siblings:wait")
@@ -213,6 +214,7 @@ def test_a_zygote_that_is_killed_is_replaced(siblings: Siblings) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
+@pytest.mark.slow
 def test_the_memory_of_a_fork_server_holds_no_word_of_its_sibling(siblings: Siblings) -> None:
     """Every worker is a copy of it."""
     canary = "-".join(["canary", "told", str(os.getpid())])
