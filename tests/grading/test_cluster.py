@@ -109,6 +109,16 @@ def test_faults_of_the_cluster_end_the_run(submissions: list[Submission], what: 
         cluster._received(FakeFuture(error), submissions[0])
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
+def test_each_worker_of_a_machine_has_a_core_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1002, 1001})
+    with cluster._core_of_its_own() as first:
+        with cluster._core_of_its_own() as second, cluster._core_of_its_own() as third:
+            assert (first, second, third) == (1001, 1002, None)
+        with cluster._core_of_its_own() as again:
+            assert again == 1002
+
+
 # With one
 
 
