@@ -159,6 +159,7 @@ def compare(samples: list[Sample]) -> None:
 @contextmanager
 def local_cluster(size: int) -> Iterator[str]:
     """Start a scheduler and so many worker processes on this machine; give the address."""
+    os.environ["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"  # as docs/cluster.md has it
     from distributed import LocalCluster
 
     with LocalCluster(
