@@ -134,6 +134,7 @@ def finished(found: Queue[Found]) -> Found:
     return event
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the file blocks a signal that Windows doesn't have")
 def test_a_run_that_hangs_is_ended(runs: tuple[Runs, Queue[Found]], small_course: Course) -> None:
     problem = small_course.problems()[0]

@@ -172,6 +172,7 @@ def test_a_worker_has_nothing_of_what_its_trusted_side_has(siblings: Siblings) -
     assert waiting.exitcode == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [b"", b"# meta\n"], ids=["plain", "may want the compiler"])
 @pytest.mark.parametrize("forbidden", [FORBIDDEN, ()], ids=["forbidden", "not forbidden"])
 def test_what_is_forbidden_is_gone_from_its_workers(
