@@ -98,6 +98,7 @@ def those_that_loaded_torch(tree: dict[int, tuple[int, bool | None]]) -> list[in
     return [process for process, (above, torch) in tree.items() if torch and not has.get(above)]
 
 
+@pytest.mark.slow
 def test_to_grade_loads_torch_once_and_not_again_when_nothing_is_to_do(run: Any) -> None:
     tree = run("grade", run.one)
     assert len(tree) >= 5  # the command, what it forks from, the trusted side, a server, a worker

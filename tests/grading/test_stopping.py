@@ -143,10 +143,9 @@ def until(condition, seconds: float = 90) -> bool:  # type: ignore[no-untyped-de
     return bool(condition())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize(
-    "how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL]
-)
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_command_that_is_stopped_leaves_results_and_no_process(
     tmp_path: Path, small_course: Course, how: signal.Signals
 ) -> None:
