@@ -9,11 +9,9 @@ another one; if that happens again and again it is `internal`, as with any fault
 from __future__ import annotations
 
 import logging
-import os
 import platform
 import re
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -23,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.course import Course, own_course
 from grader.errors import CourseError, InternalError, UsageError
+from grader.grading.cores import core_of_its_own
 from grader.grading.outcome import as_result
 from grader.grading.provenance import grader_sha256, torch_version
 from grader.grading.reference import reference_submission, require_full_marks
@@ -215,33 +214,10 @@ def _opened(order: _Order) -> _Desk:
         )
     with ExitStack() as stack:
         try:
-            core = stack.enter_context(_core_of_its_own())
+            core = stack.enter_context(core_of_its_own())
             grader = stack.enter_context(grader_for(course, order.settings, core))
             reference = reference_submission(course)
             require_full_marks(as_result(reference, answer(reference, grader)))
         except (InternalError, CourseError) as error:
             raise InternalError(f"the worker on {host} can't grade: {error}") from None
         return _Desk(order, grader, stack.pop_all().close)
-
-
-@contextmanager
-def _core_of_its_own() -> Iterator[int | None]:
-    """Give a core that no other worker on this machine grades on; None if there is none, or no say.
-
-    A worker doesn't know the others, so each holds a name that only one process can have.
-    """
-    if sys.platform != "linux":
-        yield None
-        return
-    with socket.socket(socket.AF_UNIX) as claim:
-        cores = sorted(os.sched_getaffinity(0))
-        yield next((core for core in cores if _claims(claim, core)), None)
-
-
-def _claims(claim: socket.socket, core: int) -> bool:
-    """Return whether no other process had the core's name, which this one has now."""
-    try:
-        claim.bind(f"\0attention course's grader, core {core}")
-    except OSError:
-        return False
-    return True

@@ -7,7 +7,6 @@ own fault, and the submission that it was at is marked `internal`, never with a 
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 
 from grader.course import Course
+from grader.grading.cores import cores
 from grader.grading.outcome import as_result
 from grader.grading.processes import Process, Start, processes, undisturbed
 from grader.grading.reference import reference_submission, require_full_marks
@@ -132,12 +132,12 @@ def _pool(
     start: Callable[[Start, int | None], _Job], isolation: Isolation, size: int
 ) -> Iterator[_Pool]:
     """Start processes that grade, and end them: at once if something went wrong."""
-    cores = itertools.cycle(_cores())
+    turns = itertools.cycle(cores())
     with processes(isolation) as start_process:
         pool = _Pool([], partial(start, start_process))
         try:
             for _ in range(max(1, size)):
-                pool.jobs.append(pool.start(next(cores)))
+                pool.jobs.append(pool.start(next(turns)))
             yield pool
         except BaseException:
             for job in pool.jobs:
@@ -150,15 +150,6 @@ def _pool(
                 for job in pool.jobs:
                     job.process.join(5)
                     job.process.kill()
-
-
-def _cores() -> list[int | None]:
-    """Return the cores to share out among jobs; None stands for any."""
-    if not hasattr(os, "sched_getaffinity"):
-        return [None]
-    cores = sorted(os.sched_getaffinity(0))
-    first = os.getpid() % len(cores)  # not the same for each run that has fewer jobs than cores
-    return [*cores[first:], *cores[:first]]
 
 
 def _start(

@@ -17,6 +17,7 @@ from grader.course import Course
 from grader.errors import InternalError, UsageError
 from grader.grading import cluster
 from grader.grading.class_run import grade_class
+from grader.grading.cores import core_of_its_own
 from grader.grading.pool import grade_all
 from grader.grading.settings import Settings
 from grader.intake.submissions import Submission, find_submissions
@@ -112,10 +113,11 @@ def test_faults_of_the_cluster_end_the_run(submissions: list[Submission], what: 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
 def test_each_worker_of_a_machine_has_a_core_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1002, 1001})
-    with cluster._core_of_its_own() as first:
-        with cluster._core_of_its_own() as second, cluster._core_of_its_own() as third:
+    monkeypatch.setattr(os, "getpid", lambda: 1000)
+    with core_of_its_own() as first:
+        with core_of_its_own() as second, core_of_its_own() as third:
             assert (first, second, third) == (1001, 1002, None)
-        with cluster._core_of_its_own() as again:
+        with core_of_its_own() as again:
             assert again == 1002
 
 
@@ -168,6 +170,29 @@ def test_results_are_those_of_one_machine(
     cluster.grade_on_cluster(submissions, small_course, Settings(), address, there.append)
     assert without_seconds(there) == without_seconds(here)
     assert [r.points for r in sorted(there, key=lambda r: r.submission)] == [4, 0, 0, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is one core for two workers")
+def test_no_two_workers_grade_on_one_core(
+    small_course: Course, submissions: list[Submission], scheduler: Any
+) -> None:
+    results: list[SubmissionResult] = []
+    many = [replace(each, name=f"{each.name}{n}") for n in range(5) for each in submissions]
+    address = scheduler.scheduler_address
+    cluster.grade_on_cluster(many, small_course, Settings(), address, results.append)
+    first, second = (cores_stayed_on(worker) for worker in scheduler.workers.values())
+    assert len(results) == len(many)
+    assert len(first) == len(second) == 1
+    assert first != second
+
+
+def cores_stayed_on(worker: Any) -> set[int]:
+    """Return the cores that threads of a worker, but not all of its process, stay on."""
+    threads = Path(f"/proc/{worker.process.process.pid}/task").iterdir()
+    allowed = [os.sched_getaffinity(int(thread.name)) for thread in threads]
+    return {core for cores in allowed if len(cores) == 1 for core in cores}
 
 
 @pytest.mark.slow
