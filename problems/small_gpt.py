@@ -9,7 +9,6 @@ import math
 
 import torch
 
-from grader.testing.compare import check, gradients
 from grader.testing.remembering import remembered
 from worked_example import dot, linear_by_hand, merged_heads_by_hand
 
@@ -167,43 +166,6 @@ def gpt_weights(rng, vocab_size, n_positions, n_embd, n_layer, *, bias=True):
         weights |= under(f"h.{number}", block_weights(rng, n_embd, bias=bias))
     weights |= under("ln_f", norm_weights(rng, n_embd, bias=bias))
     return under("transformer", weights) | {"lm_head.weight": kinds}
-
-
-# What holds for gradients.
-
-
-def check_slopes(actual, inputs, by_hand, upstream, call, rng):
-    """Compare gradients with slopes of the definition along random directions.
-
-    Args:
-        actual: what the student's code made of `inputs`, in float64.
-        inputs: what to differentiate by, with names: x, and the module's parameters.
-        by_hand: the definition: returns the output for other numbers under these names.
-        upstream: what each entry of the output counts.
-        call: what was called.
-        rng: draws the directions.
-    """
-    found = gradients(actual, inputs, upstream, call)
-    numbers = {name: tensor.detach().clone() for name, tensor in inputs.items()}
-    for name, tensor in numbers.items():
-        direction = rng.normal(*tensor.shape)
-
-        def moved(step, name=name, tensor=tensor, direction=direction):
-            return (by_hand(numbers | {name: tensor + step * direction}) * upstream).sum()
-
-        what = f"the gradient of {call} with respect to {name}, times a random direction"
-        check((found[name] * direction).sum(), derivative(moved), what, rtol=1e-6, atol=1e-7)
-
-
-def derivative(value):
-    """How fast value(step) changes at step 0, from two small steps each way.
-
-    The difference of one step each way isn't enough: where a row is nearly constant, LayerNorm
-    bends so much that it would be wrong by more than the tests allow. With two, the error shrinks
-    with the fourth power of the step (five-point stencil).
-    """
-    one, two = (value(step) - value(-step) for step in (1e-5, 2e-5))
-    return (8 * one - two) / 12e-5
 
 
 # What problem 07 needs beside: the loss, and the next token.

@@ -12,7 +12,6 @@ from small_gpt import (
     batched,
     block_by_hand,
     block_weights,
-    check_slopes,
     gelu_by_hand,
     layer_norm_by_hand,
     mlp_by_hand,
@@ -25,6 +24,7 @@ from worked_example import (
     check_like,
     check_like_in_use,
     check_random_start,
+    check_slopes,
     check_weights_are_kept,
     holding,
     left_alone,
@@ -127,12 +127,32 @@ def test_gelu_of_large_numbers(problem, dtype):
     check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), call, **close(dtype))
 
 
+def check_slopes_of_output(actual, inputs, by_hand, upstream, call, rng):
+    """Compare the gradients of an output with slopes of the definition along random directions.
+
+    Args:
+        actual: what the student's code made of `inputs`, in float64.
+        inputs: what to differentiate by, with names: x, and the module's parameters.
+        by_hand: the definition: returns the output for other numbers under these names.
+        upstream: what each entry of the output counts.
+        call: what was called.
+        rng: draws the directions.
+    """
+    found = gradients(actual, inputs, upstream, call)
+    numbers = {name: tensor.detach().clone() for name, tensor in inputs.items()}
+
+    def value(moved):
+        return (by_hand(numbers | moved) * upstream).sum()
+
+    check_slopes(found, value, numbers, call, rng)
+
+
 @pytest.mark.points(0.5)
 def test_gelu_has_gradients(problem, rng):
     """Gradients pass through gelu, and are finite and right for numbers up to 10,000"""
     x, upstream = (rng.normal(3, 4) * 2).requires_grad_(), rng.normal(3, 4)
     actual = problem.gelu(x.clone())
-    check_slopes(
+    check_slopes_of_output(
         actual, {"x": x}, lambda given: of_each(gelu_by_hand, given["x"]), upstream, "gelu(x)", rng
     )
     for dtype in (torch.float32, torch.float64):
@@ -269,7 +289,7 @@ def test_layer_norm_has_gradients(problem, rng, bias):
     call = f"{named('LayerNorm', 5, bias=bias)}(x)"
     actual = module(x.clone())
     check(actual, normed(x, weights), call, **CLOSE)  # a wrong output has wrong gradients
-    check_slopes(actual, {"x": x} | parameters(module), by_hand, upstream, call, rng)
+    check_slopes_of_output(actual, {"x": x} | parameters(module), by_hand, upstream, call, rng)
 
 
 # MLP
@@ -589,7 +609,7 @@ def test_gradients_flow(problem, rng, name):
 
     actual = module(x.clone())
     check(actual, defined({"x": x} | weights), call, **CLOSE)
-    check_slopes(actual, {"x": x} | parameters(module), defined, upstream, call, rng)
+    check_slopes_of_output(actual, {"x": x} | parameters(module), defined, upstream, call, rng)
 
 
 @pytest.mark.points(0.25)

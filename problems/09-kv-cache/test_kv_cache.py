@@ -19,6 +19,7 @@ from grader.testing.compare import (
 )
 from small_gpt import attention_weights, batched, gpt_by_hand, gpt_weights
 from worked_example import (
+    check_slopes,
     check_weights_are_kept,
     holding,
     left_alone,
@@ -509,14 +510,11 @@ def test_gradients(problem, rng, n_new):
         check(found, expected[place], told)  # where it is wrong, so are its gradients
         inputs = {name: (leaves | parameters(module))[name] for name in names}
         slopes = gradients(found, inputs, upstream[place], told)
-        for name in names:
-            direction, sums = rng.normal(*given[name].shape), []
-            for step in (1e-5, -1e-5):
-                moved = by_hand(given | {name: given[name] + step * direction})[place]
-                sums.append((moved * upstream[place]).sum())
-            slope = (sums[0] - sums[1]) / 2e-5
-            along = f"the gradient of {told} with respect to {name}, times a random direction"
-            check((slopes[name] * direction).sum(), slope, along, rtol=1e-6, atol=1e-7)
+
+        def value(moved, place=place):
+            return (by_hand(given | moved)[place] * upstream[place]).sum()
+
+        check_slopes(slopes, value, {name: given[name] for name in names}, told, rng)
 
 
 # CachedGPT
