@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -67,6 +68,18 @@ def test_without_dask_one_line_says_how_to_install_it(
     assert "Traceback" not in "".join(progress)
 
 
+@pytest.fixture
+def no_client_left() -> Iterator[None]:
+    """Throw away a client of dask's that could not be made.
+
+    Left to the collector, that may happen while the thread of the next one starts, and each would
+    wait for the other.
+    """
+    yield
+    gc.collect()
+
+
+@pytest.mark.usefixtures("no_client_left")
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere://", "127.0.0.1:port"])
 def test_a_scheduler_that_is_not_there(
     small_course: Course, address: str, monkeypatch: pytest.MonkeyPatch
