@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
@@ -78,7 +78,9 @@ class Grader:
     def grade(self, submission: Submission) -> SubmissionResult:
         """Return the result of the problems that a submission has an entry for."""
         files = Opened(submission, self._boundary)
-        session = Session(files, hidden=True, seed=self._settings.seed, watch=False)
+        session = Session(
+            files, hidden=True, seed=self._settings.seed, watch=False, precedents=files
+        )
         problems = [problem for problem in self._problems if problem.id in submission.files]
         try:
             self._suite.run(session, problems)
@@ -131,6 +133,19 @@ class Opened:
         self(problem, forbidden).close()  # what could not be loaded isn't tried again
         del self._opened[problem.id]
         return self(problem, forbidden)
+
+    def begin(self, problem: Problem, forbidden: tuple[str, ...], test: Hashable) -> bool:
+        """Begin a test; return whether the file's code answers as code did that passed it."""
+        try:
+            return self(problem, forbidden).begin_test(test)
+        except CannotLoad:
+            return False  # the test says so
+
+    def passed(self, problem: Problem, test: Hashable) -> None:
+        """Keep what the file's code answered for code that does the same."""
+        opened = self._opened[problem.id]
+        if isinstance(opened, RemoteProblem):
+            opened.passed_test(test)
 
     def tried(self, problem: Problem) -> list[str]:
         """Return what the problem's file tried while it was loaded, in sentences."""

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from grader.isolation.connection import Budget
+from grader.isolation.precedents import Precedents
 from grader.isolation.proxy.problem import RemoteProblem
 from grader.isolation.sandbox.selftest import attack
 from grader.isolation.spawn import BoundaryError, ForkedWorkers, SpawnedWorkers, Workers
@@ -65,6 +66,8 @@ class Boundary:
         self._many = many
         self._fork_server = fork_server
         self._workers: Workers | None = None
+        # What is printed in a test is known only of code that is asked.
+        self._precedents = None if capture else Precedents()
 
     def __enter__(self) -> Self:
         """Start it.
@@ -161,7 +164,8 @@ class Boundary:
         self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: Budget
     ) -> RemoteProblem:
         printed = self.printed if self._capture else None
-        return RemoteProblem(workers.for_files(source), source, forbidden, budget, printed)
+        workers = workers.for_files(source)
+        return RemoteProblem(workers, source, forbidden, budget, printed, self._precedents)
 
     def _restarted(self, workers: Workers) -> Workers:
         """Start the sandbox again, with its self-test; without one there is nothing to start."""

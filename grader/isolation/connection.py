@@ -7,16 +7,20 @@ import functools
 import signal
 import time
 import weakref
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from grader.errors import CannotLoad
 from grader.isolation.inbox import Full, Inbox
+from grader.isolation.precedents import Answered, Precedent, Record, Ways, fitting
 from grader.isolation.protocol import Closed, Header, ProtocolError
 from grader.isolation.protocol.checks import clean_text
-from grader.isolation.protocol.frames import Left, receive, send
+from grader.isolation.protocol.frames import Left, receive_header, send, tensors_of
+from grader.isolation.protocol.memory import ANSWERS_AT
 from grader.isolation.protocol.tensors import same
 from grader.isolation.spawn import BoundaryError, Ending, Process
 from grader.result import Status
@@ -33,6 +37,10 @@ MAX_BYTES = 64 << 30
 """Bytes of tensors that all answers of a submission may have: ten times what the course needs."""
 
 _FULL = "Your code keeps more of what it is given than fits into memory."
+
+_ASKED_OTHERWISE = "A test did not ask what it asks after the same answers. It is run once more."
+
+T = TypeVar("T")
 
 _READ_AFTER = 0.1
 _GRACE_SECONDS = 2.0
@@ -87,8 +95,7 @@ class Connection:
         printed: what the student's code prints is added here, if the worker was told to keep it.
 
     Attributes:
-        dead: whether it ended.
-        asked: how many requests it was sent.
+        asked: how many requests it was sent since the last test began.
         free: numbers of what the worker may forget; sent with the next request.
     """
 
@@ -96,17 +103,94 @@ class Connection:
         self._process = process
         self._printed = printed
         self._budget = budget
-        self.asked = 0
         self._stopwatch = Stopwatch(process.pid)
         self._inbox = Inbox(process.memory)
         self._unread = 0.0  # seconds on the wall since the stopwatch was read
-        self.dead = False
-        self.free: list[int] = []
-        self._random: Tensor | None = None
-        self._kept: dict[int, weakref.ref[Any]] = {}
+        self._has_ended = False
+        self._begins = False
+        self._record: Record | None = None
+        self._ways = Ways()
+        self._start_anew()
         # When nothing refers to the worker any more it may go.
         self._finalizer = weakref.finalize(self, _end_quietly, process)
         self._finalizer.atexit = False
+
+    def _start_anew(self) -> None:
+        self.asked = 0
+        self.free: list[int] = []
+        self._kept: dict[int, weakref.ref[Any]] = {}
+        self._random: Tensor | None = None
+        self._tensors: list[Tensor] = []
+        self._ahead: deque[Answered] = deque()
+        self._lying: dict[int, Tensor] = {}  # what was asked ahead, by its place
+
+    @property
+    def dead(self) -> bool:
+        """Whether the worker ended, and all that it answered was heard."""
+        return self._has_ended and not self._ahead
+
+    # Tests that were passed before
+
+    def begin(self, ways: Ways) -> bool:
+        """Begin a test: what the worker keeps for an earlier one isn't needed any more.
+
+        Asks what the test asked that passed, as long as the answers are those of one way to pass.
+
+        Args:
+            ways: those of the test.
+
+        Returns:
+            whether they were, to the end. If not, what was answered waits for the test to ask.
+        """
+        self._start_anew()
+        self._begins, self._ways, self._record = True, ways, Record()
+        ways_left: Sequence[Precedent] = ways.known
+        answered: deque[Answered] = deque()
+        while ways_left and len(answered) < len(ways_left[0]):
+            answered.append(self._ask_again(ways_left, len(answered)))
+            ways_left = answered[-1].ways
+        if not ways_left:
+            self._ahead, self.asked = answered, 0
+        return bool(ways_left)
+
+    def finished_record(self) -> Record | None:
+        """Return what was asked since the test began; None if the worker didn't answer all."""
+        return None if self._has_ended or self._ahead else self._record
+
+    def _ask_again(self, ways: Sequence[Precedent], number: int) -> Answered:
+        step = ways[0][number]
+        request = {**step.header, "free": step.free}
+        try:
+            self.put(request, step.tensors)
+            return self._safely(functools.partial(self._compare, request, ways, number))
+        except WorkerFailure as failure:
+            return Answered(step, failure=failure.afresh())
+
+    def _compare(
+        self, request: Header, ways: Sequence[Precedent], number: int, left: Left
+    ) -> Answered:
+        """Send a request; return the answer, and the ways in which it is the same."""
+        answer, payload = self._ask(request, left)
+        step, placed = ways[0][number], request["placed"]
+        self._lying |= {place: t for (*_, place), t in zip(placed, step.tensors, strict=True)}
+        # Of what lies there, a test would look at no more than this.
+        untouched = all(map(self._inbox.holds, self._lying, self._lying.values()))
+        for place in answer["released"]:
+            self._lying.pop(place, None)
+        ways = fitting(ways, number, answer, payload) if untouched else ()
+        return Answered(step, placed, answer, payload, ways=ways)
+
+    def _heard(self, header: Header) -> tuple[Header, bytearray]:
+        """Return the answer to a request that was sent before the test asked."""
+        answered = self._ahead.popleft()
+        self.asked += 1
+        if not answered.step.asks(header, self._tensors):
+            self._ways.give_up()
+            self.close()
+            raise WorkerFailure(Status.INTERNAL, _ASKED_OTHERWISE)
+        return answered.header, answered.payload
+
+    # Requests
 
     def put(self, header: Header, tensors: list[Tensor]) -> list[int]:
         """Put a request's tensors where the worker sees them, and return their places.
@@ -114,16 +198,21 @@ class Connection:
         Raises:
             WorkerFailure: there is no room left.
         """
+        self._tensors = tensors
+        if self._ahead and (failure := self._ahead[0].failure) is not None:
+            self._ahead.clear()
+            raise failure
         try:
-            header["placed"] = placed = self._inbox.put(tensors)
+            header["placed"] = self._ahead[0].placed if self._ahead else self._inbox.put(tensors)
         except Full:
             self.close()
             raise WorkerFailure(Status.MEMORY, _FULL) from None
-        return [place for _, _, place in placed]
+        return [place for _, _, place in header["placed"]]
 
     def holds(self, place: int, tensor: Tensor) -> bool:
         """Return whether the worker has left a tensor's bytes at its place as they were."""
-        return self._inbox.holds(place, tensor)
+        # With answers still to be heard, this was looked at when they came.
+        return bool(self._ahead) or self._inbox.holds(place, tensor)
 
     def exchange(self, header: Header) -> tuple[Header, list[Tensor]]:
         """Send a request, whose tensors were put, and return the answer.
@@ -131,17 +220,25 @@ class Connection:
         Raises:
             WorkerFailure: there is none.
         """
-        if self._budget.left <= 0:
-            self.close()
-            raise WorkerFailure(Status.TIMEOUT, "Not run: the time for this submission is used up.")
+        answer, found = self._safely(functools.partial(self._exchange, header))
+        text = answer.get("printed")
+        if self._printed is not None and isinstance(text, str) and text:
+            self._printed.append(clean_text(text))
+        return answer, found
+
+    def _safely(self, do: Callable[[Left], T]) -> T:
+        """Do what waits for the worker; the budget pays for it.
+
+        Raises:
+            WorkerFailure: it took too long, the worker ended, or what it said can't be read.
+        """
         seconds = min(self._budget.call_seconds, self._budget.left)
         limit = Limit(seconds, self._stopwatch, self._unread)
         try:
-            answer, found = self._charged(header, limit)
-            text = answer.get("printed")
-            if self._printed is not None and isinstance(text, str) and text:
-                self._printed.append(clean_text(text))
-            return answer, found
+            try:
+                return do(limit.left)
+            finally:
+                self._charge(limit.wall)  # while the worker is there to be measured
         except TimeoutError:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, "Your code did not come to an end.") from None
@@ -172,13 +269,6 @@ class Connection:
             thing, functools.partial(_forget, self._kept, self.free, number)
         )
 
-    def _charged(self, header: Header, limit: Limit) -> tuple[Header, list[Tensor]]:
-        """Exchange, and have the budget pay while the worker is there to be measured."""
-        try:
-            return self._exchange(header, limit.left)
-        finally:
-            self._charge(limit.wall)
-
     def _charge(self, wall: float) -> None:
         self._unread += wall  # a little at a time isn't looked at: that takes longer than a call
         if self._unread >= _READ_AFTER:
@@ -187,18 +277,35 @@ class Connection:
             self._stopwatch.restart()
 
     def _exchange(self, header: Header, left: Left) -> tuple[Header, list[Tensor]]:
+        if self._ahead:
+            header["free"] = self._take_free()
+            answer, payload = self._heard(header)
+        else:
+            answer, payload = self._ask(header, left)
+        if self._record is not None:
+            self._record.add(header, self._tensors, answer, payload)
+        return answer, tensors_of(answer, payload)
+
+    def _ask(self, header: Header, left: Left) -> tuple[Header, bytearray]:
+        """Send a request; return the answer's header, and the bytes of its tensors."""
+        if self._budget.left <= 0:
+            raise WorkerFailure(Status.TIMEOUT, "Not run: the time for this submission is used up.")
         self.asked += 1
-        free = self.free[:]
-        del self.free[: len(free)]
-        header["id"], header["free"] = self.asked, free
-        channel = self._process.channel
-        send(channel, header, [], left)
-        answer, found = receive(channel, left, self._process.memory)
+        header["id"] = self.asked
+        header.setdefault("free", self._take_free())
+        header["begins"], self._begins = self._begins, False
+        send(self._process.channel, header, [], left)
+        answer, size = receive_header(self._process.channel, left)
         if answer.get("id") != self.asked:
             raise ProtocolError("an answer to another request")
         self._inbox.release(answer.get("released"))
-        self._budget.build(sum(tensor.nbytes for tensor in found))
-        return answer, found
+        self._budget.build(size)
+        return answer, self._process.memory.copy(ANSWERS_AT, size)
+
+    def _take_free(self) -> list[int]:
+        free = self.free[:]
+        del self.free[: len(free)]
+        return free
 
     def checked(self) -> _Checked:
         """Take any error while an answer is read as the worker's: it sent something unreadable."""
@@ -206,11 +313,12 @@ class Connection:
 
     def close(self) -> None:
         """End the worker, unless that was done before."""
-        if not self.dead:
+        self._ahead.clear()
+        if not self._has_ended:
             self._end()
 
     def _end(self, grace: float = 0.0) -> Ending:
-        self.dead = True
+        self._has_ended = True
         self._finalizer.detach()
         return self._process.end(grace)
 

@@ -66,7 +66,7 @@ def run_test(
     """
     session.on_start(test.problem.id, test.id)
     guard = Guard(test.tests.forbidden if session.watch else ())
-    exception, seconds = _call(test, session, guard, timeout)
+    exception, seconds = _call_unless_known(test, session, guard, timeout)
     if exception is not None:
         session.on_exception(test.id, exception)
     verdict = judge(exception, guard, remote=not session.watch)
@@ -84,6 +84,22 @@ def run_test(
     session.printed[test.problem.id][test.id] = printed()
     session.add(test, result)
     return Outcome(result, exception)
+
+
+def _call_unless_known(
+    test: CollectedTest, session: Session, guard: Guard, timeout: float
+) -> tuple[BaseException | None, float]:
+    """Return what a test raised, if anything, and how long it took; one may be known to pass."""
+    precedents, start = session.precedents, time.perf_counter()
+    if precedents is None or _gives_up(test, session):
+        return _call(test, session, guard, timeout)
+    key = session.seed, test.tests.sha256, test.id
+    if precedents.begin(test.problem, test.tests.forbidden, key):
+        return None, time.perf_counter() - start
+    exception, seconds = _call(test, session, guard, timeout)
+    if exception is None:
+        precedents.passed(test.problem, key)
+    return exception, seconds
 
 
 def _call(
@@ -113,10 +129,14 @@ def _call(
 
 
 def _give_up_after_timeouts(test: CollectedTest, session: Session) -> None:
-    if session.timeouts[test.problem.id] >= _TIMEOUTS_BEFORE_GIVING_UP:
+    if _gives_up(test, session):
         raise CannotLoad(
             Status.TIMEOUT, "Not run: two tests before this one did not come to an end."
         )
+
+
+def _gives_up(test: CollectedTest, session: Session) -> bool:
+    return session.timeouts[test.problem.id] >= _TIMEOUTS_BEFORE_GIVING_UP
 
 
 def _seed_global_state(test: CollectedTest, session: Session) -> None:

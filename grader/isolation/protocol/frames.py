@@ -140,6 +140,23 @@ def receive(
         TimeoutError: the time is over.
         OSError: the connection is broken.
     """
+    text, payload, size = _receive(channel, left, in_memory=memory is not None)
+    return parse(text, payload if memory is None else memory.copy(ANSWERS_AT, size))
+
+
+def receive_header(channel: socket.socket, left: Left) -> tuple[Header, int]:
+    """Receive one frame whose tensors lie in memory: its header, and how many bytes they take.
+
+    The header has their forms, which `tensors_of` takes. Errors are those of `receive`.
+    """
+    text, _, size = _receive(channel, left, in_memory=True)
+    return read_header(text), size
+
+
+def _receive(
+    channel: socket.socket, left: Left | None, *, in_memory: bool
+) -> tuple[bytearray, memoryview, int]:
+    """Return a frame's header, its tensors' bytes if they are in it, and how many there are."""
     data = bytearray()
     _read(channel, data, _LENGTHS.size, left)
     header_size, payload_size = _LENGTHS.unpack_from(data)
@@ -148,14 +165,11 @@ def receive(
     payload_at = _LENGTHS.size + header_size
     if payload_at % _ALIGNED:
         raise ProtocolError("the tensors' bytes aren't aligned")
-    end = payload_at if memory is not None else payload_at + payload_size
+    end = payload_at if in_memory else payload_at + payload_size
     _read(channel, data, end, left)
     if len(data) != end:
         raise ProtocolError("more than one frame")  # each side waits for the other's answer
-    text = data[_LENGTHS.size : payload_at]
-    if memory is not None:
-        return parse(text, memory.copy(ANSWERS_AT, payload_size))
-    return parse(text, memoryview(data)[payload_at:])
+    return data[_LENGTHS.size : payload_at], memoryview(data)[payload_at:], payload_size
 
 
 def parse(text: bytes | bytearray, payload: bytearray | memoryview) -> tuple[Header, list[Tensor]]:
@@ -168,16 +182,55 @@ def parse(text: bytes | bytearray, payload: bytearray | memoryview) -> tuple[Hea
     Raises:
         ProtocolError: they aren't what `send` writes.
     """
-    try:
+    header = read_header(text)
+    return header, tensors_of(header, payload)
+
+
+def read_header(text: bytes | bytearray) -> Header:
+    """Read a frame's header.
+
+    Raises:
+        ProtocolError: it isn't what `send` writes.
+    """
+    with _unreadable:
         _check_depth(text)
         header = _decode(text)
         if type(header) is not dict:
             raise ProtocolError("the header isn't an object")
-        return header, _tensors(header.pop("tensors", []), payload)
-    except ProtocolError:
-        raise
-    except Exception as error:  # many kinds, from two parsers; all mean the same
-        raise ProtocolError(f"unreadable frame ({type(error).__name__})") from None
+        return header
+
+
+def tensors_of(header: Header, payload: bytearray | memoryview) -> list[Tensor]:
+    """Take the tensors' forms from a header, and return tensors on the memory of `payload`.
+
+    Raises:
+        ProtocolError: they don't fit each other.
+    """
+    with _unreadable:
+        return _tensors(header.pop("tensors", []), payload)
+
+
+def written(header: Header) -> bytes:
+    """Return a header as text; two texts are the same if what they say is, in the same order."""
+    return _encode(header)
+
+
+class _Unreadable:
+    """Raises what parsers do as a ProtocolError: many kinds, from two of them; all mean the same.
+
+    contextlib takes longer.
+    """
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: object
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, ProtocolError):
+            raise ProtocolError(f"unreadable frame ({type(error).__name__})") from None
+
+
+_unreadable = _Unreadable()
 
 
 def _read(channel: socket.socket, data: bytearray, size: int, left: Left | None) -> None:

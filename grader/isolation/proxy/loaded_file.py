@@ -12,6 +12,7 @@ import torch
 
 from grader.errors import CannotLoad
 from grader.isolation.connection import Budget, Connection, WorkerFailure
+from grader.isolation.precedents import Record
 from grader.isolation.protocol import FILE, MODULE
 from grader.isolation.protocol.checks import identifier, items
 from grader.isolation.proxy.attempts import told_attempts
@@ -67,6 +68,10 @@ class LoadedFile:
         """End the worker."""
         if self._connection is not None:
             self._connection.close()
+
+    def record(self) -> Record | None:
+        """Return what was asked since the last test began, if one worker answered all of it."""
+        return None if self._connection is None else self._connection.finished_record()
 
     def names(self) -> list[str]:
         """Return the names of the functions and classes in the student's file."""

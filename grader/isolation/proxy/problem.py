@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from grader.isolation.connection import Budget
+from grader.isolation.precedents import Precedents
 from grader.isolation.proxy.caller import Caller
 from grader.isolation.proxy.functions import RemoteFunction
 from grader.isolation.proxy.loaded_file import LoadedFile
@@ -21,6 +23,7 @@ class RemoteProblem:
         forbidden: the functions that it may not call, as `grader.forbidden.Guard` names them.
         budget: how long its calls may take.
         printed: what the student's code prints is added here; without it, that is lost.
+        precedents: what tests asked that passed; None to make no use of that.
 
     Raises:
         CannotLoad: the file can't be used.
@@ -33,7 +36,9 @@ class RemoteProblem:
         forbidden: tuple[str, ...],
         budget: Budget,
         printed: list[str] | None = None,
+        precedents: Precedents | None = None,
     ) -> None:
+        self._precedents = precedents
         self._file = LoadedFile(workers, source, forbidden, budget, printed)
         self._caller = Caller(self._file)
 
@@ -46,6 +51,28 @@ class RemoteProblem:
     def tried(self) -> list[str]:
         """Sentences on what the file tried while it was loaded, for the instructor."""
         return self._file.tried
+
+    def begin_test(self, test: Hashable) -> bool:
+        """Begin a test; return whether the code answers all of it as code did that passed it.
+
+        What was made in an earlier test can't be used any more.
+
+        Args:
+            test: what all that the test asks hangs on, beside the code.
+
+        Raises:
+            CannotLoad: the file can't be loaded again, after its worker ended.
+        """
+        if self._precedents is None:
+            return False
+        ways = self._precedents.of((test, *self._file.names()))
+        return self._file.connection().begin(ways)
+
+    def passed_test(self, test: Hashable) -> None:
+        """Take note that the test passed that began last, and ran."""
+        record = self._file.record()
+        if self._precedents is not None and record is not None:
+            self._precedents.keep((test, *self._file.names()), record)
 
     def close(self) -> None:
         """End the worker. A later call would start a new one."""

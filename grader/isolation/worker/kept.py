@@ -34,6 +34,12 @@ class Kept:
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
         self._count = 0
 
+    def start_anew(self) -> None:
+        """Forget everything: another test begins, and its numbers are the same for all code."""
+        for kind in (self.modules, self.objects, self.graphs, self._results):
+            kind.clear()
+        self._count = 0
+
     def free(self, number: int) -> None:
         """Forget what has this number."""
         kinds: tuple[dict[int, Any], ...] = (self.modules, self.objects, self.graphs, self._results)

@@ -68,6 +68,8 @@ class Worker:
 
         What the student's code raises is part of the answer.
         """
+        if header["begins"]:
+            self._kept.start_anew()
         for number in header["free"]:
             self._kept.free(number)
         answer, packer = self._do[header["do"]](header, request)

@@ -1,0 +1,178 @@
+"""Precedents: what tests asked that passed, and what they were answered.
+
+What a test does hangs on the answers that it gets and on nothing else, for its inputs are drawn
+from a seed. So code passes a test if it answers all that the test asks bit for bit as code did that
+passed, and then the test itself need not run. There are few ways to write a formula: most answers
+of a class have been given before.
+
+A precedent is what one test asked, request by request, with the answers. The requests are sent
+again, and as soon as an answer is another one, the test runs. What was answered until then is what
+it gets first: nothing is asked twice, so code that remembers its calls can't tell the difference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from grader.isolation.protocol import Header, Packed
+from grader.isolation.protocol.frames import written
+from grader.isolation.protocol.tensors import array, same
+
+_MOST_BYTES = 1 << 27
+_BESIDE = 1000
+"""How many bytes all precedents may take; and what a step takes beside its numbers, about."""
+
+_MOST_OF_A_TEST = 1 << 22
+_MOST_WAYS = 8
+"""How many bytes one test may ask and be answered, and how many ways to pass it are kept."""
+
+_OF_WORKER = ("id", "free", "placed", "tensors", "begins")
+"""What a request says to one worker only."""
+
+
+class Step(NamedTuple):
+    """A request, and its answer.
+
+    Attributes:
+        header: of the request, without what it says to one worker only.
+        free: numbers of what the worker may forget.
+        tensors: the request's.
+        answer: the answer's header as text, without what one worker only says.
+        payload: a digest of the bytes of the answer's tensors.
+    """
+
+    header: Header
+    free: list[int]
+    tensors: list[Tensor]
+    answer: bytes
+    payload: bytes
+
+    def asks(self, header: Header, tensors: Sequence[Tensor]) -> bool:
+        """Return whether a request is this one."""
+        if len(tensors) != len(self.tensors) or not all(map(same, tensors, self.tensors)):
+            return False
+        return all(header.get(name) == value for name, value in self.header.items())
+
+
+Precedent = Sequence[Step]
+
+
+class Record:
+    """Writes down what a test asks and what it is answered; nothing, if it takes much room."""
+
+    def __init__(self) -> None:
+        self._steps: list[Step] = []
+        self._size = 0
+
+    def add(
+        self, header: Header, tensors: Sequence[Tensor], answer: Header, payload: bytearray
+    ) -> None:
+        """Add copies of a request and its answer."""
+        text = _told(answer)
+        self._size += sum(each.nbytes for each in tensors) + len(payload) + len(text) + _BESIDE
+        if self._size <= _MOST_OF_A_TEST:
+            lasting = {name: value for name, value in header.items() if name not in _OF_WORKER}
+            copies = [tensor.clone() for tensor in tensors]
+            self._steps.append(Step(lasting, header["free"], copies, text, _digest(payload)))
+
+    def finished(self) -> Precedent | None:
+        """Return all steps; None if they take much room."""
+        return self._steps if self._size <= _MOST_OF_A_TEST else None
+
+
+class Ways:
+    """The ways in which one test was passed.
+
+    Attributes:
+        known: their precedents.
+    """
+
+    def __init__(self) -> None:
+        self.known: list[Precedent] = []
+        self.may_grow = True
+
+    def add(self, way: Precedent) -> None:
+        """Keep one more."""
+        self.known.append(way)
+        self.may_grow = len(self.known) < _MOST_WAYS
+
+    def give_up(self) -> None:
+        """Keep none from now on: after the same answers the test asked something else."""
+        self.known, self.may_grow = [], False
+
+
+class Precedents:
+    """The precedents of tests, as long as there is room. The first ones stay."""
+
+    def __init__(self) -> None:
+        self._ways: defaultdict[Hashable, Ways] = defaultdict(Ways)
+        self._tensors: dict[Hashable, Tensor] = {}
+        self._room = _MOST_BYTES
+
+    def of(self, test: Hashable) -> Ways:
+        """Return the ways in which a test was passed."""
+        return self._ways[test]
+
+    def keep(self, test: Hashable, record: Record) -> None:
+        """Keep one more way to pass a test, unless there are many or there is no room."""
+        way, ways = record.finished(), self._ways[test]
+        if way is not None and ways.may_grow and self._room > 0:
+            ways.add([step._replace(tensors=[*map(self._shared, step.tensors)]) for step in way])
+            self._room -= sum(len(step.answer) + _BESIDE for step in way)
+
+    def _shared(self, tensor: Tensor) -> Tensor:
+        """Return a tensor with the same numbers, which most ways to pass a test have in common."""
+        key = tensor.dtype, tensor.shape, _digest(array(tensor))
+        if key not in self._tensors:
+            self._tensors[key] = tensor
+            self._room -= tensor.nbytes
+        return self._tensors[key]
+
+
+class Answered(NamedTuple):
+    """The answer to a request that was sent before a test asked.
+
+    Attributes:
+        step: what was asked.
+        placed: where the request's tensors lie, as it says.
+        header: the answer's.
+        payload: the bytes of its tensors.
+        failure: what is to be raised, where no answer came.
+        ways: the precedents in which this is the answer, if all lies as it should.
+    """
+
+    step: Step
+    placed: list[Packed] = []
+    header: Header = {}
+    payload: bytearray = bytearray()
+    failure: Exception | None = None
+    ways: Sequence[Precedent] = ()
+
+
+def fitting(
+    ways: Sequence[Precedent], number: int, answer: Header, payload: bytearray
+) -> list[Precedent]:
+    """Return the precedents in which an answer is the same, bit for bit.
+
+    Args:
+        ways: some that agree in what was answered before.
+        number: of the request.
+        answer: its header.
+        payload: the bytes of its tensors.
+    """
+    told = _told(answer), _digest(payload)
+    return [way for way in ways if (way[number].answer, way[number].payload) == told]
+
+
+def _told(answer: Header) -> bytes:
+    """Return what an answer says, as text: to Python `True` equals `1`, and here it doesn't."""
+    return written({n: value for n, value in answer.items() if n not in ("id", "released")})
+
+
+def _digest(numbers: Any) -> bytes:
+    return hashlib.blake2b(numbers, digest_size=16).digest()

@@ -1,0 +1,69 @@
+"""No mark hangs on what was graded before, though answers that passed are known from there."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from grader.author.candidates import Kind, candidates
+from grader.course import own_course
+from grader.grading.settings import Settings
+from grader.grading.submission import Grader
+from grader.intake.submissions import Submission, read_source
+from grader.isolation.siblings import Siblings
+from grader.testing import runner
+from tests.lent import lent_boundary
+
+COURSE = own_course()
+SAMPLE = 6
+"""How many files of each problem take part."""
+
+
+@pytest.fixture(scope="module")
+def graders(origin: Siblings) -> Iterator[tuple[Grader, Grader]]:
+    """One that keeps what passed, and one that runs all tests."""
+    with lent_boundary(origin) as keeping, lent_boundary(origin) as forgetting:
+        forgetting._precedents = None
+        yield tuple(Grader(COURSE, Settings(), boundary) for boundary in (keeping, forgetting))
+
+
+def told(grader, problem, path):
+    """Return all that the student and the instructor are told, but for times."""
+    (result,) = grader.grade(Submission("s", {problem.id: read_source(path)})).problems
+    tests = [(test.id, test.status, test.message, test.diagnosis) for test in result.tests]
+    return result.points, tests, result.diagnoses, result.unknown, result.notes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", COURSE.problems(), ids=lambda problem: problem.id)
+def test_order_makes_no_difference(graders, problem):
+    """Each file is graded after those before it, in an order of chance; a repeated one, too."""
+    seed = random.randrange(1 << 32)
+    chance = random.Random(seed)
+    found = [each for each in candidates(COURSE, [problem]) if "dropout" not in each.name]
+    right = [each.path for each in found if each.kind in (Kind.SOLUTION, Kind.VARIANT)]
+    wrong = [each.path for each in found if each.kind in (Kind.STUB, Kind.MISTAKE)]
+    half = SAMPLE // 2
+    chosen = chance.sample(right, k=min(half, len(right))) + chance.sample(wrong, k=half)
+    chosen += chance.sample(chosen, k=2)
+    chance.shuffle(chosen)
+    for path in chosen:
+        keeping, forgetting = (told(grader, problem, path) for grader in graders)
+        assert keeping == forgetting, f"{path.name} of seed {seed}"
+
+
+def test_tests_that_a_file_is_known_to_pass_do_not_run(graders, monkeypatch):
+    """But for those that ask so much that it isn't kept."""
+    problem, calls = COURSE.problems()[0], []
+    call = runner._call
+
+    def counting(test, *args):
+        calls.append(test.id)
+        return call(test, *args)
+
+    monkeypatch.setattr(runner, "_call", counting)
+    grader, path = graders[0], COURSE.solution(problem)
+    first = told(grader, problem, path)
+    calls.clear()
+    assert told(grader, problem, path) == first
+    assert len(calls) <= 2 < len(first[1]) / 10
