@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import FrameType
@@ -46,8 +47,14 @@ def form(tensor: Tensor) -> str:
     return f"{tuple(map(int, tensor.shape))} {dtype}"
 
 
-def _names(line: str) -> Iterator[str]:
-    tree = _parsed(line.strip())
+@functools.lru_cache(maxsize=64)
+def _names(line: str) -> tuple[str, ...]:
+    """Return the names in a line, in order; the same line often fails in many tests."""
+    return tuple(_found_names(line.strip()))
+
+
+def _found_names(line: str) -> Iterator[str]:
+    tree = _parsed(line)
     nodes = [] if tree is None else list(ast.walk(tree))
     places = [n for n in nodes if isinstance(n, ast.Name | ast.Attribute)]
     changed = {id(node.target) for node in nodes if isinstance(node, ast.AugAssign)}

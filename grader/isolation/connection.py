@@ -16,8 +16,8 @@ from torch import Tensor
 
 from grader.errors import CannotLoad
 from grader.isolation.inbox import Full, Inbox
-from grader.isolation.precedents import Answered, Precedent, Record, Ways, fitting
-from grader.isolation.protocol import Closed, Header, ProtocolError
+from grader.isolation.precedents import Answered, Precedent, Record, Step, Ways, fitting
+from grader.isolation.protocol import Closed, Header, Packed, ProtocolError
 from grader.isolation.protocol.checks import clean_text
 from grader.isolation.protocol.frames import Left, receive_header, send, tensors_of
 from grader.isolation.protocol.memory import ANSWERS_AT
@@ -122,7 +122,7 @@ class Connection:
         self._random: Tensor | None = None
         self._tensors: list[Tensor] = []
         self._ahead: deque[Answered] = deque()
-        self._lying: dict[int, Tensor] = {}  # what was asked ahead, by its place
+        self._lying: dict[int, Tensor] = {}  # what was put ahead, by its place
 
     @property
     def dead(self) -> bool:
@@ -150,7 +150,7 @@ class Connection:
             answered.append(self._ask_again(ways_left, len(answered)))
             ways_left = answered[-1].ways
         if not ways_left:
-            self._ahead, self.asked = answered, 0
+            self._ahead, self.asked, self._lying = answered, 0, {}
         return bool(ways_left)
 
     def finished_record(self) -> Record | None:
@@ -172,13 +172,22 @@ class Connection:
         """Send a request; return the answer, and the ways in which it is the same."""
         answer, payload = self._ask(request, left)
         step, placed = ways[0][number], request["placed"]
-        self._lying |= {place: t for (*_, place), t in zip(placed, step.tensors, strict=True)}
+        self._lies(placed, step)
         # Of what lies there, a test would look at no more than this.
         untouched = all(map(self._inbox.holds, self._lying, self._lying.values()))
         for place in answer["released"]:
             self._lying.pop(place, None)
         ways = fitting(ways, number, answer, payload) if untouched else ()
         return Answered(step, placed, answer, payload, ways=ways)
+
+    def _lies(self, placed: list[Packed], step: Step) -> None:
+        self._lying |= {place: t for (*_, place), t in zip(placed, step.tensors, strict=True)}
+
+    def _placed_ahead(self) -> list[Packed]:
+        """Return where the tensors of the next request lie, which was sent before."""
+        answered = self._ahead[0]
+        self._lies(answered.placed, answered.step)
+        return answered.placed
 
     def _heard(self, header: Header) -> tuple[Header, bytearray]:
         """Return the answer to a request that was sent before the test asked."""
@@ -203,7 +212,7 @@ class Connection:
             self._ahead.clear()
             raise failure
         try:
-            header["placed"] = self._ahead[0].placed if self._ahead else self._inbox.put(tensors)
+            header["placed"] = self._placed_ahead() if self._ahead else self._inbox.put(tensors)
         except Full:
             self.close()
             raise WorkerFailure(Status.MEMORY, _FULL) from None
@@ -211,8 +220,9 @@ class Connection:
 
     def holds(self, place: int, tensor: Tensor) -> bool:
         """Return whether the worker has left a tensor's bytes at its place as they were."""
-        # With answers still to be heard, this was looked at when they came.
-        return bool(self._ahead) or self._inbox.holds(place, tensor)
+        if self._ahead:  # when the next answer came, all lay as it had been put
+            return same(tensor, self._lying[place])
+        return self._inbox.holds(place, tensor)
 
     def exchange(self, header: Header) -> tuple[Header, list[Tensor]]:
         """Send a request, whose tensors were put, and return the answer.

@@ -42,7 +42,7 @@ class Precedents(Protocol):
         """
 
     def passed(self, problem: Problem, test: Hashable) -> None:
-        """Take note that the test passed which began last, and ran."""
+        """Take note that the test passed which began last, and ran without reading the clock."""
 
 
 class Session:

@@ -1,5 +1,6 @@
 """No mark hangs on what was graded before, though answers that passed are known from there."""
 
+import ast
 import random
 from collections.abc import Iterator
 
@@ -50,6 +51,32 @@ def test_order_makes_no_difference(graders, problem):
     for path in chosen:
         keeping, forgetting = (told(grader, problem, path) for grader in graders)
         assert keeping == forgetting, f"{path.name} of seed {seed}"
+
+
+def test_tests_read_no_clock_of_their_own():
+    """What a test asks must hang on answers alone, or on `grader.testing.clock`, which is known."""
+    files = [*COURSE.root.glob("problems/*.py"), *COURSE.root.glob("problems/*/*.py")]
+    nodes = [
+        node
+        for path in files
+        if path.name != "explore.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+    ]
+    imported = {
+        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+    }
+    imported |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    assert {"torch", "grader.testing.clock"} <= imported
+    assert imported.isdisjoint({"time", "datetime", "timeit", "resource", "random"})
+
+
+def test_a_slow_file_is_not_asked_what_a_quick_one_was(graders):
+    """Loops over pairs of positions are right, and a long sequence would take them minutes."""
+    problem = next(each for each in COURSE.problems() if each.id.startswith("05"))
+    slow = COURSE.solution(problem).parent / "variants/entry_by_entry.py"
+    for path in (COURSE.solution(problem), slow):
+        _, tests, *_ = told(graders[0], problem, path)
+        assert {status for _, status, *_ in tests} == {"passed"}
 
 
 def test_tests_that_a_file_is_known_to_pass_do_not_run(graders, monkeypatch):

@@ -110,9 +110,10 @@ def _place(exception: BaseException) -> tuple[int, str, Operands]:
 
     That is a line, a function, and the tensors that the line names.
     """
-    found: tuple[int, str, Operands] = 0, "", {}
-    for frame, number in traceback.walk_tb(exception.__traceback__):
-        if frame.f_globals.get("__name__") == MODULE:
-            line = linecache.getline(FILE, number)
-            found = max(0, number or 0), frame.f_code.co_qualname, operands_of(frame, line)
-    return found
+    steps = traceback.walk_tb(exception.__traceback__)
+    own = [step for step in steps if step[0].f_globals.get("__name__") == MODULE]
+    if not own:
+        return 0, "", {}
+    frame, number = own[-1]
+    operands = operands_of(frame, linecache.getline(FILE, number))
+    return max(0, number or 0), frame.f_code.co_qualname, operands
