@@ -8,7 +8,7 @@ import signal
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -97,6 +97,7 @@ class Connection:
     Attributes:
         asked: how many requests it was sent since the last test began.
         free: numbers of what the worker may forget; sent with the next request.
+        record: of what the test asks; None if nobody wants it.
     """
 
     def __init__(self, process: Process, budget: Budget, printed: list[str] | None = None) -> None:
@@ -108,7 +109,7 @@ class Connection:
         self._unread = 0.0  # seconds on the wall since the stopwatch was read
         self._has_ended = False
         self._begins = False
-        self._record: Record | None = None
+        self.record: Record | None = None
         self._ways = Ways()
         self._start_anew()
         # When nothing refers to the worker any more it may go.
@@ -131,22 +132,24 @@ class Connection:
 
     # Tests that were passed before
 
-    def begin(self, ways: Ways) -> bool:
+    def begin(self, ways: Ways, names: Collection[str]) -> bool:
         """Begin a test: what the worker keeps for an earlier one isn't needed any more.
 
         Asks what the test asked that passed, as long as the answers are those of one way to pass.
 
         Args:
             ways: those of the test.
+            names: what stands in the file.
 
         Returns:
             whether they were, to the end. If not, what was answered waits for the test to ask.
         """
         self._start_anew()
-        self._begins, self._ways, self._record = True, ways, Record()
-        ways_left: Sequence[Precedent] = ways.known
+        self._begins, self._ways = True, ways
+        self.record = Record() if ways.may_grow else None
+        ways_left: Sequence[Precedent] = ways.of_file(names)
         answered: deque[Answered] = deque()
-        while ways_left and len(answered) < len(ways_left[0]):
+        while ways_left and len(answered) < len(ways_left[0].steps):
             answered.append(self._ask_again(ways_left, len(answered)))
             ways_left = answered[-1].ways
         if not ways_left:
@@ -155,10 +158,10 @@ class Connection:
 
     def finished_record(self) -> Record | None:
         """Return what was asked since the test began; None if the worker didn't answer all."""
-        return None if self._has_ended or self._ahead else self._record
+        return None if self._has_ended or self._ahead else self.record
 
     def _ask_again(self, ways: Sequence[Precedent], number: int) -> Answered:
-        step = ways[0][number]
+        step = ways[0].steps[number]
         request = {**step.header, "free": step.free}
         try:
             self.put(request, step.tensors)
@@ -171,7 +174,7 @@ class Connection:
     ) -> Answered:
         """Send a request; return the answer, and the ways in which it is the same."""
         answer, payload = self._ask(request, left)
-        step, placed = ways[0][number], request["placed"]
+        step, placed = ways[0].steps[number], request["placed"]
         self._lies(placed, step)
         # Of what lies there, a test would look at no more than this.
         untouched = all(map(self._inbox.holds, self._lying, self._lying.values()))
@@ -292,8 +295,8 @@ class Connection:
             answer, payload = self._heard(header)
         else:
             answer, payload = self._ask(header, left)
-        if self._record is not None:
-            self._record.add(header, self._tensors, answer, payload)
+        if self.record is not None:
+            self.record.add(header, self._tensors, answer, payload)
         return answer, tensors_of(answer, payload)
 
     def _ask(self, header: Header, left: Left) -> tuple[Header, bytearray]:

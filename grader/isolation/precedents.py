@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -59,13 +59,31 @@ class Step(NamedTuple):
         return all(header.get(name) == value for name, value in self.header.items())
 
 
-Precedent = Sequence[Step]
+class Precedent(NamedTuple):
+    """What a test asked, and what it was answered.
+
+    Attributes:
+        steps: the requests, in order.
+        names: the names that it looked up in the file, and whether they were there.
+    """
+
+    steps: Sequence[Step]
+    names: Mapping[str, bool]
+
+    def has(self, names: Collection[str]) -> bool:
+        """Return whether a file with these names has what the test looked for, and no more."""
+        return all((name in names) is found for name, found in self.names.items())
 
 
 class Record:
-    """Writes down what a test asks and what it is answered; nothing, if it takes much room."""
+    """Writes down what a test asks and what it is answered; nothing, if it takes much room.
+
+    Attributes:
+        names: the names that the test looks up in the file, and whether they are there.
+    """
 
     def __init__(self) -> None:
+        self.names: dict[str, bool] = {}
         self._steps: list[Step] = []
         self._size = 0
 
@@ -81,29 +99,33 @@ class Record:
             self._steps.append(Step(lasting, header["free"], copies, text, _digest(payload)))
 
     def finished(self) -> Precedent | None:
-        """Return all steps; None if they take much room."""
-        return self._steps if self._size <= _MOST_OF_A_TEST else None
+        """Return all of it; None if it takes much room."""
+        return Precedent(self._steps, self.names) if self._size <= _MOST_OF_A_TEST else None
 
 
 class Ways:
     """The ways in which one test was passed.
 
     Attributes:
-        known: their precedents.
+        may_grow: whether one more would be kept.
     """
 
     def __init__(self) -> None:
-        self.known: list[Precedent] = []
+        self._known: list[Precedent] = []
         self.may_grow = True
+
+    def of_file(self, names: Collection[str]) -> list[Precedent]:
+        """Return the ways that a file with these names may go."""
+        return [way for way in self._known if way.has(names)]
 
     def add(self, way: Precedent) -> None:
         """Keep one more."""
-        self.known.append(way)
-        self.may_grow = len(self.known) < _MOST_WAYS
+        self._known.append(way)
+        self.may_grow = len(self._known) < _MOST_WAYS
 
     def give_up(self) -> None:
         """Keep none from now on: after the same answers the test asked something else."""
-        self.known, self.may_grow = [], False
+        self._known, self.may_grow = [], False
 
 
 class Precedents:
@@ -122,8 +144,11 @@ class Precedents:
         """Keep one more way to pass a test, unless there are many or there is no room."""
         way, ways = record.finished(), self._ways[test]
         if way is not None and ways.may_grow and self._room > 0:
-            ways.add([step._replace(tensors=[*map(self._shared, step.tensors)]) for step in way])
-            self._room -= sum(len(step.answer) + _BESIDE for step in way)
+            shared = [
+                step._replace(tensors=[*map(self._shared, step.tensors)]) for step in way.steps
+            ]
+            ways.add(way._replace(steps=shared))
+            self._room -= sum(len(step.answer) + _BESIDE for step in shared)
 
     def _shared(self, tensor: Tensor) -> Tensor:
         """Return a tensor with the same numbers, which most ways to pass a test have in common."""
@@ -166,7 +191,7 @@ def fitting(
         payload: the bytes of its tensors.
     """
     told = _told(answer), _digest(payload)
-    return [way for way in ways if (way[number].answer, way[number].payload) == told]
+    return [way for way in ways if (way.steps[number].answer, way.steps[number].payload) == told]
 
 
 def _told(answer: Header) -> bytes:

@@ -91,8 +91,22 @@ def test_another_test_another_seed_and_other_names_are_not_the_same(run):
     assert run(DOUBLE, three_times, key=(0, "test"))[0]
     assert run(DOUBLE, three_times, key=(1, "test"))[0]
     assert run(DOUBLE, three_times, key=(0, "other"))[0]
-    assert run(DOUBLE + "\ndef g(): pass", three_times, key=(0, "test"))[0]
+    assert run(DOUBLE.replace("f(x)", "g(x)"), three_times, key=(0, "test"))[0]
     assert not run(DOUBLE, three_times, key=(0, "test"))[0]
+
+
+def test_other_names_in_the_file_matter_to_who_looks_them_up(run):
+    def curious(problem):
+        assert problem.f(1) == 2
+        assert not hasattr(problem, "g")
+
+    assert run(DOUBLE, three_times) == (True, None)
+    assert run(DOUBLE + "\ndef g(): pass", three_times) == (False, None)
+    assert run(DOUBLE, curious, key="curious") == (True, None)
+    assert run(DOUBLE + "\ndef h(): pass", curious, key="curious") == (False, None)
+    ran, error = run(DOUBLE + "\ndef g(): pass", curious, key="curious")
+    assert ran
+    assert isinstance(error, AssertionError)
 
 
 def test_what_failed_is_no_precedent(run):
@@ -182,6 +196,28 @@ def test_who_changes_its_weights_is_found_out(run):
     assert ran
     assert isinstance(error, Mismatch)
     assert run(source.format("pass"), test) == (False, None)
+
+
+def test_a_worker_that_lies_can_not_hide_a_changed_argument(run):
+    """It says that it needs its arguments no more, and that nothing moved."""
+    lies = (
+        "import gc\nfor each in gc.get_objects():\n"
+        "    if type(each).__name__ == 'Inbox':\n"
+        "        type(each).released = lambda self: [*self._needed]\n"
+        "    if type(each).__name__ == 'Request':\n"
+        "        type(each).moved_away = lambda self: []\n"
+        "def f(x):\n    x.zero_()\n    return 1"
+    )
+
+    def test(problem):
+        x = torch.ones(3)
+        assert [problem.f(x) for _ in range(2)] == [1, 1]
+        assert torch.equal(x, torch.ones(3))
+
+    assert run("def f(x): return 1", test) == (True, None)
+    ran, error = run(lies, test)
+    assert ran
+    assert isinstance(error, AssertionError)
 
 
 def test_an_earlier_argument_that_changes_later_is_for_the_test_to_judge(run):

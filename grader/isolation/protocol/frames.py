@@ -101,6 +101,8 @@ def send(
     else:
         for tensor, start in zip(tensors, accumulate(sizes, initial=ANSWERS_AT), strict=False):
             memory.write(start, tensor)
+            # What lay there before would make two answers differ that say the same.
+            memory.fill(start + tensor.nbytes, _FILLING[-tensor.nbytes % _ALIGNED])
     if left is None:
         channel.sendall(frame)
     else:

@@ -53,6 +53,11 @@ class Memory:
         """Copy a contiguous tensor's bytes to a place."""
         ctypes.memmove(self._address + offset, tensor.data_ptr(), tensor.nbytes)
 
+    def fill(self, offset: int, filling: bytes) -> None:
+        """Write some bytes to a place."""
+        if filling:
+            self._bytes[offset : offset + len(filling)] = filling
+
     def holds(self, offset: int, tensor: Tensor) -> bool:
         """Return whether a place has the very bytes of a contiguous tensor."""
         return same_bytes(self._address + offset, tensor.data_ptr(), tensor.nbytes)

@@ -69,6 +69,13 @@ class LoadedFile:
         if self._connection is not None:
             self._connection.close()
 
+    def has(self, name: str) -> bool:
+        """Return whether a function or class of this name is in the file; a test looks it up."""
+        found = name in self.names()
+        if self._connection is not None and self._connection.record is not None:
+            self._connection.record.names[name] = found
+        return found
+
     def record(self) -> Record | None:
         """Return what was asked since the last test began, if one worker answered all of it."""
         return None if self._connection is None else self._connection.finished_record()

@@ -65,14 +65,13 @@ class RemoteProblem:
         """
         if self._precedents is None:
             return False
-        ways = self._precedents.of((test, *self._file.names()))
-        return self._file.connection().begin(ways)
+        return self._file.connection().begin(self._precedents.of(test), self._file.names())
 
     def passed_test(self, test: Hashable) -> None:
         """Take note that the test passed that began last, and ran."""
         record = self._file.record()
         if self._precedents is not None and record is not None:
-            self._precedents.keep((test, *self._file.names()), record)
+            self._precedents.keep(test, record)
 
     def close(self) -> None:
         """End the worker. A later call would start a new one."""
@@ -82,6 +81,6 @@ class RemoteProblem:
         if name.startswith("__"):
             raise AttributeError(name)
         target = Target(name)
-        if name in self._file.names():
+        if self._file.has(name):
             return RemoteFunction(self._caller, target)
         return self._caller.attribute(target)
