@@ -55,6 +55,9 @@ class Grader:
         boundary: behind which students' code runs.
         needed: ids of the problems that submissions will come for; None for all.
 
+    Attributes:
+        boundary: the same.
+
     Raises:
         CourseError: a test file itself can't be run.
     """
@@ -67,7 +70,7 @@ class Grader:
         needed: Collection[str] | None = None,
     ) -> None:
         self._settings = settings
-        self._boundary = boundary
+        self.boundary = boundary
         self._problems = course.problems()
         self._grader_sha256 = grader_sha256(course)
         self._common = common_provenance(course, settings)
@@ -77,7 +80,7 @@ class Grader:
 
     def grade(self, submission: Submission) -> SubmissionResult:
         """Return the result of the problems that a submission has an entry for."""
-        files = Opened(submission, self._boundary)
+        files = Opened(submission, self.boundary)
         session = Session(
             files, hidden=True, seed=self._settings.seed, watch=False, precedents=files
         )
@@ -96,7 +99,7 @@ class Grader:
             result.provenance = provenance(file, self._common[problem.id])
             if file.own_tests is not None:
                 targets = self._catalogue.of(problem)
-                result.own_tests = break_submitted(problem, file.own_tests, targets, self._boundary)
+                result.own_tests = break_submitted(problem, file.own_tests, targets, self.boundary)
             found.append(result)
         return assemble(submission, self._settings, self._grader_sha256, found)
 

@@ -9,7 +9,6 @@ import torch
 from grader.errors import Mismatch
 from grader.isolation import Boundary, WorkerFailure, precedents
 from grader.isolation.connection import Connection
-from grader.isolation.precedents import Precedents
 from grader.result import Status
 from tests.lent import lent_boundary
 
@@ -30,9 +29,9 @@ def impatient(origin):
 
 
 @pytest.fixture
-def boundary(impatient, monkeypatch):
+def boundary(impatient):
     """One that has no precedents yet."""
-    monkeypatch.setattr(impatient, "_precedents", Precedents())
+    impatient.forget_precedents()
     return impatient
 
 
@@ -341,7 +340,7 @@ def test_there_is_an_end_to_what_is_kept(run, boundary, monkeypatch):
         assert run(source, lambda problem: problem.g(), key=size)[0]
         assert run(source, lambda problem: problem.g(), key=size)[0] is not passes
     monkeypatch.setattr(precedents, "_MOST_BYTES", 0)
-    monkeypatch.setattr(boundary, "_precedents", Precedents())
+    boundary.forget_precedents()
     for _ in range(2):
         assert run("def h(): return 1", lambda problem: problem.h())[0]
 
