@@ -162,7 +162,7 @@ class Connection:
 
     def _ask_again(self, ways: Sequence[Precedent], number: int) -> Answered:
         step = ways[0].steps[number]
-        request = {**step.header, "free": step.free}
+        request = step.header()
         try:
             self.put(request, step.tensors)
             return self._safely(functools.partial(self._compare, request, ways, number))

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from grader.isolation.protocol import Header, Packed
-from grader.isolation.protocol.frames import written
+from grader.isolation.protocol.frames import read_header, written
 from grader.isolation.protocol.tensors import array, same
 
 _MOST_BYTES = 1 << 27
@@ -39,14 +39,14 @@ class Step(NamedTuple):
     """A request, and its answer.
 
     Attributes:
-        header: of the request, without what it says to one worker only.
+        request: its header as text, without what it says to one worker only.
         free: numbers of what the worker may forget.
         tensors: the request's.
         answer: the answer's header as text, without what one worker only says.
         payload: a digest of the bytes of the answer's tensors.
     """
 
-    header: Header
+    request: bytes
     free: list[int]
     tensors: list[Tensor]
     answer: bytes
@@ -56,7 +56,11 @@ class Step(NamedTuple):
         """Return whether a request is this one."""
         if len(tensors) != len(self.tensors) or not all(map(same, tensors, self.tensors)):
             return False
-        return all(header.get(name) == value for name, value in self.header.items())
+        return _asked(header) == self.request
+
+    def header(self) -> Header:
+        """Return the request's header, to be sent to another worker."""
+        return read_header(self.request) | {"free": self.free}
 
 
 class Precedent(NamedTuple):
@@ -91,12 +95,11 @@ class Record:
         self, header: Header, tensors: Sequence[Tensor], answer: Header, payload: bytearray
     ) -> None:
         """Add copies of a request and its answer."""
-        text = _told(answer)
-        self._size += sum(each.nbytes for each in tensors) + len(payload) + len(text) + _BESIDE
+        self._size += sum(each.nbytes for each in tensors) + len(payload)
         if self._size <= _MOST_OF_A_TEST:
-            lasting = {name: value for name, value in header.items() if name not in _OF_WORKER}
             copies = [tensor.clone() for tensor in tensors]
-            self._steps.append(Step(lasting, header["free"], copies, text, _digest(payload)))
+            told = _told(answer), _digest(payload)
+            self._steps.append(Step(_asked(header), header["free"], copies, *told))
 
     def finished(self) -> Precedent | None:
         """Return all of it; None if it takes much room."""
@@ -144,11 +147,11 @@ class Precedents:
         """Keep one more way to pass a test, unless there are many or there is no room."""
         way, ways = record.finished(), self._ways[test]
         if way is not None and ways.may_grow and self._room > 0:
-            shared = [
-                step._replace(tensors=[*map(self._shared, step.tensors)]) for step in way.steps
-            ]
-            ways.add(way._replace(steps=shared))
-            self._room -= sum(len(step.answer) + _BESIDE for step in shared)
+            ways.add(way._replace(steps=[*map(self._kept, way.steps)]))
+
+    def _kept(self, step: Step) -> Step:
+        self._room -= len(step.request) + len(step.answer) + _BESIDE
+        return step._replace(tensors=[*map(self._shared, step.tensors)])
 
     def _shared(self, tensor: Tensor) -> Tensor:
         """Return a tensor with the same numbers, which most ways to pass a test have in common."""
@@ -192,6 +195,11 @@ def fitting(
     """
     told = _told(answer), _digest(payload)
     return [way for way in ways if (way.steps[number].answer, way.steps[number].payload) == told]
+
+
+def _asked(header: Header) -> bytes:
+    """Return what a request asks, as text."""
+    return written({n: value for n, value in header.items() if n not in _OF_WORKER})
 
 
 def _told(answer: Header) -> bytes:
