@@ -7,17 +7,17 @@ import functools
 import signal
 import time
 import weakref
-from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from grader.errors import CannotLoad
+from grader.isolation.ahead import Ahead
 from grader.isolation.inbox import Full, Inbox
-from grader.isolation.precedents import Answered, Precedent, Record, Step, Ways, fitting
-from grader.isolation.protocol import Closed, Header, Packed, ProtocolError
+from grader.isolation.precedents import Record, Ways
+from grader.isolation.protocol import Closed, Header, ProtocolError
 from grader.isolation.protocol.checks import clean_text
 from grader.isolation.protocol.frames import Left, receive_header, send, tensors_of
 from grader.isolation.protocol.memory import ANSWERS_AT
@@ -122,87 +122,33 @@ class Connection:
         self._kept: dict[int, weakref.ref[Any]] = {}
         self._random: Tensor | None = None
         self._tensors: list[Tensor] = []
-        self._ahead: deque[Answered] = deque()
-        self._lying: dict[int, Tensor] = {}  # what was put ahead, by its place
+        self._ahead = Ahead(self._ask_ahead, self._inbox.holds)
 
     @property
     def dead(self) -> bool:
         """Whether the worker ended, and all that it answered was heard."""
         return self._has_ended and not self._ahead
 
-    # Tests that were passed before
-
     def begin(self, ways: Ways, names: Collection[str]) -> bool:
         """Begin a test: what the worker keeps for an earlier one isn't needed any more.
 
-        Asks what the test asked that passed, as long as the answers are those of one way to pass.
-
         Args:
-            ways: those of the test.
+            ways: those in which the test was passed.
             names: what stands in the file.
 
         Returns:
-            whether they were, to the end. If not, what was answered waits for the test to ask.
+            whether the worker answers as in one of them, so that the test need not run.
         """
         self._start_anew()
         self._begins, self._ways = True, ways
         self.record = Record() if ways.may_grow else None
-        ways_left: Sequence[Precedent] = ways.of_file(names)
-        answered: deque[Answered] = deque()
-        while ways_left and len(answered) < len(ways_left[0].steps):
-            answered.append(self._ask_again(ways_left, len(answered)))
-            ways_left = answered[-1].ways
-        if not ways_left:
-            self._ahead, self.asked, self._lying = answered, 0, {}
-        return bool(ways_left)
+        agrees = self._ahead.agrees(ways.of_file(names))
+        self.asked = 0
+        return agrees
 
     def finished_record(self) -> Record | None:
         """Return what was asked since the test began; None if the worker didn't answer all."""
         return None if self._has_ended or self._ahead else self.record
-
-    def _ask_again(self, ways: Sequence[Precedent], number: int) -> Answered:
-        step = ways[0].steps[number]
-        request = step.header()
-        try:
-            self.put(request, step.tensors)
-            return self._safely(functools.partial(self._compare, request, ways, number))
-        except WorkerFailure as failure:
-            return Answered(step, failure=failure.afresh())
-
-    def _compare(
-        self, request: Header, ways: Sequence[Precedent], number: int, left: Left
-    ) -> Answered:
-        """Send a request; return the answer, and the ways in which it is the same."""
-        answer, payload = self._ask(request, left)
-        step, placed = ways[0].steps[number], request["placed"]
-        self._lies(placed, step)
-        # Of what lies there, a test would look at no more than this.
-        untouched = all(map(self._inbox.holds, self._lying, self._lying.values()))
-        for place in answer["released"]:
-            self._lying.pop(place, None)
-        ways = fitting(ways, number, answer, payload) if untouched else ()
-        return Answered(step, placed, answer, payload, ways=ways)
-
-    def _lies(self, placed: list[Packed], step: Step) -> None:
-        self._lying |= {place: t for (*_, place), t in zip(placed, step.tensors, strict=True)}
-
-    def _placed_ahead(self) -> list[Packed]:
-        """Return where the tensors of the next request lie, which was sent before."""
-        answered = self._ahead[0]
-        self._lies(answered.placed, answered.step)
-        return answered.placed
-
-    def _heard(self, header: Header) -> tuple[Header, bytearray]:
-        """Return the answer to a request that was sent before the test asked."""
-        answered = self._ahead.popleft()
-        self.asked += 1
-        if not answered.step.asks(header, self._tensors):
-            self._ways.give_up()
-            self.close()
-            raise WorkerFailure(Status.INTERNAL, _ASKED_OTHERWISE)
-        return answered.header, answered.payload
-
-    # Requests
 
     def put(self, header: Header, tensors: list[Tensor]) -> list[int]:
         """Put a request's tensors where the worker sees them, and return their places.
@@ -211,11 +157,8 @@ class Connection:
             WorkerFailure: there is no room left.
         """
         self._tensors = tensors
-        if self._ahead and (failure := self._ahead[0].failure) is not None:
-            self._ahead.clear()
-            raise failure
         try:
-            header["placed"] = self._placed_ahead() if self._ahead else self._inbox.put(tensors)
+            header["placed"] = self._ahead.placed() if self._ahead else self._inbox.put(tensors)
         except Full:
             self.close()
             raise WorkerFailure(Status.MEMORY, _FULL) from None
@@ -223,9 +166,8 @@ class Connection:
 
     def holds(self, place: int, tensor: Tensor) -> bool:
         """Return whether the worker has left a tensor's bytes at its place as they were."""
-        if self._ahead:  # when the next answer came, all lay as it had been put
-            return same(tensor, self._lying[place])
-        return self._inbox.holds(place, tensor)
+        holds = self._ahead.held if self._ahead else self._inbox.holds
+        return holds(place, tensor)
 
     def exchange(self, header: Header) -> tuple[Header, list[Tensor]]:
         """Send a request, whose tensors were put, and return the answer.
@@ -290,11 +232,9 @@ class Connection:
             self._stopwatch.restart()
 
     def _exchange(self, header: Header, left: Left) -> tuple[Header, list[Tensor]]:
-        if self._ahead:
-            header["free"] = self._take_free()
-            answer, payload = self._heard(header)
-        else:
-            answer, payload = self._ask(header, left)
+        header["free"] = self.free[:]
+        del self.free[: len(header["free"])]
+        answer, payload = self._hear(header) if self._ahead else self._ask(header, left)
         if self.record is not None:
             self.record.add(header, self._tensors, answer, payload)
         return answer, tensors_of(answer, payload)
@@ -305,7 +245,6 @@ class Connection:
             raise WorkerFailure(Status.TIMEOUT, "Not run: the time for this submission is used up.")
         self.asked += 1
         header["id"] = self.asked
-        header.setdefault("free", self._take_free())
         header["begins"], self._begins = self._begins, False
         send(self._process.channel, header, [], left)
         answer, size = receive_header(self._process.channel, left)
@@ -315,10 +254,18 @@ class Connection:
         self._budget.build(size)
         return answer, self._process.memory.copy(ANSWERS_AT, size)
 
-    def _take_free(self) -> list[int]:
-        free = self.free[:]
-        del self.free[: len(free)]
-        return free
+    def _hear(self, header: Header) -> tuple[Header, bytearray]:
+        """Return the answer to a request that was sent ahead of the test, which asks it now."""
+        self.asked += 1
+        answered = self._ahead.hear(header, self._tensors)
+        if answered is None:
+            self._ways.give_up()
+            raise WorkerFailure(Status.INTERNAL, _ASKED_OTHERWISE)
+        return answered
+
+    def _ask_ahead(self, header: Header, tensors: list[Tensor]) -> tuple[Header, bytearray]:
+        self.put(header, tensors)
+        return self._safely(functools.partial(self._ask, header))
 
     def checked(self) -> _Checked:
         """Take any error while an answer is read as the worker's: it sent something unreadable."""
@@ -326,7 +273,7 @@ class Connection:
 
     def close(self) -> None:
         """End the worker, unless that was done before."""
-        self._ahead.clear()
+        self._ahead.forget()
         if not self._has_ended:
             self._end()
 

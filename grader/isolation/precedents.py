@@ -5,9 +5,7 @@ from a seed. So code passes a test if it answers all that the test asks bit for 
 passed, and then the test itself need not run. There are few ways to write a formula: most answers
 of a class have been given before.
 
-A precedent is what one test asked, request by request, with the answers. The requests are sent
-again, and as soon as an answer is another one, the test runs. What was answered until then is what
-it gets first: nothing is asked twice, so code that remembers its calls can't tell the difference.
+A precedent is what one test asked, request by request, with the answers. `ahead` asks it again.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from grader.isolation.protocol import Header, Packed
+from grader.isolation.protocol import Header
 from grader.isolation.protocol.frames import read_header, written
 from grader.isolation.protocol.tensors import array, same
 
@@ -51,6 +49,10 @@ class Step(NamedTuple):
     tensors: list[Tensor]
     answer: bytes
     payload: bytes
+
+    def is_answered(self, answer: Header, payload: bytearray) -> bool:
+        """Return whether this is the answer, bit for bit."""
+        return _told(answer) == self.answer and _digest(payload) == self.payload
 
     def asks(self, header: Header, tensors: Sequence[Tensor]) -> bool:
         """Return whether a request is this one."""
@@ -160,41 +162,6 @@ class Precedents:
             self._tensors[key] = tensor
             self._room -= tensor.nbytes
         return self._tensors[key]
-
-
-class Answered(NamedTuple):
-    """The answer to a request that was sent before a test asked.
-
-    Attributes:
-        step: what was asked.
-        placed: where the request's tensors lie, as it says.
-        header: the answer's.
-        payload: the bytes of its tensors.
-        failure: what is to be raised, where no answer came.
-        ways: the precedents in which this is the answer, if all lies as it should.
-    """
-
-    step: Step
-    placed: list[Packed] = []
-    header: Header = {}
-    payload: bytearray = bytearray()
-    failure: Exception | None = None
-    ways: Sequence[Precedent] = ()
-
-
-def fitting(
-    ways: Sequence[Precedent], number: int, answer: Header, payload: bytearray
-) -> list[Precedent]:
-    """Return the precedents in which an answer is the same, bit for bit.
-
-    Args:
-        ways: some that agree in what was answered before.
-        number: of the request.
-        answer: its header.
-        payload: the bytes of its tensors.
-    """
-    told = _told(answer), _digest(payload)
-    return [way for way in ways if (way.steps[number].answer, way.steps[number].payload) == told]
 
 
 def _asked(header: Header) -> bytes:
