@@ -14,7 +14,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from grader.errors import CannotLoad
-from grader.isolation.precedents import Precedent, Step
+from grader.isolation.precedents import Precedent, Step, told
 from grader.isolation.protocol import Header, Packed
 from grader.isolation.protocol.tensors import same
 
@@ -93,8 +93,10 @@ class Ahead:
         untouched = all(map(self._holds, self._lying, self._lying.values()))
         for place in answer["released"]:
             self._lying.pop(place, None)
-        longer = [way for way in ways if untouched and len(way.steps) > number]
-        return [way for way in longer if way.steps[number].is_answered(answer, payload)]
+        if not untouched:
+            return []
+        said = told(answer, payload)
+        return [w for w in ways if len(w.steps) > number and w.steps[number].answer == said]
 
     def placed(self) -> list[Packed]:
         """Return where the tensors of the test's next request lie, which was sent ahead.

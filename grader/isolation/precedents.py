@@ -26,11 +26,24 @@ _BESIDE = 1000
 """How many bytes all precedents may take; and what a step takes beside its numbers, about."""
 
 _MOST_OF_A_TEST = 1 << 22
-_MOST_WAYS = 8
+_MOST_WAYS = 16
 """How many bytes one test may ask and be answered, and how many ways to pass it are kept."""
 
 _OF_WORKER = ("id", "free", "placed", "tensors", "begins")
 """What a request says to one worker only."""
+
+
+def told(answer: Header, payload: bytearray) -> bytes:
+    """Return what an answer says, the same only for answers that are the same bit for bit.
+
+    To Python `True` equals `1`, so it is text, without what one worker only says, and a digest.
+
+    Args:
+        answer: its header.
+        payload: the bytes of its tensors.
+    """
+    lasting = {name: value for name, value in answer.items() if name not in ("id", "released")}
+    return _digest(payload) + written(lasting)
 
 
 class Step(NamedTuple):
@@ -40,19 +53,13 @@ class Step(NamedTuple):
         request: its header as text, without what it says to one worker only.
         free: numbers of what the worker may forget.
         tensors: the request's.
-        answer: the answer's header as text, without what one worker only says.
-        payload: a digest of the bytes of the answer's tensors.
+        answer: what `told` says of the answer.
     """
 
     request: bytes
     free: list[int]
     tensors: list[Tensor]
     answer: bytes
-    payload: bytes
-
-    def is_answered(self, answer: Header, payload: bytearray) -> bool:
-        """Return whether this is the answer, bit for bit."""
-        return _told(answer) == self.answer and _digest(payload) == self.payload
 
     def asks(self, header: Header, tensors: Sequence[Tensor]) -> bool:
         """Return whether a request is this one."""
@@ -100,8 +107,8 @@ class Record:
         self._size += sum(each.nbytes for each in tensors) + len(payload)
         if self._size <= _MOST_OF_A_TEST:
             copies = [tensor.clone() for tensor in tensors]
-            told = _told(answer), _digest(payload)
-            self._steps.append(Step(_asked(header), header["free"], copies, *told))
+            step = Step(_asked(header), header["free"], copies, told(answer, payload))
+            self._steps.append(step)
 
     def finished(self) -> Precedent | None:
         """Return all of it; None if it takes much room."""
@@ -167,11 +174,6 @@ class Precedents:
 def _asked(header: Header) -> bytes:
     """Return what a request asks, as text."""
     return written({n: value for n, value in header.items() if n not in _OF_WORKER})
-
-
-def _told(answer: Header) -> bytes:
-    """Return what an answer says, as text: to Python `True` equals `1`, and here it doesn't."""
-    return written({n: value for n, value in answer.items() if n not in ("id", "released")})
 
 
 def _digest(numbers: Any) -> bytes:
