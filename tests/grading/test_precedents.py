@@ -70,6 +70,7 @@ def test_tests_read_no_clock_of_their_own():
     assert imported.isdisjoint({"time", "datetime", "timeit", "resource", "random"})
 
 
+@pytest.mark.slow
 def test_a_slow_file_is_not_asked_what_a_quick_one_was(graders):
     """Loops over pairs of positions are right, and a long sequence would take them minutes."""
     problem = next(each for each in COURSE.problems() if each.id.startswith("05"))
@@ -79,7 +80,7 @@ def test_a_slow_file_is_not_asked_what_a_quick_one_was(graders):
         assert {status for _, status, *_ in tests} == {"passed"}
 
 
-def test_tests_that_a_file_is_known_to_pass_do_not_run(graders, monkeypatch):
+def test_tests_that_a_file_is_known_to_pass_do_not_run(origin, monkeypatch):
     """But for those that ask so much that it isn't kept."""
     problem, calls = COURSE.problems()[0], []
     call = runner._call
@@ -89,8 +90,11 @@ def test_tests_that_a_file_is_known_to_pass_do_not_run(graders, monkeypatch):
         return call(test, *args)
 
     monkeypatch.setattr(runner, "_call", counting)
-    grader, path = graders[0], COURSE.solution(problem)
-    first = told(grader, problem, path)
-    calls.clear()
-    assert told(grader, problem, path) == first
+    path, course = COURSE.solution(problem), COURSE.only_with([problem])
+    with lent_boundary(origin) as boundary:
+        grader = Grader(course, Settings(), boundary)
+        first = told(grader, problem, path)
+        assert len(calls) == len(first[1])
+        calls.clear()
+        assert told(grader, problem, path) == first
     assert len(calls) <= 2 < len(first[1]) / 10
