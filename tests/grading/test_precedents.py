@@ -16,8 +16,11 @@ from grader.testing import runner
 from tests.lent import lent_boundary
 
 COURSE = own_course()
-SAMPLE = 6
+SAMPLE = 4
 """How many files of each problem take part."""
+
+OTHER_CHANCE = ("python_random", "sample_numpy_global")
+"""Mistakes that draw what no seed of torch's settles."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,7 @@ def test_order_makes_no_difference(graders, problem):
     """Each file is graded after those before it, in an order of chance; a repeated one, too."""
     seed = random.randrange(1 << 32)
     chance = random.Random(seed)
-    found = [each for each in candidates(COURSE, [problem]) if "dropout" not in each.name]
+    found = [each for each in candidates(COURSE, [problem]) if each.name not in OTHER_CHANCE]
     right = [each.path for each in found if each.kind in (Kind.SOLUTION, Kind.VARIANT)]
     wrong = [each.path for each in found if each.kind in (Kind.STUB, Kind.MISTAKE)]
     half = SAMPLE // 2
