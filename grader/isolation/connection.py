@@ -146,6 +146,10 @@ class Connection:
         self.asked = 0
         return agrees
 
+    def forget_ahead(self) -> None:
+        """Forget what was answered ahead of a test that did not ask."""
+        self._ahead.forget()
+
     def finished_record(self) -> Record | None:
         """Return what was asked since the test began; None if the worker didn't answer all."""
         return None if self._has_ended or self._ahead else self.record

@@ -354,3 +354,48 @@ def test_what_is_printed_is_never_left_out(origin):
             problem.passed_test("test")
             problem.close()
         assert boundary.printed == ["seen\n"] * 2
+
+
+def test_what_passed_though_it_changed_something_is_no_precedent(run):
+    """The test goes on with what it was changed to, and asks others what it would not ask them."""
+
+    def careless(problem):
+        x = torch.ones(5)
+        for _ in range(2):
+            assert torch.allclose(problem.f(x), 2 * torch.ones(5))
+
+    def looking_for_errors(problem):
+        try:
+            problem.f(torch.tensor([1, 2, 3]))
+        except Mismatch:
+            return
+        raise ValueError("no error")
+
+    changing = "def f(x):\n    y = 2 * x\n    x.add_(1)\n    return y"
+    for test in (careless, looking_for_errors):
+        assert run(changing, test, key=test) == (True, None)
+    right = "def f(x): return 2 * x"
+    assert [run(right, careless, key=careless) for _ in range(2)] == [(True, None), (False, None)]
+    for _ in range(2):
+        ran, error = run(right, looking_for_errors, key=looking_for_errors)
+        assert ran
+        assert isinstance(error, ValueError)
+
+
+def test_an_end_that_nobody_heard_of_is_forgotten(boundary):
+    first = boundary.open(DOUBLE.encode())
+    first.begin_test("test")
+    three_times(first)
+    first.passed_test("test")
+    dying = (
+        "import os\nn = 0\ndef f(x):\n    global n\n    n += 1\n"
+        "    if n == 3: os._exit(0)\n    return x * 2\ndef count(): return 4"
+    )
+    problem = boundary.open(dying.encode())
+    assert not problem.begin_test("test")
+    problem.f(torch.ones(2))  # and here the test ends, by an alarm of its own for example
+    assert not problem.begin_test("test")
+    with pytest.raises(WorkerFailure, match="exit status 0"):
+        three_times(problem)
+    assert not problem.begin_test("other")
+    assert problem.count() == 4

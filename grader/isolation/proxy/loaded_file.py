@@ -12,7 +12,7 @@ import torch
 
 from grader.errors import CannotLoad
 from grader.isolation.connection import Budget, Connection, WorkerFailure
-from grader.isolation.precedents import Record
+from grader.isolation.precedents import Record, Ways
 from grader.isolation.protocol import FILE, MODULE
 from grader.isolation.protocol.checks import identifier, items
 from grader.isolation.proxy.attempts import told_attempts
@@ -68,6 +68,12 @@ class LoadedFile:
         """End the worker."""
         if self._connection is not None:
             self._connection.close()
+
+    def begin(self, ways: Ways) -> bool:
+        """Begin a test; return whether the code answers as in one of the ways to pass it."""
+        if self._connection is not None:
+            self._connection.forget_ahead()  # an earlier test may have ended before it heard all
+        return self.connection().begin(ways, self._names)
 
     def has(self, name: str) -> bool:
         """Return whether a function or class of this name is in the file; a test looks it up."""

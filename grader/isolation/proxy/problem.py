@@ -65,7 +65,7 @@ class RemoteProblem:
         """
         if self._precedents is None:
             return False
-        return self._file.connection().begin(self._precedents.of(test), self._file.names())
+        return self._file.begin(self._precedents.of(test))
 
     def passed_test(self, test: Hashable) -> None:
         """Take note that the test passed that began last, and ran."""
