@@ -399,3 +399,19 @@ def test_an_end_that_nobody_heard_of_is_forgotten(boundary):
         three_times(problem)
     assert not problem.begin_test("other")
     assert problem.count() == 4
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_results_of_an_earlier_test_are_nobodys(boundary, monkeypatch, keeps):
+    """A test that failed may hold some for long; no later one may fail for that."""
+    if not keeps:
+        monkeypatch.setattr(boundary, "_precedents", None)
+    source = "last = []\ndef f(x):\n    [y.zero_() for y in last]\n    last[:] = [x * 2]\n"
+    problem = boundary.open(f"{source}    return last[0]".encode())
+    problem.begin_test("first")
+    held = problem.f(torch.ones(2))
+    problem.begin_test("second")
+    own = problem.f(torch.ones(2))
+    assert own.tolist() == held.tolist() == [2, 2]
+    with pytest.raises(Mismatch, match="earlier call"):
+        problem.f(torch.ones(2))

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from grader.isolation.connection import Budget
-from grader.isolation.precedents import Precedents
+from grader.isolation.precedents import Precedents, Ways
 from grader.isolation.proxy.caller import Caller
 from grader.isolation.proxy.functions import RemoteFunction
 from grader.isolation.proxy.loaded_file import LoadedFile
@@ -63,9 +63,7 @@ class RemoteProblem:
         Raises:
             CannotLoad: the file can't be loaded again, after its worker ended.
         """
-        if self._precedents is None:
-            return False
-        return self._file.begin(self._precedents.of(test))
+        return self._file.begin(Ways() if self._precedents is None else self._precedents.of(test))
 
     def passed_test(self, test: Hashable) -> None:
         """Take note that the test passed that began last, and ran."""
