@@ -14,27 +14,25 @@ from typing import NamedTuple
 from torch import Tensor
 
 from grader.errors import CannotLoad
-from grader.isolation.precedents import Precedent, Step, told
+from grader.isolation.precedents import MOST_OF_A_TEST, Contents, Precedent, Step, told
 from grader.isolation.protocol import Header, Packed
 from grader.isolation.protocol.tensors import same
 
 
 class Answered(NamedTuple):
-    """What came of a request that was sent ahead.
+    """A request that was sent ahead, and what was answered.
 
     Attributes:
         step: what was asked.
         placed: where the request's tensors lie, as it says.
         answer: the answer's header.
         payload: the bytes of its tensors.
-        failure: what is to be raised, where no answer came.
     """
 
     step: Step
-    placed: list[Packed] = []
-    answer: Header = {}
-    payload: bytearray = bytearray()
-    failure: Exception | None = None
+    placed: list[Packed]
+    answer: Header
+    payload: bytearray
 
 
 class Ahead:
@@ -53,8 +51,8 @@ class Ahead:
     ) -> None:
         self._ask = ask
         self._holds = holds
-        self._answers: deque[Answered] = deque()
-        self._lying: dict[int, Tensor] = {}  # what the worker needs, by its place
+        self._answers: deque[Answered | CannotLoad] = deque()
+        self._contents = Contents()
 
     def __bool__(self) -> bool:
         """Return whether there is an answer that the test has not heard."""
@@ -66,34 +64,28 @@ class Ahead:
         Args:
             ways: precedents of the test that has just begun.
         """
-        answers: deque[Answered] = deque()
+        answers: deque[Answered | CannotLoad] = deque()
         while ways and len(answers) < len(ways[0].steps):
             ways = self._still_agreeing(ways, answers)
         if not ways:
-            self._answers, self._lying = answers, {}
+            self._answers, self._contents = answers, Contents()
         return bool(ways)
 
     def _still_agreeing(
-        self, ways: Sequence[Precedent], answers: deque[Answered]
+        self, ways: Sequence[Precedent], answers: deque[Answered | CannotLoad]
     ) -> Sequence[Precedent]:
-        """Ask what comes next, add the answer, and return the precedents in which it is the same.
-
-        All that lies in the memory has to be as it was, which is more than a test would look at.
-        """
+        """Ask what comes next and add the answer; return the precedents in which it is the same."""
         number = len(answers)
         step = ways[0].steps[number]
         request = step.header()
         try:
             answer, payload = self._ask(request, step.tensors)
         except CannotLoad as failure:
-            answers.append(Answered(step, failure=failure.afresh()))
+            answers.append(failure.afresh())
             return []
         answers.append(Answered(step, request["placed"], answer, payload))
-        self._put(answers[-1])
-        untouched = all(map(self._holds, self._lying, self._lying.values()))
-        for place in answer["released"]:
-            self._lying.pop(place, None)
-        if not untouched:
+        self._contents.put(request["placed"], step.tensors)
+        if len(payload) > MOST_OF_A_TEST or not self._contents.are_held(self._holds):
             return []
         said = told(answer, payload)
         return [w for w in ways if len(w.steps) > number and w.steps[number].answer == said]
@@ -105,15 +97,15 @@ class Ahead:
             CannotLoad: no answer came to it.
         """
         answered = self._answers[0]
-        if answered.failure is not None:
-            self._answers.clear()
-            raise answered.failure
-        self._put(answered)
+        if isinstance(answered, CannotLoad):
+            self.forget()
+            raise answered
+        self._contents.put(answered.placed, answered.step.tensors)
         return answered.placed
 
     def held(self, place: int, tensor: Tensor) -> bool:
         """Return whether a place had the bytes of a tensor before the next request was sent."""
-        return same(tensor, self._lying[place])
+        return same(tensor, self._contents.at(place))
 
     def hear(self, request: Header, tensors: list[Tensor]) -> tuple[Header, bytearray] | None:
         """Return the answer to the test's next request; None if another one was sent ahead.
@@ -123,15 +115,11 @@ class Ahead:
             tensors: the request's.
         """
         answered = self._answers.popleft()
-        if not answered.step.asks(request, tensors):
-            self._answers.clear()
+        if isinstance(answered, CannotLoad) or not answered.step.asks(request, tensors):
+            self.forget()
             return None
         return answered.answer, answered.payload
 
     def forget(self) -> None:
         """Forget what the test has not heard."""
         self._answers.clear()
-
-    def _put(self, answered: Answered) -> None:
-        places = [place for _, _, place in answered.placed]
-        self._lying |= zip(places, answered.step.tensors, strict=True)

@@ -111,7 +111,8 @@ class Boundary:
 
     def forget_precedents(self) -> None:
         """Forget what was answered that passed: the next file has all tests run."""
-        self._precedents = self._precedents and Precedents()
+        if self._precedents is not None:
+            self._precedents = Precedents()
 
     def budget(self) -> Budget:
         """Return the time that a submission may take; to open all of its files with."""

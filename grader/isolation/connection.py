@@ -98,6 +98,7 @@ class Connection:
         asked: how many requests it was sent since the last test began.
         free: numbers of what the worker may forget; sent with the next request.
         record: of what the test asks; None if nobody wants it.
+        is_astray: whether a test asked something else after the same answers.
     """
 
     def __init__(self, process: Process, budget: Budget, printed: list[str] | None = None) -> None:
@@ -110,6 +111,7 @@ class Connection:
         self._has_ended = False
         self._begins = False
         self.record: Record | None = None
+        self.is_astray = False
         self._ways = Ways()
         self._start_anew()
         # When nothing refers to the worker any more it may go.
@@ -141,7 +143,7 @@ class Connection:
         """
         self._start_anew()
         self._begins, self._ways = True, ways
-        self.record = Record() if ways.may_grow else None
+        self.record = None if ways.is_given_up else Record(self._inbox.holds)
         agrees = self._ahead.agrees(ways.of_file(names))
         self.asked = 0
         return agrees
@@ -240,7 +242,7 @@ class Connection:
         del self.free[: len(header["free"])]
         answer, payload = self._hear(header) if self._ahead else self._ask(header, left)
         if self.record is not None:
-            self.record.add(header, self._tensors, answer, payload)
+            self.record.add(header, self._tensors, answer, payload, is_last=not self._ahead)
         return answer, tensors_of(answer, payload)
 
     def _ask(self, header: Header, left: Left) -> tuple[Header, bytearray]:
@@ -264,6 +266,7 @@ class Connection:
         answered = self._ahead.hear(header, self._tensors)
         if answered is None:
             self._ways.give_up()
+            self.is_astray = True
             raise WorkerFailure(Status.INTERNAL, _ASKED_OTHERWISE)
         return answered
 

@@ -11,23 +11,25 @@ A precedent is what one test asked, request by request, with the answers. `ahead
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from grader.isolation.protocol import Header
+from grader.isolation.protocol import Header, Packed
 from grader.isolation.protocol.frames import read_header, written
 from grader.isolation.protocol.tensors import array, same
 
-_MOST_BYTES = 1 << 27
-_BESIDE = 1000
-"""How many bytes all precedents may take; and what a step takes beside its numbers, about."""
+MOST_OF_A_TEST = 1 << 22
+"""How many bytes one test may ask and be answered, to be kept."""
 
-_MOST_OF_A_TEST = 1 << 22
+_MOST_BYTES = 1 << 27
 _MOST_WAYS = 16
-"""How many bytes one test may ask and be answered, and how many ways to pass it are kept."""
+"""How many bytes all precedents may take, and how many ways there may be to pass a test."""
+
+_BESIDE = 1000
+"""Bytes that a step takes beside its numbers and texts, about."""
 
 _OF_WORKER = ("id", "free", "placed", "tensors", "begins")
 """What a request says to one worker only."""
@@ -88,62 +90,106 @@ class Precedent(NamedTuple):
         return all((name in names) is found for name, found in self.names.items())
 
 
+class Contents:
+    """What lies in the memory that a worker shares, as far as a test has put it there."""
+
+    def __init__(self) -> None:
+        self._tensors: dict[int, Tensor] = {}
+
+    def put(self, placed: Sequence[Packed], tensors: Sequence[Tensor]) -> None:
+        """Take note of a request's tensors and their places, as the request tells them."""
+        self._tensors |= zip((place for _, _, place in placed), tensors, strict=True)
+
+    def at(self, place: int) -> Tensor:
+        """Return what was put at a place last."""
+        return self._tensors[place]
+
+    def are_held(self, holds: Callable[[int, Tensor], bool]) -> bool:
+        """Return whether all of it is there as it was put, which is more than a test looks at."""
+        return all(map(holds, self._tensors, self._tensors.values()))
+
+
 class Record:
-    """Writes down what a test asks and what it is answered; nothing, if it takes much room.
+    """Writes down what a test asks and what it is answered, as long as nothing else matters.
+
+    What else would matter is what the code changes in the memory: the test would go on with that.
+
+    Args:
+        holds: tells whether a place in the worker's memory still has the bytes of a tensor.
 
     Attributes:
         names: the names that the test looks up in the file, and whether they are there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, holds: Callable[[int, Tensor], bool]) -> None:
         self.names: dict[str, bool] = {}
+        self._holds = holds
         self._steps: list[Step] = []
+        self._contents = Contents()
         self._size = 0
+        self._is_fit = True
 
     def add(
-        self, header: Header, tensors: Sequence[Tensor], answer: Header, payload: bytearray
+        self,
+        request: Header,
+        tensors: Sequence[Tensor],
+        answer: Header,
+        payload: bytearray,
+        *,
+        is_last: bool,
     ) -> None:
-        """Add copies of a request and its answer."""
+        """Add copies of a request and its answer.
+
+        Args:
+            request: its header.
+            tensors: the request's.
+            answer: its header.
+            payload: the bytes of the answer's tensors.
+            is_last: whether the worker has been asked for nothing since then.
+        """
         self._size += sum(each.nbytes for each in tensors) + len(payload)
-        if self._size <= _MOST_OF_A_TEST:
+        self._is_fit &= self._size <= MOST_OF_A_TEST
+        if self._is_fit:
             copies = [tensor.clone() for tensor in tensors]
-            step = Step(_asked(header), header["free"], copies, told(answer, payload))
+            step = Step(_asked(request), request["free"], copies, told(answer, payload))
             self._steps.append(step)
+            self._contents.put(request["placed"], copies)
+            self._is_fit = not is_last or self._contents.are_held(self._holds)
 
     def finished(self) -> Precedent | None:
-        """Return all of it; None if it takes much room."""
-        return Precedent(self._steps, self.names) if self._size <= _MOST_OF_A_TEST else None
+        """Return all of it; None if it takes much room, or other things matter."""
+        return Precedent(self._steps, {**self.names}) if self._is_fit else None
 
 
 class Ways:
-    """The ways in which one test was passed.
-
-    Attributes:
-        may_grow: whether one more would be kept.
-    """
+    """The ways in which one test was passed."""
 
     def __init__(self) -> None:
-        self._known: list[Precedent] = []
-        self.may_grow = True
+        self._known: deque[Precedent] = deque(maxlen=_MOST_WAYS)
+        self.is_given_up = False
 
     def of_file(self, names: Collection[str]) -> list[Precedent]:
         """Return the ways that a file with these names may go."""
         return [way for way in self._known if way.has(names)]
 
     def add(self, way: Precedent) -> None:
-        """Keep one more."""
-        self._known.append(way)
-        self.may_grow = len(self._known) < _MOST_WAYS
+        """Keep one more; the oldest goes where there are many."""
+        if not self.is_given_up:
+            self._known.append(way)
 
     def give_up(self) -> None:
         """Keep none from now on: after the same answers the test asked something else."""
-        self._known, self.may_grow = [], False
+        self._known.clear()
+        self.is_given_up = True
 
 
 class Precedents:
-    """The precedents of tests, as long as there is room. The first ones stay."""
+    """The precedents of tests. When there is no room any more, all are forgotten."""
 
     def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
         self._ways: defaultdict[Hashable, Ways] = defaultdict(Ways)
         self._tensors: dict[Hashable, Tensor] = {}
         self._room = _MOST_BYTES
@@ -153,10 +199,12 @@ class Precedents:
         return self._ways[test]
 
     def keep(self, test: Hashable, record: Record) -> None:
-        """Keep one more way to pass a test, unless there are many or there is no room."""
-        way, ways = record.finished(), self._ways[test]
-        if way is not None and ways.may_grow and self._room > 0:
-            ways.add(way._replace(steps=[*map(self._kept, way.steps)]))
+        """Keep one more way to pass a test, if it can be kept."""
+        way = record.finished()
+        if way is not None:
+            self._ways[test].add(way._replace(steps=[*map(self._kept, way.steps)]))
+        if self._room < 0:
+            self._forget()
 
     def _kept(self, step: Step) -> Step:
         self._room -= len(step.request) + len(step.answer) + _BESIDE

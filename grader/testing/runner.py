@@ -29,7 +29,6 @@ _TIMEOUTS_BEFORE_GIVING_UP = 2
 _LOADING_FACTOR = 3
 """How many times as long as a test a file may take to load: it may import what is large."""
 
-
 _LITTLE = 0.01
 """Seconds that may count in a test's time limit though they passed before."""
 
@@ -94,13 +93,21 @@ def _call_unless_known(
     precedents, start = session.precedents, time.perf_counter()
     if precedents is None or _gives_up(test, session):
         return _call(test, session, guard, timeout)
+    problem, forbidden = test.problem, test.tests.forbidden
     key = session.seed, test.tests.sha256, test.id
-    if precedents.begin(test.problem, test.tests.forbidden, key):
-        return None, time.perf_counter() - start
-    reads = clock.reads()
-    exception, seconds = _call(test, session, guard, timeout)
+    try:
+        if precedents.begin(problem, forbidden, key):
+            return None, time.perf_counter() - start
+        reads = clock.reads()
+        exception, seconds = _call(test, session, guard, timeout)
+        if precedents.is_astray(problem):
+            session.open_problem.reopen(problem, forbidden)
+            precedents.begin(problem, forbidden, key)
+            exception, seconds = _call(test, session, guard, timeout)
+    except Exception as failure:  # the code can't be used, or nothing can at the moment
+        return failure, time.perf_counter() - start
     if exception is None and clock.reads() == reads:
-        precedents.passed(test.problem, key)
+        precedents.passed(problem, key)
     return exception, seconds
 
 

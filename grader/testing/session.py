@@ -39,6 +39,15 @@ class Precedents(Protocol):
             problem: whose test it is.
             forbidden: the functions that the problem forbids.
             test: what all that the test asks hangs on, beside the code.
+
+        Raises:
+            CannotLoad: the code can't be used.
+        """
+
+    def is_astray(self, problem: Problem) -> bool:
+        """Return whether the test that began last asks otherwise than it did; it has to run anew.
+
+        From then on it has no precedents.
         """
 
     def passed(self, problem: Problem, test: Hashable) -> None:

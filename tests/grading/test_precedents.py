@@ -11,6 +11,7 @@ from grader.course import own_course
 from grader.grading.settings import Settings
 from grader.grading.submission import Grader
 from grader.intake.submissions import Submission, read_source
+from grader.isolation.precedents import Step
 from grader.isolation.siblings import Siblings
 from grader.testing import runner
 from tests.lent import lent_boundary
@@ -73,6 +74,20 @@ def test_tests_read_no_clock_of_their_own():
     imported |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
     assert {"torch", "grader.testing.clock"} <= imported
     assert imported.isdisjoint({"time", "datetime", "timeit", "resource", "random"})
+
+
+def test_a_test_that_does_not_ask_what_it_asked_runs_anew(origin, monkeypatch):
+    """That would be a fault of the grader's or the course's; no student loses a point by it."""
+    problem = COURSE.problems()[0]
+    wrong = min((COURSE.solution(problem).parent / "mistakes").glob("*.py"))
+    with lent_boundary(origin) as boundary:
+        grader = Grader(COURSE.only_with([problem]), Settings(), boundary)
+        expected = told(grader, problem, wrong)
+        boundary.forget_precedents()
+        right = told(grader, problem, COURSE.solution(problem))
+        monkeypatch.setattr(Step, "asks", lambda *_: False)
+        assert told(grader, problem, wrong) == expected != right
+        assert told(grader, problem, COURSE.solution(problem)) == right
 
 
 @pytest.mark.slow

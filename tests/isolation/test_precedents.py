@@ -322,7 +322,7 @@ def test_a_test_that_asks_otherwise_is_given_up(run):
     assert run(DOUBLE, whimsical) == (True, None)
     ran, error = run(DOUBLE.replace("3", "2"), whimsical)
     assert ran
-    assert error.status is Status.INTERNAL
+    assert error.status is Status.INTERNAL  # it is run once more, see tests/grading
     for _ in range(2):
         assert run(DOUBLE, whimsical) == (True, None)
 
@@ -333,8 +333,8 @@ def test_there_is_an_end_to_what_is_kept(run, boundary, monkeypatch):
         source = f"def f(): return {extra}"
         assert run(source, lambda problem: problem.f())[0]
     kept = [not run(f"def f(): return {extra}", lambda problem: problem.f())[0] for extra in (0, 2)]
-    assert kept == [True, False]
-    monkeypatch.setattr(precedents, "_MOST_OF_A_TEST", 20_000)
+    assert kept == [False, True]  # the oldest goes
+    monkeypatch.setattr(precedents, "MOST_OF_A_TEST", 20_000)
     for size, passes in ((100, True), (9000, False)):
         source = f"import torch\ndef g(): return torch.ones({size})"
         assert run(source, lambda problem: problem.g(), key=size)[0]
@@ -380,6 +380,30 @@ def test_what_passed_though_it_changed_something_is_no_precedent(run):
         ran, error = run(right, looking_for_errors, key=looking_for_errors)
         assert ran
         assert isinstance(error, ValueError)
+
+
+def test_weights_that_change_when_a_gradient_is_asked_for_make_none_either(run):
+    source = (
+        "import torch\nfrom torch import nn\n"
+        "class Twice(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, x, weight):\n"
+        "        ctx.weight = weight\n        return 2 * x\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        {}\n        return 2 * g, None\n"
+        "class Layer(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n"
+        "        self.weight = nn.Parameter(torch.ones(2))\n"
+        "    def forward(self, x): return Twice.apply(x, self.weight)\n"
+    )
+
+    def test(problem):
+        layer, x = problem.Layer(), torch.ones(2, requires_grad=True)
+        for _ in range(2):
+            layer(x).sum().backward()
+        assert x.grad.tolist() == [4, 4]
+
+    right = source.format("pass")
+    assert run(source.format("ctx.weight.data.mul_(2)"), test) == (True, None)
+    assert [run(right, test) for _ in range(2)] == [(True, None), (False, None)]
 
 
 def test_an_end_that_nobody_heard_of_is_forgotten(boundary):

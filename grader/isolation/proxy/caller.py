@@ -107,8 +107,6 @@ class Caller:
             mark_lists(answer, packer)
             values = AnswerReader(self, connection, tensors, packer).values(answer)
             weights_changed = target.twin.take(answer, tensors, target.root) if target.twin else []
-        if changed or weights_changed:  # what the test goes on with is no longer what it asked with
-            connection.record = None
         unmarked = [argument for argument in changed if not mark(argument)]
         if unmarked:
             name = name_of(unmarked[0], calls, self._parameters(connection, target))

@@ -75,6 +75,11 @@ class LoadedFile:
             self._connection.forget_ahead()  # an earlier test may have ended before it heard all
         return self.connection().begin(ways, self._names)
 
+    @property
+    def is_astray(self) -> bool:
+        """Whether a test asked something else than was asked ahead of it."""
+        return self._connection is not None and self._connection.is_astray
+
     def has(self, name: str) -> bool:
         """Return whether a function or class of this name is in the file; a test looks it up."""
         found = name in self.names()

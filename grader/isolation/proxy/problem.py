@@ -65,6 +65,11 @@ class RemoteProblem:
         """
         return self._file.begin(Ways() if self._precedents is None else self._precedents.of(test))
 
+    @property
+    def is_astray(self) -> bool:
+        """Whether the test could not go on, since it did not ask what was asked ahead of it."""
+        return self._file.is_astray
+
     def passed_test(self, test: Hashable) -> None:
         """Take note that the test passed that began last, and ran."""
         record = self._file.record()
