@@ -713,6 +713,7 @@ def about_generate(problem):
         kinds = parameters(module)["transformer.wte.weight"].detach()
         places = 20 * kinds[torch.arange(24) % 13]
         set_weights(module, {"transformer.wpe.weight": places})
+        torch.default_generator.manual_seed(6)  # for who draws
         return module.generate(torch.tensor([[5]]), 14)
 
     def changes():

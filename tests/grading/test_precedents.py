@@ -75,6 +75,7 @@ def test_tests_read_no_clock_of_their_own():
     assert imported.isdisjoint({"time", "datetime", "timeit", "resource", "random"})
 
 
+@pytest.mark.slow
 def test_a_test_that_does_not_ask_what_it_asked_runs_anew(origin, monkeypatch):
     """That would be a fault of the grader's or the course's; no student loses a point by it."""
     problem = COURSE.problems()[0]

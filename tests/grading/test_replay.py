@@ -57,6 +57,7 @@ def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return used  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_everything_is_shown(graded: Path, small_course: Course) -> None:
     path, settings = graded / "class/ada", Settings(call_seconds=60, isolation="process")
     found = replay(path, "test_hidden", small_course, settings, graded / "out")

@@ -24,7 +24,7 @@ def count(): return len(calls)
 
 @pytest.fixture(scope="module")
 def impatient(origin):
-    with lent_boundary(origin, call_seconds=2) as boundary:
+    with lent_boundary(origin, call_seconds=1) as boundary:
         yield boundary
 
 
