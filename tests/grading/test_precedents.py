@@ -17,7 +17,7 @@ from grader.testing import runner
 from tests.lent import lent_boundary
 
 COURSE = own_course()
-PROBLEMS, SAMPLE = 3, 4
+PROBLEMS, SAMPLE = 2, 4
 """How many problems take part, and how many files of each; the audit's `--parity` takes all."""
 
 OTHER_CHANCE = ("python_random", "sample_numpy_global")
