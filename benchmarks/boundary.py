@@ -73,10 +73,10 @@ def main() -> None:
     ):
         solved = copy_with_solutions(course, Path(folder) / "course")
         ways: dict[str, Callable[[], object]] = {
-            ACROSS_NEW: lambda: across_new(submission, grader),
-            ACROSS: lambda: across(submission, grader),
             WATCHED: lambda: in_process(course, suite, watch=True),
             UNWATCHED: lambda: in_process(course, suite, watch=False),
+            ACROSS_NEW: lambda: across_new(submission, grader),
+            ACROSS: lambda: across(submission, grader),
             FRESH: lambda: [fresh(solved, [problem]) for problem in problems],
             ONE_FRESH: lambda: fresh(solved, problems),
         }
