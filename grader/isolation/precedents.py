@@ -2,7 +2,7 @@
 
 What a test does hangs on the answers that it gets and on nothing else, for its inputs are drawn
 from a seed. So code passes a test if it answers all that the test asks bit for bit as code did that
-passed, and then the test itself need not run. There are few ways to write a formula: most answers
+passed, and then the test itself need not run. There are few ways to write a formula: many answers
 of a class have been given before.
 
 A precedent is what one test asked, request by request, with the answers. `ahead` asks it again.

@@ -126,15 +126,12 @@ def _write(channel: socket.socket, frame: bytes, left: Left) -> None:
             rest = rest[channel.send(rest) :]
 
 
-def receive(
-    channel: socket.socket, left: Left | None = None, memory: Memory | None = None
-) -> tuple[Header, list[Tensor]]:
-    """Receive one frame.
+def receive(channel: socket.socket, left: Left | None = None) -> tuple[Header, list[Tensor]]:
+    """Receive one frame that has its tensors' bytes.
 
     Args:
         channel: a stream socket.
         left: how long it may take until the whole frame is here; None for ever.
-        memory: where the tensors' bytes lie; None if they are in the frame.
 
     Raises:
         ProtocolError: what arrived isn't a frame, or is larger than a frame may be.
@@ -142,8 +139,8 @@ def receive(
         TimeoutError: the time is over.
         OSError: the connection is broken.
     """
-    text, payload, size = _receive(channel, left, in_memory=memory is not None)
-    return parse(text, payload if memory is None else memory.copy(ANSWERS_AT, size))
+    text, payload, _ = _receive(channel, left, in_memory=False)
+    return parse(text, payload)
 
 
 def receive_header(channel: socket.socket, left: Left) -> tuple[Header, int]:

@@ -82,9 +82,9 @@ class LoadedFile:
 
     def has(self, name: str) -> bool:
         """Return whether a function or class of this name is in the file; a test looks it up."""
-        found = name in self.names()
-        if self._connection is not None and self._connection.record is not None:
-            self._connection.record.names[name] = found
+        record, found = self.connection().record, name in self._names
+        if record is not None:
+            record.names[name] = found
         return found
 
     def record(self) -> Record | None:

@@ -32,18 +32,20 @@ class Kept:
         self.objects: dict[int, object] = {}
         self.graphs: dict[int, Graph] = {}
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
+        kinds: tuple[dict[int, Any], ...]
+        kinds = self.modules, self.objects, self.graphs, self._results
+        self._kinds = kinds
         self._count = 0
 
     def start_anew(self) -> None:
         """Forget everything: another test begins, and its numbers are the same for all code."""
-        for kind in (self.modules, self.objects, self.graphs, self._results):
+        for kind in self._kinds:
             kind.clear()
         self._count = 0
 
     def free(self, number: int) -> None:
         """Forget what has this number."""
-        kinds: tuple[dict[int, Any], ...] = (self.modules, self.objects, self.graphs, self._results)
-        for kind in kinds:
+        for kind in self._kinds:
             kind.pop(number, None)
 
     def keep(self, value: object, packer: AnswerPacker) -> Packed:
