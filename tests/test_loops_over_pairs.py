@@ -62,3 +62,15 @@ def test_a_loop_over_pairs_is_one(
 def test_a_loop_is_one_though_all_short_calls_waited(judged: Callable[..., bool]) -> None:
     """Otherwise right code would be asked for thousands of positions, and run out of time."""
     assert judged(lambda length: 20 * steps_of_pairs(length), itertools.repeat(0.15), waiting=48)
+
+
+def test_what_is_quick_is_asked_once(judged: Callable[..., bool]) -> None:
+    """A dozen calls more would take as long as all the rest of the test."""
+    asked: list[int] = []
+
+    def quick(length: int) -> float:
+        asked.append(length)
+        return no_steps(length)
+
+    assert not judged(quick, iter(()))
+    assert asked == [192]

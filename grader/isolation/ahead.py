@@ -14,7 +14,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from grader.errors import CannotLoad
-from grader.isolation.precedents import MOST_OF_A_TEST, Contents, Precedent, Step, told
+from grader.isolation.precedents import MOST_ANSWERED, Contents, Precedent, Step, told
 from grader.isolation.protocol import Header, Packed
 from grader.isolation.protocol.tensors import same
 
@@ -85,7 +85,7 @@ class Ahead:
             return []
         answers.append(Answered(step, request["placed"], answer, payload))
         self._contents.put(request["placed"], step.tensors)
-        if len(payload) > MOST_OF_A_TEST or not self._contents.are_held(self._holds):
+        if len(payload) > MOST_ANSWERED or not self._contents.are_held(self._holds):
             return []
         said = told(answer, payload)
         return [w for w in ways if len(w.steps) > number and w.steps[number].answer == said]

@@ -21,8 +21,11 @@ from grader.isolation.protocol import Header, Packed
 from grader.isolation.protocol.frames import read_header, written
 from grader.isolation.protocol.tensors import array, same
 
-MOST_OF_A_TEST = 1 << 22
-"""How many bytes one test may ask and be answered, to be kept."""
+MOST_ASKED = 1 << 22
+"""How many bytes one test may ask, to be kept: they are."""
+
+MOST_ANSWERED = 1 << 25
+"""How many bytes a test may be answered, of which a digest is kept: that takes time."""
 
 _MOST_BYTES = 1 << 27
 _MOST_WAYS = 16
@@ -126,7 +129,7 @@ class Record:
         self._holds = holds
         self._steps: list[Step] = []
         self._contents = Contents()
-        self._size = 0
+        self._asked = self._answered = 0
         self._is_fit = True
 
     def add(
@@ -147,8 +150,9 @@ class Record:
             payload: the bytes of the answer's tensors.
             is_last: whether the worker has been asked for nothing since then.
         """
-        self._size += sum(each.nbytes for each in tensors) + len(payload)
-        self._is_fit &= self._size <= MOST_OF_A_TEST
+        self._asked += sum(each.nbytes for each in tensors)
+        self._answered += len(payload)
+        self._is_fit &= self._asked <= MOST_ASKED and self._answered <= MOST_ANSWERED
         if self._is_fit:
             copies = [tensor.clone() for tensor in tensors]
             step = Step(_asked(request), request["free"], copies, told(answer, payload))

@@ -332,7 +332,7 @@ def test_there_is_an_end_to_what_is_kept(run, boundary, monkeypatch):
         assert run(source, lambda problem: problem.f())[0]
     kept = [not run(f"def f(): return {extra}", lambda problem: problem.f())[0] for extra in (0, 2)]
     assert kept == [False, True]  # the oldest goes
-    monkeypatch.setattr(precedents, "MOST_OF_A_TEST", 20_000)
+    monkeypatch.setattr(precedents, "MOST_ANSWERED", 20_000)
     for size, passes in ((100, True), (9000, False)):
         source = f"import torch\ndef g(): return torch.ones({size})"
         assert run(source, lambda problem: problem.g(), key=size)[0]
