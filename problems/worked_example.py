@@ -312,7 +312,7 @@ def check_like(reference, code, rng, cases, **near):
 def check_without_gradients(code, cases, expected, **near):
     """Compare answers under torch.no_grad(), and require that arguments and chance are left."""
     given = [copied(arguments) for _, arguments in cases]
-    with nothing_drawn(cases[0][0]):
+    with nothing_left_behind(cases[0][0]):
         found = answers(code, given)
     for (call, arguments), used, actual, right in zip(cases, given, found, expected, strict=True):
         check(actual, right, f"{call}, under torch.no_grad()", **near)
@@ -380,9 +380,11 @@ def of_any_size(x, weights):
 
 @contextmanager
 def left_alone(call, **arguments):
-    """Require that what runs meanwhile leaves these tensors as they are."""
+    """Require that what runs meanwhile leaves these tensors, and the gradient mode, as they are."""
     before = {name: tensor.clone() for name, tensor in arguments.items()}
+    enabled = torch.is_grad_enabled()
     yield
+    check_gradient_mode(call, enabled)
     for name, tensor in arguments.items():
         same = torch.equal(tensor, before[name])
         require(same, f"{call}\nYour code changed its argument {name}.")
@@ -399,13 +401,24 @@ def check_left_alone(function, calls):
 
 
 @contextmanager
-def nothing_drawn(call):
-    """Require that what runs meanwhile leaves the global random state as it is."""
+def nothing_left_behind(call):
+    """Require that what runs meanwhile leaves random state and gradient mode as they are."""
     torch.rand(1)  # an earlier call may have set the very seed that this one sets
-    before = torch.get_rng_state()
+    state, enabled = torch.get_rng_state(), torch.is_grad_enabled()
     yield
-    same = torch.equal(torch.get_rng_state(), before)
+    same = torch.equal(torch.get_rng_state(), state)
     require(same, f"{call}\nYour code changed the random state; nothing here needs chance.")
+    check_gradient_mode(call, enabled)
+
+
+def check_gradient_mode(call, enabled):
+    """Require that gradients are switched on, or off, as they were before a call."""
+    left = "off" if enabled else "on"
+    require(
+        torch.is_grad_enabled() == enabled,
+        f"{call}\nYour code leaves gradients switched {left} for all that is called after it. A "
+        "block `with torch.no_grad():` ends by itself.",
+    )
 
 
 def check_weights_are_kept(module, weights, call):
@@ -462,8 +475,8 @@ def loops_over_pairs(run):
     loop has twenty times as many steps more as from 24 to 48. A loop over positions has six times
     as many, 144 steps; others have none. Between that is so much room that the shortest of some
     times tells it; and where a machine is so fast that it doesn't, a long sequence is done in time.
-    The same goes for what is done with 192 positions in 10 ms: 2100 take it a second or two, pair by
-    pair. Nothing else is asked of that, and nearly all code is so fast.
+    So it is by what takes 10 ms for 192 positions, as nearly all does: 2100 take it a second or
+    two, be it pair by pair. Nothing else is asked of that.
 
     On a busy machine a call may wait for longer than it runs. So what seems to be a loop is run up
     to eight times, or for a second: then it is one, or it would not take so long. And what seems to

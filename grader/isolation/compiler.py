@@ -17,7 +17,7 @@ _WORDS = (
     rb"nested|quant|sympy|\b_C\b|_refs|_prims|_decomp|\bops\b|getattr|importlib|__import__|exec\b",
     rb"flex|bias import|tensor\.parallel|fake|symbol|parametri|\bcond\b|scan|while_loop",
     rb"forward_ad|dual_level|make_dual|torch\.masked|import masked|maskedtensor|masked_tensor",
-    rb"higher_order|_check|\butils\b|sys\.modules|globals|__dict__|vars\(",
+    rb"use_deterministic|\bsym_|higher_order|_check|\butils\b|sys\.modules|globals|__dict__|vars\(",
 )
 _MAY_WANT = re.compile(b"|".join(_WORDS), re.IGNORECASE)
 

@@ -107,6 +107,17 @@ def check_number(actual: object, low: float, high: float, call: str, meaning: st
         _fail(call, f"It returned {actual:.4g}, but the answer should be {meaning}.")
 
 
+_LEFT_GRAPH = (
+    "The result has no gradient, so nothing could learn from it. Somewhere on the way the numbers "
+    "left PyTorch's graph; look for detach, .data, no_grad, .item(), numpy, or a tensor made anew "
+    "from numbers."
+)
+_SWITCHED_OFF = (
+    "The result has no gradient, as your code has switched gradients off, in this call or an "
+    "earlier one, and not on again. A block `with torch.no_grad():` ends by itself."
+)
+
+
 def gradients(
     output: object, inputs: Mapping[str, Tensor], upstream: Tensor, call: str
 ) -> dict[str, Tensor]:
@@ -125,12 +136,7 @@ def gradients(
     check_form(output, upstream, call)
     assert isinstance(output, Tensor)
     if not output.requires_grad:
-        _fail(
-            call,
-            "The result has no gradient, so nothing could learn from it. Somewhere on the way the "
-            "numbers left PyTorch's graph; look for detach, .data, no_grad, .item(), numpy, or a "
-            "tensor made anew from numbers.",
-        )
+        _fail(call, _LEFT_GRAPH if torch.is_grad_enabled() else _SWITCHED_OFF)
     # Given as a sum, for with `upstream` as an argument torch first imports a library of algebra.
     loss = (output * upstream).sum()
     found = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)

@@ -123,6 +123,8 @@ def _call(
                 _give_up_after_timeouts(test, session)
                 _seed_global_state(test, session)
                 arguments = _arguments(test, session)
+            # A file may set another one for all code; it is graded without.
+            torch.set_default_dtype(torch.float32)
             if time.perf_counter() - start > _LITTLE:
                 stopwatch.restart()
             start = time.perf_counter()

@@ -15,7 +15,7 @@ from worked_example import (
     check_like,
     check_same_gradients,
     left_alone,
-    nothing_drawn,
+    nothing_left_behind,
     similarity_by_hand,
     softmax_by_hand,
     turned,
@@ -264,7 +264,7 @@ def test_gradients_flow(problem, rng):
 def test_nothing_is_kept_between_calls(problem, rng):
     """A second call gives the answer for its own numbers, and nothing here is random"""
     kept = []
-    with nothing_drawn("dot_product_similarity(q, k) and softmax(x)"):
+    with nothing_left_behind("dot_product_similarity(q, k) and softmax(x)"):
         for number, shift in [("first", 0.0), ("second", -1000.0), ("third", 2000.0)]:
             q, k, x = rng.normal(3, 4), rng.normal(2, 4), rng.normal(3, 4) + shift
             expected = softmax_along(x, -1)
@@ -489,7 +489,7 @@ def test_hidden_second_call(problem, solution, rng):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_hidden_arguments_are_left_alone(problem, rng, dtype):
     """Neither function changes its arguments or the random state, whatever the shape and dim"""
-    with nothing_drawn("dot_product_similarity(q, k) and softmax(x)"):
+    with nothing_left_behind("dot_product_similarity(q, k) and softmax(x)"):
         calls = []
         for shape in [(5,), (2, 3), (2, 3, 4), (2, 1, 3, 2)]:
             for dim in range(-len(shape), len(shape)):

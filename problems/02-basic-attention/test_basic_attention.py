@@ -30,7 +30,7 @@ from worked_example import (
     check_weights_are_kept,
     holding,
     left_alone,
-    nothing_drawn,
+    nothing_left_behind,
     of_any_size,
     random_weights,
     self_attention_by_hand,
@@ -301,7 +301,7 @@ def test_no_seed_is_set(problem, rng):
     check_layers(problem.SimpleAttention(4, bias=True), 4)
     check_random_start(lambda: problem.SimpleAttention(4, bias=True), LAYERS, "SimpleAttention(4)")
     module, x = problem.SimpleAttention(4, bias=True), rng.normal(2, 3, 4, dtype=torch.float32)
-    with nothing_drawn("attention(x)"):
+    with nothing_left_behind("attention(x)"):
         check_form(module(x), x, "attention(x)")
 
 
@@ -437,7 +437,7 @@ def test_hidden_calls_are_apart(problem, solution, rng):
             x = rng.normal(batch, seq, n_embd)
             call = f"attention(x) with x {tuple(x.shape)}, after calls of other modules"
             expected = right(x)
-            with nothing_drawn(call):
+            with nothing_left_behind(call):
                 check(module.train()(x.clone()), expected, call)
             call += ", in evaluation without gradients"
             with torch.no_grad():

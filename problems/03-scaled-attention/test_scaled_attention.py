@@ -36,7 +36,7 @@ from worked_example import (
     dot,
     holding,
     left_alone,
-    nothing_drawn,
+    nothing_left_behind,
     of_any_size,
     random_weights,
     self_attention_by_hand,
@@ -180,7 +180,7 @@ def test_attention_leaves_its_arguments_alone(problem, rng):
     """scaled_dot_product_attention changes neither its arguments nor the random state"""
     q, k, v = rng.normal(3, 5), rng.normal(4, 5), rng.normal(4, 2)
     call = "scaled_dot_product_attention(q, k, v)"
-    with nothing_drawn(call), left_alone(call, q=q, k=k, v=v):
+    with nothing_left_behind(call), left_alone(call, q=q, k=k, v=v):
         problem.scaled_dot_product_attention(q, k, v)
 
 
@@ -304,7 +304,7 @@ def test_module_leaves_x_and_weights_alone(problem, rng):
     """ScaledAttention changes neither x nor its weights nor the global random state"""
     weights, x = random_weights(rng, 4), rng.normal(2, 3, 4)
     module = make_attention(problem, weights)
-    with nothing_drawn("ScaledAttention(4)(x)"), left_alone("ScaledAttention(4)(x)", x=x):
+    with nothing_left_behind("ScaledAttention(4)(x)"), left_alone("ScaledAttention(4)(x)", x=x):
         module(x)
     check_weights_are_kept(module, weights, "ScaledAttention(4)(x)")
 
@@ -408,7 +408,8 @@ def test_variance_uses_the_generator(problem, rng):
     def value(generator, global_seed):
         torch.default_generator.manual_seed(global_seed)
         before = torch.get_rng_state()
-        answer = problem.dot_product_variance(6, 40, False, generator)
+        with left_alone(call):
+            answer = problem.dot_product_variance(6, 40, False, generator)
         check_number(answer, -1e-3, math.inf, call, "a variance, so not negative")
         unchanged = torch.equal(torch.get_rng_state(), before)
         message = "The global random state changed; all numbers should come from the generator."
@@ -610,7 +611,7 @@ def test_hidden_attention_remembers_nothing(problem, solution, rng):
     call = "scaled_dot_product_attention(q, k, v)"
     q, k, v = rng.normal(2, 3, 6), rng.normal(2, 4, 6), rng.normal(2, 4, 5)
     others = rng.normal(2, 4, 6)
-    with nothing_drawn(call):
+    with nothing_left_behind(call):
         first = problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone())
         second = problem.scaled_dot_product_attention(q.clone(), others.clone(), v.clone())
         check(first, solution.scaled_dot_product_attention(q, k, v), f"{call}, after a second call")
@@ -706,7 +707,7 @@ def test_hidden_arguments_and_weights_are_left_alone(problem, rng):
     x, weights = rng.normal(1, 6, 4), random_weights(rng, 4)
     module = make_attention(problem, weights)
     call = "scaled_dot_product_attention(q, k, v) and ScaledAttention(4)(x)"
-    with nothing_drawn(call), left_alone(call, q=q, k=k, v=v, x=x):
+    with nothing_left_behind(call), left_alone(call, q=q, k=k, v=v, x=x):
         problem.scaled_dot_product_attention(q, k, v)
         module(x)
     check_weights_are_kept(module, weights, "ScaledAttention(4)(x)")

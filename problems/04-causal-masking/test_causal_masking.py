@@ -31,7 +31,7 @@ from worked_example import (
     holding,
     left_alone,
     linear_by_hand,
-    nothing_drawn,
+    nothing_left_behind,
     of_any_size,
     random_weights,
     self_attention_by_hand,
@@ -445,7 +445,7 @@ def test_arguments_are_left_alone(problem, rng):
         layer(x)
     check_weights_are_kept(layer, weights, "CausalAttention(3, 5) on x")
     call = "causal_mask(4), masked_softmax(scores, mask) and CausalAttention(3, 5) on x"
-    with nothing_drawn(call):
+    with nothing_left_behind(call):
         problem.causal_mask(4)
         weights_of(problem, rng.normal(2, 4, 4), mask_by_hand(4), call)
         layer(x)
@@ -800,7 +800,7 @@ def test_hidden_left_alone(problem, rng):
     layer = make_attention(problem, weights, n_positions=7)
     torch.rand(5)
     call = "masked_softmax(scores, mask) and CausalAttention(3, 7)(x)"
-    with left_alone(call, scores=scores, mask=mask, x=x), nothing_drawn(call):
+    with left_alone(call, scores=scores, mask=mask, x=x), nothing_left_behind(call):
         problem.causal_mask(6)
         problem.masked_softmax(scores, mask)
         outputs = [layer.train(training)(x) for training in (True, False)]

@@ -43,7 +43,7 @@ from worked_example import (
     left_alone,
     loops_over_pairs,
     multi_head_by_hand,
-    nothing_drawn,
+    nothing_left_behind,
     turned,
 )
 
@@ -746,7 +746,7 @@ def test_no_seed_is_set(problem, rng):
     make = partial(problem.MultiHeadAttention, 6, 2, dropout=0.3)
     check_random_start(make, ("c_attn", "c_proj"), named(6, 2, dropout=0.3))
     x = rng.normal(2, 3, 6, dtype=torch.float32)
-    with nothing_drawn(f"{named(6, 2, dropout=0.3)}.eval()(x)"):
+    with nothing_left_behind(f"{named(6, 2, dropout=0.3)}.eval()(x)"):
         module(x)
 
 
@@ -979,7 +979,7 @@ def test_hidden_second_call(problem, solution, rng, causal):
     inputs = [rng.normal(b, n, 12) for b, n in [(2, 5), (2, 5), (1, 8), (4, 2), (3, 5)]]
     copies = [x.clone() for x in inputs]
     call = f"{named(12, 3, causal=causal, dropout=0.3)}.eval()(x)"
-    with nothing_drawn(call):
+    with nothing_left_behind(call):
         outputs = answers(student, [(x,) for x in inputs])
     for number, (output, x, copy) in enumerate(zip(outputs, inputs, copies, strict=True), 1):
         require(torch.equal(x, copy), f"{call}\nIt changed its argument x.")

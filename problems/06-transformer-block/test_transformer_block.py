@@ -28,7 +28,7 @@ from worked_example import (
     check_weights_are_kept,
     holding,
     left_alone,
-    nothing_drawn,
+    nothing_left_behind,
     turned,
 )
 
@@ -619,7 +619,7 @@ def test_no_seed_is_set(problem, rng):
     check_random_start(partial(problem.MLP, 6, dropout=0.3), names, named("MLP", 6, dropout=0.3))
     call = f"{named('Block', 6, 2, dropout=0.3)}.eval()(x)"
     module, x = problem.Block(6, 2, dropout=0.3).eval(), rng.normal(2, 3, 6).float()
-    with nothing_drawn(call):
+    with nothing_left_behind(call):
         module(x)
 
 
@@ -837,7 +837,7 @@ def test_hidden_dropout(problem, solution, rng, n_embd, n_head, rate):
     weights, x = block_weights(rng, n_embd), rng.normal(3, 6, n_embd)
     student, reference = both(problem, solution, "Block", weights, n_embd, n_head, dropout=rate)
     call = f"{named('Block', n_embd, n_head, dropout=rate)}"
-    with nothing_drawn(f"{call}.eval()(x)"):
+    with nothing_left_behind(f"{call}.eval()(x)"):
         output = student(x.clone())
     check(output, reference(x), f"{call}.eval()(x)", **CLOSE)
     student.train()(x.clone())

@@ -30,7 +30,7 @@ from worked_example import (
     check_weights_are_kept,
     holding,
     left_alone,
-    nothing_drawn,
+    nothing_left_behind,
     turned,
 )
 
@@ -255,9 +255,9 @@ def test_no_seed_is_set(problem, rng):
         message = f"`{name}` starts with the same weights after another seed. Is a seed set?"
         require(not same, f"{named(sizes)}, made twice\n{message}")
     model, idx = model.eval(), draw_tokens(rng, SMALL, 2, 4)
-    with nothing_drawn(f"{named(sizes)}.eval()(idx)"):
+    with nothing_left_behind(f"{named(sizes)}.eval()(idx)"):
         model(idx.clone())
-    with nothing_drawn(f"{named(sizes)}.train().generate(idx, 3)"):
+    with nothing_left_behind(f"{named(sizes)}.train().generate(idx, 3)"):
         model.train().generate(idx.clone(), 3)
 
 
@@ -1063,7 +1063,7 @@ def test_hidden_modes(problem, solution, rng):
     for training in (True, False, True):
         student.train(training)
         call = f"{named(sizes)}.{'train' if training else 'eval'}().generate(idx, 3)"
-        with nothing_drawn(call):
+        with nothing_left_behind(call):
             tokens = student.generate(idx.clone(), 3)
         check_form(tokens, reference.generate(idx, 3), call)
         for row, given in zip(tokens.tolist(), idx.tolist(), strict=True):
@@ -1124,7 +1124,7 @@ def test_hidden_bigram(problem, solution, rng, length, vocab_size):
         data *= torch.rand(length, generator=rng.generator) < 0.1
     expected = solution.bigram_loss(data, vocab_size)
     call = f"bigram_loss(data, {vocab_size}) with {length} tokens"
-    with nothing_drawn(call), left_alone(call, data=data):
+    with nothing_left_behind(call), left_alone(call, data=data):
         found = problem.bigram_loss(data, vocab_size)
     check_nats(found, expected, call)
 
@@ -1138,7 +1138,7 @@ def test_hidden_second_call(problem, solution, rng):
     inputs = [draw_tokens(rng, sizes, *shape) for shape in [(2, 5), (1, 9), (2, 5), (4, 2)]]
     copies = [idx.clone() for idx in inputs]
     call = f"{named(sizes)}.eval()(idx)"
-    with nothing_drawn(call):
+    with nothing_left_behind(call):
         outputs = [student(idx)[0] for idx in inputs]
     for number, (logits, idx, copy) in enumerate(zip(outputs, inputs, copies, strict=True), 1):
         require(torch.equal(idx, copy), f"{call}\nIt changed its argument idx.")

@@ -12,7 +12,7 @@ from grader.testing.compare import check, check_form, gradients, require
 from worked_example import (
     check_without_gradients,
     left_alone,
-    nothing_drawn,
+    nothing_left_behind,
     softmax_by_hand,
     turned,
 )
@@ -646,15 +646,16 @@ def test_arguments_are_left_alone(problem, rng, dtype):
     """No function changes its argument, and the filters leave the global random state as it is"""
     logits = rng.normal(3, 6, dtype=dtype)
     logits[1, 2] = -INF
-    with nothing_drawn("apply_temperature(logits, 0.7)"), left_alone("", logits=logits):
+    call = "apply_temperature(logits, 0.7)"
+    with nothing_left_behind(call), left_alone(call, logits=logits):
         problem.apply_temperature(logits, 0.7)
     for k in (2, 6):
         call = f"keep_top_k(logits, {k})"
-        with nothing_drawn(call), left_alone(call, logits=logits):
+        with nothing_left_behind(call), left_alone(call, logits=logits):
             problem.keep_top_k(logits, k)
     for p in (0.6, 1.0):
         call = f"keep_top_p(logits, {p})"
-        with nothing_drawn(call), left_alone(call, logits=logits):
+        with nothing_left_behind(call), left_alone(call, logits=logits):
             problem.keep_top_p(logits, p)
     options = {"temperature": 0.7, "top_k": 4, "top_p": 0.8}
     for given in ({"temperature": 0}, {}, *({name: options[name]} for name in options), options):

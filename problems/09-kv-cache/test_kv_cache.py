@@ -26,7 +26,7 @@ from worked_example import (
     linear_by_hand,
     merged_heads_by_hand,
     multi_head_by_hand,
-    nothing_drawn,
+    nothing_left_behind,
     turned,
 )
 
@@ -711,7 +711,7 @@ def test_arguments_are_left_alone(problem, rng):
     weights, x = attention_weights(rng, 6), rng.normal(2, 3, 6)
     keys, values = random_past(rng, 2, 2, 4, 3)
     module, call = make_attention(problem, weights, 2), "CachedAttention(6, 2)(x, past)"
-    with left_alone(call, x=x, keys=keys, values=values), nothing_drawn(call):
+    with left_alone(call, x=x, keys=keys, values=values), nothing_left_behind(call):
         module(x, (keys, values))
     check_weights_are_kept(module, weights, call)
     expected, *_ = attention_by_hand(x, (keys, values), weights, 2)
@@ -719,7 +719,7 @@ def test_arguments_are_left_alone(problem, rng):
     check(output, expected, f"{call} with a transposed x and a transposed past")
     weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 3)
     module = make_gpt(problem, SMALL | {"dropout": 0.5}, weights).train()
-    with left_alone("CachedGPT(config)", idx=idx), nothing_drawn("CachedGPT(config)"):
+    with left_alone("CachedGPT(config)", idx=idx), nothing_left_behind("CachedGPT(config)"):
         logits, _ = module(idx)
         module.generate(idx, 2)
     check(logits, batched(gpt_by_hand, idx, weights, 2), "CachedGPT(config)(idx), in training")
@@ -1193,7 +1193,7 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
     student, reference = both_models(problem, solution, config, weights)
     texts = clear_texts(reference, tokens(rng, batch, length, config), n_new)
     call = f"CachedGPT(config).generate(idx, {n_new}) with {len(texts)} prompts of {length} tokens"
-    with nothing_drawn(call):
+    with nothing_left_behind(call):
         found, second = (student.generate(texts[:, :length].clone(), n_new) for _ in range(2))
     check(found, texts, call)
     check(second, texts, f"{call}, a second time")

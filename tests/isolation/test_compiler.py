@@ -22,11 +22,14 @@ WANT = [
     "getattr(torch, name)",
     "import torch.autograd.forward_ad as forward_ad",
     "from torch.masked import masked_tensor",
+    "torch.use_deterministic_algorithms(True)",
+    "torch.sym_max(n, 1)",
 ]
 DO_NOT = [
     "import torch.nn.functional as F",
     "F.softmax(scores, dim=-1)",
     "# no optimizer touches it",
+    "torch.backends.cudnn.deterministic = True",
     "raise ValueError(f'{n_embd} is not divisible by {n_head}')",
     "self.register_buffer('mask', torch.ones(n, n).tril().bool())",
     "masked = scores.masked_fill(mask, -math.inf)  # the residual path keeps both",
@@ -50,6 +53,22 @@ def test_no_reference_does(course: Course) -> None:
 
 
 FORBIDDEN = ("softmax", "scaled_dot_product_attention", "MultiheadAttention")
+
+
+def test_code_may_ask_for_deterministic_algorithms(opened: Any) -> None:
+    """A line that many files begin with; it loads the compiler's settings."""
+    problem = opened(
+        """
+        import torch
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        def f(x):
+            return x.cumsum(0), torch.are_deterministic_algorithms_enabled()
+        """,
+        FORBIDDEN,
+    )
+    total, enabled = problem.f(torch.ones(3))
+    assert total.tolist() == [1.0, 2.0, 3.0]
+    assert enabled
 
 
 def test_a_worker_has_it_where_it_is_wanted(opened: Any) -> None:

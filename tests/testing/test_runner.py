@@ -37,6 +37,20 @@ def test_gradients_that_a_file_switches_off_for_its_diagnosis_are_on_again(run: 
     assert torch.is_grad_enabled()
 
 
+def test_a_default_dtype_that_a_file_sets_is_not_that_of_the_tests(run: Run) -> None:
+    """As behind the boundary, where a file has no effect on what a test makes."""
+    result = run(
+        """
+        import torch
+        torch.set_default_dtype(torch.float64)
+        def double(x):
+            return 2 * x if torch.ones(1).dtype == torch.float32 else x
+        """
+    )
+    torch.set_default_dtype(torch.float32)
+    assert (result.points, statuses(result)) == (4, {"passed"})
+
+
 def test_cases_share_the_points_of_their_test(run: Run) -> None:
     result = run("import torch\ndef double(x): return torch.full((1,), 2.0)")
     assert (result.points, [t.max for t in result.tests]) == (1, [1, 1, 2])

@@ -102,13 +102,13 @@ def describe_module(module: nn.Module, packer: AnswerPacker) -> Packed:
     def describe_one(module: nn.Module, depth: int) -> Packed:
         if depth > MAX_DEPTH // 4:
             raise Unsendable("modules within modules, too deep")
-        hidden = module._non_persistent_buffers_set
+        hidden, stock = module._non_persistent_buffers_set, _stock(module)
         return {
             "class": class_name(type(module)),
-            "stock": _stock(module),
+            "stock": stock,
             "training": module.training,
-            "settings": _settings(module),
-            "numbers": [] if _stock(module) else numbers_of(module),
+            "settings": [] if stock is None else _settings(module, stock),
+            "numbers": numbers_of(module) if stock is None else [],
             "parameters": [
                 [name, tensor(p), p is not None and p.requires_grad]
                 for name, p in module._parameters.items()
@@ -127,11 +127,8 @@ def _stock(module: nn.Module) -> str | None:
     return next((cls.__name__ for cls in type(module).__mro__ if cls in STOCK.values()), None)
 
 
-def _settings(module: nn.Module) -> Packed:
+def _settings(module: nn.Module, stock: str) -> Packed:
     """Return the numbers that one of torch's own layers was made with."""
-    stock = _stock(module)
     packer = Packer()
-    if stock is None:
-        return []
     names = getattr(STOCK[stock], "__constants__", [])
     return [[name, packer.pack(getattr(module, name))] for name in names if hasattr(module, name)]
