@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -24,6 +25,36 @@ class Call(NamedTuple):
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}  # noqa: RUF012  (nobody changes it)
     upstream: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """An argument of one of many calls: what an earlier one of them has returned, itself.
+
+    Across the boundary what was returned comes as a copy. Handed to a later call it would be new
+    memory, and it could not be seen that the code writes into what it has returned before.
+
+    Attributes:
+        call: the number of the earlier call.
+        item: which of the things that it returned; None for all.
+    """
+
+    call: int
+    item: int | None = None
+
+    def among(self, found: Sequence[Any]) -> Any:
+        """Return it, given what the calls before have returned."""
+        returned = found[self.call]
+        return returned if self.item is None else returned[self.item]
+
+
+def with_earlier(
+    args: Sequence[Any], kwargs: dict[str, Any], found: Sequence[Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return arguments in which what earlier calls have returned stands in its place."""
+    given = [each.among(found) if type(each) is Earlier else each for each in args]
+    named = {n: each.among(found) if type(each) is Earlier else each for n, each in kwargs.items()}
+    return given, named
 
 
 class Batched:
@@ -62,7 +93,8 @@ def one_by_one(
         if seeds is not None:
             # As torch.manual_seed, for this generator alone, and 20 times as fast.
             torch.default_generator.manual_seed(seeds[number])
-        results.add(function(*call.args, **call.kwargs))
+        args, kwargs = with_earlier(call.args, call.kwargs, results.found)
+        results.add(function(*args, **kwargs))
     if results.some_overwritten:
         raise overwritten(getattr(function, "__name__", type(function).__name__))
     return results.found

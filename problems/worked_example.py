@@ -235,6 +235,27 @@ def check_slopes(found, value, numbers, call, rng, atol=1e-7):
         check((found[name] * direction).sum(), derivative(moved), what, rtol=1e-6, atol=atol)
 
 
+def check_gradient_with_dropout(module, x, call, rng, seed=5):
+    """Require that a module in training has the gradient of the numbers that it keeps.
+
+    After the same seed the same ones are dropped, so slopes can be had from the module itself.
+    """
+    direction, upstream = rng.normal(*x.shape), rng.normal(*x.shape)
+
+    def output(given):
+        torch.default_generator.manual_seed(seed)
+        return module(given)
+
+    def moved(step):
+        return (output(x + step * direction).detach() * upstream).sum()
+
+    inputs = {"x": x.clone().requires_grad_()}
+    found = gradients(output(inputs["x"]), inputs, upstream, call)["x"]
+    slope = f"the gradient of {call} with respect to x, times a random direction"
+    why = f"{slope}, when the same seed drops the same numbers each time"
+    check((found * direction).sum(), derivative(moved), why, rtol=1e-6, atol=1e-7)
+
+
 def derivative(value):
     """How fast value(step) changes at step 0, from two small steps each way.
 
@@ -381,12 +402,13 @@ def of_any_size(x, weights):
 @contextmanager
 def left_alone(call, **arguments):
     """Require that what runs meanwhile leaves these tensors, and the gradient mode, as they are."""
-    before = {name: tensor.clone() for name, tensor in arguments.items()}
+    before = {name: (tensor.clone(), tensor.requires_grad) for name, tensor in arguments.items()}
     enabled = torch.is_grad_enabled()
     yield
     check_gradient_mode(call, enabled)
     for name, tensor in arguments.items():
-        same = torch.equal(tensor, before[name])
+        numbers, learns = before[name]
+        same = torch.equal(tensor, numbers) and tensor.requires_grad == learns
         require(same, f"{call}\nYour code changed its argument {name}.")
 
 

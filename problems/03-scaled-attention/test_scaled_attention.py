@@ -524,7 +524,13 @@ SIZES = [
     ((1, 3), 8, 2, 5, 1),
     ((2, 2, 1, 3), 4, 7, 3, 5),
 ]
-LARGE = [((), 300, 4, 2, 3), ((), 2, 1100, 2, 1), ((), 3, 2, 1, 1100), ((300,), 1, 2, 2, 3)]
+LARGE = [
+    ((), 300, 4, 2, 3),
+    ((), 2, 1100, 2, 1),
+    ((), 2, 2100, 3, 2),
+    ((), 3, 2, 1, 1100),
+    ((300,), 1, 2, 2, 3),
+]
 
 
 @pytest.mark.points(2.25)
@@ -710,6 +716,9 @@ def test_hidden_arguments_and_weights_are_left_alone(problem, rng):
     with nothing_left_behind(call), left_alone(call, q=q, k=k, v=v, x=x):
         problem.scaled_dot_product_attention(q, k, v)
         module(x)
+    with torch.no_grad(), left_alone(call):
+        problem.scaled_dot_product_attention(q, k, v)
+        module(x)
     check_weights_are_kept(module, weights, "ScaledAttention(4)(x)")
 
 
@@ -730,15 +739,19 @@ def test_hidden_variance(problem, rng, d_k, n_pairs, scaled):
     """dot_product_variance is right for other lengths, from a generator or without one"""
     seed, other = random_seeds(rng, 2)
     asked = {"d_k": d_k, "n_pairs": n_pairs, "scaled": scaled}
-    given = problem.dot_product_variance(**asked, generator=seeded(seed))
+    generator = seeded(seed)
+    given, later = (problem.dot_product_variance(**asked, generator=generator) for _ in range(2))
     torch.default_generator.manual_seed(other)
-    drawn = problem.dot_product_variance(d_k, n_pairs, scaled, None)
+    drawn, again = (problem.dot_product_variance(d_k, n_pairs, scaled, None) for _ in range(2))
     expected = 1 if scaled else d_k
     chance = 6.5 * math.sqrt((2 + 6 / d_k) / n_pairs)
     low, high = expected * (1 - chance), expected * (1 + chance)
     call = f"dot_product_variance({d_k}, {n_pairs}, scaled={scaled})"
-    for value in (given, drawn):
+    for value in (given, later, drawn, again):
         check_number(value, low, high, call, f"about {expected}: from {low:.2f} to {high:.2f}")
+    for first, second, of in [(given, later, "the same generator"), (drawn, again, "no generator")]:
+        message = f"Two calls with {of}, one after the other, both gave {first:.6g}."
+        require(first != second, f"{call}\n{message} Each draws numbers of its own.")
 
 
 @pytest.mark.points(0.75)
@@ -775,7 +788,16 @@ def test_hidden_variance_from_seed_to_seed(problem, rng):
 @pytest.mark.points(0.25)
 def test_hidden_variance_of_one_pair_more(problem, rng):
     """dot_product_variance counts all pairs alike, also one more than a round number of them"""
-    for n_pairs, times in [(33, 40), (65, 24), (129, 12), (257, 8), (513, 4), (1025, 2)]:
+    for n_pairs, times in [
+        (33, 40),
+        (65, 24),
+        (129, 12),
+        (257, 8),
+        (513, 4),
+        (1025, 2),
+        (2049, 2),
+        (4097, 1),
+    ]:
         calls = [(16, n_pairs, True)] * times
         values = answers(problem.dot_product_variance, calls, random_seeds(rng, times))
         call = f"dot_product_variance(16, {n_pairs}, scaled=True)"

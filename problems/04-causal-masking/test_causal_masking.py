@@ -23,6 +23,7 @@ from worked_example import (
     K,
     Q,
     V,
+    check_gradient_mode,
     check_layers,
     check_like,
     check_like_in_use,
@@ -147,9 +148,11 @@ def default_positions(problem):
 
 def check_refused(layer, x, call):
     """See that the layer refuses x with a ValueError."""
+    enabled = torch.is_grad_enabled()
     try:
         layer(x)
     except ValueError:
+        check_gradient_mode(call, enabled)
         return
     except Exception as error:
         # NotImplementedError and the like go on their way.
@@ -476,6 +479,8 @@ def test_longest_sequence(problem, rng, batch):
     call = "CausalAttention(7, n_positions=2) on a sequence of 3"
     check_refused(wide, rng.normal(batch, 3, 7), call)
     check_refused(wide.eval(), rng.normal(batch, 3, 7), f"{call}, in eval")
+    with torch.no_grad():
+        check_refused(wide, rng.normal(batch, 3, 7), f"{call}, in eval, with torch.no_grad()")
     # A mask for one position fits any sequence, as it would be repeated.
     shortest = make_attention(problem, weights, n_positions=1)
     for length in (2, 4):
@@ -638,6 +643,8 @@ def test_hidden_masks_of_other_kinds(problem, solution, rng):
         "the diagonal": (square, torch.eye(5, dtype=torch.bool)),
         "a lower triangle": (square, mask_by_hand(5)),
         "an upper triangle": (square, mask_by_hand(5).T),
+        "a row": (square, random_mask(rng, 5)),
+        "a mask for each head of one": (rng.normal(1, 2, 4, 5), random_mask(rng, 1, 2, 4, 5)),
         "a mask for each head": (swapped, random_mask(rng, 1, 2, 4, 5).transpose(0, 1)),
         "a mask that was expanded": (turned(swapped), random_mask(rng, 4, 5).expand(2, 3, 4, 5)),
         "float32": (square.float(), random_mask(rng, 2, 5, 5)),
@@ -804,5 +811,9 @@ def test_hidden_left_alone(problem, rng):
         problem.causal_mask(6)
         problem.masked_softmax(scores, mask)
         outputs = [layer.train(training)(x) for training in (True, False)]
+    with torch.no_grad(), left_alone(call, scores=scores, mask=mask, x=x):
+        problem.masked_softmax(scores, mask)
+        layer(x)
     check_weights_are_kept(layer, weights, call)
+    check_mask(layer, 7, call)
     check(outputs[1], outputs[0], "CausalAttention in eval, compared with training")

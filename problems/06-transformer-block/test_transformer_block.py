@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from grader.testing.calls import answers
 from grader.testing.compare import check, check_form, check_layer, gradients, parameters, require
 from small_gpt import (
     batched,
@@ -21,6 +22,7 @@ from small_gpt import (
 )
 from telltale import check_independent, check_rate
 from worked_example import (
+    check_gradient_with_dropout,
     check_like,
     check_like_in_use,
     check_random_start,
@@ -391,6 +393,10 @@ def test_block_parts(problem, n_embd, bias):
     total = sum(weight.numel() for weight in module.parameters())
     expected = 12 * n_embd**2 + (13 if bias else 2) * n_embd
     require(total == expected, f"{call} has {total} numbers to learn; expected {expected}.")
+    for name, weight in parameters(module).items():
+        if weight.dim() == 2:
+            message = f"All numbers of `{name}` start alike; a linear layer starts at random."
+            require(weight.unique().numel() > 1, f"{call}\n{message}")
 
 
 def without(weights, *names):
@@ -842,6 +848,22 @@ def test_hidden_dropout(problem, solution, rng, n_embd, n_head, rate):
     check(output, reference(x), f"{call}.eval()(x)", **CLOSE)
     student.train()(x.clone())
     check(student.eval()(x.clone()), reference(x), f"{call}.eval()(x) after training", **CLOSE)
+    check_gradient_with_dropout(student.train(), x, f"{call}(x) in training", rng)
+    mlp = make(problem, "MLP", mlp_weights(rng, 4), 4, dropout=0.5).train()
+    check_gradient_with_dropout(mlp, x[..., :4], f"{named('MLP', 4, dropout=0.5)}(x)", rng)
+    check_counts_vary(mlp, rng.normal(1, 2, 4))
+
+
+@torch.no_grad()
+def check_counts_vary(mlp, x):
+    """Require that an MLP(4, dropout=0.5) in training doesn't always drop as many of 8 entries."""
+    outputs = answers(mlp, [(x.clone(),)] * 30, seeds=range(30))
+    call = f"{named('MLP', 4, dropout=0.5)}(x) in training, under torch.no_grad()"
+    counts = {int((check_form(output, x, call).abs() < 1e-9).sum()) for output in outputs}
+    message = (
+        f"In each of 30 calls it dropped {min(counts)} of 8 entries. Each is dropped by itself."
+    )
+    require(len(counts) > 1, f"{call}\n{message}")
 
 
 @pytest.mark.points(0.5)

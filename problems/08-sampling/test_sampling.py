@@ -10,6 +10,7 @@ import torch
 from grader.testing.calls import answers
 from grader.testing.compare import check, check_form, gradients, require
 from worked_example import (
+    check_gradient_mode,
     check_without_gradients,
     left_alone,
     nothing_left_behind,
@@ -157,11 +158,13 @@ def shown(row):
 
 def check_refused(function, call):
     """Require a ValueError."""
+    enabled = torch.is_grad_enabled()
     try:
         function()
     except (ValueError, NotImplementedError) as exception:
         if isinstance(exception, NotImplementedError):
             raise
+        check_gradient_mode(call, enabled)
         return
     except Exception as exception:
         found = f"It raised {type(exception).__name__}"

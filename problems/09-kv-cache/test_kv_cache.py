@@ -6,7 +6,9 @@ import math
 import pytest
 import torch
 
+from grader.batch import Earlier
 from grader.cost import counting
+from grader.testing.calls import answers
 from grader.testing.compare import (
     check,
     check_form,
@@ -19,6 +21,7 @@ from grader.testing.compare import (
 )
 from small_gpt import attention_weights, batched, gpt_by_hand, gpt_weights
 from worked_example import (
+    check_gradient_mode,
     check_slopes,
     check_weights_are_kept,
     holding,
@@ -625,11 +628,13 @@ def test_two_texts_at_once(problem, rng):
 
 def check_refused(run, call, reason):
     """Require a ValueError."""
+    enabled = torch.is_grad_enabled()
     try:
         run()
     except NotImplementedError:
         raise
     except ValueError:
+        check_gradient_mode(call, enabled)
         return
     except Exception as exception:
         found = f"It raised {type(exception).__name__}"
@@ -721,6 +726,8 @@ def test_arguments_are_left_alone(problem, rng):
     module = make_gpt(problem, SMALL | {"dropout": 0.5}, weights).train()
     with left_alone("CachedGPT(config)", idx=idx), nothing_left_behind("CachedGPT(config)"):
         logits, _ = module(idx)
+        module.generate(idx, 2)
+    with torch.no_grad(), left_alone("CachedGPT(config) under torch.no_grad()", idx=idx):
         module.generate(idx, 2)
     check(logits, batched(gpt_by_hand, idx, weights, 2), "CachedGPT(config)(idx), in training")
     check_weights_are_kept(module, weights, "CachedGPT(config)")
@@ -944,6 +951,7 @@ def test_hidden_cache_in_bytes(problem, solution, rng):
         (1, 2, 4, 6, 1),
         (9, 4, 2, 8, 8),
         (140, 2, 1, 4, 2),
+        (1200, 3, 1, 2, 1),
         (2, 70, 1, 4, 2),
         (2, 1, 300, 6, 3),
         (1, 2, 1, 140, 70),
@@ -1062,6 +1070,7 @@ def check_piece(output, expected, call):
         (3, 10, 2, True, 13, torch.float32),
         (3, 10, 2, True, 13, torch.float64),
         (1, 8, 2, True, 130, torch.float64),
+        (1, 2, 1, True, 300, torch.float64),
     ],
     ids=str,
 )
@@ -1120,6 +1129,7 @@ def test_hidden_model_in_use(problem, solution, rng):
 @pytest.mark.points(0.75)
 def test_hidden_calls_do_not_touch(problem, solution, rng):
     """Texts of different batches and lengths, made in turns, don't touch each other"""
+    check_branches(problem, rng)
     config = SMALL | {"n_positions": 20}
     weights = weights_for(rng, config)
     student, reference = both_models(problem, solution, config, weights)
@@ -1135,6 +1145,26 @@ def test_hidden_calls_do_not_touch(problem, solution, rng):
                 logits, pasts[number] = go_on(student, idx[:, step], pasts[number], call)
             check(logits, expected[number][:, step], call)
             student.generate(idx[:, :2], 3)
+
+
+@torch.no_grad()
+def check_branches(problem, rng):
+    """Require that texts that go on from one past don't write into each other, nor into it."""
+    weights, call = attention_weights(rng, 6), "CachedAttention(6, 2)(x, past)"
+    call += " under torch.no_grad()"
+    pieces = [rng.normal(2, 1 + number % 2, 6) for number in range(7)]
+    origins = [None, 0, 1, 2, 2, 3, 4]  # which call each of them goes on from
+    calls, texts = [], []
+    for each, origin in zip(pieces, origins, strict=True):
+        calls.append((each,) if origin is None else (each, Earlier(origin, 1)))
+        texts.append(each if origin is None else torch.cat([texts[origin], each], dim=1))
+    found = answers(make_attention(problem, weights, 2), calls)
+    for returned, each, text in zip(found, pieces, texts, strict=True):
+        output, present = two(returned, call)
+        expected, *held = attention_by_hand(text, None, weights, 2)
+        shared = f"{call}, when two calls went on from one past, and others from these"
+        check(output, expected[:, -each.shape[1] :], shared)
+        check_pair(present, held, f"{shared}, looked at after all of them,")
 
 
 @pytest.mark.points(0.5)
@@ -1167,6 +1197,11 @@ def test_hidden_too_long(problem, rng, n_positions):
             if n_past + n_new > n_positions:
                 reason = f"they are {n_past + n_new}"
                 check_refused(lambda new=new, past=past: module(new, again(past)), call, reason)
+                with torch.no_grad():
+                    told = f"{call}, in evaluation under torch.no_grad()"
+                    module.eval()
+                    check_refused(lambda new=new, past=past: module(new, again(past)), told, reason)
+                    module.train()
             elif n_new:
                 logits, _ = two(module(new, again(past)), call)
                 check_form(logits, torch.empty(2, n_new, 11, dtype=torch.float64), call)
@@ -1181,7 +1216,25 @@ def test_hidden_too_long(problem, rng, n_positions):
     check_form(found, torch.empty(2, n_positions, dtype=torch.int64), call)
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(0.25)
+def test_hidden_generate_of_certain_tokens(problem, rng):
+    """No token ends the text, in a large vocabulary either"""
+    config = {"vocab_size": 50_257, "n_positions": 6, "n_layer": 1, "n_embd": 2, "n_head": 1}
+    weights = weights_for(rng, config)
+    turns = torch.linspace(0, 1, config["vocab_size"], dtype=torch.float64)
+    weights["transformer.ln_f.weight"][:] = 0  # so that only the bias of ln_f counts
+    for token in (50_256, 0, 13, 198):
+        kinds = torch.stack([turns.cos(), turns.sin()], dim=1)
+        kinds[token] *= 1.5
+        weights |= {"transformer.wte.weight": kinds, "lm_head.weight": kinds}
+        weights["transformer.ln_f.bias"] = 9 * kinds[token]
+        module = make_gpt(problem, config, weights)
+        call = f"CachedGPT(config).generate(idx, 3), where {token} is always the most probable"
+        expected = torch.tensor([[5, 1, token, token, token]])
+        check(module.generate(torch.tensor([[5, 1]]), 3), expected, call)
+
+
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize(
     ("batch", "length", "n_new", "n_layer", "bias"),
     [(5, 3, 8, 2, True), (2, 9, 5, 3, False), (4, 1, 9, 1, True), (6, 17, 6, 2, True)],

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from grader.batch import Call
+from grader.batch import Call, Earlier
 from grader.errors import Mismatch
 from grader.isolation.connection import Connection, WorkerFailure
 from grader.isolation.protocol import MAX_TENSORS, Header, Packed, ProtocolError, Unsendable
@@ -75,7 +75,9 @@ class RequestPacker(Packer):
         return super().tensor(tensor.detach())
 
     def other(self, value: object) -> Packed:
-        """Add a random generator, by its state; name an object that the worker holds."""
+        """Add a random generator, by its state; name what the worker holds, or will."""
+        if isinstance(value, Earlier):
+            return self._earlier(value)
         if isinstance(value, Held):
             return self._held(value)
         if isinstance(value, PutIn):
@@ -92,6 +94,11 @@ class RequestPacker(Packer):
         """Return a container; one that came from the worker with the name of its class."""
         packed = super().container(value, depth)
         return packed | {"as": type(value).__name__} if isinstance(value, OfStudents) else packed
+
+    def _earlier(self, value: Earlier) -> Packed:
+        if not 0 <= value.call < len(self.calls):
+            raise Unsendable(f"what call {value.call} returned, as none before has that number")
+        return {"c": value.call, "i": value.item}
 
     def _held(self, value: Held) -> Packed:
         if living(value._connection, value) is not self._connection:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from grader.batch import with_earlier
 from grader.isolation.protocol import MAX_NAME, MODULE, Header, Unsendable
 from grader.isolation.protocol.tensors import DTYPES
 from grader.isolation.worker import audit_hook
@@ -184,7 +185,8 @@ class Worker:
         for number, call in enumerate(calls):
             if seeds is not None:
                 self._random.seed(seeds[number])
-            results.add(function(*call.args, **call.kwargs))
+            args, kwargs = with_earlier(call.args, call.kwargs, results.found)
+            results.add(function(*args, **kwargs))
         return results.found
 
     def _finish(

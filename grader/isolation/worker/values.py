@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from grader.batch import Earlier
 from grader.isolation.protocol import MAX_HANDLES, MODULE, Header, Packed, Unsendable
 from grader.isolation.protocol.tensors import form, in_order, lies_in_memory, own
 from grader.isolation.protocol.values import Packer, Unpacker, lists_in
@@ -95,7 +96,7 @@ class Request(Unpacker):
         return own(tensor) if "order" in packed else tensor
 
     def moved_away(self) -> list[int]:
-        """Return the numbers of the arguments whose form or place was changed.
+        """Return the numbers of the arguments that got another form or place, or learn now.
 
         Whether their numbers were, the other side sees.
         """
@@ -122,9 +123,11 @@ class Request(Unpacker):
         return new
 
     def special(self, packed: Header) -> Any:
-        """Return an object that is kept here, or a random generator in the sender's state."""
+        """Return an object that is kept here, a generator in the sender's state, or a reference."""
         if "h" in packed:
             return self._held[packed["h"]]
+        if "c" in packed:
+            return Earlier(packed["c"], packed["i"])
         if "g" not in packed:
             return super().special(packed)
         number = packed["g"]
@@ -148,7 +151,7 @@ class _Given(torch.autograd.Function):
 
 
 def _place(tensor: Tensor) -> object:
-    return tensor.data_ptr(), tensor.shape, tensor.stride()
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.requires_grad
 
 
 def readable(tensor: Tensor) -> Tensor:
