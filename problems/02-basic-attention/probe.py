@@ -168,6 +168,15 @@ def _about_module(problem):
             starts.append(problem.SimpleAttention(4).query.weight.detach().clone())
         return torch.equal(*starts)
 
+    def apart():
+        """Whether a module keeps its weights when another one of its size gets others."""
+        one, other = made(4), made(4)
+        x = _numbers(2, 3, 4)
+        before = one(x)
+        set_weights(other, {n: 2 * w.detach() for n, w in parameters(other).items()})
+        other(x)
+        return torch.equal(one(x), before)
+
     def changes(training):
         x = _numbers(2, 3, 4)
         made(4).train(training)(x)
@@ -202,6 +211,7 @@ def _about_module(problem):
             "default width": lambda: len(problem.SimpleAttention().query.weight),
             "default bias": lambda: problem.SimpleAttention(n_embd=4).query.bias is not None,
             "starts alike": starts_alike,
+            "apart": apart,
             "one sequence": lambda: output(1, 3, 4),
             "one position": lambda: output(2, 1, 4),
             "one number": lambda: output(2, 3, 1),

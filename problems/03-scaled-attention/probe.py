@@ -123,12 +123,15 @@ def _about_attention(problem):
         return torch.allclose(gradient("q"), large)
 
     def long():
-        """Whether many queries and keys meet rightly, and the last of each takes part."""
+        """Whether many queries and keys meet rightly, if not in sharpness; the last ones, too."""
         q, k, v = _inputs(n=151, m=149, d_k=3).values()
         expected, output = (q @ k.mT / math.sqrt(3)).softmax(-1) @ v, attend(q=q, k=k, v=v)
         v[-1] += 1
         counts = not torch.allclose(output, attend(q=q, k=k, v=v))
-        return torch.tensor([torch.allclose(output, expected), output[-1].any(), counts])
+        behind = attend(q=q, k=k, v=torch.eye(149, dtype=torch.float64)).log()
+        behind, scores = (t - t.mean(-1, keepdim=True) for t in (behind, q @ k.mT))
+        sharper = torch.allclose(behind, scores * (behind[0, 0] / scores[0, 0]))
+        return torch.tensor([torch.allclose(output, expected), output[-1].any(), counts, sharper])
 
     def changes(name):
         given = _inputs(2)
@@ -147,8 +150,8 @@ def _about_attention(problem):
         k = torch.tensor([[by, 0.0], [by, 0.3], [by, 0.9]]).double()
         return attend(q=q, k=k, v=torch.eye(3, dtype=torch.float64))
 
-    def digits_lost():
-        given = _inputs()
+    def digits_lost(d_k=5):
+        given = _inputs(d_k=d_k)
         expected = attention_by_hand(*(t.tolist() for t in given.values()))
         return coarse(attend(**given), torch.tensor(expected, dtype=torch.float64))
 
@@ -194,7 +197,10 @@ def _about_attention(problem):
             "float32": lambda: attend(**{n: t.float() for n, t in _inputs(2).items()}),
             "transposed": transposed,
             "digits are lost": digits_lost,
+            # There the root is a number that each dtype has.
+            "digits are lost, d_k = 16": lambda: digits_lost(16),
             "steps are lost": steps_lost,
+            "twelve": lambda: weights(12, 12, 6),
             "long": long,
             "random state moves": random_state_moves,
             "keeps the graph": lambda: in_graph("v")[1].requires_grad,
