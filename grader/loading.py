@@ -20,6 +20,9 @@ from grader.unwritten import says_unwritten
 STUDENT_MODULE = "problem_"
 """How the names of modules that hold a student's code begin."""
 
+# What the system says to code that isn't alone, and Python where there is no folder for such files.
+_REFUSED = re.compile(r"\[Errno (?:1|13)\] |can't start new thread|No usable temporary directory")
+
 # What Python says of a file that was saved as UTF-16 or in an older system's encoding.
 _ENCODING = re.compile(r"null byte|codec can't decode|encoding declaration|unknown encoding")
 
@@ -66,7 +69,9 @@ def judge_load(exception: BaseException, path: Path) -> CannotLoad:
         text = f"{path.name} can't be read as Python: {_unreadable(exception)}"
         return CannotLoad(Status.ERROR, text)
     return CannotLoad(
-        Status.ERROR, f"{path.name} stops while it is being imported.\n{named(exception)}{where}"
+        Status.ERROR,
+        f"{path.name} stops while it is being imported.\n{named(exception)}{where}"
+        f"{alone(exception)}",
     )
 
 
@@ -105,6 +110,16 @@ def named(exception: BaseException) -> str:
     text = str(exception)
     name = type(exception).__name__
     return f"{name}: {text}" if text else name
+
+
+def alone(exception: BaseException) -> str:
+    """Return what to say where the system refuses what graded files may not do; or nothing."""
+    if not isinstance(exception, OSError | RuntimeError) or not _REFUSED.search(str(exception)):
+        return ""
+    return (
+        f"\n{SUBMISSION_FILE} is graded by itself: without other files, threads, network and other "
+        "programs."
+    )
 
 
 def place(tb: TracebackType | None) -> str:

@@ -1,7 +1,7 @@
 """Holds a student's file that runs in this process to what it may do when it is graded.
 
 There it is alone in a process that can read Python and its packages, and nothing else: no other
-file, no network, no other program. What works here should work there, so all of that is
+file, no network, no thread, no other program. What works here should work there, so all of that is
 refused here too, with a sentence that says so. This is a help, no wall: whoever wants to get around
 it can.
 """
@@ -12,6 +12,7 @@ import ast
 import os
 import sys
 import sysconfig
+import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -38,7 +39,7 @@ _CHANGES = frozenset({"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.trun
 _DEVICES = ("/dev/", "/proc/", "/sys/", "/etc/")
 _DEBUGGERS = frozenset({"bdb", "code", "debugpy", "ipdb", "IPython", "pdb", "pudb", "pydevd"})
 _IMPORT = "importlib._bootstrap"
-_ALONE = "it is graded without files, network and other programs"
+_ALONE = "it is graded without files, network, threads and other programs"
 
 
 class NotWhenGraded(PermissionError):  # noqa: N818  (a sentence for the student)
@@ -51,6 +52,7 @@ def hold() -> None:
     without_compiler()
     _pythons_folders()
     sys.addaudithook(_look)
+    _look_at_threads()
 
 
 def refused_import(source: bytes) -> str:
@@ -84,9 +86,24 @@ def _look(event: str, arguments: tuple[object, ...]) -> None:
     elif event in _CHANGES:
         _look_at_file(arguments[0], "w", 0)
     elif event in _MEANS:
-        student, importing = _student()
-        if student is not None and not importing:
-            raise NotWhenGraded(f"{SUBMISSION_FILE} can't use {_MEANS[event]}: {_ALONE}.")
+        _refuse(_MEANS[event])
+
+
+def _look_at_threads() -> None:
+    """Refuse threads. Not every version of Python tells the hook of them."""
+    start = threading.Thread.start
+
+    def start_unless_students(thread: threading.Thread) -> None:
+        _refuse("threads")
+        start(thread)
+
+    threading.Thread.start = start_unless_students  # type: ignore[method-assign]
+
+
+def _refuse(means: str) -> None:
+    student, importing = _student()
+    if student is not None and not importing:
+        raise NotWhenGraded(f"{SUBMISSION_FILE} can't use {means}: {_ALONE}.")
 
 
 def _look_at_file(path: object, mode: object, flags: object) -> None:

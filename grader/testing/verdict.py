@@ -14,7 +14,7 @@ import pytest
 from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad, InternalError, Mismatch
 from grader.forbidden import ForbiddenCall, Guard
-from grader.loading import STUDENT_MODULE, named, out_of_memory, place, student_frame
+from grader.loading import STUDENT_MODULE, alone, named, out_of_memory, place, student_frame
 from grader.operands import Operands, operands_of
 from grader.result import NOT_YET, Status
 from grader.testing.slips import slip
@@ -108,7 +108,8 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             text = re.split(r"\n?assert ", str(exception), maxsplit=1)[0]
             return Verdict(Status.FAILED, (text or named(exception)) + place(tb))
         case _:
-            return Verdict(Status.ERROR, named(exception) + place(tb) + _explained(exception, tb))
+            told = place(tb) + _explained(exception, tb) + alone(exception)
+            return Verdict(Status.ERROR, named(exception) + told)
 
 
 def _explained(exception: BaseException, tb: TracebackType | None) -> str:

@@ -198,6 +198,11 @@ NOT_WRITTEN = {
         "from torch import nn\nclass M(nn.Module): pass\ndef f(x): return M()(x)\n",
         "not_implemented",
     ),
+    "a statement of torch's": (
+        "import torch\nfrom torch.autograd import Function\nclass F(Function): pass\n"
+        "def f(x): return F.apply(x)\n",
+        "error",
+    ),
     "torch": ("import torch\ndef f(x): return torch.ones(2).to('lazy')\n", "error"),
     "torch, while it loads": (
         "import torch\ntorch.ones(2).to('lazy')\ndef f(x): return x\n",

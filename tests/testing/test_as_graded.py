@@ -45,6 +45,21 @@ def test_nor_in_a_call(run: Run) -> None:
     assert "problem.py can't open notes.txt" in found
 
 
+@pytest.mark.parametrize(
+    "way",
+    [
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "def double(x): return [*ThreadPoolExecutor(2).map(lambda each: 2 * each, [x])][0]",
+        "import threading\nthread = threading.Thread(target=print)\nthread.start()" + DOUBLE,
+    ],
+    ids=["pool", "thread"],
+)
+def test_there_are_no_threads(run: Run, way: str) -> None:
+    assert "problem.py can't use threads: it is graded without files, network, threads" in message(
+        run(way)
+    )
+
+
 def test_a_file_of_ones_own_is_not_read(run: Run, tmp_path: Path) -> None:
     (tmp_path / "weights.txt").write_text("2")
     found = message(run(f"factor = int(open({str(tmp_path / 'weights.txt')!r}).read())" + DOUBLE))
