@@ -78,8 +78,8 @@ lint: $(OWN_UV) ## look at style and types
 	$(RUN) mypy
 
 .PHONY: clean
-clean: ## remove what the other targets made, but for .venv and .tools
-	rm -rf reports dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove what the other targets made, but for reports, .venv and .tools
+	rm -rf dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name .venv -prune -o -name .tools -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
 # pip of the machine's Python installs into the new environment, so that neither uv nor ensurepip,

@@ -16,6 +16,9 @@ HIDDEN_MARKER = "# --- hidden tests ---"
 SUBMISSION_FILE = "problem.py"
 """The file that a student edits, in every problem's folder."""
 
+OWN_PICTURE = "my_"
+"""How the names of pictures begin that somebody has drawn for themselves."""
+
 OWN_TESTS = "test_mine.py"
 """The file in a problem's folder that a student may write tests into."""
 

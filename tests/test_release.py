@@ -301,6 +301,7 @@ def test_an_update_keeps_to_the_parts_of_the_copy(of_two_parts: Course, tmp_path
     (copy / "problems/07-doubling/problem.py").write_text("# my work\n")
     release(of_two_parts, copy, [Part.ONE])
     assert [path.name for path in (copy / "problems/07-doubling").iterdir()] == ["problem.py"]
+    assert not (copy / "problems/06-doubling").exists()  # an empty one would be a broken problem
 
 
 def test_a_copy_of_one_part_speaks_of_no_other(of_two_parts: Course, tmp_path: Path) -> None:

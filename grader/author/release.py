@@ -12,11 +12,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.author.documents import beginning_with, without_part
-from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, Problem
+from grader.course import HIDDEN_MARKER, OWN_PICTURE, SUBMISSION_FILE, Course, Problem
 from grader.errors import CourseError, UsageError
 from grader.files import write_whole
 from grader.packing import FOR_STUDENTS, files_of
@@ -94,10 +95,18 @@ def release(
     for path in sorted(before.keys() - files.keys()):
         if _hash_of(folder / path) == before[path]:
             (folder / path).unlink()
+            _remove_empty(folder, path)
             done.removed.append(path)
     hashes = {path: _sha256(content) for path, content in files.items()}
     _write_manifest(folder, _Manifest(hashes, parts))
     return done
+
+
+def _remove_empty(folder: Path, path: str) -> None:
+    """Remove the folders of a removed file that have nothing in them any more."""
+    for place in Path(path).parents[:-1]:
+        with suppress(OSError):  # something is in it
+            (folder / place).rmdir()
 
 
 @dataclass(frozen=True)
@@ -235,7 +244,8 @@ def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
         if path.is_file():
             yield path.name, _read(path)
     for path in sorted(problem.folder.glob("pictures/*.png")):
-        yield f"pictures/{path.name}", _read(path)
+        if not path.name.startswith(OWN_PICTURE):
+            yield f"pictures/{path.name}", _read(path)
 
 
 def _shared(folder: Path) -> list[Path]:

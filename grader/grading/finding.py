@@ -228,7 +228,10 @@ def checked(
 
     Raises:
         InternalError: the boundary can't be had.
+        UsageError: there is no such folder.
     """
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}")
     with grader_for(course.only_with([problem]), Settings()) as grader:
         for student, exercise in dealt.items():
             path = place_of(folder, student, problem)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.course import Course, Problem
-from grader.errors import CourseError, SubmissionError, UsageError
+from grader.errors import SubmissionError, UsageError
 from grader.grading.previous import (
     RESULTS,
     load_previous,
@@ -76,7 +77,7 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
 
     Raises:
         SubmissionError: there is no such submission.
-        CourseError: there is no such test.
+        UsageError: there is no such test.
     """
     problem, name = find_test(test, course)
     submission = find_one(path, course, problem)
@@ -156,7 +157,7 @@ def find_test(test: str, course: Course) -> tuple[Problem, str]:
     """Return the problem and the test's name within it.
 
     Raises:
-        CourseError: no problem has such a test, or several have.
+        UsageError: no problem has such a test, or several have.
     """
     place, _, name = test.rpartition("/") if "/" in test.partition("[")[0] else ("", "", test)
     problems = course.select([place] if place else [])
@@ -166,9 +167,11 @@ def find_test(test: str, course: Course) -> tuple[Problem, str]:
         return found[0], name
     if found:
         where = " or ".join(f"{problem.id}/{name}" for problem in found)
-        raise CourseError(f"'{name}' is a test of several problems; say {where}")
-    known = [name for problem in problems for name in _functions(problem)]
-    raise CourseError(f"there is no test '{function}'; there are: {', '.join(known)}")
+        raise UsageError(f"'{name}' is a test of several problems; say {where}")
+    known = sorted({name for problem in problems for name in _functions(problem)})
+    near = difflib.get_close_matches(function, known, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
+    raise UsageError(f"there is no test '{function}'; {hint}")
 
 
 def _functions(problem: Problem) -> dict[str, ast.FunctionDef]:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from grader.course import SUBMISSION_FILE, own_course
+from grader.course import OWN_PICTURE, SUBMISSION_FILE, own_course
 from grader.loading import STUDENT_MODULE, load_module
 
 BLUE, ORANGE, BLACK = "#0072B2", "#E69F00", "#000000"
@@ -285,12 +285,12 @@ def save(figure: Figure, name: str, *, costly: bool = False) -> None:
     hidden = plt.get_backend().lower() == "agg"
     if {"--save", "--readme"}.isdisjoint(sys.argv) and not (hidden and costly):
         if hidden:
-            say(f"No display here: run this with --save to write pictures/my_{name}.png.")
+            say(f"No display here: run this with --save to write pictures/{OWN_PICTURE}{name}.png.")
         else:
             plt.show()
         plt.close(figure)
         return
-    name = name if "--readme" in sys.argv else f"my_{name}"
+    name = name if "--readme" in sys.argv else f"{OWN_PICTURE}{name}"
     path = Path(sys.argv[0]).resolve().parent / "pictures" / f"{name}.png"
     path.parent.mkdir(exist_ok=True)
     # No name of the software inside: the same figure gives the same file.

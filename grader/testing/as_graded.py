@@ -97,7 +97,7 @@ def _look_at_threads() -> None:
         _refuse("threads")
         start(thread)
 
-    threading.Thread.start = start_unless_students  # type: ignore[method-assign]
+    setattr(threading.Thread, start.__name__, start_unless_students)
 
 
 def _refuse(means: str) -> None:

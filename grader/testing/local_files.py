@@ -54,7 +54,12 @@ class LocalFiles:
             reason = f"There is no {SUBMISSION_FILE} in {path.parent.name}."
             return CannotLoad(Status.MISSING, reason)
         hold()
-        if reason := refused_import(path.read_bytes()):
+        try:
+            source = path.read_bytes()
+        except OSError as error:
+            reason = f"{path.name} can't be read: {error.strerror}. Who may read it?"
+            return CannotLoad(Status.ERROR, reason)
+        if reason := refused_import(source):
             return CannotLoad(Status.ERROR, reason)
         try:
             return load_module(path, STUDENT_MODULE + problem.id[:2])

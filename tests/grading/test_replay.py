@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from grader.course import Course
-from grader.errors import CourseError, SubmissionError
+from grader.errors import SubmissionError, UsageError
 from grader.grading import replay as replaying
 from grader.grading.previous import save_result
 from grader.grading.replay import Rerun, find_one, find_test, replay, report
@@ -131,7 +131,7 @@ def test_a_test_may_be_named_shortly(small_course: Course, test: str) -> None:
 
 @pytest.mark.parametrize("test", ["test_halves", "02/test_doubles", "", "probe", "../x"])
 def test_an_unknown_test_is_told(small_course: Course, test: str) -> None:
-    with pytest.raises(CourseError, match="there are: "):
+    with pytest.raises(UsageError, match="there are: |did you mean "):
         find_test(test, small_course)
 
 
