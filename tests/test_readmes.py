@@ -70,7 +70,7 @@ def test_the_prediction_is_in_numbers_and_its_answer_is_folded(readme: Path) -> 
 def test_what_a_file_may_use_is_said_in_a_line(readme: Path) -> None:
     assert (
         "`problem.py` is graded by itself: use Python, `torch` and `numpy`, but no other file, no "
-        "network and no `sys.path`." in part(readme, "Your task")
+        "thread, no network and no `sys.path`." in part(readme, "Your task")
     )
 
 

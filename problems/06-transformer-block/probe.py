@@ -366,15 +366,6 @@ def about_layers(problem):
             starts.append([weight.detach().clone() for weight in problem.MLP(6).parameters()])
         return any(torch.equal(*pair) for pair in zip(*starts, strict=True))
 
-    def apart():
-        """Whether a module keeps its weights when another one of its size gets others."""
-        one, other = problem.MLP(6).eval(), problem.MLP(6).eval()
-        x = torch.linspace(-1, 1, 36).view(2, 3, 6)
-        before = one(x)
-        set_weights(other, {n: 2 * w.detach() for n, w in parameters(other).items()})
-        other(x)
-        return torch.equal(one(x), before)
-
     return Part(
         main={
             "with bias": lambda: layers(True),
@@ -384,7 +375,7 @@ def about_layers(problem):
             "dropout by default": lambda: rate_of(problem.MLP(6)),
             "by position": by_position,
         },
-        edges={"starts alike": starts_alike, "apart": apart},
+        edges={"starts alike": starts_alike},
     )
 
 

@@ -6,8 +6,8 @@ import math
 import pytest
 import torch
 
-from grader.batch import Earlier
 from grader.cost import counting
+from grader.returned import Earlier
 from grader.testing.calls import answers
 from grader.testing.compare import (
     check,

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from grader.batch import Earlier
 from grader.errors import Mismatch
 from grader.isolation import WorkerFailure
 from grader.result import Status
+from grader.returned import Earlier
 from grader.testing.calls import answers
 from grader.testing.compare import check
 from grader.testing.diagnosis.answers import attempt

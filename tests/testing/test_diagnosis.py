@@ -14,7 +14,7 @@ from grader.course import Course, Problem, own_course
 from grader.loading import load_module
 from grader.testing.diagnosis.answers import Answer, alike, answer_of, attempt, same
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text, deviations
-from grader.testing.diagnosis.naming import diagnose
+from grader.testing.diagnosis.naming import diagnose, unnamed
 from grader.testing.diagnosis.probe import Answers, Part, ask, load_probe, owner
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -386,3 +386,14 @@ def test_what_only_stops_is_given_no_name(problem: Problem) -> None:
             assert diagnose(known, ask(probe, code)) == [], (name, method)
             if not is_class:
                 break
+
+
+@pytest.mark.parametrize(
+    ("instead", "parts"), [("RuntimeError", {"f"}), ("ForbiddenCall", set()), (None, set())]
+)
+def test_only_a_mistake_that_nobody_knows_is_kept_as_one(
+    instead: str | None, parts: set[str]
+) -> None:
+    """A forbidden call has a verdict of its own, and would be named by no adopted mistake."""
+    answers = given({"a": Answer(instead=instead)} if instead else {})
+    assert unnamed(known(), answers, []).keys() == parts

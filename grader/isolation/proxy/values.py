@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from grader.batch import Call, Earlier
+from grader.batch import Call
 from grader.errors import Mismatch
 from grader.isolation.connection import Connection, WorkerFailure
 from grader.isolation.protocol import MAX_TENSORS, Header, Packed, ProtocolError, Unsendable
@@ -18,6 +18,7 @@ from grader.isolation.protocol.checks import identifier, index, items
 from grader.isolation.protocol.tensors import SENT_DTYPES
 from grader.isolation.protocol.values import Packer, Unpacker, lists_in
 from grader.result import Status
+from grader.returned import Earlier
 
 
 class RequestPacker(Packer):

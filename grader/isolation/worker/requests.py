@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.batch import with_earlier
 from grader.isolation.protocol import MAX_NAME, MODULE, Header, Unsendable
 from grader.isolation.protocol.tensors import DTYPES
 from grader.isolation.worker import audit_hook
@@ -28,7 +27,7 @@ from grader.isolation.worker.removal import remove
 from grader.isolation.worker.values import AnswerPacker, GivenCall, Request
 from grader.own_tests import run_own_tests
 from grader.own_unusable import Unusable
-from grader.returned import Results
+from grader.returned import Results, with_earlier
 
 # Taken before a student's code can put anything else in its place.
 _is_grad_enabled = torch.is_grad_enabled

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from grader.batch import Earlier
 from grader.isolation.protocol import MAX_HANDLES, MODULE, Header, Packed, Unsendable
 from grader.isolation.protocol.tensors import form, in_order, lies_in_memory, own
 from grader.isolation.protocol.values import Packer, Unpacker, lists_in
 from grader.isolation.worker.exceptions import class_name
 from grader.isolation.worker.handles import is_students
+from grader.returned import Earlier
 
 # Taken before a student's code can put anything else in their places.
 _is_zeros = torch._C.TensorBase._is_zerotensor

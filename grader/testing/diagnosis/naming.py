@@ -27,6 +27,9 @@ _NOTHING = Answers({}, {})
 _NOT_THERE = {"!NotImplementedError", "!AttributeError"}
 """What code answers that isn't written yet, which is no fault."""
 
+_FORBIDDEN = "!ForbiddenCall"
+"""What code answers that calls what a problem forbids."""
+
 _SHARE_EXPLAINED = 0.6
 """The share of wrong answers at the edges that a fault must explain to be named for them."""
 
@@ -162,6 +165,8 @@ def unnamed(
 ) -> dict[str, WrongAnswers]:
     """Return the wrong answers of the parts in which no known fault was found.
 
+    A forbidden call is told as that, and is no mistake that could be learned from the answers.
+
     Args:
         known: what the reference answers.
         answers: what the student's code answered.
@@ -180,7 +185,11 @@ def unnamed(
         for part, given in wrong
         if part not in named
     }
-    return {part: given for part, given in texts.items() if {*given.values()} - _NOT_THERE}
+    return {
+        part: given
+        for part, given in texts.items()
+        if {*given.values()} - _NOT_THERE and _FORBIDDEN not in given.values()
+    }
 
 
 def _fitting(part: str, given: Answers, known: Fingerprints) -> list[list[Fault]]:
