@@ -198,9 +198,9 @@ def _about_attention(problem):
             "transposed": transposed,
             "digits are lost": digits_lost,
             # There the root is a number that each dtype has.
-            "digits are lost, d_k = 16": lambda: digits_lost(16),
+            "digits are lost, d_k = 16": ask(lambda: digits_lost(16)),
             "steps are lost": steps_lost,
-            "twelve": lambda: weights(12, 12, 6),
+            "twelve": ask(lambda: weights(12, 12, 6)),
             "long": long,
             "random state moves": random_state_moves,
             "keeps the graph": lambda: in_graph("v")[1].requires_grad,

@@ -751,7 +751,8 @@ def test_hidden_variance(problem, rng, d_k, n_pairs, scaled):
         check_number(value, low, high, call, f"about {expected}: from {low:.2f} to {high:.2f}")
     for first, second, of in [(given, later, "the same generator"), (drawn, again, "no generator")]:
         message = f"Two calls with {of}, one after the other, both gave {first:.6g}."
-        require(first != second, f"{call}\n{message} Each draws numbers of its own.")
+        rounded = first == round(first, 4)  # so it agrees by chance, which another test tells
+        require(first != second or rounded, f"{call}\n{message} Each draws numbers of its own.")
 
 
 @pytest.mark.points(0.75)

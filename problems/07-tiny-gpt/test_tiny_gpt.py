@@ -1206,6 +1206,7 @@ def test_hidden_second_call(problem, solution, rng):
         model.load_state_dict(weights, strict=False)
     check(student(idx)[0], reference(idx)[0], f"the logits of {call} after loading other weights")
     call = f"{named(sizes)}.eval().generate(idx, 2) after loading other weights"
+    torch.default_generator.manual_seed(12)
     for row, given in zip(student.generate(idx.clone(), 2).tolist(), idx.tolist(), strict=True):
         check_greedy(row, given, weights, sizes, call)
 
