@@ -43,7 +43,9 @@ def steady(run):
     @functools.cache
     def is_steady():
         try:
-            return torch.equal(run().nan_to_num(), run().nan_to_num())
+            first = run().nan_to_num()
+            # Few numbers are dropped, so two runs agree by chance at times.
+            return all(torch.equal(first, run().nan_to_num()) for _ in range(5))
         except Exception:
             return True  # what stops here may answer elsewhere
 
