@@ -278,9 +278,9 @@ def _about_module(problem):
         found = parameters(module)
         return any(not torch.equal(found[n], w) for n, w in _wave_weights(4).items() if n in found)
 
-    def digits_lost():
-        x = wave(2, 3, 5, start=0.2)
-        return coarse(output(2, 3, 5), self_attention_by_hand(x, _wave_weights(5)))
+    def digits_lost(n_embd=5):
+        x = wave(2, 3, n_embd, start=0.2)
+        return coarse(output(2, 3, n_embd), self_attention_by_hand(x, _wave_weights(n_embd)))
 
     def transposed():
         return first(made(4)(_turned(wave(2, 3, 4, start=0.2))))
@@ -311,6 +311,7 @@ def _about_module(problem):
             "float32": lambda: output(2, 3, 4, dtype=torch.float32),
             "transposed": transposed,
             "digits are lost": digits_lost,
+            "digits are lost, width 16": ask(lambda: digits_lost(16)),
             "steps are lost": lambda: blurred(lambda x: first(made(4)(x)), [wave(2, 3, 4)]),
             "second call": second_call,
             "changes in eval": restless_in_eval,
