@@ -14,44 +14,44 @@ from typing import NamedTuple
 from torch import Tensor
 
 from grader.errors import CannotLoad
-from grader.isolation.precedents import MOST_ANSWERED, Contents, Precedent, Step, told
-from grader.isolation.protocol import Header, Packed
+from grader.isolation.precedents import (
+    MOST_ANSWERED,
+    Answered,
+    Asked,
+    Contents,
+    Precedent,
+    Reply,
+)
+from grader.isolation.protocol import Packed
 from grader.isolation.protocol.tensors import same
 
 
-class Answered(NamedTuple):
-    """A request that was sent ahead, and what was answered.
+class _Heard(NamedTuple):
+    """A request that was sent ahead, where its tensors lie, and what an `Answered` is made of."""
 
-    Attributes:
-        step: what was asked.
-        placed: where the request's tensors lie, as it says.
-        answer: the answer's header.
-        payload: the bytes of its tensors.
-    """
-
-    step: Step
+    asked: Asked
     placed: list[Packed]
-    answer: Header
-    payload: bytearray
+    text: bytes
+    payload: bytes | bytearray
 
 
 class Ahead:
     """What was asked ahead of a test, and not heard by it yet.
 
     Args:
-        ask: sends a request with tensors; returns the answer's header, and the bytes of its
-            tensors; raises CannotLoad if none comes.
+        ask: sends a request; returns where its tensors lie, and the answer; raises CannotLoad if
+            none comes.
         holds: tells whether a place in the worker's memory still has the bytes of a tensor.
     """
 
     def __init__(
         self,
-        ask: Callable[[Header, list[Tensor]], tuple[Header, bytearray]],
+        ask: Callable[[Asked], tuple[list[Packed], Reply]],
         holds: Callable[[int, Tensor], bool],
     ) -> None:
         self._ask = ask
         self._holds = holds
-        self._answers: deque[Answered | CannotLoad] = deque()
+        self._answers: deque[_Heard | CannotLoad] = deque()
         self._contents = Contents()
 
     def __bool__(self) -> bool:
@@ -64,7 +64,7 @@ class Ahead:
         Args:
             ways: precedents of the test that has just begun.
         """
-        answers: deque[Answered | CannotLoad] = deque()
+        answers: deque[_Heard | CannotLoad] = deque()
         while ways and len(answers) < len(ways[0].steps):
             ways = self._still_agreeing(ways, answers)
         if not ways:
@@ -72,23 +72,25 @@ class Ahead:
         return bool(ways)
 
     def _still_agreeing(
-        self, ways: Sequence[Precedent], answers: deque[Answered | CannotLoad]
+        self, ways: Sequence[Precedent], answers: deque[_Heard | CannotLoad]
     ) -> Sequence[Precedent]:
         """Ask what comes next and add the answer; return the precedents in which it is the same."""
         number = len(answers)
-        step = ways[0].steps[number]
-        request = step.header()
+        asked = ways[0].steps[number].asked
         try:
-            answer, payload = self._ask(request, step.tensors)
+            placed, reply = self._ask(asked)
         except CannotLoad as failure:
             answers.append(failure.afresh())
             return []
-        answers.append(Answered(step, request["placed"], answer, payload))
-        self._contents.put(request["placed"], step.tensors)
-        if len(payload) > MOST_ANSWERED or not self._contents.are_held(self._holds):
-            return []
-        said = told(answer, payload)
-        return [w for w in ways if len(w.steps) > number and w.steps[number].answer == said]
+        self._contents.put(placed, asked.tensors)
+        agreeing: Sequence[Precedent] = []
+        if reply.size <= MOST_ANSWERED and self._contents.are_held(self._holds):
+            there = (way for way in ways if len(way.steps) > number)
+            agreeing = [way for way in there if reply.is_same(way.steps[number].answer)]
+        known = agreeing[0].steps[number].answer.payload if agreeing else None
+        payload = reply.payload if known is None else known
+        answers.append(_Heard(asked, placed, reply.text, payload))
+        return agreeing
 
     def placed(self) -> list[Packed]:
         """Return where the tensors of the test's next request lie, which was sent ahead.
@@ -100,25 +102,24 @@ class Ahead:
         if isinstance(answered, CannotLoad):
             self.forget()
             raise answered
-        self._contents.put(answered.placed, answered.step.tensors)
+        self._contents.put(answered.placed, answered.asked.tensors)
         return answered.placed
 
     def held(self, place: int, tensor: Tensor) -> bool:
         """Return whether a place had the bytes of a tensor before the next request was sent."""
         return same(tensor, self._contents.at(place))
 
-    def hear(self, request: Header, tensors: list[Tensor]) -> tuple[Header, bytearray] | None:
+    def hear(self, asked: Asked) -> Answered | None:
         """Return the answer to the test's next request; None if another one was sent ahead.
 
         Args:
-            request: what the test asks.
-            tensors: the request's.
+            asked: what the test asks.
         """
-        answered = self._answers.popleft()
-        if isinstance(answered, CannotLoad) or not answered.step.asks(request, tensors):
+        heard = self._answers.popleft()
+        if isinstance(heard, CannotLoad) or not heard.asked.is_same(asked):
             self.forget()
             return None
-        return answered.answer, answered.payload
+        return Answered(heard.text, bytearray(heard.payload))
 
     def forget(self) -> None:
         """Forget what the test has not heard."""

@@ -16,11 +16,18 @@ from torch import Tensor
 from grader.errors import CannotLoad
 from grader.isolation.ahead import Ahead
 from grader.isolation.inbox import Full, Inbox
-from grader.isolation.precedents import Record, Ways
-from grader.isolation.protocol import Closed, Header, ProtocolError
+from grader.isolation.precedents import Answered, Asked, Record, Reply, Ways
+from grader.isolation.protocol import Closed, Header, Packed, ProtocolError
 from grader.isolation.protocol.checks import clean_text
-from grader.isolation.protocol.frames import Left, receive_header, send, tensors_of
-from grader.isolation.protocol.memory import ANSWERS_AT
+from grader.isolation.protocol.frames import (
+    Left,
+    as_written,
+    read_header,
+    receive_answer,
+    send,
+    tensors_of,
+    written,
+)
 from grader.isolation.protocol.tensors import same
 from grader.isolation.spawn import BoundaryError, Ending, Process
 from grader.result import Status
@@ -124,6 +131,7 @@ class Connection:
         self._kept: dict[int, weakref.ref[Any]] = {}
         self._random: Tensor | None = None
         self._tensors: list[Tensor] = []
+        self._placed: list[Packed] = []
         self._ahead = Ahead(self._ask_ahead, self._inbox.holds)
 
     @property
@@ -156,19 +164,19 @@ class Connection:
         """Return what was asked since the test began; None if the worker didn't answer all."""
         return None if self._has_ended or self._ahead else self.record
 
-    def put(self, header: Header, tensors: list[Tensor]) -> list[int]:
-        """Put a request's tensors where the worker sees them, and return their places.
+    def put(self, tensors: list[Tensor]) -> list[int]:
+        """Put the next request's tensors where the worker sees them, and return their places.
 
         Raises:
             WorkerFailure: there is no room left.
         """
         self._tensors = tensors
         try:
-            header["placed"] = self._ahead.placed() if self._ahead else self._inbox.put(tensors)
+            self._placed = self._ahead.placed() if self._ahead else self._inbox.put(tensors)
         except Full:
             self.close()
             raise WorkerFailure(Status.MEMORY, _FULL) from None
-        return [place for _, _, place in header["placed"]]
+        return [place for _, _, place in self._placed]
 
     def holds(self, place: int, tensor: Tensor) -> bool:
         """Return whether the worker has left a tensor's bytes at its place as they were."""
@@ -176,7 +184,7 @@ class Connection:
         return holds(place, tensor)
 
     def exchange(self, header: Header) -> tuple[Header, list[Tensor]]:
-        """Send a request, whose tensors were put, and return the answer.
+        """Send a request, whose tensors were put, and return what the answer says.
 
         Raises:
             WorkerFailure: there is none.
@@ -238,41 +246,49 @@ class Connection:
             self._stopwatch.restart()
 
     def _exchange(self, header: Header, left: Left) -> tuple[Header, list[Tensor]]:
-        header["free"] = self.free[:]
-        del self.free[: len(header["free"])]
-        answer, payload = self._hear(header) if self._ahead else self._ask(header, left)
+        free = self.free[:]
+        del self.free[: len(free)]
+        asked = Asked(written(header), free, self._tensors)
+        answer = self._hear(asked) if self._ahead else self._answered(asked, left)
         if self.record is not None:
-            self.record.add(header, self._tensors, answer, payload, is_last=not self._ahead)
-        return answer, tensors_of(answer, payload)
+            self.record.add(asked, self._placed, answer, is_last=not self._ahead)
+        says = read_header(answer.text)
+        return says, tensors_of(says, answer.payload)
 
-    def _ask(self, header: Header, left: Left) -> tuple[Header, bytearray]:
-        """Send a request; return the answer's header, and the bytes of its tensors."""
+    def _answered(self, asked: Asked, left: Left) -> Answered:
+        reply = self._ask(asked, left)
+        return Answered(reply.text, reply.payload)
+
+    def _ask(self, asked: Asked, left: Left) -> Reply:
+        """Send a request, and return the answer as it lies before both sides."""
         if self._budget.left <= 0:
             raise WorkerFailure(Status.TIMEOUT, "Not run: the time for this submission is used up.")
         self.asked += 1
-        header["id"] = self.asked
-        header["begins"], self._begins = self._begins, False
-        send(self._process.channel, header, [], left)
-        answer, size = receive_header(self._process.channel, left)
-        if answer.get("id") != self.asked:
+        request = {"id": self.asked, "begins": self._begins, "free": asked.free}
+        request |= {"placed": self._placed, "asks": as_written(asked.text)}
+        self._begins = False
+        send(self._process.channel, request, [], left)
+        answer, size = receive_answer(self._process.channel, left)
+        if answer.id != self.asked:
             raise ProtocolError("an answer to another request")
-        self._inbox.release(answer.get("released"))
+        self._inbox.release(answer.released)
         self._budget.build(size)
-        return answer, self._process.memory.copy(ANSWERS_AT, size)
+        return Reply(bytes(answer.says), size, self._process.memory)
 
-    def _hear(self, header: Header) -> tuple[Header, bytearray]:
+    def _hear(self, asked: Asked) -> Answered:
         """Return the answer to a request that was sent ahead of the test, which asks it now."""
         self.asked += 1
-        answered = self._ahead.hear(header, self._tensors)
+        answered = self._ahead.hear(asked)
         if answered is None:
             self._ways.give_up()
             self.is_astray = True
             raise WorkerFailure(Status.INTERNAL, _ASKED_OTHERWISE)
         return answered
 
-    def _ask_ahead(self, header: Header, tensors: list[Tensor]) -> tuple[Header, bytearray]:
-        self.put(header, tensors)
-        return self._safely(functools.partial(self._ask, header))
+    def _ask_ahead(self, asked: Asked) -> tuple[list[Packed], Reply]:
+        """Send a request ahead of the test; return where its tensors lie, and the answer."""
+        self.put(asked.tensors)
+        return self._placed, self._safely(functools.partial(self._ask, asked))
 
     def checked(self) -> _Checked:
         """Take any error while an answer is read as the worker's: it sent something unreadable."""

@@ -10,6 +10,7 @@ A precedent is what one test asked, request by request, with the answers. `ahead
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -17,64 +18,114 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from grader.isolation.protocol import Header, Packed
-from grader.isolation.protocol.frames import read_header, written
+from grader.isolation.protocol import Packed
+from grader.isolation.protocol.memory import ANSWERS_AT, Memory
 from grader.isolation.protocol.tensors import array, same
 
 MOST_ASKED = 1 << 22
 """How many bytes one test may ask, to be kept: they are."""
 
 MOST_ANSWERED = 1 << 25
-"""How many bytes a test may be answered, of which a digest is kept: that takes time."""
+"""How many bytes a test may be answered, to be kept: a digest of them takes time."""
 
 _MOST_BYTES = 1 << 27
 _MOST_WAYS = 16
 """How many bytes all precedents may take, and how many ways there may be to pass a test."""
 
+_MOST_PAYLOADS = 1 << 26
+"""How many bytes of answers may be kept themselves: they are compared sooner than a digest."""
+
 _BESIDE = 1000
 """Bytes that a step takes beside its numbers and texts, about."""
 
-_OF_WORKER = ("id", "free", "placed", "tensors", "begins")
-"""What a request says to one worker only."""
+
+class Asked(NamedTuple):
+    """A request.
+
+    Attributes:
+        text: what it asks, without what it says to one worker only.
+        free: numbers of what the worker may forget.
+        tensors: the request's.
+    """
+
+    text: bytes
+    free: list[int]
+    tensors: list[Tensor]
+
+    def is_same(self, other: Asked) -> bool:
+        """Return whether another request asks the same; its tensors may have no bytes any more."""
+        if len(other.tensors) != len(self.tensors) or other.text != self.text:
+            return False
+        return all(map(same, other.tensors, self.tensors))
 
 
-def told(answer: Header, payload: bytearray) -> bytes:
-    """Return what an answer says, the same only for answers that are the same bit for bit.
+class Answered(NamedTuple):
+    """An answer, the same only as one that is the same bit for bit.
 
-    To Python `True` equals `1`, so it is text, without what one worker only says, and a digest.
-
-    Args:
-        answer: its header.
+    Attributes:
+        text: what it says; not what it means, since to Python `True` equals `1`.
         payload: the bytes of its tensors.
     """
-    lasting = {name: value for name, value in answer.items() if name not in ("id", "released")}
-    return _digest(payload) + written(lasting)
+
+    text: bytes
+    payload: bytearray
+
+
+class Told(NamedTuple):
+    """What is kept of an answer.
+
+    Attributes:
+        text: what it says.
+        digest: of the bytes of its tensors.
+        payload: those bytes, if there was room.
+    """
+
+    text: bytes
+    digest: bytes
+    payload: bytes | None
+
+
+class Reply:
+    """An answer as it lies before both sides, until the next request is sent.
+
+    Args:
+        text: what it says.
+        size: how many bytes its tensors have.
+        memory: where they lie.
+
+    Attributes:
+        text: the same.
+        size: the same.
+    """
+
+    def __init__(self, text: bytes, size: int, memory: Memory) -> None:
+        self.text = text
+        self.size = size
+        self._memory = memory
+
+    def is_same(self, told: Told) -> bool:
+        """Return whether this is an answer of which something is kept."""
+        if self.text != told.text:
+            return False
+        if told.payload is None:
+            return self._digest == told.digest
+        return self.size == len(told.payload) and self._memory.has(ANSWERS_AT, told.payload)
+
+    @functools.cached_property
+    def payload(self) -> bytearray:
+        """The bytes of its tensors as they are when one asks first, whatever comes then."""
+        return self._memory.copy(ANSWERS_AT, self.size)
+
+    @functools.cached_property
+    def _digest(self) -> bytes:
+        return _digest(self.payload)
 
 
 class Step(NamedTuple):
-    """A request, and its answer.
+    """A request, and what is kept of its answer."""
 
-    Attributes:
-        request: its header as text, without what it says to one worker only.
-        free: numbers of what the worker may forget.
-        tensors: the request's.
-        answer: what `told` says of the answer.
-    """
-
-    request: bytes
-    free: list[int]
-    tensors: list[Tensor]
-    answer: bytes
-
-    def asks(self, header: Header, tensors: Sequence[Tensor]) -> bool:
-        """Return whether a request is this one."""
-        if len(tensors) != len(self.tensors) or not all(map(same, tensors, self.tensors)):
-            return False
-        return _asked(header) == self.request
-
-    def header(self) -> Header:
-        """Return the request's header, to be sent to another worker."""
-        return read_header(self.request) | {"free": self.free}
+    asked: Asked
+    answer: Told
 
 
 class Precedent(NamedTuple):
@@ -133,31 +184,24 @@ class Record:
         self._is_fit = True
 
     def add(
-        self,
-        request: Header,
-        tensors: Sequence[Tensor],
-        answer: Header,
-        payload: bytearray,
-        *,
-        is_last: bool,
+        self, asked: Asked, placed: Sequence[Packed], answer: Answered, *, is_last: bool
     ) -> None:
         """Add copies of a request and its answer.
 
         Args:
-            request: its header.
-            tensors: the request's.
-            answer: its header.
-            payload: the bytes of the answer's tensors.
+            asked: the request.
+            placed: where its tensors lie.
+            answer: the answer.
             is_last: whether the worker has been asked for nothing since then.
         """
-        self._asked += sum(each.nbytes for each in tensors)
-        self._answered += len(payload)
+        self._asked += sum(each.nbytes for each in asked.tensors)
+        self._answered += len(answer.payload)
         self._is_fit &= self._asked <= MOST_ASKED and self._answered <= MOST_ANSWERED
         if self._is_fit:
-            copies = [tensor.clone() for tensor in tensors]
-            step = Step(_asked(request), request["free"], copies, told(answer, payload))
-            self._steps.append(step)
-            self._contents.put(request["placed"], copies)
+            copies = [tensor.clone() for tensor in asked.tensors]
+            kept = Told(answer.text, _digest(answer.payload), bytes(answer.payload))
+            self._steps.append(Step(asked._replace(tensors=copies), kept))
+            self._contents.put(placed, copies)
             self._is_fit = not is_last or self._contents.are_held(self._holds)
 
     def finished(self) -> Precedent | None:
@@ -196,7 +240,8 @@ class Precedents:
     def _forget(self) -> None:
         self._ways: defaultdict[Hashable, Ways] = defaultdict(Ways)
         self._tensors: dict[Hashable, Tensor] = {}
-        self._room = _MOST_BYTES
+        self._payloads: dict[bytes, bytes] = {}
+        self._room, self._room_of_payloads = _MOST_BYTES, _MOST_PAYLOADS
 
     def of(self, test: Hashable) -> Ways:
         """Return the ways in which a test was passed."""
@@ -211,8 +256,21 @@ class Precedents:
             self._forget()
 
     def _kept(self, step: Step) -> Step:
-        self._room -= len(step.request) + len(step.answer) + _BESIDE
-        return step._replace(tensors=[*map(self._shared, step.tensors)])
+        asked, answer = step
+        self._room -= len(asked.text) + len(answer.text) + _BESIDE
+        tensors = [*map(self._shared, asked.tensors)]
+        payload = self._payload(answer)
+        return Step(asked._replace(tensors=tensors), answer._replace(payload=payload))
+
+    def _payload(self, answer: Told) -> bytes | None:
+        """Return the bytes of an answer's tensors, if there is room for them."""
+        payload = answer.payload
+        if payload is not None and answer.digest not in self._payloads:
+            if len(payload) > self._room_of_payloads:
+                return None
+            self._room_of_payloads -= len(payload)
+            self._payloads[answer.digest] = payload
+        return self._payloads.get(answer.digest)
 
     def _shared(self, tensor: Tensor) -> Tensor:
         """Return a tensor with the same numbers, which most ways to pass a test have in common."""
@@ -221,11 +279,6 @@ class Precedents:
             self._tensors[key] = tensor
             self._room -= tensor.nbytes
         return self._tensors[key]
-
-
-def _asked(header: Header) -> bytes:
-    """Return what a request asks, as text."""
-    return written({n: value for n, value in header.items() if n not in _OF_WORKER})
 
 
 def _digest(numbers: Any) -> bytes:

@@ -49,7 +49,7 @@ def run_trial(workers: Workers, file: bytes, tests: bytes, budget: Budget) -> li
 
 
 def _ask(connection: Connection, request: Header, source: bytes) -> Header:
-    connection.put(request, [torch.frombuffer(bytearray(source + b"\n"), dtype=torch.uint8)])
+    connection.put([torch.frombuffer(bytearray(source + b"\n"), dtype=torch.uint8)])
     answer, _ = connection.exchange(request)
     return answer
 

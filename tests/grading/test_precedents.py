@@ -11,7 +11,7 @@ from grader.course import own_course
 from grader.grading.settings import Settings
 from grader.grading.submission import Grader
 from grader.intake.submissions import Submission, read_source
-from grader.isolation.precedents import Step
+from grader.isolation.precedents import Asked
 from grader.isolation.siblings import Siblings
 from grader.testing import runner
 from tests.lent import lent_boundary
@@ -85,7 +85,7 @@ def test_a_test_that_does_not_ask_what_it_asked_runs_anew(origin, monkeypatch):
         expected = told(grader, problem, wrong)
         boundary.forget_precedents()
         right = told(grader, problem, COURSE.solution(problem))
-        monkeypatch.setattr(Step, "asks", lambda *_: False)
+        monkeypatch.setattr(Asked, "is_same", lambda *_: False)
         assert told(grader, problem, wrong) == expected != right
         assert told(grader, problem, COURSE.solution(problem)) == right
 

@@ -7,6 +7,7 @@ import copy
 import mmap
 from random import Random
 
+import msgspec
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +17,7 @@ from grader.cost import counting
 from grader.errors import InternalError
 from grader.isolation import WorkerFailure, connection
 from grader.isolation.connection import Budget, Connection
+from grader.isolation.protocol.frames import read_answer, read_header, written
 from grader.isolation.protocol.memory import SIZE, Memory
 from grader.isolation.proxy.problem import RemoteProblem
 from grader.isolation.spawn import Ending, Process, Workers
@@ -249,15 +251,19 @@ def test_a_damaged_answer_to_what_is_asked_ahead_ends_a_test_at_most(sandbox, mo
     problem.passed_test("use")
     assert ends() is None
     random, before = Random(), state()
-    receive, left = connection.receive_header, 0
+    receive, left = connection.receive_answer, 0
 
     def damage(*args):
         nonlocal left
-        header, size = receive(*args)
+        answer, size = receive(*args)
         left -= 1
-        return (damaged(header, random) if left == 0 else header), size
+        if left == 0:
+            answer = read_answer(
+                written(damaged(read_header(written(msgspec.structs.asdict(answer))), random))
+            )
+        return answer, size
 
-    monkeypatch.setattr(connection, "receive_header", damage)
+    monkeypatch.setattr(connection, "receive_answer", damage)
     unnoticed = 0
     for _ in range(3 * EXAMPLES):
         left = random.randint(1, 9)

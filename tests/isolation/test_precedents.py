@@ -71,9 +71,9 @@ def asked(monkeypatch):
     sent = []
     ask = Connection._ask
 
-    def listen(self, header, left):
-        answer = ask(self, header, left)
-        sent.append(header["id"])
+    def listen(self, asked, left):
+        answer = ask(self, asked, left)
+        sent.append(self.asked)
         return answer
 
     monkeypatch.setattr(Connection, "_ask", listen)
@@ -341,6 +341,29 @@ def test_there_is_an_end_to_what_is_kept(run, boundary, monkeypatch):
     boundary.forget_precedents()
     for _ in range(2):
         assert run("def h(): return 1", lambda problem: problem.h())[0]
+
+
+def test_where_there_is_no_room_a_digest_tells_answers_apart(run, boundary, monkeypatch):
+    monkeypatch.setattr(precedents, "_MOST_PAYLOADS", 4)
+    boundary.forget_precedents()
+    assert run(DOUBLE, three_times) == (True, None)
+    assert run(DOUBLE, three_times) == (False, None)
+    ran, error = run(COUNTING.format(wrong=3), three_times)
+    assert ran
+    assert isinstance(error, AssertionError)
+
+
+def test_a_test_may_write_on_what_it_was_answered(run):
+    def writing(problem):
+        first = problem.f(torch.ones(2))
+        assert first.tolist() == [2, 2]
+        first.zero_()
+        assert problem.f(torch.ones(2)).tolist() == [2, 2]
+
+    assert run(DOUBLE, writing) == (True, None)
+    for _ in range(2):  # the first answer is known, and heard by the test
+        assert isinstance(run(COUNTING.format(wrong=2), writing)[1], AssertionError)
+    assert run(DOUBLE, writing) == (False, None)
 
 
 def test_what_is_printed_is_never_left_out(origin):

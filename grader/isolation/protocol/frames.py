@@ -63,12 +63,25 @@ def within(seconds: float) -> Left:
     return left
 
 
+class Answer(msgspec.Struct):
+    """A worker's answer, what it says not read yet.
+
+    Attributes:
+        id: the number of the request.
+        released: the places that the worker needs no more.
+        says: the header of what it says, as text.
+    """
+
+    id: int
+    released: list[int]
+    says: msgspec.Raw
+
+
+_decode_answer = msgspec.json.Decoder(Answer).decode
+
+
 def send(
-    channel: socket.socket,
-    header: Header,
-    tensors: list[Tensor],
-    left: Left | None = None,
-    memory: Memory | None = None,
+    channel: socket.socket, header: Header, tensors: list[Tensor], left: Left | None = None
 ) -> None:
     """Send one frame.
 
@@ -77,36 +90,60 @@ def send(
         header: plain data for JSON. The key "tensors" is set here.
         tensors: contiguous tensors of the dtypes of SENT_DTYPES, in no graph.
         left: how long the other side may take to receive it; None for ever.
-        memory: where to put the tensors' bytes; None to send them, too.
 
     Raises:
         Unsendable: the frame would be larger than a frame may be.
         TimeoutError: the time is over.
         OSError: the connection is broken.
     """
-    header["tensors"] = [[NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
-    try:
-        text = _encode(header)
-    except UnicodeEncodeError:
-        raise Unsendable("a text that is no Unicode") from None
-    # Spaces, so that the first tensor's bytes lie as the receiver's memory is aligned.
-    text += b" " * (-(_LENGTHS.size + len(text)) % _ALIGNED)
-    sizes = [tensor.nbytes + -tensor.nbytes % _ALIGNED for tensor in tensors]
-    size = sum(sizes)
-    if len(text) > MAX_HEADER or size > MAX_PAYLOAD or len(tensors) > MAX_TENSORS:
-        raise Unsendable("it is too large")
-    frame = _LENGTHS.pack(len(text), size) + text
-    if memory is None:
-        frame = b"".join((frame, *_with_fillings(tensors)))
-    else:
-        for tensor, start in zip(tensors, accumulate(sizes, initial=ANSWERS_AT), strict=False):
-            memory.write(start, tensor)
-            # What lay there before would make two answers differ that say the same.
-            memory.fill(start + tensor.nbytes, _FILLING[-tensor.nbytes % _ALIGNED])
+    header["tensors"] = _forms(tensors)
+    sizes = _sizes(tensors)
+    frame = b"".join((_head(header, sizes), *_with_fillings(tensors)))
     if left is None:
         channel.sendall(frame)
     else:
         _write(channel, frame, left)
+
+
+def send_answer(
+    channel: socket.socket, header: Header, says: Header, tensors: list[Tensor], memory: Memory
+) -> None:
+    """Send a frame that an `Answer` is made of, and put its tensors into memory; as `send`.
+
+    Args:
+        channel: a stream socket.
+        header: what it says to this request only.
+        says: all else. The key "tensors" is set here.
+        tensors: as for `send`.
+        memory: where to put the tensors' bytes.
+    """
+    says["tensors"] = _forms(tensors)
+    sizes = _sizes(tensors)
+    frame = _head(header | {"says": says}, sizes)
+    for tensor, start in zip(tensors, accumulate(sizes, initial=ANSWERS_AT), strict=False):
+        memory.write(start, tensor)
+        # What lay there before would make two answers differ that say the same.
+        memory.fill(start + tensor.nbytes, _FILLING[-tensor.nbytes % _ALIGNED])
+    channel.sendall(frame)
+
+
+def _forms(tensors: list[Tensor]) -> Packed:
+    return [[NAMES[tensor.dtype], tensor.shape] for tensor in tensors]
+
+
+def _sizes(tensors: list[Tensor]) -> list[int]:
+    """Return how many bytes each tensor takes, up to where the next one may begin."""
+    return [tensor.nbytes + -tensor.nbytes % _ALIGNED for tensor in tensors]
+
+
+def _head(header: Header, sizes: list[int]) -> bytes:
+    """Return the bytes of a frame up to its tensors'."""
+    text, size = written(header), sum(sizes)
+    # Spaces, so that the first tensor's bytes lie as the receiver's memory is aligned.
+    text += b" " * (-(_LENGTHS.size + len(text)) % _ALIGNED)
+    if len(text) > MAX_HEADER or size > MAX_PAYLOAD or len(sizes) > MAX_TENSORS:
+        raise Unsendable("it is too large")
+    return _LENGTHS.pack(len(text), size) + text
 
 
 def _with_fillings(tensors: list[Tensor]) -> Iterator[Any]:
@@ -143,13 +180,24 @@ def receive(channel: socket.socket, left: Left | None = None) -> tuple[Header, l
     return parse(text, payload)
 
 
-def receive_header(channel: socket.socket, left: Left) -> tuple[Header, int]:
-    """Receive one frame whose tensors lie in memory: its header, and how many bytes they take.
+def receive_answer(channel: socket.socket, left: Left) -> tuple[Answer, int]:
+    """Receive an answer, whose tensors lie in memory, and how many bytes they take.
 
-    The header has their forms, which `tensors_of` takes. Errors are those of `receive`.
+    What it says has their forms, which `tensors_of` takes. Errors are those of `receive`.
     """
     text, _, size = _receive(channel, left, in_memory=True)
-    return read_header(text), size
+    return read_answer(text), size
+
+
+def read_answer(text: bytes | bytearray) -> Answer:
+    """Read an answer's header, but for what it says.
+
+    Raises:
+        ProtocolError: it isn't what `send_answer` writes.
+    """
+    with _unreadable:
+        _check_depth(text)
+        return _decode_answer(text)
 
 
 def _receive(
@@ -210,8 +258,19 @@ def tensors_of(header: Header, payload: bytearray | memoryview) -> list[Tensor]:
 
 
 def written(header: Header) -> bytes:
-    """Return a header as text; two texts are the same if what they say is, in the same order."""
-    return _encode(header)
+    """Return a header as text; two texts are the same if what they say is, in the same order.
+
+    Raises:
+        Unsendable: there is something in it that is no Unicode.
+    """
+    try:
+        return _encode(header)
+    except UnicodeEncodeError:
+        raise Unsendable("a text that is no Unicode") from None
+
+
+as_written = msgspec.Raw
+"""Makes of a text that `written` gave a part of another header."""
 
 
 class _Unreadable:

@@ -25,8 +25,8 @@ _memcmp = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None).memcmp
 _memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
 
-def same_bytes(one: int, other: int, size: int) -> bool:
-    """Return whether at two addresses there are the same bytes."""
+def same_bytes(one: int, other: int | bytes, size: int) -> bool:
+    """Return whether at two addresses, one of which may be that of `bytes`, are the same bytes."""
     return not _memcmp(one, other, size)
 
 
@@ -61,6 +61,10 @@ class Memory:
     def holds(self, offset: int, tensor: Tensor) -> bool:
         """Return whether a place has the very bytes of a contiguous tensor."""
         return same_bytes(self._address + offset, tensor.data_ptr(), tensor.nbytes)
+
+    def has(self, offset: int, data: bytes) -> bool:
+        """Return whether these very bytes are there, as far as they were looked at one by one."""
+        return same_bytes(self._address + offset, data, len(data))
 
     def copy(self, offset: int, size: int) -> bytearray:
         """Return a copy of what is there now: the other side can change the memory at any time."""

@@ -87,7 +87,7 @@ class Backward:
         gradients = [None if g is None else packer.plain(g) for g in upstream]
         header = {"do": "backward", "graph": self._graph, "upstream": gradients, "wanted": wanted}
         header["count"] = bool(self._caller.costs)
-        self._connection.put(header, packer.tensors)
+        self._connection.put(packer.tensors)
         answer, tensors = self._connection.exchange(header)
         self._caller.settle(self._connection, answer, packer)
         return answer, tensors

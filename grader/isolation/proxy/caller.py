@@ -145,7 +145,7 @@ class Caller:
     ) -> list[int]:
         """Put a request's tensors where the worker sees them, and return their places."""
         header["random"] = connection.random(packer.tensors)
-        places = connection.put(header, packer.tensors)
+        places = connection.put(packer.tensors)
         if target.twin is not None:
             target.twin.placed(places, packer)
         return places
@@ -153,7 +153,7 @@ class Caller:
     def _parameters(self, connection: Connection, target: Target) -> list[str]:
         """Return the names of a function's parameters, as its worker tells them."""
         _, header = self._header("parameters", target, connection)
-        connection.put(header, [])
+        connection.put([])
         answer, _ = connection.exchange(header)
         with connection.checked():
             return [identifier(name) for name in items(answer["value"])]

@@ -115,7 +115,7 @@ class LoadedFile:
         try:
             capture = self._printed is not None
             load = {"do": "load", "forbidden": list(self.forbidden), "capture": capture}
-            connection.put(load, [source])
+            connection.put([source])
             answer, _ = connection.exchange(load)
         except WorkerFailure as failure:
             text = f"{FILE} can't be imported. {failure}"

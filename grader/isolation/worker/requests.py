@@ -64,7 +64,7 @@ class Worker:
         return Request(tensors, self._kept.objects, vars(self._module))
 
     def answer(self, header: Header, request: Request) -> tuple[Header, list[Tensor]]:
-        """Carry out one request and return the answer's header and tensors.
+        """Carry out one request and return what the answer says, and its tensors.
 
         What the student's code raises is part of the answer.
         """
@@ -72,12 +72,12 @@ class Worker:
             self._kept.start_anew()
         for number in header["free"]:
             self._kept.free(number)
-        answer, packer = self._do[header["do"]](header, request)
+        asks = header["asks"]
+        answer, packer = self._do[asks["do"]](asks, request)
         # Also while an answer was written down.
         answer.setdefault("called", self._first_called())
         if self._printed is not None:
             answer["printed"] = self._printed.take()
-        answer["id"] = header["id"]
         return answer, packer.tensors
 
     # The requests

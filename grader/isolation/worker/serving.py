@@ -7,7 +7,7 @@ import socket
 from torch import Tensor
 
 from grader.isolation.protocol import Closed, Header, Unsendable
-from grader.isolation.protocol.frames import receive, send
+from grader.isolation.protocol.frames import receive, send_answer
 from grader.isolation.protocol.memory import Memory
 from grader.isolation.worker.exceptions import class_name
 from grader.isolation.worker.inbox import Inbox
@@ -29,26 +29,25 @@ def main(channel: socket.socket, memory: Memory, called: list[str] | None = None
             header, _ = receive(channel)
         except Closed:
             return
-        answer, tensors = _answered(worker, header, inbox.tensors(header["placed"]))
-        answer["released"] = inbox.released()
+        says, tensors = _answered(worker, header, inbox.tensors(header["placed"]))
+        answer = {"id": header["id"], "released": inbox.released()}
         try:
-            send(channel, answer, tensors, memory=memory)
+            send_answer(channel, answer, says, tensors, memory)
         except OSError:
             raise  # the connection is broken
         except Exception as reason:
-            told = _refusal(header, reason) | {"released": answer["released"]}
-            send(channel, told, [])
+            send_answer(channel, answer, _refusal(reason), [], memory)
 
 
 def _answered(worker: Worker, header: Header, tensors: list[Tensor]) -> tuple[Header, list[Tensor]]:
     try:
         return worker.answer(header, worker.request(tensors))
     except BaseException as error:  # what this package does with students' objects, they may refuse
-        return _refusal(header, error), []
+        return _refusal(error), []
 
 
-def _refusal(header: Header, error: BaseException) -> Header:
+def _refusal(error: BaseException) -> Header:
     """Return the answer to a request whose answer can't be told."""
     raises = f"something that raises {class_name(type(error))} when it is looked at"
     told = str(error) if isinstance(error, Unsendable) else raises
-    return {"id": header["id"], "unsendable": told}
+    return {"unsendable": told}
