@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from grader.errors import CourseError, UsageError
@@ -33,7 +34,7 @@ class Problem:
 
     folder: Path
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The folder's name, which is also the problem's column in a gradebook."""
         return self.folder.name

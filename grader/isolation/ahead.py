@@ -19,6 +19,7 @@ from grader.isolation.precedents import (
     Answered,
     Asked,
     Contents,
+    HoldsAll,
     Precedent,
     Reply,
 )
@@ -41,16 +42,16 @@ class Ahead:
     Args:
         ask: sends a request; returns where its tensors lie, and the answer; raises CannotLoad if
             none comes.
-        holds: tells whether a place in the worker's memory still has the bytes of a tensor.
+        holds_all: tells whether places in the worker's memory still have the bytes of tensors.
     """
 
     def __init__(
         self,
         ask: Callable[[Asked], tuple[list[Packed], Reply]],
-        holds: Callable[[int, Tensor], bool],
+        holds_all: HoldsAll,
     ) -> None:
         self._ask = ask
-        self._holds = holds
+        self._holds_all = holds_all
         self._answers: deque[_Heard | CannotLoad] = deque()
         self._contents = Contents()
 
@@ -84,7 +85,7 @@ class Ahead:
             return []
         self._contents.put(placed, asked.tensors)
         agreeing: Sequence[Precedent] = []
-        if reply.size <= MOST_ANSWERED and self._contents.are_held(self._holds):
+        if reply.size <= MOST_ANSWERED and self._contents.are_held(self._holds_all):
             there = (way for way in ways if len(way.steps) > number)
             agreeing = [way for way in there if reply.is_same(way.steps[number].answer)]
         known = agreeing[0].steps[number].answer.payload if agreeing else None

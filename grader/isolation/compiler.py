@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import re
 
-_WORDS = (
-    rb"meta|\boptim\b|compil|dynamo|inductor|functorch|torch\.func\b|import func\b|vmap|jvp|vjp",
-    rb"jac|hess|checkpoint|\bfx\b|export|\bjit\b|script|librar|custom|dispatch|distrib|onnx|sparse",
-    rb"nested|quant|sympy|\b_C\b|_refs|_prims|_decomp|\bops\b|getattr|importlib|__import__|exec\b",
-    rb"flex|bias import|tensor\.parallel|fake|symbol|parametri|\bcond\b|scan|while_loop",
-    rb"forward_ad|dual_level|make_dual|torch\.masked|import masked|maskedtensor|masked_tensor",
-    rb"use_deterministic|\bsym_|higher_order|_check|\butils\b|sys\.modules|globals|__dict__|vars\(",
+_PARTS = (
+    b"meta compil dynamo inductor functorch vmap jvp vjp jac hess checkpoint export script librar "
+    b"custom dispatch distrib onnx sparse nested quant sympy _refs _prims _decomp getattr "
+    b"importlib __import__ flex tensor.parallel fake symbol parametri scan while_loop forward_ad "
+    b"dual_level make_dual torch.masked maskedtensor masked_tensor use_deterministic higher_order "
+    b"_check sys.modules globals __dict__ vars("
+).split()
+_WORDS = re.compile(
+    rb"\b(?:optim|fx|jit|_c|ops|cond|utils|torch\.func|import func)\b"
+    rb"|exec\b|bias import|import masked|\bsym_"
 )
-_MAY_WANT = re.compile(b"|".join(_WORDS), re.IGNORECASE)
 
 
 def may_want_compiler(source: bytes) -> bool:
     """Return whether a student's file mentions anything for which torch could load its compiler."""
-    return _MAY_WANT.search(source) is not None
+    text = source.lower()
+    return any(part in text for part in _PARTS) or _WORDS.search(text) is not None

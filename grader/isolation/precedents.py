@@ -35,6 +35,8 @@ _MOST_WAYS = 16
 _MOST_PAYLOADS = 1 << 26
 """How many bytes of answers may be kept themselves: they are compared sooner than a digest."""
 
+HoldsAll = Callable[[Mapping[int, Tensor]], bool]
+
 _BESIDE = 1000
 """Bytes that a step takes beside its numbers and texts, about."""
 
@@ -158,9 +160,9 @@ class Contents:
         """Return what was put at a place last."""
         return self._tensors[place]
 
-    def are_held(self, holds: Callable[[int, Tensor], bool]) -> bool:
+    def are_held(self, holds_all: HoldsAll) -> bool:
         """Return whether all of it is there as it was put, which is more than a test looks at."""
-        return all(map(holds, self._tensors, self._tensors.values()))
+        return holds_all(self._tensors)
 
 
 class Record:
@@ -169,15 +171,15 @@ class Record:
     What else would matter is what the code changes in the memory: the test would go on with that.
 
     Args:
-        holds: tells whether a place in the worker's memory still has the bytes of a tensor.
+        holds_all: tells whether places in the worker's memory still have the bytes of tensors.
 
     Attributes:
         names: the names that the test looks up in the file, and whether they are there.
     """
 
-    def __init__(self, holds: Callable[[int, Tensor], bool]) -> None:
+    def __init__(self, holds_all: HoldsAll) -> None:
         self.names: dict[str, bool] = {}
-        self._holds = holds
+        self._holds_all = holds_all
         self._steps: list[Step] = []
         self._contents = Contents()
         self._asked = self._answered = 0
@@ -202,7 +204,7 @@ class Record:
             kept = Told(answer.text, _digest(answer.payload), bytes(answer.payload))
             self._steps.append(Step(asked._replace(tensors=copies), kept))
             self._contents.put(placed, copies)
-            self._is_fit = not is_last or self._contents.are_held(self._holds)
+            self._is_fit = not is_last or self._contents.are_held(self._holds_all)
 
     def finished(self) -> Precedent | None:
         """Return all of it; None if it takes much room, or other things matter."""

@@ -431,7 +431,7 @@ def test_hidden_calls_are_apart(problem, solution, rng):
     many = [small_weights(rng, 4), small_weights(rng, 4), small_weights(rng, 3, bias=False)]
     modules = [make_attention(problem, weights) for weights in many]
     rights = [reference(solution, weights) for weights in many]
-    for batch, seq in [(2, 3), (2, 3), (3, 3), (2, 5), (1, 1), (2, 3)]:
+    for batch, seq in [(2, 3), (2, 3), (3, 5), (2, 3)]:
         for module, right, weights in zip(modules, rights, many, strict=True):
             n_embd = len(weights["query.weight"])
             x = rng.normal(batch, seq, n_embd)

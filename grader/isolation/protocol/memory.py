@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
+from collections.abc import Mapping
+from operator import attrgetter
 
 import torch
 from torch import Tensor
@@ -23,6 +25,8 @@ SIZE = 2 * MAX_PAYLOAD
 
 _memcmp = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None).memcmp
 _memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+_address = torch._C.TensorBase.data_ptr
+_size = attrgetter("nbytes")
 
 
 def same_bytes(one: int, other: int | bytes, size: int) -> bool:
@@ -61,6 +65,11 @@ class Memory:
     def holds(self, offset: int, tensor: Tensor) -> bool:
         """Return whether a place has the very bytes of a contiguous tensor."""
         return same_bytes(self._address + offset, tensor.data_ptr(), tensor.nbytes)
+
+    def holds_all(self, tensors: Mapping[int, Tensor]) -> bool:
+        """Return whether each of these places has the very bytes of its contiguous tensor."""
+        places, there = [self._address + place for place in tensors], tensors.values()
+        return not any(map(_memcmp, places, map(_address, there), map(_size, there)))
 
     def has(self, offset: int, data: bytes) -> bool:
         """Return whether these very bytes are there, as far as they were looked at one by one."""
