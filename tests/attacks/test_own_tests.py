@@ -81,10 +81,11 @@ ATTACKS = {
     "fails on all": "def test_it(problem):\n    assert False",
     "answers for itself": """
         import json, os, struct
-        text = json.dumps({"id": 2, "tests": [["test_it", "failed", 1]], "released": []}).encode()
+        says = {"tests": [["test_it", "failed", 1]], "tensors": []}
+        text = json.dumps({"id": 2, "released": [], "says": says}).encode()
         for number in range(3, 20):
             try:
-                os.write(number, struct.pack("<II", len(text), 0) + text)
+                os.write(number, struct.pack("!II", len(text), 0) + text)
             except OSError:
                 pass
         def test_it(problem):

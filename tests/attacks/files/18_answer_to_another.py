@@ -6,8 +6,8 @@ import struct
 
 
 def double(x):
-    text = json.dumps(
-        {"id": 10**6, "values": [True], "graphs": [], "moved_away": [], "stale": False}
-    ).encode()
+    says = {"values": [True], "graphs": [], "moved_away": [], "changed_lists": [], "stale": False}
+    says |= {"moved": False, "generators": [], "called": None, "tensors": []}
+    text = json.dumps({"id": 10**6, "released": [], "says": says}).encode()
     os.write(3, struct.pack("!II", len(text), 0) + text)
     return x

@@ -8,7 +8,7 @@ import sys
 
 def request_number():
     frame = sys._getframe()
-    while "header" not in frame.f_locals:
+    while "id" not in frame.f_locals.get("header", {}):
         frame = frame.f_back
     return frame.f_locals["header"]["id"]
 
@@ -19,12 +19,7 @@ def frame(header):
 
 
 def double(x):
-    answer = {
-        "id": request_number(),
-        "values": [True],
-        "graphs": [],
-        "moved_away": [],
-        "stale": False,
-    }
-    os.write(3, frame(answer) * 2)
+    says = {"values": [True], "graphs": [], "moved_away": [], "changed_lists": [], "stale": False}
+    says |= {"moved": False, "generators": [], "called": None, "tensors": []}
+    os.write(3, frame({"id": request_number(), "released": [], "says": says}) * 2)
     return x
