@@ -22,6 +22,7 @@ from rich.console import Console
 from grader.course import own_course
 from grader.environment import require_address_space, require_own_packages
 from grader.errors import (
+    CannotWrite,
     CourseError,
     InternalError,
     InUse,
@@ -576,6 +577,8 @@ def _faults() -> Iterator[None]:
         stop(f"The course is not as it should be; no mark was given: {error}", GRADERS_FAULT)
     except InternalError as error:
         stop(f"The grader failed; no mark was given: {error}", GRADERS_FAULT)
+    except CannotWrite as error:
+        stop(plain(told_os_error(error)), BAD_USAGE)
     except OSError as error:
         stop(plain(told_os_error(error)), GRADERS_FAULT)
 

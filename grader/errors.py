@@ -43,6 +43,13 @@ class InUse(Exception):  # noqa: N818  (it is what the instructor reads)
     """Another run is writing to the same folder."""
 
 
+class CannotWrite(OSError):  # noqa: N818  (it is what the instructor reads)
+    """A path that was given, or something in it, can't be written. `filename` says which.
+
+    The text is the system's; `grader.files.told_os_error` makes a sentence of it.
+    """
+
+
 # The course's and the grader's own
 
 

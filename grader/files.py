@@ -8,27 +8,67 @@ import itertools
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from grader.errors import InUse, UsageError
+from grader.errors import CannotWrite, InUse, UsageError
 
 _LOCK = ".lock"
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader finds the old one or the new one, never half of it."""
-    data = content.encode() if isinstance(content, str) else content
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
+    """Write a file so that a reader finds the old one or the new one, never half of it.
+
+    Raises:
+        CannotWrite: it can't be written.
+    """
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[Path, str | bytes]) -> None:
+    """Write files as `write_whole` writes one; where one can't be written, none is.
+
+    Raises:
+        CannotWrite: one of them can't be written.
+    """
+    asides = {path: _beside(path) for path in contents}
     try:
-        aside.write_bytes(data)
-        aside.replace(path)
-    except OSError as error:
-        error.filename = str(path)  # some don't say which
-        raise
+        for path, aside in asides.items():
+            with writing(path):
+                _require_replaceable(path)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                content = contents[path]
+                aside.write_bytes(content.encode() if isinstance(content, str) else content)
+        for path, aside in asides.items():
+            with writing(path):
+                aside.replace(path)
     finally:
-        aside.unlink(missing_ok=True)
+        for aside in asides.values():
+            with suppress(OSError):
+                aside.unlink()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
+
+
+def _require_replaceable(path: Path) -> None:
+    """Refuse what is no file: a folder, and also a device, in whose place a file would be put."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Tell that it is this path which can't be written, when the system says so.
+
+    Raises:
+        CannotWrite: it can't.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite(error.errno, error.strerror or str(error), str(path)) from error
 
 
 def require_writable(folder: Path, folders: Iterable[str], files: Iterable[str]) -> None:
@@ -75,8 +115,21 @@ def no_room(path: object = None) -> str:
 def told_os_error(error: OSError) -> str:
     """Return what went wrong with a file, and what to do where that is known."""
     if error.errno in _NO_ROOM:
-        return f"{no_room(error.filename)} What is done is kept."
+        return no_room(error.filename)
+    if isinstance(error, CannotWrite):
+        why = _in_the_way(Path(error.filename)) or error.strerror
+        return f"{error.filename} can't be written: {why}. Change that, or give another place."
     return f"A file could not be read or written: {error}"
+
+
+def _in_the_way(path: Path) -> str:
+    """Return what stands where a file, or a folder above it, should be; empty if nothing does."""
+    if os.path.isdir(path):
+        return "it is a folder"
+    if os.path.exists(path) and not os.path.isfile(path):
+        return "it is no ordinary file"
+    above = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
+    return "" if os.path.isdir(above) else f"{above} is no folder"
 
 
 @contextmanager
@@ -85,18 +138,20 @@ def locked(folder: Path) -> Iterator[None]:
 
     Raises:
         InUse: another run has it.
-        OSError: the folder can't be written.
+        CannotWrite: the folder can't be written.
     """
     from filelock import FileLock, Timeout  # here, for students' commands lock nothing
 
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        held = FileLock(folder / _LOCK, timeout=0).acquire()
-    except Timeout:
-        raise InUse(
-            f"Another run of the grader is writing to {folder}. "
-            "Wait until it is done, or give another folder with --out."
-        ) from None
+    lock = folder / _LOCK
+    with writing(lock):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            held = FileLock(lock, timeout=0).acquire()
+        except Timeout:
+            raise InUse(
+                f"Another run of the grader is writing to {folder}. "
+                "Wait until it is done, or give another folder with --out."
+            ) from None
     with held:
         yield
 
@@ -110,7 +165,9 @@ def set_aside(path: Path, why: str) -> Path:
     """
     endings = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
     names = (f"{path.name}.{why}{ending}" for ending in endings)
-    return path.rename(next(n for n in map(path.with_name, names) if not os.path.lexists(n)))
+    free = next(n for n in map(path.with_name, names) if not os.path.lexists(n))
+    with writing(free):
+        return path.rename(free)
 
 
 def sha256_of(files: Mapping[str, Path]) -> str:

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import InUse, UsageError
+from grader.errors import CannotWrite, InUse, UsageError
 from grader.files import (
     locked,
     require_writable,
     set_aside,
     sha256_of,
     told_os_error,
+    write_together,
     write_whole,
 )
 
@@ -103,6 +104,31 @@ def test_a_folder_of_somebody_else_is_named(tmp_path: Path) -> None:
         require_writable(tmp_path / "out", [], [])
 
 
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("file/x.csv", "file is no folder"),
+        ("file/new/folder/x.csv", "file is no folder"),
+        ("folder", "it is a folder"),
+        ("fifo", "it is no ordinary file"),
+        ("n" * 300, "File name too long"),
+    ],
+)
+def test_a_path_that_cannot_be_written_is_told_with_what_is_in_the_way(
+    tmp_path: Path, place: str, why: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    before = {*tmp_path.rglob("*")}
+    with pytest.raises(CannotWrite) as raised:
+        write_together({tmp_path / "first": "1", tmp_path / place: "2"})
+    told = told_os_error(raised.value)
+    assert told.startswith(f"{tmp_path / place} can't be written: ")
+    assert told.endswith(f"{why}. Change that, or give another place.")
+    assert {*tmp_path.rglob("*")} == before
+
+
 def test_a_full_disk_is_told_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,7 +136,7 @@ def test_a_full_disk_is_told_with_what_to_do(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OSError, match="No space left") as raised:
+    with pytest.raises(CannotWrite, match="No space left") as raised:
         write_whole(tmp_path / "x.json", "{}")
     told = told_os_error(raised.value)
     assert told.startswith(f"There is no room left on the disk for {tmp_path / 'x.json'}.")

@@ -417,6 +417,7 @@ def test_any_file_by_a_column_that_is_named(tmp_path: Path, saved: Save) -> None
         (["canvas", "--problem", "03", "--new-column", "Final Score"], "column of its own"),
         (["canvas", "--problem", "03", "--feedback", "f.zip"], "say --download"),
         (["csv", "--problem", "03", "--feedback", "f.zip"], "canvas and moodle"),
+        (["moodle", "--problem", "03", "--feedback", "f", "--out", "f"], "can't both be f"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -456,6 +457,21 @@ def test_moodle_takes_feedback_in_folders_called_as_its_own(tmp_path: Path, save
         assert "Anna Maria de la Cruz_1014_assignsubmission_file_/feedback.html" in (
             archive.namelist()
         )
+
+
+@pytest.mark.parametrize("option", ["--feedback", "--out"])
+def test_marks_and_feedback_are_both_written_or_neither(
+    option: str, tmp_path: Path, saved: Save
+) -> None:
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(moodle_worksheet())
+    reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS))
+    places = {"--out": tmp_path / "marks.csv", "--feedback": tmp_path / "feedback.zip"}
+    places[option] = file / "folder" / places[option].name
+    options = [word for pair in places.items() for word in map(str, pair)]
+    why = refused("moodle", file, reports, "--problem", "03", *options)
+    assert places[option].name in why
+    assert "is no folder" in why
 
 
 def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, saved: Save) -> None:

@@ -14,7 +14,7 @@ from grader.book.export.marks import marks_of
 from grader.book.export.sheet import Choice
 from grader.book.export.table import read_table
 from grader.errors import UsageError
-from grader.files import write_whole
+from grader.files import write_together
 from grader.result import Part, SubmissionResult
 from grader.text import counted, quoted
 
@@ -70,19 +70,21 @@ def export_from(
 
     Raises:
         UsageError: file, marks and choice don't fit together; nothing is written.
-        OSError: the files can't be written.
+        CannotWrite: one of the files can't be written; neither is.
     """
     _require_sense(order, results)
     now, remarks = adjusted(results, order.folder)
     filled = _filled(order, now)
     pack = _packed(order, filled)
-    write_whole(order.out, filled.content)
+    contents = {order.out: filled.content}
+    if pack and order.feedback:
+        contents[order.feedback] = pack.zipped()
+    write_together(contents)
     told = [*filled.told, *remarks, *_newer(results, now)]
     if unreadable:
         told.append(f"Their results can't be read, so grade them again: {', '.join(unreadable)}.")
     told.append(f"Written: {order.out}.")
     if pack and order.feedback:
-        write_whole(order.feedback, pack.zipped())
         files = counted(len(pack.files), "file")
         told += [*pack.told, f"Feedback, {files}: {order.feedback}."]
     return told
@@ -101,6 +103,8 @@ def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
         raise UsageError(f"There are no results in {order.folder}. Grade first, or say --from.")
     if order.feedback and order.platform not in ("canvas", "moodle"):
         raise UsageError(f"Feedback can be packed for canvas and moodle, not {order.platform}.")
+    if order.feedback and order.feedback.resolve() == order.out.resolve():
+        raise UsageError(f"Marks and feedback can't both be {order.out}. Say another --out.")
     if order.platform == "canvas" and order.feedback and not order.download:
         raise UsageError(
             "Canvas knows feedback by the names in its download of submissions: say --download."
