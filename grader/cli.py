@@ -22,14 +22,13 @@ from rich.console import Console
 from grader.course import own_course
 from grader.environment import require_address_space, require_own_packages
 from grader.errors import (
-    CannotWrite,
     CourseError,
     InternalError,
     InUse,
     SubmissionError,
     UsageError,
 )
-from grader.files import told_os_error
+from grader.files import is_of_a_place, require_writable, told_os_error
 from grader.result import Isolation, Part, Policy
 from grader.text import counted, plain, printable
 
@@ -486,12 +485,14 @@ def audit(
         from grader.author.candidates import candidates
         from grader.author.generalisation import generalise as name_unseen
         from grader.author.parity import parity_findings
-        from grader.author.tables import legend, matrix, unseen_table, write_tables
+        from grader.author.tables import TABLES, legend, matrix, unseen_table, write_tables
         from grader.grading.settings import default_jobs
         from grader.reports.progress_bar import progress_bar
 
         course = own_course()
         selected = course.select(problems or [])
+        if out is not None:
+            require_writable(out, (), TABLES)
         with progress_bar() as progress:
             task = progress.add_task("auditing", total=len(list(candidates(course, selected))))
             found = run_audit(
@@ -577,10 +578,8 @@ def _faults() -> Iterator[None]:
         stop(f"The course is not as it should be; no mark was given: {error}", GRADERS_FAULT)
     except InternalError as error:
         stop(f"The grader failed; no mark was given: {error}", GRADERS_FAULT)
-    except CannotWrite as error:
-        stop(plain(told_os_error(error)), BAD_USAGE)
     except OSError as error:
-        stop(plain(told_os_error(error)), GRADERS_FAULT)
+        stop(plain(told_os_error(error)), BAD_USAGE if is_of_a_place(error) else GRADERS_FAULT)
 
 
 def stop(message: str, status: int) -> None:

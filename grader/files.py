@@ -100,7 +100,7 @@ def _unwritable(path: Path, number: int | None) -> str:
     if number in _NO_ROOM:
         return no_room(path)
     why = f"{path}: {os.strerror(number or 0)}"
-    return f"The reports can't be written ({why}), so nothing was graded. Give another --out."
+    return f"The reports can't be written ({why}), so nothing was run. Give another --out."
 
 
 _NO_ROOM = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
@@ -112,6 +112,12 @@ def no_room(path: object = None) -> str:
     return f"There is no room left on the disk{where}. Make room and run the same command again."
 
 
+def is_of_a_place(error: OSError) -> bool:
+    """Return whether it is about a place, which who runs the command can change, or the grader."""
+    unreadable = isinstance(error, PermissionError) and bool(error.filename)
+    return isinstance(error, CannotWrite) or unreadable or error.errno in _NO_ROOM
+
+
 def told_os_error(error: OSError) -> str:
     """Return what went wrong with a file, and what to do where that is known."""
     if error.errno in _NO_ROOM:
@@ -119,6 +125,8 @@ def told_os_error(error: OSError) -> str:
     if isinstance(error, CannotWrite):
         why = _in_the_way(Path(error.filename)) or error.strerror
         return f"{error.filename} can't be written: {why}. Change that, or give another place."
+    if is_of_a_place(error):
+        return f"{error.filename}: {error.strerror}. Change that, or give another place."
     return f"A file could not be read or written: {error}"
 
 

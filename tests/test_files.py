@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from grader.cli import app
 from grader.errors import CannotWrite, InUse, UsageError
 from grader.files import (
+    is_of_a_place,
     locked,
     require_writable,
     set_aside,
@@ -127,6 +130,37 @@ def test_a_path_that_cannot_be_written_is_told_with_what_is_in_the_way(
     assert told.startswith(f"{tmp_path / place} can't be written: ")
     assert told.endswith(f"{why}. Change that, or give another place.")
     assert {*tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("grade", "class", "--out"),
+        ("audit", "01", "--out"),
+        ("find", "01", "--name", "Ada", "--out"),
+        ("gradescope",),
+        ("release",),
+    ],
+    ids=lambda command: command[0],
+)
+def test_every_command_refuses_to_write_below_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "class/ada/01-softmax").mkdir(parents=True)
+    (tmp_path / "class/ada/01-softmax/problem.py").touch()
+    (tmp_path / "file").touch()
+    run = CliRunner().invoke(app, [*command, "file/out"])
+    assert run.exit_code == 2
+    assert "can't be written" in run.output
+    assert "Errno" not in run.output
+
+
+def test_what_may_not_be_read_is_no_fault_of_the_grader() -> None:
+    refused = PermissionError(errno.EACCES, "Permission denied", "marks.csv")
+    assert is_of_a_place(refused)
+    assert told_os_error(refused).startswith("marks.csv: Permission denied.")
+    assert not is_of_a_place(OSError(errno.EMFILE, "Too many open files"))
 
 
 def test_a_full_disk_is_told_with_what_to_do(

@@ -19,7 +19,7 @@ from pathlib import Path
 from grader.author.documents import beginning_with, without_part
 from grader.course import HIDDEN_MARKER, OWN_PICTURE, SUBMISSION_FILE, Course, Problem
 from grader.errors import CourseError, UsageError
-from grader.files import write_whole
+from grader.files import write_whole, writing
 from grader.packing import FOR_STUDENTS, files_of
 from grader.result import Part
 from grader.text import counted
@@ -82,6 +82,7 @@ def release(
     Raises:
         UsageError: there is something else in the folder.
         CourseError: a file of the course is missing.
+        CannotWrite: the copy can't be written.
     """
     earlier = _released_before(folder)
     before = earlier.files if earlier else {}
@@ -94,7 +95,8 @@ def release(
         _bring(folder, path, content, before.get(path), done)
     for path in sorted(before.keys() - files.keys()):
         if _hash_of(folder / path) == before[path]:
-            (folder / path).unlink()
+            with writing(folder / path):
+                (folder / path).unlink()
             _remove_empty(folder, path)
             done.removed.append(path)
     hashes = {path: _sha256(content) for path, content in files.items()}

@@ -70,6 +70,10 @@ def test_names(audit: Audit, problem: Problem) -> list[str]:
     return list(dict.fromkeys(test.name for test in solution.result.tests))
 
 
+TABLES = ("audit.csv", "audit.html")
+"""What the files of an audit are called."""
+
+
 def write_tables(audit: Audit, problems: list[Problem], folder: Path) -> None:
     """Write `audit.html`, and `audit.csv` with a line for each mistake and test, into `folder`."""
     text = io.StringIO()
@@ -80,8 +84,8 @@ def write_tables(audit: Audit, problems: list[Problem], folder: Path) -> None:
             for test in outcome.result.tests:
                 row = [problem.id, outcome.candidate.name, test.id, test.hidden, test.status]
                 writer.writerow([*row, outcome.named])
-    write_whole(folder / "audit.csv", text.getvalue())
-    write_whole(folder / "audit.html", page(audit, problems))
+    for name, content in zip(TABLES, (text.getvalue(), page(audit, problems)), strict=True):
+        write_whole(folder / name, content)
 
 
 def page(audit: Audit, problems: list[Problem]) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from grader.course import SUBMISSION_FILE, Course, Problem
 from grader.errors import CourseError, UsageError
-from grader.files import write_whole
+from grader.files import write_together
 from grader.grading.job import grader_for
 from grader.grading.settings import Settings
 from grader.grading.submission import Grader
@@ -198,13 +198,13 @@ def write_exercises(dealt: Mapping[str, Exercise], folder: Path, problem: Proble
 
     Raises:
         UsageError: there is a file already, which someone may have worked on; nothing is written.
+        CannotWrite: one can't be written; none is.
     """
     places = {student: place_of(folder, student, problem) for student in dealt}
     for path in places.values():
         if path.exists():
             raise UsageError(f"{path} is there already. Choose another folder, or take it away.")
-    for student, path in places.items():
-        write_whole(path, dealt[student].source)
+    write_together({path: dealt[student].source for student, path in places.items()})
     folders = {student: path.parent.parent.name for student, path in places.items()}
     return [f"{student}: {name}" for student, name in folders.items() if name != student]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
 from grader.course import Problem
 from grader.errors import CourseError
-from grader.files import write_whole
+from grader.files import write_whole, writing
 
 
 def is_stub(problem: Problem) -> bool:
@@ -24,6 +25,7 @@ def put_stub_back(problem: Problem) -> Path | None:
 
     Raises:
         CourseError: the course has lost the stub.
+        CannotWrite: the folder can't be written.
     """
     original = _original(problem)
     kept = _keep(problem.stub) if problem.stub.is_file() else None
@@ -45,10 +47,8 @@ def _keep(file: Path) -> Path:
     content = file.read_bytes()
     for number in count(1):
         kept = file.with_name(f"{file.name}.bak-{number}")
-        try:
+        with writing(kept), suppress(FileExistsError):
             with kept.open("xb") as copy:  # x: never over a file that is there
                 copy.write(content)
-        except FileExistsError:
-            continue
-        return kept
+            return kept
     raise AssertionError("unreachable")

@@ -89,7 +89,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_grading(
     (school.out / "feedback").write_text("in the way")
     done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
     assert done.exit_code == 2
-    assert "so nothing was graded" in " ".join(done.output.split())
+    assert "so nothing was run" in " ".join(done.output.split())
     assert school.names() == []
 
 
