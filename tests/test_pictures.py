@@ -166,6 +166,20 @@ def test_numbers_of_ones_own(explore):
     assert "softmax(scores + 0): 0.2689 0.7311" in words
 
 
+@pytest.mark.parametrize("problem_id", PROBLEMS)
+@pytest.mark.parametrize("mistyped", ["--sav", "-save", "--save-it"])
+def test_a_mistyped_option_is_refused(explore, monkeypatch, capsys, problem_id, mistyped):
+    monkeypatch.setattr(pictures, "save", lambda *_: pytest.fail("it draws"))
+    with pytest.raises(SystemExit, match="2"):
+        explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", mistyped)
+    assert f"unrecognized arguments: {mistyped}" in capsys.readouterr().err
+
+
+def test_a_number_below_zero_is_no_option(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["explore.py", "-1,2", "--save", "-.5", "-inf"])
+    assert pictures.numbers([1]).tolist() == [-1, 2, -0.5, -torch.inf]
+
+
 def test_the_same_figure_gives_the_same_file(explore):
     stub = ROOT / "problems" / "04-causal-masking" / "problem.py"
     files = []

@@ -5,8 +5,10 @@ Run `uv run python -m grader.student.pictures` to write every picture of the cou
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -66,19 +68,39 @@ def words(sentence: str) -> list[str]:
     return " ".join(_typed() or [sentence]).split()
 
 
-def numbers(default: Sequence[float]) -> Tensor:
-    """Return the numbers typed behind `explore.py`, else the default."""
+def numbers(default: Sequence[float], *options: str) -> Tensor:
+    """Return the numbers typed behind `explore.py`, else the default.
+
+    Args:
+        default: what is taken when none are typed.
+        options: what may be typed besides, such as `--talk`.
+    """
     try:
-        typed = [float(word) for word in " ".join(_typed()).replace(",", " ").split()]
+        typed = [float(word) for word in " ".join(_typed(*options)).replace(",", " ").split()]
     except ValueError as error:
         raise SystemExit(f"Type numbers, as in: explore.py 1 2.5 -3 ({error})") from None
     return torch.tensor(typed or default)
 
 
-def _typed() -> list[str]:
-    """Return what was typed; in a notebook the arguments are those of Jupyter."""
-    script = Path(sys.argv[0]).name == "explore.py"
-    return [word for word in sys.argv[1:] if not word.startswith("--")] if script else []
+_OPTION = re.compile(r"--|-(?!inf\b)[a-z]", re.IGNORECASE)
+"""How what is no number begins, though a minus stands before it."""
+
+
+def _typed(*options: str) -> list[str]:
+    """Return what was typed, and refuse an option that is none.
+
+    In a notebook nothing was: the arguments are those of Jupyter.
+    """
+    if Path(sys.argv[0]).name != "explore.py":
+        return []
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("typed", nargs="*", help="what to draw in place of the example")
+    parser.add_argument("--save", action="store_true", help="write the pictures to files")
+    parser.add_argument("--readme", action="store_true", help=argparse.SUPPRESS)
+    for option in options:
+        parser.add_argument(option, action="store_true")
+    parser.parse_args([word for word in sys.argv[1:] if _OPTION.match(word)])
+    return [word for word in sys.argv[1:] if not _OPTION.match(word)]
 
 
 def yours(

@@ -31,7 +31,7 @@ from torch import nn
 
 from grader.student import expected_gpt, pictures, trained
 
-options = argparse.ArgumentParser(description="Train a tiny GPT.")
+options = argparse.ArgumentParser(description="Train a tiny GPT.", allow_abbrev=False)
 options.add_argument(
     "--steps", type=int, help="how many steps to train (3000; without the mask 600)"
 )

@@ -20,6 +20,7 @@ import torch
 
 from grader.student import expected_sampling, pictures, talking
 
+typed = pictures.numbers([3, 0.9], "--talk").tolist()
 if "--talk" in sys.argv:
     talking.talk()
     sys.exit()
@@ -30,7 +31,6 @@ logits = torch.tensor([1.0, 4.0, 0.0, 2.0, 3.0])
 temperatures = (0.5, 1.0, 2.0)
 at_temperatures = torch.stack([logits / t for t in temperatures])  # (3, 5)
 
-typed = pictures.numbers([3, 0.9]).tolist()
 k = max(1, int(typed[0]))
 p = typed[1] if len(typed) > 1 and 0 < typed[1] <= 1 else 0.9
 options = ({}, {"top_k": k}, {"top_p": p})
