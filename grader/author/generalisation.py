@@ -10,18 +10,16 @@ never be named.
 from __future__ import annotations
 
 import ast
-import multiprocessing
-import os
 import re
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import torch
 
+from grader.author.running import several
 from grader.author.transformations import KEEPING, TRANSFORMATIONS, Transformation
 from grader.course import Course, Problem
 from grader.testing.diagnosis.fingerprints import Fingerprints, deviations
@@ -89,9 +87,8 @@ def generalise(course: Course, problems: list[Problem], jobs: int) -> Generalisa
         jobs: how many right solutions to change at the same time.
     """
     styles = [(problem, path) for problem in problems for path in _styles(course, problem)]
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        found = list(pool.map(_of_style, styles))
+    with several(jobs) as each:
+        found = list(each(_of_style, styles))
     return Generalisation(
         [mutant for one in found for mutant in one.mutants],
         sum(one.right for one in found),

@@ -20,6 +20,8 @@ import torch
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
 from grader.course import Problem
 from grader.errors import CannotLoad
+from grader.grading.processes import undisturbed
+from grader.isolation.interpreter import end_with_parent
 from grader.result import ProblemResult, Status, TestResult
 from grader.testing.diagnosis.fingerprints import Text
 from grader.testing.diagnosis.probe import Answers, ask
@@ -73,19 +75,36 @@ class Outcome:
 
 @contextmanager
 def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Give what does as `map` does: one at a time in this process, or several in others."""
+    """Give what does as `map` does: one at a time in this process, or several in others.
+
+    The others end with this process, and at once when what they work for is stopped.
+    """
     if jobs == 1:
         yield map
         return
     # The pool's processes have idle threads at times, which should not keep the cores busy.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_settle) as pool:
-        yield pool.map
+    with ProcessPoolExecutor(jobs, context, _settle, (os.getpid(),)) as pool:
+
+        def run_in_pool(function: Callable[..., Any], *each: Iterable[Any]) -> Iterator[Any]:
+            with undisturbed():  # Ctrl-C is for this process, which ends the others
+                given = [pool.submit(function, *them) for them in zip(*each, strict=True)]
+            return (future.result() for future in given)
+
+        try:
+            yield run_in_pool
+        except BaseException:
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
 
 
-def _settle() -> None:
-    """Have Python look for garbage less often, and not among what has been loaded."""
+def _settle(parent: int) -> None:
+    """End with the parent, and look for garbage less often and not among what has been loaded."""
+    end_with_parent()
+    if os.getppid() != parent:  # it ended while this process was starting
+        os._exit(1)
     gc.freeze()
     gc.set_threshold(_GARBAGE, 10, 10)
 

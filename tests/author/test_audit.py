@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +24,7 @@ from grader.testing.diagnosis.answers import answer_of
 from grader.testing.diagnosis.fingerprints import Fingerprints
 from grader.testing.diagnosis.naming import diagnose
 from grader.testing.diagnosis.probe import Answers, Part, ask
+from tests.processes import below, wait_until_gone
 
 MISTAKES = {
     "triples": ("the number is tripled", "return 3 * x"),
@@ -261,3 +264,37 @@ def test_a_mistake_is_watched_for_what_it_calls_and_not_for_what_it_says(
         if candidate.kind is Kind.MISTAKE:
             running.run(candidate, audited.root)
     assert watched == {"triples": False, "squares": False, "uses_softmax": True}
+
+
+BUSY = """
+import signal
+import sys
+import time
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    from grader.author.running import several
+    with several(2) as each:
+        done = each(time.sleep, [0.0, *[100.0] * 8])
+        next(done)
+        print("started", flush=True)
+        next(done)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_audit_that_is_stopped_leaves_no_process(tmp_path: Path, how: signal.Signals) -> None:
+    script = tmp_path / "busy.py"
+    script.write_text(BUSY)
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        started = below(process.pid)
+        assert len(started) >= 2
+        process.send_signal(how)
+        wait_until_gone([process.pid, *started], 60)
+        _, errors = process.communicate()
+    assert errors.count("Traceback") == (how is signal.SIGINT)
