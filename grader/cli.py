@@ -29,7 +29,7 @@ from grader.errors import (
     UsageError,
 )
 from grader.files import is_of_a_place, require_writable, told_os_error
-from grader.result import Isolation, Part, Policy
+from grader.result import Isolation, Part, Policy, SubmissionResult
 from grader.text import counted, plain, printable
 
 app = typer.Typer(
@@ -235,7 +235,7 @@ def grade(
 ) -> None:
     """Grade submissions and write results, gradebook and feedback to a folder."""
     _require_outside(out, paths)
-    with _faults():
+    with _faults() as on_early_end:
         from grader.grading.class_run import grade_class
         from grader.grading.ready import require_ready
         from grader.grading.settings import Settings, default_jobs
@@ -256,6 +256,11 @@ def grade(
             submissions = only_these(intake.submissions, only) if only else intake.submissions
             _print_lines(intake.recognised)
             task = progress.add_task("grading", total=None)
+
+            def graded_one(_: SubmissionResult) -> None:
+                progress.advance(task)
+                on_early_end[:] = ["What is graded is kept; the same command goes on from there."]
+
             run = grade_class(
                 submissions,
                 course,
@@ -269,7 +274,7 @@ def grade(
                 people=names.people,
                 scheduler=scheduler,
                 on_start=lambda count: progress.update(task, total=count),
-                on_result=lambda result: progress.advance(task),
+                on_result=graded_one,
             )
         if run.problems:
             console.print(class_table(run.results, run.problems))
@@ -566,12 +571,17 @@ def release(
 
 
 @contextmanager
-def _faults() -> Iterator[None]:
-    """Turn what went wrong into one line and an exit status."""
+def _faults() -> Iterator[list[str]]:
+    """Turn what went wrong into one line and an exit status.
+
+    Yields:
+        What else to say when a command ends early: what there is of its work, and how to go on.
+    """
+    on_early_end: list[str] = []
     try:
-        yield
+        yield on_early_end
     except KeyboardInterrupt:
-        stop("Stopped. What is done is kept; the same command goes on from there.", INTERRUPTED)
+        stop(" ".join(["Stopped.", *on_early_end]), INTERRUPTED)
     except (SubmissionError, InUse, UsageError) as error:
         stop(plain(str(error)), BAD_USAGE)
     except CourseError as error:
@@ -579,7 +589,8 @@ def _faults() -> Iterator[None]:
     except InternalError as error:
         stop(f"The grader failed; no mark was given: {error}", GRADERS_FAULT)
     except OSError as error:
-        stop(plain(told_os_error(error)), BAD_USAGE if is_of_a_place(error) else GRADERS_FAULT)
+        told = " ".join([plain(told_os_error(error)), *on_early_end])
+        stop(told, BAD_USAGE if is_of_a_place(error) else GRADERS_FAULT)
 
 
 def stop(message: str, status: int) -> None:

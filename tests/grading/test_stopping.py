@@ -36,6 +36,46 @@ def test_a_run_goes_on_where_it_was_stopped(school: Any) -> None:
     assert school.gradebook() == {"ada": "4", "bob": "0"}
 
 
+@pytest.mark.parametrize(
+    ("graded", "told"),
+    [(0, "Stopped."), (1, "Stopped. What is graded is kept; the same command goes on from there.")],
+)
+def test_ctrl_c_tells_of_what_is_kept_once_there_is_any(
+    school: Any, monkeypatch: pytest.MonkeyPatch, graded: int, told: str
+) -> None:
+    def grade_some(*args: Any, on_result: Any, **options: Any) -> None:
+        for _ in range(graded):
+            on_result(None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    monkeypatch.setattr("grader.grading.class_run.grade_class", grade_some)
+    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
+    assert done.exit_code == 130
+    assert done.stderr.split() == told.split()
+
+
+@pytest.mark.parametrize(
+    ("place", "command"),
+    [
+        ("grader.student.check.check", ["check"]),
+        ("grader.author.audit.run_audit", ["audit"]),
+        ("grader.author.release.release", ["release", "new"]),
+    ],
+    ids=["check", "audit", "release"],
+)
+def test_ctrl_c_says_of_other_commands_only_that_they_stopped(
+    monkeypatch: pytest.MonkeyPatch, place: str, command: list[str]
+) -> None:
+    def stop(*args: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, stop)
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 130
+    assert done.stderr.split() == ["Stopped."]
+
+
 def test_a_full_disk_leaves_the_old_reports(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     school.grade()
     files = {path: path.read_bytes() for path in school.out.rglob("*.*") if path.is_file()}
