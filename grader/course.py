@@ -112,8 +112,7 @@ class Course:
         Raises:
             CourseError: there is no problem, or a problem has no test file of the right name.
         """
-        folders = sorted((self.root / "problems").glob("*"))
-        found = [Problem(f) for f in folders if is_problem_folder(f)]
+        found = [problem for problem in self._folders() if not self._is_left_over(problem)]
         problems = [problem for problem in found if not self.only or problem.id in self.only]
         if not problems:
             raise CourseError(f"no problem folders such as 01-softmax in {self.root / 'problems'}")
@@ -121,6 +120,23 @@ class Course:
             if not problem.test_file.is_file():
                 raise CourseError(f"{problem.id} has no test file; expected {problem.test_file}")
         return problems
+
+    def left_over(self) -> list[Problem]:
+        """Return the problems of which a student's copy has nothing but the student's work.
+
+        An update to part one alone leaves such folders. At the instructor's there are none: a
+        problem without its files is a broken one there.
+        """
+        return [problem for problem in self._folders() if self._is_left_over(problem)]
+
+    def _folders(self) -> list[Problem]:
+        folders = sorted((self.root / "problems").glob("*"))
+        return [Problem(folder) for folder in folders if is_problem_folder(folder)]
+
+    def _is_left_over(self, problem: Problem) -> bool:
+        of_the_course = (problem.test_file, problem.original, problem.folder / "README.md")
+        is_students = not (self.root / "solutions").is_dir()
+        return is_students and not any(path.is_file() for path in of_the_course)
 
     def of_part(self, part: Part | None) -> list[Problem]:
         """Return the problems of one part, in the order of their numbers; of both if it is None.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from grader.author.documents import beginning_with, without_part
 from grader.author.release import code_lines, leaks, release
 from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, own_course
 from grader.errors import CourseError, UsageError
 from grader.result import Part
+from grader.student.check import check
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import run_tests
@@ -301,7 +304,31 @@ def test_an_update_keeps_to_the_parts_of_the_copy(of_two_parts: Course, tmp_path
     (copy / "problems/07-doubling/problem.py").write_text("# my work\n")
     release(of_two_parts, copy, [Part.ONE])
     assert [path.name for path in (copy / "problems/07-doubling").iterdir()] == ["problem.py"]
-    assert not (copy / "problems/06-doubling").exists()  # an empty one would be a broken problem
+    assert not (copy / "problems/06-doubling").exists()  # an empty one would be remarked on
+
+
+def test_work_on_a_part_that_the_copy_no_longer_has_is_passed_over(
+    of_two_parts: Course, tmp_path: Path
+) -> None:
+    copy = Course(tmp_path / "copy")
+    release(of_two_parts, copy.root)
+    (copy.root / "problems/07-doubling/problem.py").write_text("# my work\n")
+    release(of_two_parts, copy.root, [Part.ONE])
+    assert [problem.id for problem in copy.problems()] == ["01-doubling"]
+    with io.StringIO() as told:
+        check(copy, copy.problems(), Console(file=told))
+        remark = "07-doubling has no tests in this copy, so it is passed over."
+        assert remark in told.getvalue()
+
+
+def test_a_problem_that_has_lost_its_tests_alone_is_broken(
+    of_two_parts: Course, tmp_path: Path
+) -> None:
+    copy = Course(release(of_two_parts, tmp_path / "copy").folder)
+    for course in (copy, of_two_parts):
+        (course.root / "problems/07-doubling/test_doubling.py").unlink()
+        with pytest.raises(CourseError, match="07-doubling has no test file"):
+            course.problems()
 
 
 def test_a_copy_of_one_part_speaks_of_no_other(of_two_parts: Course, tmp_path: Path) -> None:

@@ -38,6 +38,9 @@ def check(
     run_tests(begun, session, course.root)
     results = {p: session.results.get(p.id, ProblemResult(p.id, part=p.part)) for p in begun}
     todo = show_progress(console, results, [p for p in problems if p not in begun])
+    if problems == course.problems():
+        for problem in course.left_over():
+            console.print(f"{problem.id} has no tests in this copy, so it is passed over.")
     if hidden and all(p.first_hidden_line() is None for p in problems):
         console.print("The hidden tests are not in this copy of the course.")
     if todo is None and not hidden:
