@@ -395,10 +395,18 @@ def test_an_empty_clone_is_filled(course: Course, tmp_path: Path) -> None:
 
 def test_a_folder_of_something_else_is_refused(course: Course, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no released copy"):
-        release(course, course.root)
+        release(course, tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="is a file"):
         release(course, tmp_path / "file")
+
+
+@pytest.mark.parametrize("place", [".", "problems", "problems/10-copy", "docs/new/copy"])
+def test_a_folder_of_the_course_itself_is_refused(course: Course, place: str) -> None:
+    before = {*course.root.rglob("*")}
+    with pytest.raises(UsageError, match="is in the course itself"):
+        release(course, course.root / "grader" / ".." / place)
+    assert {*course.root.rglob("*")} == before
 
 
 def test_a_course_without_students_files_is_named(course: Course, tmp_path: Path) -> None:

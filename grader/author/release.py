@@ -27,6 +27,11 @@ from grader.text import counted
 MANIFEST = ".release.json"
 """Says of a folder that it is a released copy, and which files it was released with."""
 
+_OF_THE_COURSE = {
+    "benchmarks", "docs", "examples", "grader", "problems", "solutions", "students", "tests"
+}  # fmt: skip
+"""Folders in which a copy would be taken for a part of the course."""
+
 _TRIVIAL = 24
 """Shorter lines, such as `return weights`, give nothing away."""
 
@@ -80,10 +85,11 @@ def release(
         practice: whether students get something to try tests of their own on; see docs/break.md.
 
     Raises:
-        UsageError: there is something else in the folder.
+        UsageError: there is something else in the folder, or it is in the course itself.
         CourseError: a file of the course is missing.
         CannotWrite: the copy can't be written.
     """
+    _require_outside(folder, course.root)
     earlier = _released_before(folder)
     before = earlier.files if earlier else {}
     parts = tuple(parts) or (earlier.parts if earlier else tuple(Part))
@@ -129,6 +135,16 @@ def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Re
         return
     write_whole(folder / path, content)
     done.written.append(path)
+
+
+def _require_outside(folder: Path, root: Path) -> None:
+    """Refuse a folder in which the copy would be a part of the course."""
+    place, root = folder.resolve(), root.resolve()
+    if place.is_relative_to(root) and {*place.relative_to(root).parts[:1]} <= _OF_THE_COURSE:
+        raise UsageError(
+            f"{folder} is in the course itself, which a copy there would get mixed up with. "
+            "Name a folder beside the course, such as ../attention-students."
+        )
 
 
 def _released_before(folder: Path) -> _Manifest | None:
