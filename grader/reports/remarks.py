@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,10 @@ _NAMED = {
     Status.BAD_OUTPUT: "unreadable answer",
     Status.INTERNAL: "grader's fault",
 }
+
+
+_BYTES = re.compile(r"null byte|'utf-8' codec can't decode|Non-UTF-8|missing encoding declaration")
+"""What Python says of a file that was saved as UTF-16 or in an older system's encoding."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,13 @@ def _on_problem(problem: ProblemResult) -> Iterable[Remark]:
 def _standing_out(problem: ProblemResult) -> list[str]:
     failed = [t for t in problem.tests if t.status != Status.PASSED]
     if failed and failed[0].message and problem.ended_alike and not problem.untouched:
-        return [f"{problem.id[:2]}: {failed[0].message.splitlines()[0]}"]
+        return [f"{problem.id[:2]}: {_in_a_line(failed[0].message)}"]
     found = dict.fromkeys(_NAMED[t.status] for t in failed if t.status in _NAMED)
     return [f"{problem.id[:2]}: {', '.join(found)}."] if found else []
+
+
+def _in_a_line(message: str) -> str:
+    """Return a message's first line; of bytes that are no text, what is to do is in another."""
+    first = message.splitlines()[0]
+    file, said, why = first.partition(" can't be read as Python: ")
+    return f"{file} is not UTF-8 text; save it as UTF-8." if said and _BYTES.search(why) else first

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from grader.loading import judge_load, load_module
 from grader.reports.adjustments import told_adjustment
 from grader.reports.dashboard import dashboard
 from grader.reports.feedback import feedback, feedback_page
@@ -166,3 +168,20 @@ def test_gradescopes_score_rounds_as_the_gradebook_does() -> None:
     assert data["score"] == 2
     assert [test["score"] for test in data["tests"]] == [0.67, 0.67, 0.67]
     assert [test["max_score"] for test in data["tests"]] == [0.67, 0.67, 0.67]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
+@pytest.mark.parametrize("source", ["x = 'é'", "# é"])
+def test_a_file_in_another_encoding_is_told_without_a_codecs_words(
+    tmp_path: Path, source: str, encoding: str
+) -> None:
+    path = tmp_path / "problem.py"
+    path.write_bytes(source.encode(encoding))
+    with pytest.raises((SyntaxError, ValueError)) as raised:
+        load_module(path, "problem_encoded")
+    told = judge_load(raised.value, path)
+    found = graded("ada")
+    test = TestResult("test_doubles", "it doubles", False, 4, told.status, str(told))
+    found.problems = [ProblemResult("01-doubling", "abc", [test])]
+    remark = class_remarks([found]).own["ada"]
+    assert remark == "01: problem.py is not UTF-8 text; save it as UTF-8."
