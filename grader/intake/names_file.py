@@ -117,7 +117,7 @@ class Renaming:
         for name, new in clear.items():
             if new != name:
                 self._read[name] = self._problems[unicodedata.normalize("NFC", name)]
-        return [self.shown(c.renamed(clear.get(c.name, c.name))) for c in children]
+        return [self.shown(c.meaning(clear.get(c.name, c.name))) for c in children]
 
     def _name(self, entry: Entry, around: str) -> str:
         problem = self._problems.get(unicodedata.normalize("NFC", entry.name), "")

@@ -45,7 +45,7 @@ def read_submission(work: Work, problems: Problems) -> Submission:
         place = find_work(renaming.shown(work.folder).opened(wanted(inside)), inside)
     except Refused as refused:
         if isinstance(refused, Unclear):
-            row.unused += tuple(file.name for file in refused.files)
+            row.unused += tuple(file.own_name for file in refused.files)
         unread = StudentFile(None, refused.sentence(quoted(work.folder.name)), bad=True)
         row.files = dict.fromkeys(inside.sought, unread)
     else:

@@ -62,6 +62,7 @@ class Entry:
         list_children: gives what stands in a folder, in any order.
         read_bytes: gives the bytes of a regular file; one more than asked for if there are more.
         open_archive: gives the folder that an archive is; None where it may not be opened.
+        called: what it was called, where the name is what the instructor says that this means.
     """
 
     name: str
@@ -72,6 +73,12 @@ class Entry:
     list_children: Callable[[], Iterable[Entry]] = _nothing
     read_bytes: Callable[[int], bytes] | None = None
     open_archive: Callable[[Wanted], Entry] | None = None
+    called: str = ""
+
+    @property
+    def own_name(self) -> str:
+        """What sentences call it: the name that it was handed in by."""
+        return self.called or self.name
 
     @property
     def is_archive(self) -> bool:
@@ -125,6 +132,10 @@ class Entry:
     def renamed(self, name: str) -> Entry:
         """Return the same by another name."""
         return replace(self, name=name)
+
+    def meaning(self, name: str) -> Entry:
+        """Return the same by the name that it means, if that is another one."""
+        return self if name == self.name else replace(self, name=name, called=self.own_name)
 
     def _refused(self, reason: str) -> Refused:
         return (BadArchive if self.is_packed else Refused)(self.fault or reason)

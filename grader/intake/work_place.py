@@ -38,7 +38,7 @@ class Place:
 
     def beside(self, files: Sequence[Entry], problems: Problems) -> Place:
         """Return this place, having said of other files that they were not used."""
-        names = [file.name for file in files]
+        names = [file.own_name for file in files]
         if names:
             shown = listed(names, CANDIDATES_SHOWN)
             self.notes.append(f"Not used: {shown}.{meant(names, problems)}")
@@ -76,7 +76,7 @@ def find_work(folder: Entry, problems: Problems) -> Place:
 
 def _in_problems_folders(here: Survey, problems: Problems) -> Place | None:
     below = _below(here, problems)
-    told = [file.name for file, _ in here.single_files(problems.bare)]
+    told = [file.own_name for file, _ in here.single_files(problems.bare)]
     if work := here.with_problems(problems.sought):
         second = [s.entry.name for s in here.seen if s.entry.name == ALL_PROBLEMS and work is here]
         return Place(work, _not_read([*below, *told, *second]), told)
@@ -143,7 +143,7 @@ def _in_files(here: Survey, problems: Problems) -> Place | None:
     named = _by_problem(here, problems)
     if len(archives) + bool(named) > 1:
         work = [*archives, *(file for found in named.values() for file in found)]
-        names = listed((file.name for file in work), CANDIDATES_SHOWN)
+        names = listed((file.own_name for file in work), CANDIDATES_SHOWN)
         raise Unclear(f"has {'work in' if named else 'the archives'} {names}; {_KEEP_ONE}", work)
     if named:
         return _in_named_files(here, named, problems)
@@ -151,7 +151,7 @@ def _in_files(here: Survey, problems: Problems) -> Place | None:
         others = [file for file in here.files if file is not archives[0]]
         return _in_archive(archives[0], problems).beside(others, problems)
     if scripts := [file for file in here.files if file.name.lower().endswith(".py")]:
-        raise Unclear(_problem_unknown([file.name for file in scripts], problems), scripts)
+        raise Unclear(_problem_unknown([file.own_name for file in scripts], problems), scripts)
     return None
 
 
@@ -167,11 +167,12 @@ def _in_named_files(here: Survey, named: dict[str, list[Entry]], problems: Probl
     """Return single files as if each stood in its problem's folder."""
     beside = _folders_beside(here, problems)
     folders = [_as_folder(id, files, beside) for id, files in named.items()]
-    single = {id: files[0].name for id, files in named.items() if len(files) == 1}
-    # That problem.py is the given problem's was said by the instructor.
-    read = [f"{quoted(name)} as {id}" for id, name in single.items() if name != SUBMISSION_FILE]
+    single = {id: files[0] for id, files in named.items() if len(files) == 1}
+    # That problem.py is the given problem's was said by the instructor, and what others mean too.
+    told = {id for id, file in single.items() if file.called or file.name == SUBMISSION_FILE}
+    read = [f"{quoted(file.name)} as {id}" for id, file in single.items() if id not in told]
     notes = [f"Read by their names: {', '.join(read)}."] if read else []
-    unclear = [file.name for files in named.values() if len(files) > 1 for file in files]
+    unclear = [file.own_name for files in named.values() if len(files) > 1 for file in files]
     used = {file for files in named.values() for file in files}
     others = [file for file in here.files if file not in used]
     work = survey(gathered(here.folder.name, folders), problems.known)
@@ -181,7 +182,7 @@ def _in_named_files(here: Survey, named: dict[str, list[Entry]], problems: Probl
 def _as_folder(id: str, files: Sequence[Entry], beside: Sequence[Entry]) -> Entry:
     if len(files) == 1:
         return gathered(id, [files[0].renamed(SUBMISSION_FILE), *beside])
-    names = listed((file.name for file in files), CANDIDATES_SHOWN)
+    names = listed((file.own_name for file in files), CANDIDATES_SHOWN)
     return gathered(id, (), fault=f"could be {names}; {_KEEP_ONE}")
 
 
