@@ -92,7 +92,9 @@ def _unreadable(exception: SyntaxError | ValueError) -> str:
 
 
 def _remedy(text: str) -> str:
-    """Return what to do about a file whose bytes Python can't take for text, or nothing."""
+    """Return what to do where Python can't read the bytes of a file or a string, or nothing."""
+    if "unicodeescape" in text:
+        return "\nIn quotes a backslash begins a special character. Write \\\\ for one itself."
     return "\nSave it as plain text in UTF-8, and try again." if _ENCODING.search(text) else ""
 
 

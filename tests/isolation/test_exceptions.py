@@ -169,6 +169,12 @@ def test_a_file_in_another_encoding_is_told_to_be_saved_as_utf8(sandbox, source)
         sandbox.open(source)
 
 
+def test_a_backslash_that_python_cannot_read_is_no_matter_of_encoding(sandbox):
+    with pytest.raises(CannotLoad, match=r"line 2: .*\nIn quotes a backslash .*") as told:
+        sandbox.open(b'import os\nplace = "C:\\Users\\me"')
+    assert "UTF-8" not in str(told.value)
+
+
 @pytest.mark.parametrize(
     "source", ["# coding: latin-1\nx = 'é'".encode("latin-1"), "x = 'é'".encode("utf-8-sig")]
 )
