@@ -15,6 +15,14 @@ STOCK: dict[str, type[nn.Module]] = {
 identity = object.__hash__
 """Tells objects that live from each other, as `id` does, which Python's audit hooks are told of."""
 
+_NAMES = {identity(layer): name for name, layer in STOCK.items()}
+
+
+def stock_name(module: nn.Module) -> str | None:
+    """Return the name in STOCK of the layer that a module is, or is derived from; or None."""
+    names = (_NAMES.get(identity(cls)) for cls in type(module).__mro__)
+    return next((name for name in names if name is not None), None)
+
 
 def tensors_of(module: nn.Module) -> Iterator[tuple[str, Tensor, bool]]:
     """Yield name and tensor of a module's parameters and buffers, and whether it is a parameter.

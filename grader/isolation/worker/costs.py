@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from grader.cost import counting
@@ -11,6 +11,7 @@ from grader.isolation.protocol import Header
 from grader.isolation.worker.exceptions import attempt
 from grader.isolation.worker.products import MOST, recorded
 
+_NOTHING_COUNTS = nullcontext()
 _STOPPED = {"unsendable": "what it costs, because it stopped the counting"}
 
 
@@ -29,12 +30,13 @@ def counted(function: Callable[[], Any], header: Header) -> tuple[Header, Any]:
     return answer | (_STOPPED if MOST in products else {}), value
 
 
-@contextmanager
-def counted_on(answer: Header) -> Iterator[None]:
+def counted_on(answer: Header) -> AbstractContextManager[None]:
     """Go on counting while a value is written down: it may be computed only now."""
-    if "cost" not in answer:
-        yield
-        return
+    return _counted_on(answer) if "cost" in answer else _NOTHING_COUNTS
+
+
+@contextmanager
+def _counted_on(answer: Header) -> Iterator[None]:
     with recorded() as products, counting() as cost:
         yield
     before, elements, largest = answer["cost"]

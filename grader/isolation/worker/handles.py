@@ -41,13 +41,13 @@ def numbers_of(module: object) -> list[Packed]:
     kind = type(module)
     if kind.__getattribute__ is not object.__getattribute__:
         return []
-    known = {name for cls in kind.__mro__ for name in vars(cls)}
     found = [
         [name, value]
         for name, value in vars(module).items()
-        if type(value) in _NUMBERS and _is_public(name) and name not in known
+        if type(value) in _NUMBERS and _is_public(name)
     ]
-    return [each for each in found if _fits(each[1])][:MAX_FIELDS]
+    own = [each for each in found if not any(each[0] in vars(cls) for cls in kind.__mro__)]
+    return [each for each in own if _fits(each[1])][:MAX_FIELDS]
 
 
 _NUMBERS = (int, float, bool, str)

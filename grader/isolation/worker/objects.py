@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from grader.isolation.protocol import MAX_DEPTH, Header, Packed, Unsendable
-from grader.isolation.protocol.modules import STOCK, identity, tensors_of
+from grader.isolation.protocol.modules import STOCK, identity, stock_name, tensors_of
 from grader.isolation.protocol.tensors import same
 from grader.isolation.protocol.values import Packer
 from grader.isolation.worker.exceptions import class_name
@@ -102,7 +102,7 @@ def describe_module(module: nn.Module, packer: AnswerPacker) -> Packed:
     def describe_one(module: nn.Module, depth: int) -> Packed:
         if depth > MAX_DEPTH // 4:
             raise Unsendable("modules within modules, too deep")
-        hidden, stock = module._non_persistent_buffers_set, _stock(module)
+        hidden, stock = module._non_persistent_buffers_set, stock_name(module)
         return {
             "class": class_name(type(module)),
             "stock": stock,
@@ -121,10 +121,6 @@ def describe_module(module: nn.Module, packer: AnswerPacker) -> Packed:
         }
 
     return describe_one(module, 0)
-
-
-def _stock(module: nn.Module) -> str | None:
-    return next((cls.__name__ for cls in type(module).__mro__ if cls in STOCK.values()), None)
 
 
 def _settings(module: nn.Module, stock: str) -> Packed:

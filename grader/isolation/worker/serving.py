@@ -7,7 +7,7 @@ import socket
 from torch import Tensor
 
 from grader.isolation.protocol import Closed, Header, Unsendable
-from grader.isolation.protocol.frames import receive, send_answer
+from grader.isolation.protocol.frames import receive_request, send_answer
 from grader.isolation.protocol.memory import Memory
 from grader.isolation.worker.exceptions import class_name
 from grader.isolation.worker.inbox import Inbox
@@ -26,7 +26,7 @@ def main(channel: socket.socket, memory: Memory, called: list[str] | None = None
     worker, inbox = Worker(called), Inbox(memory)
     while True:
         try:
-            header, _ = receive(channel)
+            header = receive_request(channel)
         except Closed:
             return
         says, tensors = _answered(worker, header, inbox.tensors(header["placed"]))
