@@ -43,10 +43,12 @@ class Inbox:
         Raises:
             Full: they don't fit beside what the worker still needs.
         """
-        return [[NAMES[t.dtype], t.shape, self._put(t)] for t in tensors]
+        places = [self._place(tensor.nbytes) for tensor in tensors]
+        self._memory.write_all(places, tensors)
+        return [[NAMES[t.dtype], t.shape, place] for t, place in zip(tensors, places, strict=True)]
 
-    def _put(self, tensor: Tensor) -> int:
-        size = max(_SMALLEST, 1 << (tensor.nbytes - 1).bit_length())
+    def _place(self, count: int) -> int:
+        size = max(_SMALLEST, 1 << (count - 1).bit_length())
         if self._free[size]:
             place = self._free[size].pop()
         else:
@@ -55,7 +57,6 @@ class Inbox:
                 self._end = place
                 raise Full
         self._sizes[place] = size
-        self._memory.write(place, tensor)
         return place
 
     def holds(self, place: int, tensor: Tensor) -> bool:

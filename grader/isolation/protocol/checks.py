@@ -74,9 +74,14 @@ def sizes(packed: Packed) -> list[int]:
     return found
 
 
+_WITHOUT_ENDS_AND_TABS = str.maketrans("", "", "\n\t")
+
+
 def clean_text(text: str, limit: int = MAX_TEXT) -> str:
     """Cut a text and replace what could control a terminal; line ends and tabs stay."""
     cut = text[:limit]
+    if cut.translate(_WITHOUT_ENDS_AND_TABS).isprintable():
+        return cut
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in cut
     )

@@ -120,8 +120,9 @@ def send_answer(
     says["tensors"] = _forms(tensors)
     sizes = _sizes(tensors)
     frame = _head(header | {"says": says}, sizes)
-    for tensor, start in zip(tensors, accumulate(sizes, initial=ANSWERS_AT), strict=False):
-        memory.write(start, tensor)
+    starts = [*accumulate(sizes, initial=ANSWERS_AT)]
+    memory.write_all(starts, tensors)
+    for tensor, start in zip(tensors, starts, strict=False):
         # What lay there before would make two answers differ that say the same.
         memory.fill(start + tensor.nbytes, _FILLING[-tensor.nbytes % _ALIGNED])
     channel.sendall(frame)

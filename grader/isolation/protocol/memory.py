@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 
 import torch
@@ -25,6 +26,7 @@ SIZE = 2 * MAX_PAYLOAD
 
 _memcmp = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None).memcmp
 _memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+_copy = ctypes.memmove
 _address = torch._C.TensorBase.data_ptr
 _size = attrgetter("nbytes")
 
@@ -53,9 +55,10 @@ class Memory:
             return cls(mmap.mmap(-1, SIZE, tagname=str(handle)))
         return cls(mmap.mmap(int(handle), SIZE))
 
-    def write(self, offset: int, tensor: Tensor) -> None:
-        """Copy a contiguous tensor's bytes to a place."""
-        ctypes.memmove(self._address + offset, tensor.data_ptr(), tensor.nbytes)
+    def write_all(self, offsets: Iterable[int], tensors: Sequence[Tensor]) -> None:
+        """Copy the bytes of contiguous tensors to these places."""
+        places = (self._address + offset for offset in offsets)
+        deque(map(_copy, places, map(_address, tensors), map(_size, tensors)), maxlen=0)
 
     def fill(self, offset: int, filling: bytes) -> None:
         """Write some bytes to a place."""
