@@ -143,7 +143,7 @@ def _of_sizes(a: int, b: int, shapes: list[Shape]) -> str:
     which = "its last dimension" if lost == {-1} else "a dimension"
     return (
         f"One side looks as if it had lost {which}. A sum or a maximum keeps it, with size 1, when "
-        "it is told keepdim=True."
+        "it is told keepdim=True; squeeze and an index take it away."
     )
 
 

@@ -302,6 +302,10 @@ def about_module(problem):
         module, x = made(3, 6), wave(2, 5, 3)
         return not torch.equal(module.train()(x), module.eval()(x))
 
+    def answers_by_chance():
+        module, x = made(3, 6).train(), wave(2, 5, 3)
+        return not torch.equal(module(x), module(x))
+
     def changes():
         x = wave(2, 5, 3)
         try:
@@ -392,6 +396,7 @@ def about_module(problem):
             "a longer one after": lambda: second_call((2, 3, 3), (2, 5, 3)),
             "a shorter one after": lambda: second_call((2, 5, 3), (2, 3, 3)),
             "eval differs": eval_differs,
+            "training answers by chance": answers_by_chance,
             "changes x": changes,
             "global state moves": global_state_moves,
             "laid out in another order": lambda: made(3, 6)(

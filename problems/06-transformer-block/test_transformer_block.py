@@ -172,12 +172,15 @@ def test_gelu_has_gradients(problem, rng):
 
 def check_parameters(module, expected, call):
     """Require that a module has exactly the parameters of these names and shapes."""
-    found = {name: tuple(weight.shape) for name, weight in parameters(module).items()}
-    number = len(list(module.parameters()))
+    held = parameters(module)
+    found = {name: tuple(weight.shape) for name, weight in held.items()}
     require(
-        found.keys() == expected.keys() and number == len(expected),
+        found.keys() == expected.keys(),
         f"{call}\nIts parameters are {sorted(found) or 'none'}; expected {sorted(expected)}.",
     )
+    shared = [n for n, w in held.items() if sum(w is other for other in held.values()) > 1]
+    message = f"{call}\n{shared} share their numbers; each layer has numbers of its own."
+    require(not shared, message)
     for name, shape in expected.items():
         message = f"{call}\n`{name}` has shape {found[name]}; expected {shape}."
         require(found[name] == shape, message)
@@ -454,7 +457,13 @@ def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
         module = make(problem, "Block", held, n_embd, n_head, dropout=rate).train()
         torch.default_generator.manual_seed(4)
         many = x.repeat(batch, 1, 1)
-        added = check_form(module(many.clone()), many, call) - many
+        output = check_form(module(many.clone()), many, call)
+        require(
+            (output == 0).double().mean() < rate / 10,
+            f"{call}\nSome entries of the output are 0, so x was dropped, too. What is dropped is "
+            f"what {half} adds, before it is added to x.",
+        )
+        added = output - many
         what = f"the entries that {half} adds to x"
         silenced = f"{call} where {silent} adds nothing"
         check_dropped(added, whole.expand(batch, -1, -1), rate, silenced, what)

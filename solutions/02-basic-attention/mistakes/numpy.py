@@ -1,6 +1,7 @@
-"""the weights are computed in NumPy, which knows no gradients
+"""the weights are worked out where PyTorch can't follow, so queries and keys never learn
 
-What NumPy computes is a constant for PyTorch. Can every step stay in PyTorch?
+The numbers are right, but NumPy, detach and no_grad keep no gradients. At which line does the way
+of the gradients end?
 """
 
 import numpy as np

@@ -1,6 +1,7 @@
-"""the weights are cut off from the gradient, so that queries and keys never learn
+"""the weights are worked out where PyTorch can't follow, so queries and keys never learn
 
-Which steps of your forward should a gradient pass on its way back, and where does it end?
+The numbers are right, but NumPy, detach and no_grad keep no gradients. At which line does the way
+of the gradients end?
 """
 
 import torch
