@@ -413,6 +413,8 @@ SWITCHES = {
             "mlp not told": "the MLP doesn't hear of dropout in Block",
             "0.1": "Block gives its parts a dropout of 0.1, whatever was asked for",
             "sums": "Block drops of its sums, too",
+            "first sum": "Block drops of its first sum, too, and so of x itself",
+            "second sum": "Block drops of its last sum, too, and so of x itself",
             "twice": "Block drops once more what its parts give",
             "halves": "Block drops what a part gives as a whole, sequence by sequence",
             "input": "Block drops of x before anything else",
@@ -1032,6 +1034,7 @@ def faulty(**faults):
             y = part(normed)
             y = after(y) if on.norm in ("after parts", "around") else y
             x = self.drops("sums", self.added(x, y, normed, place))
+            x = self.drops(f"{place} sum", x)
             after_first = on.norm == "after the first" and place == "first"
             return after(x) if on.norm in ("after", "before and after") or after_first else x
 
