@@ -239,6 +239,16 @@ def about_attention(problem):
         past[0][..., 0] = 0
         return output_of(filled(problem.CachedAttention(6, 2), weights)(x, past))[:, 0]
 
+    def low():
+        """Two new outputs, where all scores are near -20,000."""
+        weights, rows = ordinary_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
+        weights["c_attn.weight"][rows - 6] = weights["c_attn.weight"][rows] = 0
+        weights["c_attn.bias"][rows - 6] = 1
+        weights["c_attn.bias"][rows] = -35_000
+        past = some_past(2, 2, 3, 3)
+        past[0][..., 0] = -35_000
+        return output_of(filled(problem.CachedAttention(6, 2), weights)(numbers(2, 2, 6), past))
+
     def reached():
         """Which of x, past keys and past values a gradient reaches."""
         module, x = attention(problem, 6, 2), numbers(2, 2, 6).requires_grad_()
@@ -324,6 +334,7 @@ def about_attention(problem):
             "digits lost": digits_lost,
             "large scores": large,
             "hidden far above": growing,
+            "scores far below": low,
             "remembers": lambda: remembers(2, 3),
             "remembers, then no past": lambda: remembers(2, 0),
             "remembers, as long": lambda: remembers(3, 3),
@@ -554,12 +565,18 @@ def about_model(problem):
             _, past = module(chunk) if past is None else module(chunk, past)
         return torch.stack([torch.stack(tuple(each)) for each in past])
 
-    def form():
+    def form_of(found):
         """How many layers the present has; -1 when it isn't a list."""
-        found = model(problem)(text(2, 3))
         if not isinstance(found, tuple | list) or len(found) != 2:
             return -2.0
         return float(len(found[1])) if isinstance(found[1], tuple | list) else -1.0
+
+    def form():
+        return form_of(model(problem)(text(2, 3)))
+
+    def form_after_a_past():
+        module = model(problem)
+        return form_of(module(text(2, 1), module(text(2, 3))[1]))
 
     def remembers():
         """Whether a call with no past answers otherwise after a call of another text."""
@@ -597,6 +614,7 @@ def about_model(problem):
     return Part(
         main={
             "form": form,
+            "form after a past": form_after_a_past,
             "quiet": lambda: logits(3, quiet=True),
             "quiet, in chunks": lambda: logits(2, 3, 1, quiet=True),
             "one pass": lambda: logits(4),

@@ -708,6 +708,13 @@ def test_large_scores(problem, rng):
     output, _ = attend(make_attention(problem, weights, 2), x, (keys, values), call)
     expected, *_ = attention_by_hand(x, (keys, values), weights, 2)
     check(output, expected, call)
+    # Now that of all keys is alike, and far below 0.
+    weights["c_attn.weight"][rows["keys"], 5] = 0
+    weights["c_attn.bias"][rows["keys"]] = keys[..., 0] = -35_000
+    call = "CachedAttention(6, 2)(x, past) where all scores are near -20,000"
+    output, _ = attend(make_attention(problem, weights, 2), x, (keys, values), call)
+    expected, *_ = attention_by_hand(x, (keys, values), weights, 2)
+    check(output, expected, call)
 
 
 @pytest.mark.points(0.25)

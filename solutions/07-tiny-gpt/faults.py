@@ -17,6 +17,7 @@ _TIED = "One parameter under two names. What does an optimizer see when there ar
 _START = "Which layers start from which numbers? And does anything overwrite them afterwards?"
 _STEP = "A model of n_layer blocks adds to the residual stream 2 · n_layer times."
 _PLACE = "Which row of wpe belongs to token t of a sequence, whichever sequence it is?"
+_SUM = "Into the first block goes the sum of both embeddings, as they are. Where else are they?"
 _WAY = "Follow x through forward: embeddings, each block once, ln_f, lm_head."
 _SHAPE = "Which shape do the logits have, with targets and without?"
 _LOSS = "What is averaged, over which positions, and what does cross_entropy do by itself?"
@@ -127,6 +128,19 @@ SWITCHES = {
         ),
     },
     "positions": _all(
+        _SUM,
+        {
+            "before each block": "the positions are added before every block, and not once",
+            "before each block, too": "the positions are added before every block, and not once",
+            "multiplied": "the embeddings are multiplied in place of added",
+            "subtracted": "the position's embedding is taken away in place of added",
+            "only": "the tokens' own embeddings are left out",
+            "averaged": "the embeddings are averaged in place of added",
+            "scaled": "the tokens' embeddings are multiplied by √n_embd",
+            "scaled, both": "the sum of the embeddings is multiplied by √n_embd",
+        },
+    )
+    | _all(
         _PLACE,
         {
             "none": "the positions are left out: nothing of wpe is added",
@@ -137,16 +151,10 @@ SWITCHES = {
             "last rows": "the last rows of wpe are used in place of the first",
             "by token": "wpe is asked for the tokens in place of the positions",
             "last": "all tokens are at the last position",
-            "multiplied": "the embeddings are multiplied in place of added",
-            "subtracted": "the position's embedding is taken away in place of added",
-            "only": "the tokens' own embeddings are left out",
-            "averaged": "the embeddings are averaged in place of added",
-            "scaled": "the tokens' embeddings are multiplied by √n_embd",
             "sinusoids too": "sines and cosines are added beside wpe",
             "sinusoids": "sines and cosines are added in place of wpe",
             "padding": "token 0 has no embedding of its own, as if it were padding",
             "padding skipped": "a token is taken for padding, and gets no position of its own",
-            "scaled, both": "the sum of the embeddings is multiplied by √n_embd",
         },
     ),
     "way": _all(
@@ -331,20 +339,28 @@ SWITCHES = {
                 "drawn from one": "generate moves the random state, though nothing hangs on chance",
             },
         ),
+        "whole batch": (
+            "all sequences get the token of the first one",
+            "Each sequence has logits of its own. Whose decide here?",
+        ),
+        **_all(
+            "The largest logit decides, and nothing else. What else decides in yours?",
+            {
+                "no repeats": "tokens that were read can't come again",
+                "not twice": "the same token can't come twice in a row",
+                "not 0": "token 0 is never generated",
+            },
+        ),
         **_all(
             _NEXT,
             {
                 "first position": "the next token is read at the first position",
                 "one before": "the next token is read at the last position but one",
                 "smallest": "the least probable token is taken",
-                "whole batch": "all sequences get the token of the first one",
                 "batch flat": "argmax runs over all sequences at once",
                 "over positions": "argmax runs over the positions in place of the vocabulary",
                 "over the batch": "argmax runs over the sequences in place of the vocabulary",
                 "batch flat, folded": "argmax runs over all sequences at once, and is folded back",
-                "no repeats": "tokens that were read can't come again",
-                "not twice": "the same token can't come twice in a row",
-                "not 0": "token 0 is never generated",
                 "second best": "the second most probable token is taken",
                 "as float": "tokens come back as floating point numbers",
                 "as int32": "tokens come back as int32",
@@ -676,6 +692,8 @@ def added(how, tokens, places):
             return places
         case "averaged":
             return (tokens + places) / 2
+        case "before each block":
+            return tokens
     return tokens + places
 
 
@@ -1076,7 +1094,7 @@ def faulty(**faults):
             if length > limit:
                 raise ValueError("too long")
 
-        def through(self, x):
+        def through(self, x, places):
             norm, all_blocks = self.transformer["ln_f"], list(self.blocks)
             if on.way in ("ln_f first", "ln_f also first"):
                 x = norm(x)
@@ -1098,6 +1116,7 @@ def faulty(**faults):
                     x = block.ln_1(x + block.attn(x))
                     x = block.ln_2(x + block.mlp(x))
                     continue
+                x = x + places if on.positions.startswith("before each block") else x
                 x = x + block(x) if on.way == "added again" else block(x)
                 x = norm(x) if on.way == "ln_f after each" else x
                 x = self.drops(x, "block")
@@ -1114,7 +1133,7 @@ def faulty(**faults):
             tokens, places = place(on, self, idx)
             tokens, places = self.drops(tokens, "tokens"), self.drops(places, "places")
             x = self.drops(added(on.positions, tokens, places), "sum")
-            logits = self.lm_head(self.drops(self.through(x), "head"))
+            logits = self.lm_head(self.drops(self.through(x, places), "head"))
             logits = self.drops(logits, "logits")
             if on.logits == "by root":
                 logits = logits / math.sqrt(self.sizes.n_embd)

@@ -352,7 +352,7 @@ SWITCHES = {
             "zero is none": "a top_k or top_p of 0 is taken for None",
             "k of zero is none": "a top_k of 0 is taken for None",
             "p of zero is none": "a top_p of 0 is taken for None",
-            "p above 1 is none": "a top_p above 1 is taken for None in sample",
+            "p above 1 is none": "a top_p above 1 is taken for None",
             "asserted": "an impossible temperature raises AssertionError in sample",
         },
     ),

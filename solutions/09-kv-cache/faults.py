@@ -99,6 +99,10 @@ SWITCHES = {
             "hidden scores are set to 0 before the softmax, and exp(0) is 1",
             "What must a score be for its weight to become 0?",
         ),
+        "too high": (
+            "what is hidden has a score of -10,000, and other scores may be lower",
+            "Which number is lower than every score that there can be?",
+        ),
         "after": (
             "the future's weights are set to 0 after the softmax, so rows no longer sum to 1",
             "When the softmax has run, the future has already taken its share. When must it be "
@@ -191,6 +195,7 @@ SWITCHES = {
             "swapped once": "values come before keys in the present, but not in the past",
             "keys twice": "keys stand in the present in place of values",
             "values twice": "values stand in the present in place of keys",
+            "scaled": "keys are divided by √head_dim before they are kept, and those of the past not",
             "three": "queries are kept as well, so the present has three parts",
             "queries": "the cache holds queries in place of keys",
             "before split": (
@@ -393,6 +398,7 @@ SWITCHES = {
                 "next layer": "each layer reads the past of the one after it",
                 "layer before": "each layer reads the past of the one before it",
                 "old": "the present is the past as it was, without the new tokens",
+                "behind": "new entries are put behind those of the past, and not in their places",
                 "detached": "the model takes the past out of PyTorch's graph",
             },
         ),
@@ -655,7 +661,7 @@ def weighed(on, scores):
         return softmax(on.softmax, scores + mask, length - n_new)
     if on.softmax.endswith("seen"):
         return softmax(on.softmax, scores * mask, length - n_new)
-    fill = 0.0 if on.mask == "zero" else -1e9 if finite else -math.inf
+    fill = {"zero": 0.0, "too high": -1e4}.get(on.mask, -1e9 if finite else -math.inf)
     return softmax(on.softmax, scores.masked_fill(~mask, fill), length - n_new)
 
 
@@ -871,6 +877,8 @@ def faulty(**faults):
             thirds = in_heads(on.split, qkv, self.n_head)
             given = dict(zip("qkv", thirds, strict=True))
             q, k, v = (given[role] for role in on.roles)
+            if on.present == "scaled":
+                k, q = k / math.sqrt(k.shape[-1]), q * math.sqrt(k.shape[-1])
             new = q if on.present == "queries" else k, v
             k, n_past = (q if on.present == "queries" and past else k), 0
             if past is not None:
@@ -996,6 +1004,7 @@ def faulty(**faults):
                 "only last": lambda: present[-1:],
                 "reversed": lambda: present[::-1],
                 "old": lambda: present if past is None else past,
+                "behind": lambda: [*(past or []), *present],
             }.get(on.caches, lambda: present)()
 
         def forward(self, idx, past=None):
