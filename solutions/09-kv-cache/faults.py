@@ -195,7 +195,7 @@ SWITCHES = {
             "swapped once": "values come before keys in the present, but not in the past",
             "keys twice": "keys stand in the present in place of values",
             "values twice": "values stand in the present in place of keys",
-            "scaled": "keys are divided by √head_dim before they are kept, and those of the past not",
+            "scaled once": "keys are kept scaled, and those of the past are taken to be scaled, too",
             "three": "queries are kept as well, so the present has three parts",
             "queries": "the cache holds queries in place of keys",
             "before split": (
@@ -877,7 +877,7 @@ def faulty(**faults):
             thirds = in_heads(on.split, qkv, self.n_head)
             given = dict(zip("qkv", thirds, strict=True))
             q, k, v = (given[role] for role in on.roles)
-            if on.present == "scaled":
+            if on.present == "scaled once":
                 k, q = k / math.sqrt(k.shape[-1]), q * math.sqrt(k.shape[-1])
             new = q if on.present == "queries" else k, v
             k, n_past = (q if on.present == "queries" and past else k), 0
