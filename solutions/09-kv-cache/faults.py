@@ -195,7 +195,7 @@ SWITCHES = {
             "swapped once": "values come before keys in the present, but not in the past",
             "keys twice": "keys stand in the present in place of values",
             "values twice": "values stand in the present in place of keys",
-            "scaled once": "keys are kept scaled, and those of the past are taken to be scaled, too",
+            "scaled once": "keys are kept scaled, and those of the past are taken to be so, too",
             "three": "queries are kept as well, so the present has three parts",
             "queries": "the cache holds queries in place of keys",
             "before split": (
