@@ -99,10 +99,6 @@ SWITCHES = {
             "hidden scores are set to 0 before the softmax, and exp(0) is 1",
             "What must a score be for its weight to become 0?",
         ),
-        "too high": (
-            "what is hidden has a score of -10,000, and other scores may be lower",
-            "Which number is lower than every score that there can be?",
-        ),
         "after": (
             "the future's weights are set to 0 after the softmax, so rows no longer sum to 1",
             "When the softmax has run, the future has already taken its share. When must it be "
@@ -661,7 +657,7 @@ def weighed(on, scores):
         return softmax(on.softmax, scores + mask, length - n_new)
     if on.softmax.endswith("seen"):
         return softmax(on.softmax, scores * mask, length - n_new)
-    fill = {"zero": 0.0, "too high": -1e4}.get(on.mask, -1e9 if finite else -math.inf)
+    fill = 0.0 if on.mask == "zero" else -1e9 if finite else -math.inf
     return softmax(on.softmax, scores.masked_fill(~mask, fill), length - n_new)
 
 
