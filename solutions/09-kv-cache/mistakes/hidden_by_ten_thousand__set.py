@@ -1,6 +1,6 @@
-"""-10,000 is added to hidden scores, so that a larger one is seen all the same
+"""hidden scores are set to -10,000, and those of others may be lower
 
-Nothing bounds a score. Which number stays below all others, whatever is added to it?
+Nothing bounds a score. Which number stays below all others?
 """
 
 import math
