@@ -21,7 +21,7 @@ from grader.testing.records import CollectedTest
 from grader.testing.rng import Rng
 from grader.testing.session import Session
 from grader.testing.time_limit import TIMEOUT_SECONDS, time_limit
-from grader.testing.verdict import judge, judged_by_looking, leaves_debugger
+from grader.testing.verdict import Verdict, judge, judged_by_looking, leaves_debugger
 
 _TIMEOUTS_BEFORE_GIVING_UP = 2
 """After so many endless tests of a problem its other tests are not run any more."""
@@ -67,12 +67,22 @@ def run_test(
     session.on_start(test.problem.id, test.id)
     guard = Guard(test.tests.forbidden if session.watch else ())
     exception, seconds = _call_unless_known(test, session, guard, timeout)
-    if exception is not None:
-        session.on_exception(test.id, exception)
-    verdict = judge(exception, guard, remote=not session.watch)
-    if test.by_looking:
-        verdict = judged_by_looking(verdict)
-    result = TestResult(
+    try:
+        if exception is not None:
+            session.on_exception(test.id, exception)
+        verdict = judge(exception, guard, remote=not session.watch)
+        result = _result(test, judged_by_looking(verdict) if test.by_looking else verdict, seconds)
+        session.printed[test.problem.id][test.id] = printed()
+        session.add(test, result)
+        return Outcome(result, exception)
+    finally:
+        # Its traceback leads back to this frame. In such a circle all that the test was answered,
+        # up to 256 MB, would wait for the collector of garbage, which counts things and not bytes.
+        del exception
+
+
+def _result(test: CollectedTest, verdict: Verdict, seconds: float) -> TestResult:
+    return TestResult(
         id=test.id,
         title=test.title,
         hidden=test.hidden,
@@ -81,9 +91,6 @@ def run_test(
         message=verdict.message,
         seconds=round(seconds, 4),
     )
-    session.printed[test.problem.id][test.id] = printed()
-    session.add(test, result)
-    return Outcome(result, exception)
 
 
 def _call_unless_known(
@@ -106,9 +113,12 @@ def _call_unless_known(
             exception, seconds = _call(test, session, guard, timeout)
     except Exception as failure:  # the code can't be used, or nothing can at the moment
         return failure, time.perf_counter() - start
-    if exception is None and clock.reads() == reads:
-        precedents.passed(problem, key)
-    return exception, seconds
+    try:
+        if exception is None and clock.reads() == reads:
+            precedents.passed(problem, key)
+        return exception, seconds
+    finally:
+        del exception  # as above
 
 
 def _call(

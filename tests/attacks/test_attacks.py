@@ -5,6 +5,7 @@ it. The numbers group them: 0x-1x endings and forged verdicts, 2x answers, 3x se
 time, 5x resources, 6x the machine.
 """
 
+import gc
 import json
 import os
 import re
@@ -22,8 +23,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader.errors import Mismatch
 from grader.forbidden import ForbiddenCall
-from grader.isolation import BoundaryError
+from grader.isolation import BoundaryError, WorkerFailure
 from grader.isolation.protocol import ProtocolError
 from grader.isolation.protocol.frames import receive, within
 from grader.isolation.protocol.values import Unpacker
@@ -263,6 +265,19 @@ def huge_answer():
 def test_a_huge_answer_to_a_probe_is_not_spelt_out():
     """A diagnosis asks small questions. A tensor of 256 MB isn't an answer to turn into numbers."""
     assert len(attempt(huge_answer).write()) < 100_000
+
+
+@pytest.mark.parametrize("name", ["23_other_dtype", "28_one_tensor_very_often"])
+def test_what_a_failed_test_was_answered_is_gone_with_the_test(grade, target, name):
+    """It may be 256 MB for each test. Garbage is collected by the number of things, not by size."""
+    gc.collect()
+    gc.disable()
+    try:
+        assert grade(target.source(name).encode()).points == 0
+        found = [type(thing) for thing in gc.get_objects()]
+    finally:
+        gc.enable()
+    assert not {Mismatch, WorkerFailure} & {*found}
 
 
 def test_keys_with_the_same_hash_are_read_in_time():
