@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from torch import Tensor
@@ -42,15 +43,18 @@ class Ahead:
     Args:
         ask: sends a request; returns where its tensors lie, and the answer; raises CannotLoad if
             none comes.
+        checked: gives a context in which an error, and the time, are the worker's.
         holds_all: tells whether places in the worker's memory still have the bytes of tensors.
     """
 
     def __init__(
         self,
         ask: Callable[[Asked], tuple[list[Packed], Reply]],
+        checked: Callable[[], AbstractContextManager[None]],
         holds_all: HoldsAll,
     ) -> None:
         self._ask = ask
+        self._checked = checked
         self._holds_all = holds_all
         self._answers: deque[_Heard | CannotLoad] = deque()
         self._contents = Contents()
@@ -78,18 +82,19 @@ class Ahead:
         """Ask what comes next and add the answer; return the precedents in which it is the same."""
         number = len(answers)
         asked = ways[0].steps[number].asked
+        agreeing: Sequence[Precedent] = []
         try:
             placed, reply = self._ask(asked)
+            self._contents.put(placed, asked.tensors)
+            with self._checked():  # a copy may be 256 MB
+                if reply.size <= MOST_ANSWERED and self._contents.are_held(self._holds_all):
+                    there = (way for way in ways if len(way.steps) > number)
+                    agreeing = [way for way in there if reply.is_same(way.steps[number].answer)]
+                known = agreeing[0].steps[number].answer.payload if agreeing else None
+                payload = reply.payload if known is None else known
         except CannotLoad as failure:
             answers.append(failure.afresh())
             return []
-        self._contents.put(placed, asked.tensors)
-        agreeing: Sequence[Precedent] = []
-        if reply.size <= MOST_ANSWERED and self._contents.are_held(self._holds_all):
-            there = (way for way in ways if len(way.steps) > number)
-            agreeing = [way for way in there if reply.is_same(way.steps[number].answer)]
-        known = agreeing[0].steps[number].answer.payload if agreeing else None
-        payload = reply.payload if known is None else known
         answers.append(_Heard(asked, placed, reply.text, payload))
         return agreeing
 
@@ -120,7 +125,8 @@ class Ahead:
         if isinstance(heard, CannotLoad) or not heard.asked.is_same(asked):
             self.forget()
             return None
-        return Answered(heard.text, bytearray(heard.payload))
+        payload = heard.payload  # a precedent's own bytes are not for a test to write on
+        return Answered(heard.text, bytearray(payload) if isinstance(payload, bytes) else payload)
 
     def forget(self) -> None:
         """Forget what the test has not heard."""

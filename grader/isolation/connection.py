@@ -132,7 +132,7 @@ class Connection:
         self._random: Tensor | None = None
         self._tensors: list[Tensor] = []
         self._placed: list[Packed] = []
-        self._ahead = Ahead(self._ask_ahead, self._inbox.holds_all)
+        self._ahead = Ahead(self._ask_ahead, self.checked, self._process.memory.holds_all)
 
     @property
     def dead(self) -> bool:
@@ -151,7 +151,7 @@ class Connection:
         """
         self._start_anew()
         self._begins, self._ways = True, ways
-        self.record = None if ways.is_given_up else Record(self._inbox.holds_all)
+        self.record = None if ways.is_given_up else Record(self._process.memory.holds_all)
         agrees = self._ahead.agrees(ways.of_file(names))
         self.asked = 0
         return agrees

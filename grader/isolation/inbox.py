@@ -8,7 +8,6 @@ needs is overwritten, and nobody else is harmed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 
 from torch import Tensor
 
@@ -62,10 +61,6 @@ class Inbox:
     def holds(self, place: int, tensor: Tensor) -> bool:
         """Return whether a place still has the bytes of a contiguous tensor."""
         return self._memory.holds(place, tensor)
-
-    def holds_all(self, tensors: Mapping[int, Tensor]) -> bool:
-        """Return whether each of these places still has the bytes of its contiguous tensor."""
-        return self._memory.holds_all(tensors)
 
     def release(self, places: Packed) -> None:
         """Take back the places that the worker doesn't need any more.

@@ -9,6 +9,7 @@ import torch
 from grader.errors import Mismatch
 from grader.isolation import Boundary, WorkerFailure, precedents
 from grader.isolation.connection import Connection
+from grader.isolation.protocol.memory import Memory
 from grader.result import Status
 from tests.lent import lent_boundary
 
@@ -364,6 +365,22 @@ def test_a_test_may_write_on_what_it_was_answered(run):
     for _ in range(2):  # the first answer is known, and heard by the test
         assert isinstance(run(COUNTING.format(wrong=2), writing)[1], AssertionError)
     assert run(DOUBLE, writing) == (False, None)
+
+
+def test_no_room_for_another_answer_than_the_known_one_is_that_codes_fault(run, monkeypatch):
+    """The process that grades has a limit of memory, and an answer may announce 256 MB."""
+    run(DOUBLE, three_times)
+
+    def full(self, offset, size):
+        if size:
+            raise MemoryError
+        return bytearray()
+
+    monkeypatch.setattr(Memory, "copy", full)
+    ran, error = run(COUNTING.format(wrong=2), three_times)
+    assert ran
+    assert isinstance(error, WorkerFailure)
+    assert error.status is Status.BAD_OUTPUT
 
 
 def test_what_is_printed_is_never_left_out(origin):
