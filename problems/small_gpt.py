@@ -103,9 +103,9 @@ def batched(by_hand, x, *arguments, dtype=None):
         by_hand: such as `block_by_hand`.
         x: sequences, (B, T, C), or their tokens, (B, T).
         arguments: what `by_hand` takes after the sequence.
-        dtype: of the result; by default that of x, and float64 when x holds tokens.
+        dtype: of the result; by default that of x, and float32 when x holds tokens.
     """
-    dtype = dtype or (x.dtype if x.is_floating_point() else torch.float64)
+    dtype = dtype or (x.dtype if x.is_floating_point() else torch.float32)
     return torch.tensor([by_hand(each, *arguments) for each in x.tolist()], dtype=dtype)
 
 

@@ -30,7 +30,7 @@ from grader.testing.remembering import remembered
 def table(text):
     """Read numbers that stand in rows and columns."""
     rows = [[float(number) for number in line.split()] for line in text.strip().splitlines()]
-    return torch.tensor(rows, dtype=torch.float64)
+    return torch.tensor(rows)
 
 
 Q = table("""
@@ -191,56 +191,60 @@ def merged_heads_by_hand(projected, i, n_head, causal):
 
 
 def slopes_by_hand(compute, inputs, upstream):
-    """Every gradient of (compute() * upstream).sum() by its definition: nudge a number, and look.
+    """Every gradient of (compute(inputs) * upstream).sum() by its definition: nudge, and look.
 
     Args:
-        compute: returns the output for what `inputs` hold at the moment.
-        inputs: tensors in float64, by name.
+        compute: returns the output for inputs in float64, given by name as a dict.
+        inputs: tensors by name, in any dtype; their slopes have the same.
         upstream: what each entry of the output is multiplied by.
     """
-    slopes = {}
-    for name, tensor in inputs.items():
-        entries = tensor.detach().view(-1)  # the same numbers, so a nudge here is a nudge there
+    slopes, doubles = {}, {name: t.detach().double() for name, t in inputs.items()}
+    for name, tensor in doubles.items():
+        entries = tensor.view(-1)  # the same numbers, so a nudge here is a nudge there
         slope = torch.zeros_like(entries)
         for i, entry in enumerate(entries.tolist()):
 
             def nudged(step, entries=entries, i=i, entry=entry):
                 entries[i] = entry + step
-                return (compute() * upstream).sum()
+                return (compute(doubles) * upstream).sum()
 
             slope[i] = derivative(nudged)
             entries[i] = entry
-        slopes[name] = slope.view(tensor.shape)
+        slopes[name] = slope.view(tensor.shape).to(inputs[name].dtype)
     return slopes
 
 
-def check_slopes(found, value, numbers, call, rng, atol=1e-7):
+def check_slopes(found, value, numbers, call, rng, rtol=1e-4, atol=1e-5):
     """Compare gradients with slopes along random directions.
 
     Args:
         found: the gradients, by name.
-        value: returns what they are gradients of, a number, for other numbers under a name.
-        numbers: the tensors at which they were taken, in float64, by name.
+        value: returns what they are gradients of, a number, for other numbers under a name, which
+            are in float64: a definition, not the student's code.
+        numbers: the tensors at which they were taken, by name.
         call: what was called.
         rng: draws the directions.
+        rtol: how far apart gradient and slope may be, relative to the slope.
         atol: how far apart a slope and 0 may be.
     """
     for name, tensor in numbers.items():
-        direction = rng.normal(*tensor.shape)
+        direction = rng.normal(*tensor.shape, dtype=torch.float64)
 
         def moved(step, name=name, tensor=tensor, direction=direction):
-            return value({name: tensor + step * direction})
+            return value({name: tensor.detach().double() + step * direction})
 
         what = f"the gradient of {call} with respect to {name}, times a random direction"
-        check((found[name] * direction).sum(), derivative(moved), what, rtol=1e-6, atol=atol)
+        along = (found[name].double() * direction).sum()
+        check(along, derivative(moved), what, rtol=rtol, atol=atol)
 
 
 def check_gradient_with_dropout(module, x, call, rng, seed=5):
     """Require that a module in training has the gradient of the numbers that it keeps.
 
-    After the same seed the same ones are dropped, so slopes can be had from the module itself.
+    After the same seed the same ones are dropped, so slopes can be had from the module itself. It
+    and x must be in float64, in which a small step still shows.
     """
-    direction, upstream = rng.normal(*x.shape), rng.normal(*x.shape)
+    direction, upstream = (rng.normal(*x.shape, dtype=torch.float64) for _ in range(2))
 
     def output(given):
         torch.default_generator.manual_seed(seed)
@@ -253,7 +257,7 @@ def check_gradient_with_dropout(module, x, call, rng, seed=5):
     found = gradients(output(inputs["x"]), inputs, upstream, call)["x"]
     slope = f"the gradient of {call} with respect to x, times a random direction"
     why = f"{slope}, when the same seed drops the same numbers each time"
-    check((found * direction).sum(), derivative(moved), why, rtol=1e-6, atol=1e-7)
+    check((found * direction).sum(), derivative(moved), why)
 
 
 def derivative(value):
@@ -267,7 +271,7 @@ def derivative(value):
     return (8 * one - two) / 12e-5
 
 
-def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float64):
+def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float32):
     """Weights for the three layers that make scores of ordinary size, be they scaled or not."""
     size, weights = 1 if scaled else n_embd**-0.25, {}
     for name in LAYERS:
@@ -278,9 +282,9 @@ def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float64):
     return weights
 
 
-def holding(module, weights, dtype=torch.float64):
-    """The module in this dtype, holding these weights."""
-    module = module.to(dtype)
+def holding(module, weights, dtype=None):
+    """The module in this dtype, by default that of the weights, holding these weights."""
+    module = module.to(dtype or next(iter(weights.values())).dtype)
     set_weights(module, weights)
     return module
 
@@ -294,12 +298,13 @@ def waves(*shape, start=0.0, pace=1.7):
 # What holds for all that is written here.
 
 
-def check_same_gradients(actual, expected, inputs, upstream, call):
+def check_same_gradients(actual, expected, inputs, upstream, call, **near):
     """Compare the gradients of two outputs with respect to the same inputs, by name."""
     check_gradients(
         gradients(actual, inputs, upstream, call),
         gradients(expected, inputs, upstream, call),
         call,
+        **near,
     )
 
 

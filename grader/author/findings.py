@@ -9,6 +9,7 @@ from grader.author.candidates import Kind
 from grader.author.fingerprints import same_fingerprints
 from grader.author.release import leaks
 from grader.author.running import Outcome
+from grader.author.weights import misplaced
 from grader.course import Problem
 from grader.result import TestResult
 from grader.testing.diagnosis.fingerprints import Fingerprints, deviations
@@ -33,6 +34,7 @@ def findings(
     solution = next(o for o in outcomes if o.candidate.kind is Kind.SOLUTION)
     tests = solution.result.tests
     mistakes = [o for o in outcomes if o.candidate.kind is Kind.MISTAKE]
+    yield from (f"{problem.id}: {f}" for f in _about_points(mistakes, solution))
     yield from (f"{problem.id}: {f}" for f in _about_tests(tests, mistakes))
     yield from (f"{problem.id}: {f}" for f in _about_readme(problem, tests))
     yield from (f"{problem.id}: {f}" for f in leaks(problem, solution.candidate.path))
@@ -55,6 +57,12 @@ def _about(outcome: Outcome) -> Iterator[str]:
                 yield f"{what} is caught but not named"
     for test in outcome.unsteady:
         yield f"{what} is unsteady: {test}"
+
+
+def _about_points(mistakes: list[Outcome], solution: Outcome) -> Iterator[str]:
+    for mistake in mistakes:
+        if sentence := misplaced(mistake.weight, mistake.result, solution.asked):
+            yield f"mistake {mistake.candidate.name} {sentence}"
 
 
 def _about_tests(tests: list[TestResult], mistakes: list[Outcome]) -> Iterator[str]:

@@ -7,10 +7,10 @@ import gc
 import multiprocessing
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
+from grader.author.weights import NotesNames, Weight
 from grader.course import Problem
 from grader.errors import CannotLoad
 from grader.grading.processes import undisturbed
@@ -48,6 +49,8 @@ class Outcome:
         answers: to the problem's probe.
         unsteady: ids of tests that ended otherwise under other conditions.
         text: for a mistake, what its docstring tells the student.
+        weight: for a mistake, what its docstring says of the points that it costs.
+        asked: for the reference, which of its names each test uses, by the test's id.
     """
 
     candidate: Candidate
@@ -55,6 +58,8 @@ class Outcome:
     answers: dict[str, Answers]
     unsteady: tuple[str, ...]
     text: Text
+    weight: Weight = Weight()
+    asked: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def caught_by(self) -> list[TestResult]:
@@ -130,8 +135,9 @@ def run(candidate: Candidate, root: Path) -> Outcome:
             again = _run_once(candidate, conditions, root, watch=forbidden)
             unsteady |= _differences(result, again)
     tree = ast.parse(candidate.path.read_bytes())
-    text = _student_text(ast.get_docstring(tree) or "")
-    return Outcome(candidate, result, answers, tuple(sorted(unsteady)), text)
+    text, weight = _read(ast.get_docstring(tree) or "")
+    asked = _names_asked(candidate, root) if candidate.kind is Kind.SOLUTION else {}
+    return Outcome(candidate, result, answers, tuple(sorted(unsteady)), text, weight, asked)
 
 
 def _run_once(
@@ -153,6 +159,14 @@ def _run_once(
     )
     _suite(candidate.problem, root).run(session, tests=tests)
     return session.results[candidate.problem.id]
+
+
+def _names_asked(candidate: Candidate, root: Path) -> dict[str, frozenset[str]]:
+    """Return which names of a file each test of its problem uses."""
+    notes = NotesNames(LocalFiles(lambda _: candidate.path))
+    session = Session(notes, hidden=True, on_start=notes.begin, watch=False, diagnose=False)
+    _suite(candidate.problem, root).run(session)
+    return notes.asked
 
 
 @cache
@@ -218,7 +232,12 @@ def _missed_by_chance(
     return {"all tests pass under other conditions"}
 
 
-def _student_text(docstring: str) -> Text:
-    """Return what a student reads: the first paragraph says when, the others what to look at."""
-    first, _, rest = docstring.partition("\n\n")
-    return Text(" ".join(first.split()).rstrip("."), " ".join(rest.split()))
+def _read(docstring: str) -> tuple[Text, Weight]:
+    """Return what a mistake's docstring tells the student, and how the mistake weighs.
+
+    The first paragraph says when, the others what to look at; `weights.py` tells of the last.
+    """
+    words, _, weight = docstring.partition("Weighs: ")
+    first, _, rest = words.partition("\n\n")
+    text = Text(" ".join(first.split()).rstrip("."), " ".join(rest.split()))
+    return text, Weight.read(weight.strip().rstrip("."))

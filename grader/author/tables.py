@@ -30,12 +30,14 @@ def matrix(audit: Audit, problem: Problem) -> Table:
     table.add_column("mistake", no_wrap=True)
     table.add_column(_column_numbers(len(tests)), no_wrap=True)
     table.add_column("points", justify="right", no_wrap=True)
+    table.add_column("weighs", no_wrap=True)
     table.add_column("named", no_wrap=True)
     for outcome in audit.of(Kind.MISTAKE, problem):
         caught = {test.name for test in outcome.caught_by}
         marks = "".join("●" if name in caught else "·" for name in tests)
         points = f"{outcome.result.points:.4g}/{outcome.result.max:g}"
-        table.add_row(escape(outcome.candidate.name), marks, points, _named(outcome))
+        weight = str(outcome.weight)
+        table.add_row(escape(outcome.candidate.name), marks, points, weight, _named(outcome))
     return table
 
 
@@ -113,6 +115,7 @@ def _mistake_view(outcome: Outcome) -> dict[str, Any]:
         "text": f"{outcome.text.when}. {outcome.text.look}",
         "caught_by": {test.name for test in outcome.caught_by},
         "points": f"{outcome.result.points:.4g} / {outcome.result.max:g}",
+        "weight": str(outcome.weight),
         "named": outcome.named,
     }
 

@@ -18,6 +18,6 @@ class Rng:
     def __init__(self, seed: int) -> None:
         self.generator = torch.Generator().manual_seed(seed)
 
-    def normal(self, *shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-        """Return N(0, 1) numbers of the given shape."""
+    def normal(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """Return N(0, 1) numbers of the given shape, in float32 as models are mostly used."""
         return torch.randn(*shape, generator=self.generator, dtype=torch.float64).to(dtype)

@@ -125,6 +125,42 @@ def test_what_is_wrong_is_found(
     assert any(finding in f for f in audit(audited).findings)
 
 
+@pytest.mark.parametrize(
+    ("mistake", "weight", "finding"),
+    [
+        ("half", "idea", "mistake half keeps 2 of 4 points, and misses"),
+        (
+            "half",
+            "idea of double",
+            "mistake half keeps 2 of 4 points, and misses the idea of double",
+        ),
+        ("half", "slip", "mistake half loses 2 of 4 points, and is a slip"),
+        ("triples", "idea", None),
+        ("triples", "idea of double", None),
+        ("half", "", None),
+    ],
+)
+def test_what_a_mistake_costs_is_held_against_how_it_weighs(
+    audited: Course, mistake: str, weight: str, finding: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.author.weights.IDEA_KEEPS", 0.4)
+    weighs = f"\n\nWeighs: {weight}." if weight else ""
+    body = {"triples": "3 * x", "half": "2 * x if len(x) < 3 else x"}[mistake]
+    (audited.root / f"solutions/01-doubling/mistakes/{mistake}.py").write_text(
+        f'"""something is wrong\n\nWhat is twice three?{weighs}\n"""\n\n\n'
+        f"def double(x):\n    return {body}\n"
+    )
+    weighed = [f for f in audit(audited).findings if "misses the idea" in f or "a slip" in f]
+    assert [finding in f for f in weighed] == ([True] if finding else [])
+
+
+def test_a_weight_that_is_none_is_refused(audited: Course) -> None:
+    path = audited.root / "solutions/01-doubling/mistakes/triples.py"
+    path.write_text(path.read_text().replace("twice three?", "twice three?\n\nWeighs: much."))
+    with pytest.raises(CourseError, match="'slip', not 'much'"):
+        audit(audited)
+
+
 def test_what_mistakes_print_stays_out_of_the_audits_own_words(
     audited: Course, capfd: pytest.CaptureFixture[str]
 ) -> None:

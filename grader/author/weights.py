@@ -1,0 +1,136 @@
+"""What a mistake costs: what misses the idea loses half of the points, a slip a fifth at the most.
+
+The last paragraph of a mistake's docstring says how it weighs, where that isn't plain:
+
+    Weighs: idea.                  it misses the idea of the problem
+    Weighs: idea of causal_mask.   it misses the idea of this one function or class
+    Weighs: slip.                  digits, a default, the type of an error
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from grader.course import Problem
+from grader.errors import CourseError
+from grader.result import ProblemResult
+from grader.testing.local_files import LocalFiles
+
+IDEA_KEEPS = 0.5
+"""The share of a problem's points that may be left to what misses its idea."""
+
+FUNCTION_KEEPS = 0.2
+"""The share of a function's own points that may be left to what misses the function's idea."""
+
+SLIP_LOSES = 0.2
+"""The share of a problem's points that a slip may cost."""
+
+_FORM = re.compile(r"(idea|slip)(?: of (\w+))?")
+
+
+@dataclass(frozen=True)
+class Weight:
+    """How a mistake weighs.
+
+    Attributes:
+        kind: "idea", "slip", or empty for what lies between.
+        function: the function or class whose idea is missed; empty for that of the problem.
+    """
+
+    kind: str = ""
+    function: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> Weight:
+        """Read "idea", "idea of causal_mask", "slip" or nothing.
+
+        Raises:
+            CourseError: it is something else.
+        """
+        if not text:
+            return cls()
+        found = _FORM.fullmatch(text)
+        if found is None or (found[1] == "slip" and found[2]):
+            raise CourseError(f"a mistake weighs 'idea', 'idea of NAME' or 'slip', not {text!r}")
+        return cls(found[1], found[2] or "")
+
+    def __str__(self) -> str:
+        """Return what `read` reads."""
+        return f"{self.kind} of {self.function}" if self.function else self.kind
+
+
+def misplaced(
+    weight: Weight, result: ProblemResult, asked: Mapping[str, frozenset[str]]
+) -> str | None:
+    """Return a sentence when a mistake keeps more points, or loses more, than its weight allows.
+
+    Args:
+        weight: of the mistake.
+        result: what it got.
+        asked: for each test of the problem, by its id, which names of the student's file it uses.
+    """
+    lost = result.max - result.points
+    if weight.kind == "slip" and lost > SLIP_LOSES * result.max + 1e-9:
+        return f"loses {lost:.4g} of {result.max:g} points, and is a slip"
+    if weight.kind != "idea":
+        return None
+    if not weight.function:
+        keeps, of, share = result.points, result.max, IDEA_KEEPS
+        what = "the problem"
+    else:
+        own = [test for test in result.tests if asked.get(test.id) == frozenset({weight.function})]
+        keeps, of = sum(test.points for test in own), sum(test.max for test in own)
+        share, what = FUNCTION_KEEPS, weight.function
+        if not own:
+            return f"is said to miss the idea of {what}, which no test uses by itself"
+    if keeps > share * of + 1e-9:
+        return f"keeps {keeps:.4g} of {of:g} points, and misses the idea of {what}"
+    return None
+
+
+class NotesNames:
+    """Opens a problem's file, and notes which of its names each test uses.
+
+    Args:
+        files: what opens the file.
+
+    Attributes:
+        asked: the names, by the test's id.
+    """
+
+    def __init__(self, files: LocalFiles) -> None:
+        self._files = files
+        self._test = ""
+        self.asked: dict[str, frozenset[str]] = {}
+
+    def begin(self, problem: str, test: str) -> None:
+        """Take note that a test begins; a session calls it."""
+        self._test = test
+        self.asked[test] = frozenset()
+
+    def __call__(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> Any:
+        """Return the module, watched."""
+        return _Watched(self._files(problem, forbidden), self._note)
+
+    def reopen(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> Any:
+        """Return the module loaded afresh, watched."""
+        return _Watched(self._files.reopen(problem, forbidden), self._note)
+
+    def _note(self, name: str) -> None:
+        self.asked[self._test] |= {name}
+
+
+class _Watched(ModuleType):
+    def __init__(self, module: ModuleType, note: Any) -> None:
+        super().__init__(module.__name__)
+        self._module, self._note = module, note
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        if getattr(value, "__module__", None) == self._module.__name__:
+            self._note(name)
+        return value
