@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import torch.ao.nn.quantizable
 import torch.nn.functional as F
 from torch import nn
 from torch.distributions import constraints, transform_to
@@ -54,6 +55,7 @@ def scripted_norm(x: torch.Tensor) -> torch.Tensor:
 
 
 MULTI_HEAD = nn.MultiheadAttention(4, 2, batch_first=True)
+QUANTIZABLE = torch.ao.nn.quantizable.MultiheadAttention(4, 2)
 
 SOFTMAX_SPELLINGS: dict[str, Callable[[], object]] = {
     "torch": lambda: torch.softmax(X, -1),
@@ -89,6 +91,7 @@ ATTENTION_SPELLINGS: dict[str, Callable[[], object]] = {
     "scripted": lambda: scripted_attention(X),
     "module": lambda: MULTI_HEAD(X, X, X),
     "module without weights": lambda: MULTI_HEAD(X, X, X, need_weights=False),
+    "quantizable module": lambda: QUANTIZABLE(X, X, X),
     "encoder layer": lambda: nn.TransformerEncoderLayer(4, 2, batch_first=True)(X),
 }
 
