@@ -23,19 +23,22 @@ from torch import Tensor, nn
 warnings.simplefilter("ignore")
 
 APART = tuple(
-    f"torch.{name}"
+    f"torch.{name}."
     for name in (
         *("accelerator", "ao.ns", "ao.pruning", "ao.quantization", "autograd", "backends"),
         *("compiler", "contrib", "cpu", "cuda", "distributed", "export", "foreach", "futures"),
-        *("fx", "hub", "jit", "library", "monitor", "mps", "mtia", "multiprocessing", "onnx."),
+        *("fx", "hub", "jit", "library", "monitor", "mps", "mtia", "multiprocessing", "onnx"),
         *("optim", "overrides", "package", "profiler", "quantization", "return_types"),
         *("serialization", "storage", "testing", "utils", "xpu"),
     )
 )
 """Modules that compute nothing from a tensor, and what is below them."""
 
-PLACES = ("torch._C._nn", "torch._C._special", "torch._refs.nn.functional")
-"""Where functions of public names have other names."""
+PLACES = (
+    *("torch._C._nn", "torch._C._special", "torch._refs.nn.functional"),
+    *("torch.onnx.ops", "torch.ao.nn.quantizable"),
+)
+"""Where more functions are than by their public names, or beside what is apart."""
 
 SPACES = ("aten", "prim", "quantized", "_quantized", "mkldnn")
 
@@ -117,12 +120,13 @@ def names() -> list[str]:
     """Return the names of all public functions, methods and classes of torch, and its operators."""
     found: dict[int, str] = {}
     for place in (*_modules(), "torch:Tensor"):
-        for name, thing in _members(_find(place)):
+        for name, thing in _members(_find(place), place in PLACES):
             found.setdefault(id(thing), f"{place}.{name}" if ":" in place else f"{place}:{name}")
     operators = {name.partition(".")[0] for name in torch._C._dispatch_get_all_op_names()}
     wanted = (name.partition("::") for name in sorted(operators) if not _is_alike(name))
-    ops = [f"torch:ops.{space}.{name}" for space, _, name in wanted if space in SPACES]
-    return [*found.values(), *ops]
+    others = [f"torch:ops.{space}.{name}" for space, _, name in wanted if space in SPACES]
+    same = {f"torch:ops.aten.{name}" for owner in (torch, Tensor) for name in dir(owner)}
+    return [*found.values(), *(name for name in others if name not in same or "._" in name)]
 
 
 def _modules() -> list[str]:
@@ -132,21 +136,16 @@ def _modules() -> list[str]:
         path = getattr(_find(f"{found[-1]}:"), "__path__", ())
         below = (name for _, name, _ in pkgutil.iter_modules(path, f"{found[-1]}."))
         if found[-1] not in PLACES:
-            waiting += [n for n in below if "._" not in n and not n.startswith(APART)]
+            waiting += [n for n in below if "._" not in n and not _is_apart(n)]
     return found
 
 
-def _members(owner: Any) -> Iterator[tuple[str, Any]]:
+def _members(owner: Any, wanted: bool) -> Iterator[tuple[str, Any]]:
     for name in dir(owner):
         thing = None if name.startswith("__") or _is_alike(name) else getattr(owner, name, None)
         home = str(getattr(thing, "__module__", None) or "torch")
-        is_public = owner is torch or not name.startswith("_")
-        if (
-            callable(thing)
-            and is_public
-            and home.startswith("torch")
-            and not home.startswith(APART)
-        ):
+        is_of_torch = home.startswith("torch") and (wanted or not _is_apart(home))
+        if callable(thing) and is_of_torch and not name.startswith("_"):
             KEPT.append(thing)
             yield name, thing
 
@@ -157,6 +156,10 @@ KEPT: list[Any] = []
 
 def _is_alike(name: str) -> bool:
     return name.endswith("_") or any(part in name for part in ALIKE)
+
+
+def _is_apart(module: str) -> bool:
+    return f"{module}.".startswith(APART)
 
 
 def _find(path: str) -> Any:
@@ -213,7 +216,8 @@ def _ways(thing: Any, ways: Callable[[], Any], how: str = "") -> Iterator[str]:
         return
     for label, arguments, options in ways():
         for tensor in _tensors(_tried(thing, *arguments, **options)):
-            yield from (f"{kind}={how}({label})" for kind in _answers_as(tensor))
+            kinds = _tried(_answers_as, tensor) or ()  # some tensors can't be looked at
+            yield from (f"{kind}={how}({label})" for kind in kinds)
     for shape, qkv in SEQUENCES.items():
         kind = _attends(thing, qkv, keys=0 if len(shape) == 3 else 2)
         if kind:

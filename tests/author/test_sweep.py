@@ -21,7 +21,7 @@ WAYS = {
     "gelu": ("torch.nn:GELU",),
     "layer_norm": ("torch.nn.functional:layer_norm", "torch.nn:InstanceNorm1d"),
     "rms_norm": ("torch.nn.functional:rms_norm",),
-    "scaled_dot_product_attention": ("torch:ops.aten.scaled_dot_product_attention",),
+    "scaled_dot_product_attention": ("torch._C._nn:scaled_dot_product_attention",),
     "MultiheadAttention": (
         "torch.nn:MultiheadAttention",
         "torch.nn.functional:multi_head_attention_forward",
