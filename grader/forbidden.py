@@ -32,6 +32,9 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 TORCH = os.path.dirname(torch.__file__) + os.sep
 """Where torch's own Python code is."""
 
+_DECOMPOSITIONS = os.path.join(TORCH, "_decomp", "")
+"""What torch itself reads and compiles, at the first derivative in forward mode."""
+
 # Parts of the names of functions and operators that betray a call, whatever their case. torch runs
 # its fused attention as one of several kernels; the plain one shows only in `_safe_softmax`, which
 # nothing else calls.
@@ -189,8 +192,11 @@ def _functions_by_now(
 ) -> tuple[tuple[FunctionType, str | None], ...]:
     """Return torch's functions that are forbidden, each with its name, until more is loaded."""
     betraying = traces(names)
-    found = functions_of_torch(betraying)
-    return tuple((function, forbidden_code(betraying, function.__code__)) for function in found)
+    return tuple(
+        (function, forbidden_code(betraying, function.__code__))
+        for function in functions_of_torch(betraying)
+        if not function.__code__.co_filename.startswith(_DECOMPOSITIONS)
+    )
 
 
 class Guard:
