@@ -490,6 +490,7 @@ def audit(
         from grader.author.candidates import candidates
         from grader.author.generalisation import generalise as name_unseen
         from grader.author.parity import parity_findings
+        from grader.author.sweep import sweep_findings
         from grader.author.tables import TABLES, legend, matrix, unseen_table, write_tables
         from grader.grading.settings import default_jobs
         from grader.reports.progress_bar import progress_bar
@@ -507,6 +508,7 @@ def audit(
                 write_fingerprints=write_fingerprints,
                 on_outcome=lambda outcome: progress.advance(task),
             )
+        found.findings.extend(sweep_findings(course, selected))
         if parity:
             found.findings.extend(parity_findings(course, found, jobs or default_jobs()))
         if out is not None:

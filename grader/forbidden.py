@@ -1,10 +1,12 @@
 """Notices calls of forbidden torch functions, whatever name they are called by.
 
-Two of torch's own hooks watch everything that runs inside `with Guard(names):`
+Three things watch everything that runs inside `with Guard(names):`
 
 - TorchFunctionMode sees the Python functions, methods and `torch.ops` entries that are called;
 - TorchDispatchMode sees the operators that really run, below every alias, `getattr`, TorchScript
-  function or module that leads to them.
+  function or module that leads to them;
+- what torch has written in Python of other operators, such as SoftmaxTransform, neither sees: that
+  has other code meanwhile, which raises ForbiddenCall.
 
 So a mention in a comment, or an import that is never used, isn't a call, and an alias doesn't help.
 
@@ -15,17 +17,27 @@ runs nothing but such code has the functions themselves taken away (`isolation/w
 from __future__ import annotations
 
 import functools
+import gc
+import os
 import sys
-from collections.abc import Iterable
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import CodeType, FunctionType
+from typing import Any, NoReturn
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-# Parts of the names of functions and operators that betray a call. torch runs its fused attention
-# as one of several kernels; the plain one shows only in `_safe_softmax`, which nothing else calls.
+TORCH = os.path.dirname(torch.__file__) + os.sep
+"""Where torch's own Python code is."""
+
+_DECOMPOSITIONS = os.path.join(TORCH, "_decomp", "")
+"""What torch itself reads and compiles, at the first derivative in forward mode."""
+
+# Parts of the names of functions and operators that betray a call, whatever their case. torch runs
+# its fused attention as one of several kernels; the plain one shows only in `_safe_softmax`, which
+# nothing else calls.
 _POINTWISE = ("linear_pointwise", "convolution_pointwise", "transpose_pointwise", "qconv")
 _REORDERED = ("mkldnn_reorder", "_reorder_linear", "_reorder_convolution", "_reorder_mkldnn")
 _TRACES = {
@@ -106,8 +118,57 @@ def traces(names: Iterable[str] = tuple(_TRACES)) -> dict[str, str]:
 
 
 def betrayed(traces: dict[str, str], name: str) -> str | None:
-    """Return the forbidden function that the name of a function or operator betrays, or None."""
-    return next((forbidden for trace, forbidden in traces.items() if trace in name), None)
+    """Return the forbidden function that the name of a function or operator betrays, or None.
+
+    Where the name has several traces, the longest says it: `log_softmax` isn't `softmax`.
+    """
+    name = name.lower()
+    found = [trace for trace in traces if trace.lower() in name]
+    return traces[max(found, key=len)] if found else None
+
+
+# What a class has beside what it computes: to make such a thing, or to print it, is no call of it.
+_MAKING = ("reset_parameters", "extra_repr", "_get_name", "from_", "merge_masks")
+
+
+def forbidden_code(traces: dict[str, str], code: CodeType) -> str | None:
+    """Return the forbidden function whose code this is; None for all but torch's own.
+
+    Of a class, such as MultiheadAttention, it is what computes.
+    """
+    if not code.co_filename.startswith(TORCH):
+        return None
+    owner, _, name = code.co_qualname.rpartition(".")
+    makes = name != "__call__" and (name.startswith("__") or any(m in name for m in _MAKING))
+    return betrayed(traces, f"{name}()") or betrayed(traces, "" if makes else owner)
+
+
+def functions_of_torch(traces: dict[str, str]) -> tuple[FunctionType, ...]:
+    """Return the forbidden functions that torch has written in Python, wherever they are kept.
+
+    They are those that are there by now. It takes a tenth of a second.
+    """
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()  # what is frozen would not be found
+    found = tuple(
+        thing
+        for thing in gc.get_objects()
+        if type(thing) is FunctionType and forbidden_code(traces, thing.__code__)
+    )
+    if frozen:
+        gc.freeze()
+    return found
+
+
+def refuse(function: FunctionType, refusal: Callable[..., Any]) -> None:
+    """Give a function code that calls `refusal`, which raises, whatever name leads there."""
+    # Python wants to find as many variables of outer functions as before.
+    function.__code__ = _refused.__code__.replace(co_freevars=function.__code__.co_freevars)
+    function.__kwdefaults__ = {"refusal": refusal}
+
+
+def _refused(*args: Any, refusal: Callable[[], Any], **kwargs: Any) -> Any:
+    return refusal()
 
 
 class _Findings(dict[str, str | None]):
@@ -125,6 +186,19 @@ class _Findings(dict[str, str | None]):
 _findings = functools.cache(_Findings)
 
 
+@functools.lru_cache(8)
+def _functions_by_now(
+    names: tuple[str, ...], modules: int
+) -> tuple[tuple[FunctionType, str | None], ...]:
+    """Return torch's functions that are forbidden, each with its name, until more is loaded."""
+    betraying = traces(names)
+    return tuple(
+        (function, forbidden_code(betraying, function.__code__))
+        for function in functions_of_torch(betraying)
+        if not function.__code__.co_filename.startswith(_DECOMPOSITIONS)
+    )
+
+
 class Guard:
     """A context in which calls of the named functions raise ForbiddenCall and are remembered.
 
@@ -140,13 +214,15 @@ class Guard:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._findings = _findings(tuple(names))
+        self._names = tuple(names)
+        self._findings = _findings(self._names)
         self.called: str | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Guard:
         if self._findings.traces:
             allow_causal_masks()
+            self._stack.enter_context(self._other_code())
             self._stack.enter_context(_Operators(self))
             self._stack.enter_context(_Functions(self))
         return self
@@ -158,8 +234,24 @@ class Guard:
         """Raise ForbiddenCall when `name`, of a torch function or operator, is a forbidden one."""
         forbidden = self._findings[name]
         if forbidden is not None:
-            self.called = self.called or forbidden
-            raise ForbiddenCall(forbidden)
+            self._raise(forbidden)
+
+    def _raise(self, forbidden: str | None) -> NoReturn:
+        self.called = self.called or forbidden
+        raise ForbiddenCall(forbidden)
+
+    @contextmanager
+    def _other_code(self) -> Iterator[None]:
+        """Let the functions that torch has written in Python raise ForbiddenCall meanwhile."""
+        forbidden = _functions_by_now(self._names, len(sys.modules))
+        before = [(f, f.__code__, f.__kwdefaults__) for f, _ in forbidden]
+        try:
+            for function, name in forbidden:
+                refuse(function, functools.partial(self._raise, name))
+            yield
+        finally:
+            for function, code, defaults in before:
+                function.__code__, function.__kwdefaults__ = code, defaults
 
 
 class _Functions(TorchFunctionMode):

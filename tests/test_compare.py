@@ -63,6 +63,11 @@ def test_nan_and_infinity_are_wrong_where_not_expected(bad: float) -> None:
     assert "sum" not in message(wrong.softmax(-1), ROWS.softmax(-1))
 
 
+def test_inf_may_be_of_a_logarithm() -> None:
+    found = message(torch.tensor([0.0, 1.0]).log(), torch.tensor([-30.0, 0.0]))
+    assert "look for exp of a large number, log(0), or x / 0." in found
+
+
 def test_inf_in_a_wrong_place_has_not_to_be_of_a_division() -> None:
     found = message(torch.tensor([4.0, -math.inf]), torch.tensor([-math.inf, 4.0]))
     assert "Some entries are inf that should not be." in found

@@ -8,8 +8,11 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import torch.ao.nn.quantizable
 import torch.nn.functional as F
 from torch import nn
+from torch.distributions import constraints, transform_to
+from torch.distributions.transforms import ComposeTransform, SoftmaxTransform
 
 from grader.forbidden import ForbiddenCall, Guard
 from grader.isolation.worker.removal import remove
@@ -52,6 +55,7 @@ def scripted_norm(x: torch.Tensor) -> torch.Tensor:
 
 
 MULTI_HEAD = nn.MultiheadAttention(4, 2, batch_first=True)
+QUANTIZABLE = torch.ao.nn.quantizable.MultiheadAttention(4, 2)
 
 SOFTMAX_SPELLINGS: dict[str, Callable[[], object]] = {
     "torch": lambda: torch.softmax(X, -1),
@@ -72,6 +76,9 @@ SOFTMAX_SPELLINGS: dict[str, Callable[[], object]] = {
     "categorical": lambda: torch.distributions.Categorical(logits=X).probs,
     "cross entropy": lambda: F.cross_entropy(X.view(6, 4), torch.zeros(6, dtype=torch.long)),
     "vmap": lambda: torch.vmap(lambda row: torch.softmax(row, -1))(X),
+    "transform": lambda: SoftmaxTransform()(X),
+    "composed transform": lambda: ComposeTransform([SoftmaxTransform()])(X),
+    "transform of a constraint": lambda: transform_to(constraints.simplex)(X),
     "swallowed": swallowed,
     "overrides off": with_overrides_off,
 }
@@ -84,6 +91,7 @@ ATTENTION_SPELLINGS: dict[str, Callable[[], object]] = {
     "scripted": lambda: scripted_attention(X),
     "module": lambda: MULTI_HEAD(X, X, X),
     "module without weights": lambda: MULTI_HEAD(X, X, X, need_weights=False),
+    "quantizable module": lambda: QUANTIZABLE(X, X, X),
     "encoder layer": lambda: nn.TransformerEncoderLayer(4, 2, batch_first=True)(X),
 }
 
@@ -180,6 +188,23 @@ def test_results_and_gradients_are_the_same_under_the_guard() -> None:
     watched, x.grad = x.grad, None
     (torch.exp(x) @ x.T).sum().backward()
     assert torch.equal(watched, x.grad)
+
+
+def test_what_a_guard_refused_works_behind_it() -> None:
+    assert is_noticed(SOFTMAX, lambda: SoftmaxTransform()(X))
+    assert torch.allclose(SoftmaxTransform()(X).sum(-1), torch.ones(2, 3))
+
+
+def test_the_exact_name_of_what_was_called_is_told() -> None:
+    with pytest.raises(ForbiddenCall, match="^log_softmax$"), Guard(SOFTMAX):
+        X.log_softmax(-1)
+
+
+def test_what_is_made_and_never_called_is_no_call() -> None:
+    def made() -> object:
+        return str(nn.Softmax(-1)), nn.MultiheadAttention(4, 2), nn.Transformer(4, 2, 1, 1, 4)
+
+    assert not is_noticed(SOFTMAX + ATTENTION + PARTS_OF_A_BLOCK, made)
 
 
 def test_an_unknown_name_is_an_error() -> None:

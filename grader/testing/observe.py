@@ -52,7 +52,7 @@ def _not_finite(got: Tensor, want: Tensor) -> str | None:
     if (got.isinf() & ~want.isinf()).any():
         if want.isinf().any():
             return "Some entries are inf that should not be."
-        return "There is inf in it: look for exp of a large number, or x / 0."
+        return "There is inf in it: look for exp of a large number, log(0), or x / 0."
     return None
 
 

@@ -127,7 +127,7 @@ def _operands(tb: TracebackType | None) -> Operands:
 
 def _forbidden(name: str) -> str:
     return (
-        f"Your code calls PyTorch's own {name}. In this problem you write that part yourself; "
+        f"Your code calls PyTorch's {name}. In this problem you write that part yourself; "
         "the README lists what may not be called."
     )
 

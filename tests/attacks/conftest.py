@@ -56,7 +56,10 @@ class Target:
 
     def source(self, name: str) -> str:
         """Return an attack's source with the names of its targets filled in."""
-        text = (FILES / f"{name}.py").read_text(encoding="utf-8")
+        return self.filled_in((FILES / f"{name}.py").read_text(encoding="utf-8"))
+
+    def filled_in(self, text: str) -> str:
+        """Return a source with the names of these targets filled in."""
         text = text.replace("@FOLDER@", str(self.folder)).replace("@VICTIM@", str(self.victim))
         return text.replace("@PORT@", str(self.port))
 
@@ -115,18 +118,24 @@ class Attacked:
         course: a small one.
         boundary: one for all attacks, as in a class.
         call_seconds: its limit.
+        problem: the one that is attacked.
     """
 
     def __init__(
-        self, course: Course, boundary: Boundary, call_seconds: float = CALL_SECONDS
+        self,
+        course: Course,
+        boundary: Boundary,
+        call_seconds: float = CALL_SECONDS,
+        problem: str = "01-doubling",
     ) -> None:
         self.course = course
+        self.problem = problem
         self.boundary = boundary
         self._grader = Grader(course, Settings(call_seconds=call_seconds), boundary)
 
     def __call__(self, source: bytes) -> ProblemResult:
         """Return the results of a file with this content."""
-        return self.result(Submission("student", {"01-doubling": StudentFile(source)})).problems[0]
+        return self.result(Submission("student", {self.problem: StudentFile(source)})).problems[0]
 
     def result(self, submission: Submission) -> SubmissionResult:
         """Return the result of a submission."""

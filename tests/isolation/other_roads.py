@@ -10,7 +10,7 @@ import types
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import distributions, nn
 
 (WORKER,) = [type(found) for found in gc.get_objects() if type(found).__name__ == "Worker"]
 ANSWER = WORKER.answer
@@ -231,6 +231,13 @@ WAYS = {
     ),
     "softmax: redispatched sum": lambda: redispatched(torch.ops.aten.logsumexp.default, X, [-1]),
     "softmax: cumulated sum": lambda: (X - X.logcumsumexp(-1)[..., -1:]).exp(),
+    "softmax: transform": lambda: distributions.transforms.SoftmaxTransform()(X),
+    "softmax: transform reloaded": lambda: importlib.reload(
+        distributions.transforms
+    ).SoftmaxTransform()(X),
+    "softmax: transform of a simplex": lambda: distributions.transform_to(
+        distributions.constraints.simplex
+    )(X),
     "softmax: library": lambda: with_the_library_reset(lambda: X.softmax(-1)),
     "softmax: kept kernel": lambda: KEPT["kernel"].call_boxed(
         torch._C.DispatchKeySet(torch._C.DispatchKey.CPU), X, -1, False

@@ -156,6 +156,7 @@ def test_they_are_roads_where_nothing_is_forbidden(opened):
     key = "CompositeImplicitAutograd"
     found = {way for way in problem.names() if problem.goes(way, key)}
     assert found >= {
+        *("softmax: transform", "softmax: transform reloaded", "softmax: transform of a simplex"),
         *("softmax: redispatched", "softmax: library", "softmax: scripted", "softmax: quantised"),
         *("attention: redispatched", "attention: redispatched math", "attention: library"),
         *("attention: quantizable", "attention: reloaded", "attention: executed"),

@@ -77,7 +77,7 @@ SOURCES = [
     ("import unittest\ndef double(x): raise unittest.SkipTest", "error", "can't be skipped"),
     ("def double(x): return double(x)", "error", "RecursionError"),
     ("def double(x): return bytearray(10**15)", "memory", "out of memory"),
-    ("import torch\ndef double(x): return x.softmax(-1)", "forbidden", "calls PyTorch's own"),
+    ("import torch\ndef double(x): return x.softmax(-1)", "forbidden", "calls PyTorch's softmax"),
     ("def double(x): return None", "failed", "is a `return` missing?"),
 ]
 
@@ -155,7 +155,7 @@ def test_a_rule_that_can_not_be_judged_says_so_in_one_line(
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("def double(x): return x.softmax(-1)", "calls PyTorch's own softmax"),
+        ("def double(x): return x.softmax(-1)", "calls PyTorch's softmax"),
         ("def double(x): raise NotImplementedError", "not written yet: double"),
         ("def double(x): return 2 * x", ""),
     ],

@@ -17,8 +17,7 @@ from collections.abc import Iterable
 from types import CodeType, FunctionType
 from typing import Any
 
-from grader.forbidden import ForbiddenCall, traces
-from grader.isolation.worker.removal import TORCH
+from grader.forbidden import TORCH, ForbiddenCall, traces
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 
@@ -31,7 +30,7 @@ def install(names: Iterable[str], called: list[str]) -> None:
             refused.
         called: where to note the first one that was asked for.
     """
-    betraying = tuple(traces(names).items())
+    betraying = tuple((trace.lower(), name) for trace, name in traces(names).items())
     if not betraying:
         return
     _hook.__defaults__ = (betraying, called, *_KNOWN)
@@ -70,7 +69,8 @@ def _hook(
     for code in found:  # with all that is written inside of it
         if type(code) is code_type and code.co_filename.startswith(torch):
             found.extend(code.co_consts)
+            name = code.co_qualname.lower()
             for trace, forbidden in traces:
-                if trace in code.co_name:
+                if trace in name:
                     called[:] = called or [forbidden]
                     raise forbidden_call(forbidden)

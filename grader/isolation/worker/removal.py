@@ -16,19 +16,21 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import gc
-import os
 import warnings
 from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import torch
 
-from grader.forbidden import ForbiddenCall, betrayed, traces
-
-TORCH = os.path.dirname(torch.__file__) + os.sep
-"""Where torch's own Python code is."""
+from grader.forbidden import (
+    ForbiddenCall,
+    betrayed,
+    forbidden_code,
+    functions_of_torch,
+    refuse,
+    traces,
+)
 
 ROADS = (
     ("_C", "_dispatch_get_computed_kernel_for_dispatch_key"),  # hands a kernel out, to be kept
@@ -107,29 +109,8 @@ def _is_key(name: str) -> bool:
 
 @functools.cache
 def functions() -> tuple[FunctionType, ...]:
-    """Return the functions written in Python that may be taken away.
-
-    They are those of torch that are there by now, wherever they are kept. It takes some time, too.
-    """
-    gc.unfreeze()  # what is frozen would not be found
-    every = traces()
-    return tuple(
-        thing
-        for thing in gc.get_objects()
-        if type(thing) is FunctionType and forbidden_code(every, thing.__code__)
-    )
-
-
-def forbidden_code(traces: dict[str, str], code: CodeType) -> str | None:
-    """Return the forbidden function whose code this is; None for all but torch's own.
-
-    Of a class, such as MultiheadAttention, it is what runs when an object of it is called.
-    """
-    if not code.co_filename.startswith(TORCH):
-        return None
-    owner, _, name = code.co_qualname.rpartition(".")
-    runs = owner if "forward" in name else ""
-    return betrayed(traces, f"{name}()") or betrayed(traces, runs)
+    """Return the functions written in Python that may be taken away. It takes some time, too."""
+    return functions_of_torch(traces())
 
 
 def remove(names: Iterable[str], called: list[str]) -> None:
@@ -147,8 +128,7 @@ def remove(names: Iterable[str], called: list[str]) -> None:
     for function in functions():
         forbidden = forbidden_code(betraying, function.__code__)
         if forbidden is not None:
-            function.__code__ = _refusing(function.__code__)
-            function.__kwdefaults__ = {"refusal": _refusal(forbidden, called)}
+            refuse(function, _refusal(forbidden, called))
 
 
 def _replace_kernels(betraying: dict[str, str], called: list[str]) -> None:
@@ -170,19 +150,9 @@ def _library(space: str) -> Any:
     return library
 
 
-def _refusing(code: CodeType) -> CodeType:
-    """Return code to take the place of a function's, which raises what its `refusal` raises."""
-    # Python wants to find as many variables of outer functions as before.
-    return _refused.__code__.replace(co_freevars=code.co_freevars)
-
-
-def _refused(*args: Any, refusal: Callable[[], Any], **kwargs: Any) -> Any:
-    return refusal()
-
-
 def _refusal(forbidden: str, called: list[str]) -> Callable[..., Any]:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
+    def refusal(*args: Any, **kwargs: Any) -> Any:
         called[:] = called or [forbidden]
         raise ForbiddenCall(forbidden)
 
-    return refuse
+    return refusal

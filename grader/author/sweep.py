@@ -1,0 +1,137 @@
+"""Looks for what torch offers that answers as a forbidden function does, under whatever name.
+
+`swept.py` calls all of torch in a sandbox. What answers there as some function that a problem
+forbids is called again in a worker from which these have been taken away, and once more under the
+watch of a student's own run. Nothing should be left that answers. Whoever moves the course to
+another version of torch learns here what that one has added.
+
+Only single calls are tried, on a few inputs: what takes several of torch's functions to build, such
+as a softmax out of `torch.logaddexp`, is found by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from grader import forbidden as watching
+from grader.course import Course, Problem
+from grader.forbidden import ForbiddenCall
+from grader.isolation import Boundary, BoundaryError
+from grader.isolation.proxy.problem import RemoteProblem
+from grader.testing.suite import Suite
+
+_SOURCE = (Path(__file__).parent / "swept.py").read_bytes()
+_GUARD = Path(watching.__file__).read_text(encoding="utf-8")
+
+_CALL_SECONDS, _ALL_SECONDS = 5.0, 900.0
+
+_ALSO = {
+    "layer_norm": {"layer_norm", "group_norm", "instance_norm", "batch_norm"},
+    "MultiheadAttention": {"MultiheadAttention", "multi_head_attention_forward"},
+}
+"""Forbidden functions that give the same answers, by the one that `swept.py` names."""
+
+Ways = dict[str, list[str]]
+"""What answers as some function, by its name: how it is called, each as "function=(x)"."""
+
+
+def sweep_findings(
+    course: Course, problems: Iterable[Problem], wanted: Callable[[str], bool] = lambda name: True
+) -> list[str]:
+    """Return a sentence for each function of torch that answers though it is forbidden.
+
+    There are none where there is no sandbox: all of torch is called, with any rights it has.
+
+    Args:
+        course: where the problems are.
+        problems: whose forbidden functions are looked for.
+        wanted: which names of torch to call.
+    """
+    forbidden = {p.id: Suite([p], course.root).tests_of(p).forbidden for p in problems}
+    sets = [*dict.fromkeys(names for names in forbidden.values() if names)]
+    if not sets:
+        return []
+    with suppress(BoundaryError):
+        limits = {"call_seconds": _CALL_SECONDS, "submission_seconds": _ALL_SECONDS}
+        with Boundary("sandbox", **limits) as boundary:  # type: ignore[arg-type]
+            left = left_open(boundary, sets, wanted)
+            return [f"{id}: {t}" for id, names in forbidden.items() for t in left.get(names, [])]
+    return []
+
+
+def left_open(
+    boundary: Boundary,
+    sets: Iterable[tuple[str, ...]],
+    wanted: Callable[[str], bool] = lambda name: True,
+) -> dict[tuple[str, ...], list[str]]:
+    """Return for each set of forbidden functions what answers all the same, in sentences.
+
+    Args:
+        boundary: where torch is called.
+        sets: of forbidden functions, as `grader.forbidden.Guard` names them.
+        wanted: which names of torch to call.
+    """
+    names = [name for name in boundary.open(_SOURCE).names() if wanted(name)]
+    free = answering(boundary, names)
+    found = {}
+    for forbidden in sets:
+        again = [name for name, ways in free.items() if _of(ways, forbidden)]
+        removed = answering(boundary, again, forbidden)
+        watched = answering(boundary, again, watched=forbidden)
+        found[forbidden] = [
+            *_sentences(removed, forbidden, "where functions are taken away"),
+            *_sentences(watched, forbidden, "under the watch of a student's own run"),
+        ]
+    return found
+
+
+def answering(
+    boundary: Boundary,
+    names: Iterable[str],
+    forbidden: tuple[str, ...] = (),
+    watched: tuple[str, ...] = (),
+) -> Ways:
+    """Return what answers as some function that the course forbids somewhere.
+
+    Args:
+        boundary: where torch is called.
+        names: what to call.
+        forbidden: functions that are taken away.
+        watched: functions that are watched as in a student's own run.
+    """
+
+    def opened() -> RemoteProblem:
+        problem = boundary.open(_SOURCE, forbidden)
+        if watched:
+            problem.watch(_GUARD, list(watched))
+        return problem
+
+    found, problem = {}, opened()
+    for name in names:
+        try:
+            with suppress(ForbiddenCall):
+                problem.look(name)
+            ways = problem.last()
+        except BoundaryError:
+            raise
+        except Exception:  # it crashed, did not end, or harmed what it ran in
+            problem.close()
+            ways, problem = [], opened()
+        if ways:
+            found[name] = ways
+    problem.close()
+    return found
+
+
+def _of(ways: list[str], forbidden: tuple[str, ...]) -> list[str]:
+    """Return those of some ways that lead to what is forbidden."""
+    return [way for way in ways if _ALSO.get(k := way.partition("=")[0], {k}) & {*forbidden}]
+
+
+def _sentences(found: Ways, forbidden: tuple[str, ...], where: str) -> Iterator[str]:
+    for name, ways in found.items():
+        for way in _of(ways, forbidden)[:1]:
+            kind, _, how = way.partition("=")
+            yield f"{name.replace(':', '.')}{how} answers as {kind}, which is forbidden, {where}"

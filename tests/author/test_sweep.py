@@ -1,0 +1,77 @@
+"""What torch offers beside forbidden functions is found when it answers as they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from grader.author.sweep import answering, left_open
+from grader.isolation import Boundary
+from grader.isolation.siblings import Siblings
+from tests.lent import lent_boundary
+
+SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp", "scaled_dot_product_attention")
+NORMS = ("gelu", "layer_norm", "group_norm", "instance_norm", "batch_norm", "rms_norm")
+ATTENTION = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
+
+WAYS = {
+    "softmax": ("torch:softmax", "torch.nn:Softmax", "torch.distributions:SoftmaxTransform"),
+    "logsumexp": ("torch:logcumsumexp", "torch.special:logsumexp"),
+    "gelu": ("torch.nn:GELU",),
+    "layer_norm": ("torch.nn.functional:layer_norm", "torch.nn:InstanceNorm1d"),
+    "rms_norm": ("torch.nn.functional:rms_norm",),
+    "scaled_dot_product_attention": ("torch._C._nn:scaled_dot_product_attention",),
+    "MultiheadAttention": (
+        "torch.nn:MultiheadAttention",
+        "torch.nn.functional:multi_head_attention_forward",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def boundary(origin: Siblings) -> Iterator[Boundary]:
+    with lent_boundary(origin, call_seconds=30, submission_seconds=900) as boundary:
+        yield boundary
+
+
+KNOWN = {name for names in WAYS.values() for name in names}
+
+
+def is_known(name: str) -> bool:
+    return name in KNOWN
+
+
+def test_forbidden_functions_answer_nowhere(boundary: Boundary) -> None:
+    """And all of them do where none is forbidden: else the sweep would find nothing new either."""
+    sets = [SOFTMAX, ATTENTION, NORMS]
+    assert left_open(boundary, sets, is_known) == dict.fromkeys(sets, [])
+
+
+def test_each_is_found_where_none_is_forbidden(boundary: Boundary) -> None:
+    found = answering(boundary, KNOWN)
+    kinds = {name: {way.partition("=")[0] for way in ways} for name, ways in found.items()}
+    assert [name for kind, names in WAYS.items() for name in names if kind not in kinds[name]] == []
+
+
+def test_what_gives_the_same_under_another_name_is_told(boundary: Boundary) -> None:
+    """Only LayerNorm is forbidden here, and with one group GroupNorm is the same."""
+    found = left_open(boundary, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
+    told = "torch.nn.GroupNorm(1, 3)(y) answers as layer_norm, which is forbidden, "
+    assert found["layer_norm",] == [
+        told + "where functions are taken away",
+        told + "under the watch of a student's own run",
+    ]
+
+
+def test_what_crashes_is_passed_over(boundary: Boundary) -> None:
+    """An abort, and a name that there isn't."""
+    found = answering(boundary, ["torch:PyTorchFileWriter", "torch:Gone", "torch:softmax"])
+    assert [*found] == ["torch:softmax"]
+
+
+@pytest.mark.slow
+def test_nothing_in_torch_answers_as_what_is_forbidden(boundary: Boundary) -> None:
+    """That `grader audit` asks it, too, is seen by hand: it takes half a minute."""
+    sets = [SOFTMAX, ATTENTION, NORMS]
+    assert left_open(boundary, sets) == dict.fromkeys(sets, [])
