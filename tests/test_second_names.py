@@ -1,4 +1,4 @@
-"""Code is right whose layers stand under a second name too, or whose `forward` names x otherwise."""
+"""A second name of a layer, or another one for what `forward` takes, costs no points."""
 
 from __future__ import annotations
 
