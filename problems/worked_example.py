@@ -322,7 +322,8 @@ def check_like(reference, code, rng, cases, **near):
     cases = [*cases]
     expected = [reference(**arguments) for _, arguments in cases]
     upstreams = [rng.normal(*right.shape, dtype=right.dtype) for right in expected]
-    found = answers(code, [copied(arguments) for _, arguments in cases], upstreams=upstreams)
+    given = [as_given(code, copied(arguments)) for _, arguments in cases]
+    found = answers(code, given, upstreams=upstreams)
     for case, actual, right, upstream in zip(cases, found, expected, upstreams, strict=True):
         call, arguments = case
         check(actual, right, call, **near)
@@ -339,12 +340,17 @@ def check_without_gradients(code, cases, expected, **near):
     """Compare answers under torch.no_grad(), and require that arguments and chance are left."""
     given = [copied(arguments) for _, arguments in cases]
     with nothing_left_behind(cases[0][0]):
-        found = answers(code, given)
+        found = answers(code, [as_given(code, arguments) for arguments in given])
     for (call, arguments), used, actual, right in zip(cases, given, found, expected, strict=True):
         check(actual, right, f"{call}, under torch.no_grad()", **near)
         for name, value in arguments.items():
             same = not torch.is_tensor(value) or torch.equal(used[name], value)
             require(same, f"{call}\nYour code changed its argument {name}.")
+
+
+def as_given(code, arguments):
+    """Arguments as a call takes them: those of a module by position, whose `forward` names them."""
+    return [*arguments.values()] if isinstance(code, torch.nn.Module) else arguments
 
 
 def copied(arguments):

@@ -14,6 +14,10 @@ from worked_example import turned
 SIZES = [(2, 4, 6, 2), (1, 1, 4, 4), (3, 5, 8, 1)]
 
 
+def doubles(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: weight.double() for name, weight in weights.items()}
+
+
 def test_gelu_is_torchs_with_tanh() -> None:
     x = torch.linspace(-6, 6, 97, dtype=torch.float64)
     by_hand = torch.tensor([gelu_by_hand(number) for number in x.tolist()], dtype=torch.float64)
@@ -25,7 +29,8 @@ def test_a_block_is_torchs_encoder_layer(
     batch: int, seq_len: int, n_embd: int, n_head: int
 ) -> None:
     rng = Rng(1)
-    weights, x = block_weights(rng, n_embd), rng.normal(batch, seq_len, n_embd)
+    weights = doubles(block_weights(rng, n_embd))
+    x = rng.normal(batch, seq_len, n_embd, dtype=torch.float64)
     block = expected.Block(n_embd, n_head).double()
     block.set_weights(weights)
     by_hand = batched(block_by_hand, x, weights, n_head)
@@ -33,7 +38,8 @@ def test_a_block_is_torchs_encoder_layer(
 
 
 def test_a_gpt_is_embeddings_blocks_a_norm_and_the_embeddings_again() -> None:
-    weights, tokens = gpt_weights(Rng(2), 11, 6, 8, 2), torch.tensor([[3, 0, 7, 10], [1, 1, 2, 5]])
+    weights = doubles(gpt_weights(Rng(2), 11, 6, 8, 2))
+    tokens = torch.tensor([[3, 0, 7, 10], [1, 1, 2, 5]])
     x = weights["transformer.wte.weight"][tokens] + weights["transformer.wpe.weight"][:4]
     for number in range(2):
         start = f"transformer.h.{number}."
@@ -44,7 +50,7 @@ def test_a_gpt_is_embeddings_blocks_a_norm_and_the_embeddings_again() -> None:
         x = block(x)
     norm = weights["transformer.ln_f.weight"], weights["transformer.ln_f.bias"]
     logits = F.layer_norm(x, (8,), *norm) @ weights["lm_head.weight"].T
-    by_hand = batched(gpt_by_hand, tokens, weights, 2)
+    by_hand = batched(gpt_by_hand, tokens, weights, 2, dtype=torch.float64)
     torch.testing.assert_close(by_hand, logits, rtol=0, atol=1e-12)
 
 

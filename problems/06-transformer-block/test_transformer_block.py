@@ -45,8 +45,14 @@ FORBIDDEN = (
     "TransformerEncoderLayer",
 )
 
-CLOSE = {"rtol": 1e-8, "atol": 1e-8}
+ALL_DIGITS = {"rtol": 1e-8, "atol": 1e-8}
 """How near numbers in float64 should be: near enough for a √(2/π) of eight digits."""
+
+ROUGHLY = {"rtol": 0.1, "atol": 0.1}
+"""How near numbers should be that only tell how parts are put together. That the parts themselves
+are right is asked for in their own tests; for a Block this wide a nearly right one will do."""
+
+WIDTH = 48
 
 BOTH_DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 
@@ -65,8 +71,11 @@ def normed(x, weights, eps=1e-5):
     return torch.tensor(layer_norm_by_hand(rows, weights, eps), dtype=x.dtype).reshape(x.shape)
 
 
-def make(problem, name, weights, *arguments, dtype=torch.float64, **options):
-    """The student's module of this class and dtype, holding these weights, in evaluation."""
+def make(problem, name, weights, *arguments, dtype=None, **options):
+    """The student's module of this class, holding these weights, in evaluation.
+
+    It has the dtype of the weights, unless another is given.
+    """
     options = {"bias": any("bias" in name for name in weights)} | options
     return holding(getattr(problem, name)(*arguments, **options), weights, dtype).eval()
 
@@ -77,37 +86,58 @@ def named(name, *arguments, **options):
     return f"{name}({', '.join(given)})"
 
 
-def close(dtype):
-    """How near numbers should be."""
-    return CLOSE if dtype == torch.float64 else {}
+def all_digits(dtype):
+    """How near numbers should be, where digits are what is asked for."""
+    return ALL_DIGITS if dtype == torch.float64 else {}
+
+
+def check_parameters(module, expected, call):
+    """Require that a module has the parameters of these names and shapes, and no others.
+
+    A second name for one of them, such as that of a list that has the layers in it, is fine.
+    """
+    held = parameters(module)
+    found = {name: tuple(weight.shape) for name, weight in held.items()}
+    own = {name: held[name] for name in expected if name in held}
+    more = [n for n, w in held.items() if n not in own and not any(w is o for o in own.values())]
+    require(
+        len(own) == len(expected) and not more,
+        f"{call}\nIts parameters are {sorted(found) or 'none'}; expected {sorted(expected)}.",
+    )
+    shared = [n for n, w in own.items() if sum(w is other for other in own.values()) > 1]
+    message = f"{call}\n{shared} share their numbers; each layer has numbers of its own."
+    require(not shared, message)
+    for name, shape in expected.items():
+        message = f"{call}\n`{name}` has shape {found[name]}; expected {shape}."
+        require(found[name] == shape, message)
+    return own
 
 
 # gelu
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_gelu_in_numbers(problem):
     """gelu of some numbers is what the README says"""
-    x = torch.tensor([-3, -2, -1, -0.5, 0, 0.5, 1, 2, 3], dtype=torch.float64)
+    x = torch.tensor([-3, -2, -1, -0.5, 0, 0.5, 1, 2, 3])
     y = [-0.0036373920817729943, -0.04540230591222494, -0.15880800939172324, -0.15428599017485606]
     y += [0, 0.34571400982514394, 0.8411919906082768, 1.954597694087775, 2.996362607918227]
-    expected = torch.tensor(y, dtype=torch.float64)
-    check(problem.gelu(x.clone()), expected, f"gelu(x) with x = {x.tolist()}", **CLOSE)
+    check(problem.gelu(x.clone()), torch.tensor(y), f"gelu(x) with x = {x.tolist()}")
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.25)
 @pytest.mark.parametrize("shape", [(), (7,), (3, 4), (2, 3, 5), (1, 2, 2, 3)], ids=str)
 def test_gelu_by_hand(problem, rng, shape):
     """gelu does the same with each number, in a tensor of any shape"""
     x = rng.normal(math.prod(shape)).reshape(shape) * 2
     call = f"gelu(x) with x of shape {shape}"
-    check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), call, **CLOSE)
+    check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), call)
 
 
 @pytest.mark.points(0.25)
 def test_gelu_with_tanh(problem):
     """gelu is GPT-2's, with tanh: up to 0.000473 away from the one with the error function"""
-    x = torch.linspace(-5, 5, 1001, dtype=torch.float64)
+    x = torch.linspace(-5, 5, 1001)
     call = "gelu(x) with 1001 numbers from -5 to 5"
     with_erf = of_each(lambda number: 0.5 * number * (1 + math.erf(number / math.sqrt(2))), x)
     far = (check_form(problem.gelu(x.clone()), x, call) - with_erf).abs().max().item()
@@ -118,22 +148,22 @@ def test_gelu_with_tanh(problem):
     )
 
 
-@pytest.mark.points(0.5)
-@BOTH_DTYPES
-def test_gelu_of_large_numbers(problem, dtype):
+@pytest.mark.points(0.25)
+def test_gelu_of_large_numbers(problem):
     """gelu of numbers up to 1e30, above or below 0, is finite and right"""
-    sizes = torch.tensor([6, 12, 40, 300, 1e4, 1e8, 1e13, 1e20, 1e30], dtype=dtype)
+    sizes = torch.tensor([6, 12, 40, 300, 1e4, 1e8, 1e13, 1e20, 1e30])
     x = torch.cat([sizes, -sizes])
-    name = str(dtype).removeprefix("torch.")
-    call = f"gelu(x) in {name} with numbers from 6 to 1e30 and from -6 to -1e30"
-    check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), call, **close(dtype))
+    call = "gelu(x) with numbers from 6 to 1e30 and from -6 to -1e30"
+    check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), call)
 
 
 def check_slopes_of_output(actual, inputs, by_hand, upstream, call, rng):
     """Compare the gradients of an output with slopes of the definition along random directions.
 
+    Each slope is a sum over all entries, in which what is rounded adds up.
+
     Args:
-        actual: what the student's code made of `inputs`, in float64.
+        actual: what the student's code made of `inputs`.
         inputs: what to differentiate by, with names: x, and the module's parameters.
         by_hand: the definition: returns the output for other numbers under these names.
         upstream: what each entry of the output counts.
@@ -141,12 +171,17 @@ def check_slopes_of_output(actual, inputs, by_hand, upstream, call, rng):
         rng: draws the directions.
     """
     found = gradients(actual, inputs, upstream, call)
-    numbers = {name: tensor.detach().clone() for name, tensor in inputs.items()}
+    numbers = {name: tensor.detach().double() for name, tensor in inputs.items()}
 
     def value(moved):
         return (by_hand(numbers | moved) * upstream).sum()
 
-    check_slopes(found, value, numbers, call, rng)
+    check_slopes(found, value, numbers, call, rng, rtol=1e-3, atol=1e-3)
+
+
+def learned(module, weights):
+    """The parameters of a module under the names of these weights, and not under second names."""
+    return {name: parameters(module)[name] for name in weights}
 
 
 @pytest.mark.points(0.5)
@@ -157,36 +192,18 @@ def test_gelu_has_gradients(problem, rng):
     check_slopes_of_output(
         actual, {"x": x}, lambda given: of_each(gelu_by_hand, given["x"]), upstream, "gelu(x)", rng
     )
-    for dtype in (torch.float32, torch.float64):
-        sizes = torch.tensor([12, 100, 3000, 1e4], dtype=dtype)
-        x = torch.cat([sizes, -sizes]).requires_grad_()
-        name = str(dtype).removeprefix("torch.")
-        call = f"gelu(x) in {name} with x = 12, 100, 3000, 10000 and the same below 0"
-        found = gradients(problem.gelu(x.clone()), {"x": x}, torch.ones_like(x), call)
-        expected = torch.tensor([1] * 4 + [0] * 4, dtype=dtype)
-        check(found["x"], expected, f"the gradient of {call} with respect to x", **close(dtype))
+    sizes = torch.tensor([12, 100, 3000, 1e4])
+    x = torch.cat([sizes, -sizes]).requires_grad_()
+    call = "gelu(x) with x = 12, 100, 3000, 10000 and the same below 0"
+    found = gradients(problem.gelu(x.clone()), {"x": x}, torch.ones_like(x), call)
+    expected = torch.tensor([1.0] * 4 + [0.0] * 4)
+    check(found["x"], expected, f"the gradient of {call} with respect to x")
 
 
 # LayerNorm
 
 
-def check_parameters(module, expected, call):
-    """Require that a module has exactly the parameters of these names and shapes."""
-    held = parameters(module)
-    found = {name: tuple(weight.shape) for name, weight in held.items()}
-    require(
-        found.keys() == expected.keys(),
-        f"{call}\nIts parameters are {sorted(found) or 'none'}; expected {sorted(expected)}.",
-    )
-    shared = [n for n, w in held.items() if sum(w is other for other in held.values()) > 1]
-    message = f"{call}\n{shared} share their numbers; each layer has numbers of its own."
-    require(not shared, message)
-    for name, shape in expected.items():
-        message = f"{call}\n`{name}` has shape {found[name]}; expected {shape}."
-        require(found[name] == shape, message)
-
-
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_layer_norm_parameters(problem):
     """LayerNorm has a weight of ones and a bias of zeros, or with bias=False no bias"""
     module, call = problem.LayerNorm(6), "LayerNorm(6)"
@@ -201,24 +218,21 @@ def test_layer_norm_parameters(problem):
     require(module.bias is None, f"{call} has a bias; it should be None.")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_layer_norm_in_numbers(problem):
-    """LayerNorm makes of the row 1, 2, 3, 4 what the README says"""
-    x = torch.tensor([1, 2, 3, 4], dtype=torch.float64)
-    plain = torch.tensor(
-        [-1.3416354199689269, -0.447211806656309, 0.447211806656309, 1.3416354199689269],
-        dtype=torch.float64,
-    )
-    module = problem.LayerNorm(4).double()
-    check(module(x.clone()), plain, "LayerNorm(4)(x) with x = [1, 2, 3, 4]", **CLOSE)
+    """LayerNorm makes of 1, 2, 3, 4 what the README says, and the same of 101, 102, 103, 104"""
+    x = torch.tensor([[[1.0, 2, 3, 4], [101, 102, 103, 104]]])
+    plain = torch.tensor([-1.34163542, -0.44721181, 0.44721181, 1.34163542]).expand(1, 2, 4)
+    call = f"LayerNorm(4)(x) with x = {x.tolist()}"
+    check(problem.LayerNorm(4)(x.clone()), plain, call)
     weights = {"weight": torch.tensor([1.0, 2, 3, 4]), "bias": torch.tensor([0.0, 0, 1, -1])}
     module = make(problem, "LayerNorm", weights, 4)
-    call = "LayerNorm(4)(x) with x = [1, 2, 3, 4], weight = [1, 2, 3, 4] and bias = [0, 0, 1, -1]"
     expected = plain * weights["weight"] + weights["bias"]
-    check(module(x.clone()), expected, call, **CLOSE)
+    call = f"{call}, weight = [1, 2, 3, 4] and bias = [0, 0, 1, -1]"
+    check(module(x.clone()), expected, call)
 
 
-SHAPES = [(6,), (4, 5), (2, 3, 4), (3, 3, 3), (2, 1, 3, 7), (2, 2, 2)]
+SHAPES = [(6,), (4, 5), (2, 3, 4), (3, 3, 3), (2, 1, 3, 7), (5, 5, 5)]
 
 
 @pytest.mark.points(0.75)
@@ -230,77 +244,80 @@ def test_layer_norm_by_hand(problem, rng, shape, bias):
     x = rng.normal(*shape) * 3 + rng.normal(*shape[:-1], 1)
     module = make(problem, "LayerNorm", weights, shape[-1])
     call = f"{named('LayerNorm', shape[-1], bias=bias)}(x) with x of shape {shape}"
-    check(module(x.clone()), normed(x, weights), call, **CLOSE)
+    check(module(x.clone()), normed(x, weights), call)
 
 
-@pytest.mark.points(0.75)
+def spread_rows(rng, *shape):
+    """Rows with variance 1, in float64; each has a mean of its own, near 0."""
+    x, means = (rng.normal(*s, dtype=torch.float64) for s in (shape, (*shape[:-1], 1)))
+    return (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True) + means
+
+
+@pytest.mark.points(0.5)
 def test_layer_norm_of_nearly_constant_rows(problem, rng):
     """eps is added to the variance, below the root; it is 0.00001 unless another is given"""
-    x = rng.normal(4, 8)
-    x = (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True) / 1000
+    x = (spread_rows(rng, 2, 3, 8) / 1000).float()
     for options in ({}, {"eps": 1e-5}, {"eps": 1e-7}, {"eps": 0.3}):
         weights = norm_weights(rng, 8)
         module = make(problem, "LayerNorm", weights, 8, **options)
         call = f"{named('LayerNorm', 8, **options)}(x) with rows whose variance is 0.000001"
-        check(module(x.clone()), normed(x, weights, **options), call, rtol=1e-6, atol=1e-6)
+        check(module(x.clone()), normed(x, weights, **options), call)
 
 
-def far_rows(rng, n_rows, n_embd, dtype):
-    """Rows with mean 10,000 and variance 1, and what LayerNorm makes of them at first."""
-    x = rng.normal(n_rows, n_embd)
-    x = (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True)
-    x = (x + 1e4).to(dtype)
-    return x, normed(x, {"weight": torch.ones(n_embd)})
+def far_rows(rng, *shape, dtype):
+    """Rows with a mean near 10,000 and variance 1, and what LayerNorm makes of them at first."""
+    x = (spread_rows(rng, *shape) + 1e4).to(dtype)
+    return x, normed(x, {"weight": torch.ones(shape[-1])})
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @BOTH_DTYPES
 def test_layer_norm_of_rows_far_from_zero(problem, rng, dtype):
     """LayerNorm is right for rows with mean 10,000 and variance 1, too"""
-    x, expected = far_rows(rng, 6, 8, dtype)
+    x, expected = far_rows(rng, 2, 3, 8, dtype=dtype)
     module = problem.LayerNorm(8).to(dtype)
     call = f"LayerNorm(8)(x) in {str(dtype).removeprefix('torch.')} with rows around 10,000"
     atol = 2e-2 if dtype == torch.float32 else 1e-7
     check(module(x.clone()), expected, call, rtol=0, atol=atol)
 
 
-@pytest.mark.points(0.5)
-@BOTH_DTYPES
-def test_layer_norm_of_constant_rows(problem, rng, dtype):
+@pytest.mark.points(0.25)
+def test_layer_norm_of_constant_rows(problem, rng):
     """A row of equal numbers becomes the bias, with finite gradients"""
-    weights = {name: weight.to(dtype) for name, weight in norm_weights(rng, 8).items()}
-    module = make(problem, "LayerNorm", weights, 8, dtype=dtype)
-    x = torch.tensor([3, 0, -1, 7], dtype=dtype)[:, None].repeat(1, 8).requires_grad_()
+    weights = norm_weights(rng, 8)
+    module = make(problem, "LayerNorm", weights, 8)
+    x = torch.tensor([[3.0, 0], [-1, 7]])[:, :, None].repeat(1, 1, 8).requires_grad_()
     call = "LayerNorm(8)(x) with rows of 3, 0, -1 and 7"
     output = module(x.clone())
-    check(output, weights["bias"].repeat(4, 1), call)
-    upstream = rng.normal(4, 8, dtype=dtype)
+    check(output, weights["bias"].repeat(2, 2, 1), call)
+    upstream = rng.normal(2, 2, 8)
     found = gradients(output, {"x": x} | parameters(module), upstream, call)
     for name, gradient in found.items():
         finite = bool(gradient.isfinite().all())
         require(finite, f"{call}\nIts gradient with respect to {name} has entries inf or NaN.")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 def test_layer_norm_has_gradients(problem, rng, bias):
     """Gradients reach x, weight and bias, also through mean and variance"""
-    weights, x, upstream = norm_weights(rng, 5, bias=bias), rng.normal(3, 5), rng.normal(3, 5)
-    module, x = make(problem, "LayerNorm", weights, 5), x.requires_grad_()
+    weights, x = norm_weights(rng, 5, bias=bias), (rng.normal(2, 2, 5) * 2).requires_grad_()
+    module, upstream = make(problem, "LayerNorm", weights, 5), rng.normal(2, 2, 5)
 
     def by_hand(given):
         return normed(given["x"], given)
 
     call = f"{named('LayerNorm', 5, bias=bias)}(x)"
     actual = module(x.clone())
-    check(actual, normed(x, weights), call, **CLOSE)  # a wrong output has wrong gradients
-    check_slopes_of_output(actual, {"x": x} | parameters(module), by_hand, upstream, call, rng)
+    check(actual, normed(x, weights), call)  # a wrong output has wrong gradients
+    inputs = {"x": x} | learned(module, weights)
+    check_slopes_of_output(actual, inputs, by_hand, upstream, call, rng)
 
 
 # MLP
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_mlp_layers(problem, dropout, bias):
@@ -329,7 +346,7 @@ class _Zeros:
         return torch.zeros(shape)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(1)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("shape", [(2, 3, 4), (3, 2, 5), (1, 1, 6), (4, 5, 1)], ids=str)
 def test_mlp_by_hand(problem, rng, shape, bias):
@@ -337,7 +354,7 @@ def test_mlp_by_hand(problem, rng, shape, bias):
     weights, x = mlp_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
     module = make(problem, "MLP", weights, shape[-1])
     call = f"{named('MLP', shape[-1], bias=bias)}(x) with x of shape {shape}"
-    check(module(x.clone()), batched(mlp_by_hand, x, weights), call, **CLOSE)
+    check(module(x.clone()), batched(mlp_by_hand, x, weights), call, **ROUGHLY)
 
 
 def check_dropped(output, whole, rate, call, what):
@@ -356,17 +373,17 @@ def check_dropped(output, whole, rate, call, what):
     )
     expected = torch.where(dropped, 0, whole / (1 - rate))
     grown = f"where what is kept of {what} should grow by 1/(1 - dropout)"
-    check(output, expected, f"{call}, {grown} and nothing else should change", **CLOSE)
+    check(output, expected, f"{call}, {grown} and nothing else should change", **ROUGHLY)
     check_independent(dropped, rate, ("batch", "position", "channel"), what)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_mlp_dropout(problem, rng):
     """In training, entries of the MLP's output are dropped one by one, and the rest grows"""
     weights, x = mlp_weights(rng, 6), rng.normal(1, 5, 6)
     whole = batched(mlp_by_hand, x, weights)
     module = make(problem, "MLP", weights, 6, dropout=0.25)
-    check(module(x.clone()), whole, f"{named('MLP', 6, dropout=0.25)}.eval()(x)", **CLOSE)
+    check(module(x.clone()), whole, f"{named('MLP', 6, dropout=0.25)}.eval()(x)", **ROUGHLY)
     call = f"{named('MLP', 6, dropout=0.25)}(x) in training"
     outputs = {}
     for name, seed in [("first", 1), ("again", 1), ("other", 2), ("next", None)]:
@@ -386,7 +403,7 @@ def test_mlp_dropout(problem, rng):
 # Block
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("n_embd", [4, 6])
 def test_block_parts(problem, n_embd, bias):
@@ -411,7 +428,7 @@ def without(weights, *names):
     }
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_block_that_adds_nothing(problem, rng):
     """Where c_proj of attn and mlp is 0, a Block returns x itself"""
     weights, x = without(block_weights(rng, 6), "attn", "mlp"), rng.normal(2, 4, 6)
@@ -420,21 +437,21 @@ def test_block_that_adds_nothing(problem, rng):
     check(module(x.clone()), x, call)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("silent", ["mlp", "attn"])
 def test_half_a_block(problem, rng, silent):
     """A Block adds attn(ln_1(x)) to x where c_proj of mlp is 0, and mlp(ln_2(x)) the other way"""
-    weights, x = without(block_weights(rng, 6), silent), rng.normal(2, 4, 6)
-    module = make(problem, "Block", weights, 6, 2)
-    call = f"{named('Block', 6, 2)}(x), where weight and bias of {silent}.c_proj are 0"
-    check(module(x.clone()), batched(block_by_hand, x, weights, 2), call, **CLOSE)
+    weights, x = without(block_weights(rng, WIDTH), silent), rng.normal(2, 4, WIDTH)
+    module = make(problem, "Block", weights, WIDTH, 2)
+    call = f"{named('Block', WIDTH, 2)}(x), where weight and bias of {silent}.c_proj are 0"
+    check(module(x.clone()), batched(block_by_hand, x, weights, 2), call, **ROUGHLY)
 
 
-BLOCK_SIZES = [(2, 4, 6, 2), (1, 1, 4, 4), (3, 5, 8, 1), (3, 3, 6, 3)]
+BLOCK_SIZES = [(2, 4, WIDTH, 2), (1, 1, WIDTH, 4), (3, 5, 50, 1), (3, 3, 51, 3)]
 """Batch, sequence length, embedding width, number of heads."""
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(4)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), BLOCK_SIZES)
 def test_block_by_hand(problem, rng, batch, seq_len, n_embd, n_head, bias):
@@ -442,14 +459,14 @@ def test_block_by_hand(problem, rng, batch, seq_len, n_embd, n_head, bias):
     weights, x = block_weights(rng, n_embd, bias=bias), rng.normal(batch, seq_len, n_embd)
     module = make(problem, "Block", weights, n_embd, n_head)
     call = f"{named('Block', n_embd, n_head, bias=bias)}(x) with x of shape {tuple(x.shape)}"
-    check(module(x.clone()), batched(block_by_hand, x, weights, n_head), call, **CLOSE)
+    check(module(x.clone()), batched(block_by_hand, x, weights, n_head), call, **ROUGHLY)
 
 
 def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
     """Require that both halves of a Block drop entries of what they add, and nothing else."""
     weights, x = block_weights(rng, n_embd), rng.normal(1, 5, n_embd)
     # For the attention to give the same whatever weights it drops, only its bias counts.
-    weights["attn.c_proj.weight"] = torch.zeros(n_embd, n_embd, dtype=torch.float64)
+    weights["attn.c_proj.weight"] = torch.zeros(n_embd, n_embd)
     call = f"{named('Block', n_embd, n_head, dropout=rate)}(x) in training"
     for half, silent in [("attn", "mlp"), ("mlp", "attn")]:
         held = without(weights, silent)
@@ -472,19 +489,19 @@ def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
 @pytest.mark.points(0.5)
 def test_block_dropout(problem, rng):
     """In training, what attn and mlp add to x is dropped entry by entry, and nothing else is"""
-    check_block_dropout(problem, rng, 6, 2, 0.25, 150)
+    check_block_dropout(problem, rng, WIDTH, 2, 0.25, 150)
 
 
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 def test_no_dropout_in_evaluation(problem, rng):
     """After eval(), and with dropout=0.0 also in training, nothing is dropped"""
-    weights, x = block_weights(rng, 6), rng.normal(2, 4, 6)
+    weights, x = block_weights(rng, WIDTH), rng.normal(2, 4, WIDTH)
     expected = batched(block_by_hand, x, weights, 2)
-    module = make(problem, "Block", weights, 6, 2, dropout=0.0).train()
-    check(module(x.clone()), expected, f"{named('Block', 6, 2)}.train()(x)", **CLOSE)
-    module = make(problem, "Block", weights, 6, 2, dropout=0.6).eval()
-    call = f"{named('Block', 6, 2, dropout=0.6)}.eval()(x)"
-    check(module(x.clone()), expected, call, **CLOSE)
+    module = make(problem, "Block", weights, WIDTH, 2, dropout=0.0).train()
+    check(module(x.clone()), expected, f"{named('Block', WIDTH, 2)}.train()(x)", **ROUGHLY)
+    module = make(problem, "Block", weights, WIDTH, 2, dropout=0.6).eval()
+    call = f"{named('Block', WIDTH, 2, dropout=0.6)}.eval()(x)"
+    check(module(x.clone()), expected, call, **ROUGHLY)
 
 
 # What holds for all of it
@@ -497,78 +514,84 @@ def test_defaults(problem, rng):
     check_parameters(module, shapes(block_weights, 768, True), "Block()")
     total = sum(weight.numel() for weight in module.parameters())
     require(total == 7_087_872, f"Block() has {total:,} numbers to learn; expected 7,087,872.")
-    weights, x = block_weights(rng, 24), rng.normal(1, 3, 24)
-    module = holding(problem.Block(24), weights).train()
+    weights, x = block_weights(rng, WIDTH), rng.normal(1, 3, WIDTH)
+    module = holding(problem.Block(WIDTH), weights).train()
     expected = batched(block_by_hand, x, weights, 12)
-    call = "Block(24).train()(x), which has 12 heads and no dropout"
-    check(module(x.clone()), expected, call, **CLOSE)
+    call = f"Block({WIDTH}).train()(x), which has 12 heads and no dropout"
+    check(module(x.clone()), expected, call, **ROUGHLY)
     weights, x = part(weights, "mlp"), x * 2
-    module = holding(problem.MLP(24), weights).train()
-    call = "MLP(24).train()(x), which has biases and no dropout"
-    check(module(x.clone()), batched(mlp_by_hand, x, weights), call, **CLOSE)
+    module = holding(problem.MLP(WIDTH), weights).train()
+    call = f"MLP({WIDTH}).train()(x), which has biases and no dropout"
+    check(module(x.clone()), batched(mlp_by_hand, x, weights), call, **ROUGHLY)
 
 
 @pytest.mark.points(0.25)
 def test_names_and_positions(problem, rng):
     """All arguments can be given by name or by position, in the order of the docstrings"""
     x = rng.normal(1, 3, 6)
-    check(problem.gelu(x=x.clone()), of_each(gelu_by_hand, x), "gelu(x=x)", **CLOSE)
+    check(problem.gelu(x=x.clone()), of_each(gelu_by_hand, x), "gelu(x=x)")
     norm = norm_weights(rng, 6, bias=False)
     by_name = {"eps": 0.5, "bias": False, "n_embd": 6}
     for given, names in [((6, False, 0.5), {}), ((), by_name)]:
         call = named("LayerNorm", *given, **names)
         module = problem.LayerNorm(*given, **names)
         check_parameters(module, {"weight": (6,)}, call)
-        actual = holding(module, norm)(x=x.clone())
-        check(actual, normed(x, norm, 0.5), f"{call}, called with x=x", **CLOSE)
-    mlp = mlp_weights(rng, 6, bias=False)
-    by_name = {"bias": False, "dropout": 0.25, "n_embd": 6}
-    for given, names in [((6, 0.25, False), {}), ((), by_name)]:
+        check(holding(module, norm)(x.clone()), normed(x, norm, 0.5), f"{call}(x)")
+    x = rng.normal(1, 3, WIDTH)
+    mlp = mlp_weights(rng, WIDTH, bias=False)
+    by_name = {"bias": False, "dropout": 0.25, "n_embd": WIDTH}
+    for given, names in [((WIDTH, 0.25, False), {}), ((), by_name)]:
         call, module = named("MLP", *given, **names), problem.MLP(*given, **names)
-        check_parameters(module, shapes(mlp_weights, 6, False), call)
+        check_parameters(module, shapes(mlp_weights, WIDTH, False), call)
         require(module.dropout.p == 0.25, f"{call}\nIts dropout is {module.dropout.p}, not 0.25.")
-        actual = holding(module, mlp).eval()(x=x.clone())
-        check(actual, batched(mlp_by_hand, x, mlp), f"{call}.eval(), called with x=x", **CLOSE)
-    block = block_weights(rng, 6, bias=False)
-    by_name = {"bias": False, "dropout": 0.25, "n_head": 3, "n_embd": 6}
-    for given, names in [((6, 3, 0.25, False), {}), ((), by_name)]:
+        actual = holding(module, mlp).eval()(x.clone())
+        check(actual, batched(mlp_by_hand, x, mlp), f"{call}.eval()(x)", **ROUGHLY)
+    block = block_weights(rng, WIDTH, bias=False)
+    by_name = {"bias": False, "dropout": 0.25, "n_head": 3, "n_embd": WIDTH}
+    for given, names in [((WIDTH, 3, 0.25, False), {}), ((), by_name)]:
         call, module = named("Block", *given, **names), problem.Block(*given, **names)
-        check_parameters(module, shapes(block_weights, 6, False), call)
-        actual = holding(module, block).eval()(x=x.clone())
-        expected = batched(block_by_hand, x, block, 3)
-        check(actual, expected, f"{call}.eval(), called with x=x", **CLOSE)
+        check_parameters(module, shapes(block_weights, WIDTH, False), call)
+        actual = holding(module, block).eval()(x.clone())
+        check(actual, batched(block_by_hand, x, block, 3), f"{call}.eval()(x)", **ROUGHLY)
 
 
-@pytest.mark.points(0.25)
+def in_dtype(weights, dtype):
+    """The same weights in another dtype."""
+    return {name: weight.to(dtype) for name, weight in weights.items()}
+
+
+@pytest.mark.points(0.5)
 @BOTH_DTYPES
 def test_dtype_is_kept(problem, rng, dtype):
     """float32 gives float32, float64 gives float64, with all the digits that it has"""
-    weights, x = block_weights(rng, 6), rng.normal(2, 5, 6, dtype=dtype)
-    weights = {name: weight.to(dtype) for name, weight in weights.items()}
+    weights, x = in_dtype(block_weights(rng, 6), dtype), rng.normal(2, 5, 6, dtype=dtype)
     name = str(dtype).removeprefix("torch.")
-    check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), f"gelu(x) in {name}", **close(dtype))
+    check(
+        problem.gelu(x.clone()), of_each(gelu_by_hand, x), f"gelu(x) in {name}", **all_digits(dtype)
+    )
     norm, mlp = part(weights, "ln_1"), part(weights, "mlp")
-    module = make(problem, "LayerNorm", norm, 6, dtype=dtype)
-    check(module(x.clone()), normed(x, norm), f"LayerNorm(6)(x) in {name}", **close(dtype))
-    module = make(problem, "MLP", mlp, 6, dtype=dtype)
+    module = make(problem, "LayerNorm", norm, 6)
+    check(module(x.clone()), normed(x, norm), f"LayerNorm(6)(x) in {name}", **all_digits(dtype))
+    module = make(problem, "MLP", mlp, 6)
     expected = batched(mlp_by_hand, x, mlp)
-    check(module(x.clone()), expected, f"MLP(6)(x) in {name}", **close(dtype))
-    module = make(problem, "Block", weights, 6, 2, dtype=dtype)
+    check(module(x.clone()), expected, f"MLP(6)(x) in {name}", **all_digits(dtype))
+    module = make(problem, "Block", weights, 6, 2)
     expected = batched(block_by_hand, x, weights, 2)
-    check(module(x.clone()), expected, f"Block(6, 2)(x) in {name}", **close(dtype))
+    check(module(x.clone()), expected, f"Block(6, 2)(x) in {name}", **all_digits(dtype))
 
 
 @pytest.mark.points(0.25)
 def test_transposed_tensors(problem, rng):
     """Tensors may have been transposed, so that their numbers lie in memory in another order"""
-    weights, x = block_weights(rng, 6), rng.normal(2, 4, 6)
-    check(problem.gelu(turned(x)), of_each(gelu_by_hand, x), "gelu(x) of a transposed x", **CLOSE)
-    norm = part(weights, "ln_1")
-    actual = make(problem, "LayerNorm", norm, 6)(turned(x))
-    check(actual, normed(x, norm), "LayerNorm(6)(x) with a transposed x", **CLOSE)
-    actual = make(problem, "Block", weights, 6, 3)(turned(x))
-    expected = batched(block_by_hand, x, weights, 3)
-    check(actual, expected, "Block(6, 3)(x) with a transposed x", **CLOSE)
+    weights, x = block_weights(rng, WIDTH), rng.normal(2, 4, WIDTH)
+    expected = of_each(gelu_by_hand, x)
+    check(problem.gelu(turned(x)), expected, "gelu(x) of a transposed x", **ROUGHLY)
+    norm, call = part(weights, "ln_1"), f"LayerNorm({WIDTH})(x) with a transposed x"
+    actual = make(problem, "LayerNorm", norm, WIDTH)(turned(x))
+    check(actual, normed(x, norm), call, **ROUGHLY)
+    actual = make(problem, "Block", weights, WIDTH, 3)(turned(x))
+    expected, call = batched(block_by_hand, x, weights, 3), f"Block({WIDTH}, 3)(x)"
+    check(actual, expected, f"{call} with a transposed x", **ROUGHLY)
 
 
 @pytest.mark.points(0.25)
@@ -576,7 +599,7 @@ def test_arguments_are_left_alone(problem, rng):
     """Nothing changes its argument, and a call leaves the weights as they are"""
     weights, x = block_weights(rng, 6), rng.normal(2, 4, 6)
     with left_alone("gelu(x)", x=x):
-        problem.gelu(x)
+        check_form(problem.gelu(x), x, "gelu(x)")
     for name, held, arguments in [
         ("LayerNorm", part(weights, "ln_1"), (6,)),
         ("MLP", part(weights, "mlp"), (6,)),
@@ -584,28 +607,28 @@ def test_arguments_are_left_alone(problem, rng):
     ]:
         module, call = make(problem, name, held, *arguments), f"{named(name, *arguments)}(x)"
         with left_alone(call, x=x):
-            module.train()(x)
+            check_form(module.train()(x), x, call)
         check_weights_are_kept(module, held, call)
 
 
 @pytest.mark.points(0.25)
 def test_nothing_is_remembered(problem, rng):
     """An output depends on x and the present weights only, in training as in evaluation"""
-    weights, others = block_weights(rng, 6), block_weights(rng, 6)
-    inputs = [rng.normal(*size, 6) * 3 + 1 for size in ((2, 4), (2, 4), (3, 2))]
-    module = make(problem, "Block", weights, 6, 2)
-    norm = make(problem, "LayerNorm", part(weights, "ln_1"), 6)
+    weights, others = block_weights(rng, WIDTH), block_weights(rng, WIDTH)
+    inputs = [rng.normal(*size, WIDTH) * 3 + 1 for size in ((2, 4), (2, 4), (3, 2))]
+    module = make(problem, "Block", weights, WIDTH, 2)
+    norm = make(problem, "LayerNorm", part(weights, "ln_1"), WIDTH)
     for number, x in enumerate(inputs, 1):
         mode = "train" if number < 3 else "eval"
         expected = normed(x, part(weights, "ln_1"))
-        call = f"call {number} of {named('LayerNorm', 6)}(x), after {mode}()"
-        check(norm.train(number < 3)(x.clone()), expected, call, **CLOSE)
-        call = f"call {number} of {named('Block', 6, 2)}(x), after {mode}()"
+        call = f"call {number} of {named('LayerNorm', WIDTH)}(x), after {mode}()"
+        check(norm.train(number < 3)(x.clone()), expected, call, **ROUGHLY)
+        call = f"call {number} of {named('Block', WIDTH, 2)}(x), after {mode}()"
         expected = batched(block_by_hand, x, weights, 2)
-        check(module.train(number < 3)(x.clone()), expected, call, **CLOSE)
+        check(module.train(number < 3)(x.clone()), expected, call, **ROUGHLY)
     holding(module, others)
-    call = f"{named('Block', 6, 2)}(x), after its weights were changed"
-    check(module(x.clone()), batched(block_by_hand, x, others, 2), call, **CLOSE)
+    call = f"{named('Block', WIDTH, 2)}(x), after its weights were changed"
+    check(module(x.clone()), batched(block_by_hand, x, others, 2), call, **ROUGHLY)
 
 
 @pytest.mark.points(0.25)
@@ -623,8 +646,9 @@ def test_gradients_flow(problem, rng, name):
         return batched(by_hand, given["x"], given, *heads)
 
     actual = module(x.clone())
-    check(actual, defined({"x": x} | weights), call, **CLOSE)
-    check_slopes_of_output(actual, {"x": x} | parameters(module), defined, upstream, call, rng)
+    check(actual, defined({"x": x} | weights), call)
+    inputs = {"x": x} | learned(module, weights)
+    check_slopes_of_output(actual, inputs, defined, upstream, call, rng)
 
 
 @pytest.mark.points(0.25)
@@ -633,9 +657,9 @@ def test_no_seed_is_set(problem, rng):
     names = ("c_fc", "c_proj")
     check_random_start(partial(problem.MLP, 6, dropout=0.3), names, named("MLP", 6, dropout=0.3))
     call = f"{named('Block', 6, 2, dropout=0.3)}.eval()(x)"
-    module, x = problem.Block(6, 2, dropout=0.3).eval(), rng.normal(2, 3, 6).float()
+    module, x = problem.Block(6, 2, dropout=0.3).eval(), rng.normal(2, 3, 6)
     with nothing_left_behind(call):
-        module(x)
+        check_form(module(x.clone()), x, call)
 
 
 @pytest.mark.points(0.25)
@@ -643,13 +667,21 @@ def test_no_seed_is_set(problem, rng):
 def test_all_is_your_own(problem, rng):
     """gelu and LayerNorm are written without PyTorch's own, and so is what is made of them"""
     x = rng.normal(2, 3, 4)
-    problem.gelu(x.clone())
+    check_form(problem.gelu(x.clone()), x, "gelu(x)")
     for module in (problem.LayerNorm(4), problem.MLP(4, dropout=0.1), problem.Block(4, 2)):
-        module.double().train()(x.clone())
-        module.eval()(x.clone())
+        check_form(module.train()(x.clone()), x, f"{type(module).__name__}(4).train()(x)")
+        check_form(module.eval()(x.clone()), x, f"{type(module).__name__}(4).eval()(x)")
 
 
 # --- hidden tests ---
+
+
+PARTS = [
+    pytest.param("LayerNorm", norm_weights, (6,), id="LayerNorm"),
+    pytest.param("MLP", mlp_weights, (6,), id="MLP"),
+    pytest.param("Block", block_weights, (6, 2), id="Block"),
+]
+"""The name of a class, what draws weights for it, and how it is made."""
 
 
 def both(problem, solution, name, weights, *arguments, **options):
@@ -657,16 +689,17 @@ def both(problem, solution, name, weights, *arguments, **options):
     return [make(code, name, weights, *arguments, **options) for code in (problem, solution)]
 
 
-def check_alike(student, reference, x, rng, call, dtype=torch.float64, *, argument=torch.clone):
+def check_alike(student, reference, x, rng, call, *, digits=False, argument=torch.clone):
     """Compare outputs and all gradients of the student's module and of the reference.
 
     A gradient may be off by a small part of its largest entry: what cancels out in a sum leaves an
     error of the size of its terms.
     """
-    x = x.to(dtype).requires_grad_()
+    x = x.clone().requires_grad_()
     actual, expected = student(argument(x)), reference(x)
-    check(actual, expected, call, **close(dtype))
-    upstream = rng.normal(expected.numel(), dtype=dtype).reshape(expected.shape)
+    near, part = (ALL_DIGITS, 1e-9) if digits else ({"rtol": 1e-4, "atol": 3e-5}, 1e-4)
+    check(actual, expected, call, **near)
+    upstream = rng.normal(expected.numel(), dtype=x.dtype).reshape(expected.shape)
     found, wanted = (
         gradients(output, {"x": x} | (parameters(module) if module else {}), upstream, call)
         for output, module in [
@@ -676,31 +709,22 @@ def check_alike(student, reference, x, rng, call, dtype=torch.float64, *, argume
     )
     for name, gradient in wanted.items():
         what = f"the gradient of {call} with respect to {name}"
-        part, least = (1e-4, 1e-5) if dtype is torch.float32 else (1e-9, CLOSE["atol"])
-        near = {"atol": max(least, part * gradient.abs().max().item())}
-        check(found[name], gradient, what, **(close(dtype) | near))
+        atol = max(near["atol"], part * gradient.abs().max().item())
+        check(found[name], gradient, what, **near | {"atol": atol})
 
 
-def both_dtypes(cases, large):
-    """Each case with both dtypes, the large ones with float64 alone: there are long sums in it."""
-    both = [(case, dtype) for case in cases for dtype in (torch.float32, torch.float64)]
-    return both + [(case, torch.float64) for case in large]
-
-
-@pytest.mark.points(1.25)
-@BOTH_DTYPES
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("shape", [(), (1,), (50,), (4, 1, 6), (2, 3, 2, 2, 2)], ids=str)
-def test_hidden_gelu(problem, solution, rng, shape, dtype):
+def test_hidden_gelu(problem, solution, rng, shape):
     """gelu is right for other shapes and sizes of numbers, and so are its gradients"""
     for size in (0.3, 2.0, 6.0, 3000.0):
         x = rng.normal(math.prod(shape)).reshape(shape) * size
         call = f"gelu(x) with numbers of size {size:g} in shape {shape}"
-        check_alike(problem.gelu, solution.gelu, x, rng, call, dtype, argument=turned)
+        check_alike(problem.gelu, solution.gelu, x, rng, call, argument=turned)
     signs, powers = rng.normal(2, math.prod(shape))
     x = (signs.sign() * 10 ** (8 * powers.abs()).clamp(max=30)).reshape(shape)
     call = f"gelu(x) with x = {x.flatten()[:4].tolist()} and the like"
-    x = x.to(dtype)
-    check(problem.gelu(x.clone()), solution.gelu(x), call, **close(dtype))
+    check(problem.gelu(x.clone()), solution.gelu(x), call)
 
 
 @pytest.mark.points(0.25)
@@ -714,50 +738,40 @@ def test_hidden_gelu_in_use(problem, solution, rng):
         "numbers that were transposed": turned(rng.normal(2, 3, 4)),
     }
     cases = [(f"gelu of {what}", {"x": x.requires_grad_()}) for what, x in numbers.items()]
-    check_like(solution.gelu, problem.gelu, rng, cases, **CLOSE)
+    check_like(solution.gelu, problem.gelu, rng, cases)
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.parametrize(
-    ("name", "draw", "arguments"),
-    [
-        ("LayerNorm", norm_weights, (6,)),
-        ("MLP", mlp_weights, (6,)),
-        ("Block", block_weights, (6, 2)),
-    ],
-    ids=["LayerNorm", "MLP", "Block"],
-)
+@pytest.mark.parametrize(("name", "draw", "arguments"), PARTS)
 def test_hidden_ways_of_use(problem, solution, rng, name, draw, arguments):
     """Modules are right in evaluation, with other weights, by default, and for large numbers"""
     x, weights, others = rng.normal(3, 4, 6), draw(rng, 6), draw(rng, 6)
-    right, code = both(solution, problem, name, weights, *arguments)
+    pair = both(solution, problem, name, weights, *arguments, dtype=torch.float64)
     call = f"{named(name, *arguments)}(x)"
-    large = (f"{call} with numbers near a million", {"x": (1e6 * x).requires_grad_()})
-    check_like(right, code, rng, [large], rtol=1e-6, atol=1e-2)
-    check_like_in_use(right, code, rng, x, others, call, **CLOSE)
-    pair = [
-        holding(getattr(each, name)(*arguments), weights, torch.float32)
-        for each in (solution, problem)
-    ]
-    single = (f"{call} in float32", {"x": x.float().requires_grad_()})
-    check_like(*pair, rng, [single], rtol=1e-3, atol=1e-3)
+    large = {"x": (1e6 * x.double()).requires_grad_()}  # few digits would be left in float32
+    check_like(*pair, rng, [(f"{call} with numbers near a million", large)], atol=1e-2)
+    right, code = both(solution, problem, name, weights, *arguments)
+    check_like_in_use(right, code, rng, x, others, call, rtol=1e-3, atol=1e-3)
+    pair = [holding(getattr(each, name)(*arguments), weights) for each in (solution, problem)]
+    new = (f"{call} as it is made", {"x": x.requires_grad_()})
+    check_like(*pair, rng, [new], rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.points(2.25)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
     "shape",
     [
         (9,),
-        (1, 2),
-        (5, 4),
+        (1, 4),
+        (2, 5, 4),
         (4, 4, 4),
         (2, 7, 20),
         (3, 1, 2, 6),
         (40, 64),
-        (2, 1100),
-        (1, 130, 3),
-        (300, 1, 3),
+        (1, 2, 1100),
+        (1, 130, 6),
+        (300, 1, 6),
         (2, 3, 1),
     ],
     ids=str,
@@ -772,80 +786,104 @@ def test_hidden_layer_norm(problem, solution, rng, shape, bias):
         check_alike(student, reference, x, rng, call, argument=turned)
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(0.5)
 @BOTH_DTYPES
 @pytest.mark.parametrize("n_embd", [8, 16, 64])
 def test_hidden_delicate_rows(problem, solution, rng, n_embd, dtype):
     """Rows far from 0, nearly constant rows and constant rows are right, with their gradients"""
-    x, expected = far_rows(rng, 20, n_embd, dtype)
+    x, expected = far_rows(rng, 4, 5, n_embd, dtype=dtype)
     call = f"LayerNorm({n_embd})(x) with rows around 10,000"
     atol = 2e-2 if dtype == torch.float32 else 1e-7
     check(problem.LayerNorm(n_embd).to(dtype)(x.clone()), expected, call, rtol=0, atol=atol)
 
     weights = norm_weights(rng, n_embd)
     pair = both(problem, solution, "LayerNorm", weights, n_embd, dtype=dtype)
-    small = rng.normal(5, n_embd)
-    small = small / small.std(-1, correction=0, keepdim=True) / 1000
+    small = spread_rows(rng, 2, 3, n_embd) / 1000
     actual, expected = (module(small.to(dtype, copy=True)) for module in pair)
     call = f"LayerNorm({n_embd})(x) with rows whose variance is 0.000001"
-    check(actual, expected, call, rtol=1e-4, atol=1e-5 if dtype == torch.float32 else 1e-6)
+    check(actual, expected, call)
 
-    x = torch.tensor([2, -5, 0, 11], dtype=dtype)[:, None].repeat(1, n_embd)
+    x = torch.tensor([[2, -5], [0, 11]], dtype=dtype)[:, :, None].repeat(1, 1, n_embd)
     call = f"LayerNorm({n_embd})(x) with rows of 2, -5, 0 and 11"
     outputs = []
     for module in pair:
         inputs = {"x": x.clone().requires_grad_()}
         outputs.append((module(inputs["x"].clone()), inputs | parameters(module)))
     check(outputs[0][0], outputs[1][0], call)
-    upstream = rng.normal(4, n_embd, dtype=dtype)
+    upstream = rng.normal(2, 2, n_embd, dtype=dtype)
     found, wanted = (gradients(output, given, upstream, call) for output, given in outputs)
     for name, gradient in wanted.items():
         what = f"the gradient of {call} with respect to {name}"
         # By 1/√eps, some 300, even the rounding of a number is made larger.
-        atol = 2e-2 if dtype == torch.float32 else 1e-7
-        check(found[name], gradient, what, rtol=1e-4, atol=atol)
+        check(found[name], gradient, what, atol=2e-2)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
-    ("shape", "dtype"),
-    both_dtypes([(1, 6, 3), (5, 1, 8), (2, 9, 12)], [(1, 130, 2), (300, 2, 3), (1, 2, 130)]),
-    ids=str,
+    "shape", [(1, 6, 3), (5, 1, 8), (2, 9, 12), (1, 130, 2), (300, 2, 3), (1, 2, 130)], ids=str
 )
-def test_hidden_mlp(problem, solution, rng, shape, bias, dtype):
+def test_hidden_mlp(problem, solution, rng, shape, bias):
     """MLP is right for other sizes, and so are all its gradients"""
     weights = mlp_weights(rng, shape[-1], bias=bias)
-    pair = both(problem, solution, "MLP", weights, shape[-1], dtype=dtype)
+    pair = both(problem, solution, "MLP", weights, shape[-1])
     call = f"{named('MLP', shape[-1], bias=bias)}(x) with x of shape {shape}"
-    check_alike(*pair, rng.normal(*shape) * 2, rng, call, dtype, argument=turned)
+    check_alike(*pair, rng.normal(*shape) * 2, rng, call, argument=turned)
 
 
-@pytest.mark.points(1.75)
+@pytest.mark.points(3.75)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
-    ("sizes", "dtype"),
-    both_dtypes(
-        [(2, 7, 20, 4), (5, 2, 9, 3), (1, 12, 16, 2), (4, 1, 5, 5)],
-        # Rows of few numbers may be nearly constant, and a norm makes small differences large.
-        [(1, 130, 12, 2), (300, 2, 12, 3), (2, 3, 1, 1), (1, 2, 130, 2)],
-    ),
-    ids=str,
+    "sizes", [(2, 7, 80, 4), (5, 2, 63, 9), (1, 12, 64, 2), (300, 2, 60, 3), (1, 130, 50, 1)]
 )
-def test_hidden_block(problem, solution, rng, sizes, bias, dtype):
-    """Block is right for other sizes, and so are all its gradients"""
+def test_hidden_block(problem, solution, rng, sizes, bias):
+    """Block is put together rightly for other sizes, in training and in evaluation"""
     *shape, n_head = sizes
-    n_embd = shape[-1]
-    weights = block_weights(rng, n_embd, bias=bias)
-    pair = both(problem, solution, "Block", weights, n_embd, n_head, dtype=dtype)
-    pair[0].train(bias)  # Without dropout, train() and eval() are the same.
-    x = rng.normal(*shape) * 2 + 1
-    call = f"{named('Block', n_embd, n_head, bias=bias)}(x) with x of shape {tuple(shape)}"
-    check_alike(*pair, x, rng, call, dtype, argument=turned)
+    weights, x = block_weights(rng, shape[-1], bias=bias), rng.normal(*shape) * 2 + 1
+    student, reference = both(problem, solution, "Block", weights, shape[-1], n_head)
+    student.train(bias)  # Without dropout, train() and eval() are the same.
+    call = f"{named('Block', shape[-1], n_head, bias=bias)}(x) with x of shape {tuple(shape)}"
+    check(student(turned(x)), reference(x), call, **ROUGHLY)
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize(("n_embd", "n_head", "rate"), [(4, 1, 0.5), (9, 3, 0.1)])
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (2, 7, 20, 4),
+        (5, 2, 9, 3),
+        (1, 12, 16, 2),
+        (4, 1, 5, 5),
+        (1, 130, 12, 2),
+        (300, 2, 12, 3),
+        (2, 3, 1, 1),
+        (1, 2, 130, 2),
+    ],
+    ids=str,
+)
+def test_hidden_block_gradients(problem, solution, rng, sizes, bias):
+    """All gradients of Block are right, and its numbers also where it is narrow"""
+    *shape, n_head = sizes
+    weights, x = block_weights(rng, shape[-1], bias=bias), rng.normal(*shape) * 2 + 1
+    pair = both(problem, solution, "Block", weights, shape[-1], n_head)
+    call = f"{named('Block', shape[-1], n_head, bias=bias)}(x) with x of shape {tuple(shape)}"
+    check_alike(*pair, x, rng, call, argument=turned)
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize(("name", "draw", "arguments"), PARTS)
+def test_hidden_precision(problem, solution, rng, name, draw, arguments):
+    """float64 keeps all its digits, in gradients, too"""
+    x, call = rng.normal(2, 5, 6, dtype=torch.float64) * 2, f"{named(name, *arguments)}(x)"
+    weights = in_dtype(draw(rng, 6), torch.float64)
+    pair = both(problem, solution, name, weights, *arguments)
+    check_alike(problem.gelu, solution.gelu, x, rng, "gelu(x) in float64", digits=True)
+    check_alike(*pair, x, rng, f"{call} in float64", digits=True)
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize(("n_embd", "n_head", "rate"), [(40, 1, 0.5), (45, 3, 0.1)])
 def test_hidden_dropout(problem, solution, rng, n_embd, n_head, rate):
     """Dropout acts on what attn and mlp add to x, for other sizes and rates, in training only"""
     check_block_dropout(problem, rng, n_embd, n_head, rate, 400)
@@ -854,13 +892,15 @@ def test_hidden_dropout(problem, solution, rng, n_embd, n_head, rate):
     call = f"{named('Block', n_embd, n_head, dropout=rate)}"
     with nothing_left_behind(f"{call}.eval()(x)"):
         output = student(x.clone())
-    check(output, reference(x), f"{call}.eval()(x)", **CLOSE)
+    check(output, reference(x), f"{call}.eval()(x)", **ROUGHLY)
     student.train()(x.clone())
-    check(student.eval()(x.clone()), reference(x), f"{call}.eval()(x) after training", **CLOSE)
-    check_gradient_with_dropout(student.train(), x, f"{call}(x) in training", rng)
+    again = student.eval()(x.clone())
+    check(again, reference(x), f"{call}.eval()(x) after training", **ROUGHLY)
     mlp = make(problem, "MLP", mlp_weights(rng, 4), 4, dropout=0.5).train()
-    check_gradient_with_dropout(mlp, x[..., :4], f"{named('MLP', 4, dropout=0.5)}(x)", rng)
     check_counts_vary(mlp, rng.normal(1, 2, 4))
+    student, mlp, x = student.double().train(), mlp.double(), x.double()
+    check_gradient_with_dropout(student, x, f"{call}(x) in training", rng)
+    check_gradient_with_dropout(mlp, x[..., :4], f"{named('MLP', 4, dropout=0.5)}(x)", rng)
 
 
 @torch.no_grad()
@@ -878,14 +918,14 @@ def check_counts_vary(mlp, x):
 @pytest.mark.points(0.5)
 def test_hidden_second_call(problem, solution, rng):
     """Calls do not touch each other, their arguments or the weights; weights can be loaded"""
-    weights = block_weights(rng, 12)
-    student = problem.Block(12, 3).double()
+    weights = block_weights(rng, WIDTH)
+    student = problem.Block(WIDTH, 3)
     student.load_state_dict(weights, strict=False)
-    reference = make(solution, "Block", weights, 12, 3)
-    inputs = [rng.normal(b, n, 12) for b, n in [(2, 5), (2, 5), (1, 8), (4, 2)]]
-    copies, call = [x.clone() for x in inputs], f"{named('Block', 12, 3)}(x)"
+    reference = make(solution, "Block", weights, WIDTH, 3)
+    inputs = [rng.normal(b, n, WIDTH) for b, n in [(2, 5), (2, 5), (1, 8), (4, 2)]]
+    copies, call = [x.clone() for x in inputs], f"{named('Block', WIDTH, 3)}(x)"
     outputs = [student(x) for x in inputs]
     for number, (output, x, copy) in enumerate(zip(outputs, inputs, copies, strict=True), 1):
         require(torch.equal(x, copy), f"{call}\nIt changed its argument x.")
-        check(output, reference(x), f"call {number} of {call}", **CLOSE)
+        check(output, reference(x), f"call {number} of {call}", **ROUGHLY)
     check_weights_are_kept(student, weights, call)

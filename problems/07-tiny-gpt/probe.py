@@ -54,6 +54,13 @@ def shapes(given):
     return named | {"lm_head.weight": found["wte"]}
 
 
+def named_once(model, given):
+    """A model's parameters by name, without second names of those that are expected."""
+    found, wanted = parameters(model), shapes(given)
+    expected = {id(each) for name, each in found.items() if name in wanted}
+    return {n: each for n, each in found.items() if n in wanted or id(each) not in expected}
+
+
 def ordinary_weights(given):
     """Weights that make each part of a model count."""
     return dict(made_weights(tuple(given.items())))
@@ -97,7 +104,8 @@ def filled(problem, given, weights=None, dtype=torch.float64):
     }  # fmt: skip
     if "transformer.wte.weight" not in fitting:
         raise AttributeError("no embeddings")
-    set_weights(model, zeros | fitting)
+    set_weights(model, zeros)  # first: one may be a second name of another
+    set_weights(model, fitting)
     return model.eval()
 
 
@@ -132,7 +140,7 @@ def about_parts(problem):
 
     def sizes_of(given):
         """How many numbers each expected parameter has, and the others in all."""
-        found = parameters(problem.GPT(problem.GPTConfig(**given)))
+        found = named_once(problem.GPT(problem.GPTConfig(**given)), given)
         wanted = shapes(given)
         own = [found[name].numel() if name in found else -1 for name in wanted]
         others = sum(each.numel() for name, each in found.items() if name not in wanted)
@@ -179,7 +187,8 @@ def about_start(problem):
     @functools.cache
     def started(n_layer):
         torch.default_generator.manual_seed(1)
-        return parameters(problem.GPT(problem.GPTConfig(**(given | {"n_layer": n_layer}))))
+        these = given | {"n_layer": n_layer}
+        return named_once(problem.GPT(problem.GPTConfig(**these)), these)
 
     def spread(n_layer, *names):
         found = [started(n_layer)[name].detach().double() for name in names]

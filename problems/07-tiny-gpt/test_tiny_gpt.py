@@ -48,6 +48,9 @@ FIELDS = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "dropout",
 
 GPT2_DEFAULTS = (50257, 1024, 768, 12, 12, 0.0, True)
 
+NEAR = {"rtol": 1e-3, "atol": 1e-4}
+"""How near logits should be in float32: what is rounded adds up through all the blocks."""
+
 
 # Models whose weights are known.
 
@@ -72,8 +75,8 @@ def drawn_weights(rng, sizes):
     return gpt_weights(rng, *(sizes[name] for name in names), bias=sizes.get("bias", True))
 
 
-def make_model(problem, weights, sizes, dtype=torch.float64):
-    """The student's model of these sizes, holding these weights, in evaluation."""
+def make_model(problem, weights, sizes, dtype=None):
+    """The student's model of these sizes, holding these weights in their dtype, in evaluation."""
     return holding(new_model(problem, sizes), weights, dtype).eval()
 
 
@@ -84,10 +87,14 @@ def draw_tokens(rng, sizes, *shape):
 
 def answer(model, call, *arguments):
     """The logits and the loss that a model returns, as the two that they have to be."""
-    returned = model(*(each.clone() for each in arguments))
+    return check_pair(model(*(each.clone() for each in arguments)), call)
+
+
+def check_pair(returned, call):
+    """Require that these are two things, and return them."""
     is_pair = isinstance(returned, tuple | list) and len(returned) == 2
     kind = type(returned).__name__
-    require(is_pair, f"{call}\nIt should return two things, logits and loss, not a {kind}.")
+    require(is_pair, f"{call}\nIt should return two things, not a {kind}.")
     return returned
 
 
@@ -124,7 +131,8 @@ def test_layers(problem, rng, bias):
     for name, shape in expected.items():
         actual = tuple(found[name].shape)
         require(actual == shape, f"`{name}` of {call} has shape {actual}; expected {shape}.")
-    more = [name for name in found if name not in expected]
+    own = [found[name] for name in expected]  # a second name for one of them is fine
+    more = [name for name, weight in found.items() if not any(weight is each for each in own)]
     require(not more, f"{call} has parameters that a GPT-2 doesn't have: {', '.join(more)}.")
 
 
@@ -155,7 +163,7 @@ def check_weights_stay_tied(model, call, rng):
     weights = {name: w.detach().double() for name, w in parameters(model.eval()).items()}
     expected = batched(gpt_by_hand, idx, weights, SMALL["n_head"], dtype=torch.float32)
     logits, _ = answer(model, f"{call}(idx)", idx)
-    check(logits, expected, f"the logits of {call}(idx) after a step of an optimizer")
+    check(logits, expected, f"the logits of {call}(idx) after a step of an optimizer", **NEAR)
 
 
 @pytest.mark.points(0.5)
@@ -168,7 +176,7 @@ def test_names_and_defaults(problem, rng):
     for model in (by_position, by_name):
         model = holding(model, weights).eval()
         logits, _ = model(idx=idx.clone(), targets=None)
-        check(logits, expected, f"the logits of {named(SMALL)}(idx=idx, targets=None)")
+        check(logits, expected, f"the logits of {named(SMALL)}(idx=idx, targets=None)", **NEAR)
         tokens = model.generate(idx=idx.clone(), max_new_tokens=2)
         check_form(tokens, torch.empty(2, 7, dtype=torch.int64), "generate(idx, max_new_tokens=2)")
     check_config(by_position, dict(zip(FIELDS, (*SMALL.values(), 0.25, True), strict=True)))
@@ -206,11 +214,12 @@ def check_spread(weight, std, what, why=""):
     require(abs(mean) < far, f"{what} starts with the mean {mean:.2g}; expected about 0.")
 
 
-def check_start(model, sizes, call):
-    """Require that a new model has GPT-2's initial weights."""
-    n_layer = sizes["n_layer"]
-    for name, weight in parameters(model).items():
-        what = f"`{name}` of {call}"
+def check_start(model, sizes, call, names):
+    """Require that a new model has GPT-2's initial weights, under all these names."""
+    n_layer, found = sizes["n_layer"], parameters(model)
+    for name in names:
+        require(name in found, f"{call} has no parameter `{name}`.")
+        what, weight = f"`{name}` of {call}", found[name]
         if ".c_proj.weight" in name:
             why = f", which is 0.02 / √(2 · {n_layer})"
             check_spread(weight, 0.02 / math.sqrt(2 * n_layer), what, why)
@@ -222,16 +231,16 @@ def check_start(model, sizes, call):
             require(same, f"{what} should start with {number:g} everywhere.")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("n_layer", [1, 3])
-def test_initial_weights(problem, n_layer):
+def test_initial_weights(problem, rng, n_layer):
     """Weights start from N(0, 0.02²), those of c_proj smaller, biases from 0, norms from 1 and 0"""
     sizes = WIDE | {"n_layer": n_layer}
     torch.default_generator.manual_seed(11)
-    check_start(new_model(problem, sizes), sizes, named(sizes))
+    check_start(new_model(problem, sizes), sizes, named(sizes), shapes_of(rng, sizes))
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_first_loss(problem, rng):
     """A new model knows nothing: its loss is about ln(vocab_size)"""
     torch.default_generator.manual_seed(12)
@@ -257,10 +266,13 @@ def test_no_seed_is_set(problem, rng):
         message = f"`{name}` starts with the same weights after another seed. Is a seed set?"
         require(not same, f"{named(sizes)}, made twice\n{message}")
     model, idx = model.eval(), draw_tokens(rng, SMALL, 2, 4)
-    with nothing_left_behind(f"{named(sizes)}.eval()(idx)"):
-        model(idx.clone())
-    with nothing_left_behind(f"{named(sizes)}.train().generate(idx, 3)"):
-        model.train().generate(idx.clone(), 3)
+    call = f"{named(sizes)}.eval()(idx)"
+    with nothing_left_behind(call):
+        answer(model, call, idx)
+    call = f"{named(sizes)}.train().generate(idx, 3)"
+    with nothing_left_behind(call):
+        tokens = model.train().generate(idx.clone(), 3)
+    check_form(tokens, torch.empty(2, 7, dtype=torch.int64), call)
 
 
 # forward: logits
@@ -277,21 +289,21 @@ def test_embeddings(problem, rng):
     model = make_model(problem, weights, SMALL)
     call = f"the logits of {named(SMALL)}(idx) with idx = {idx.tolist()} and blocks that add 0"
     logits, _ = answer(model, call, idx)
-    check(logits, batched(gpt_by_hand, idx, weights, SMALL["n_head"]), call)
+    check(logits, batched(gpt_by_hand, idx, weights, SMALL["n_head"]), call, **NEAR)
 
 
 SIZES = [
     (2, 5, {}),
-    (3, 6, {"n_layer": 1}),
+    (3, 6, {"n_layer": 4}),
     (1, 4, {"n_layer": 3, "n_head": 1}),
-    (4, 1, {"n_head": 8}),
+    (4, 2, {"n_head": 8}),
     (3, 3, {"vocab_size": 3, "n_positions": 3}),
     (2, 4, {"bias": False}),
 ]
 """Sequences, their length, and what else is not as in SMALL."""
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3.5)
 @pytest.mark.parametrize(("batch", "seq_len", "other"), SIZES)
 def test_logits_by_hand(problem, rng, batch, seq_len, other):
     """The logits, at every position, are what the definition says"""
@@ -300,22 +312,22 @@ def test_logits_by_hand(problem, rng, batch, seq_len, other):
     model = make_model(problem, weights, sizes)
     call = f"the logits of {named(sizes)}(idx) with idx of shape {tuple(idx.shape)}"
     logits, loss = answer(model, call, idx)
-    check(logits, batched(gpt_by_hand, idx, weights, sizes["n_head"]), call)
+    check(logits, batched(gpt_by_hand, idx, weights, sizes["n_head"]), call, **NEAR)
     require(loss is None, f"{call}\nWithout targets the loss should be None.")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(1)
 def test_future_is_hidden(problem, rng):
     """A later token changes no earlier logits"""
     weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 6)
     model, call = make_model(problem, weights, SMALL), f"the logits of {named(SMALL)}(idx)"
     before, _ = answer(model, call, idx)
-    before = check_form(before, torch.empty(2, 6, 7, dtype=torch.float64), call)
+    before = check_form(before, torch.empty(2, 6, 7), call)
     for kept in (1, 3, 5):
         changed = torch.cat([idx[:, :kept], (idx[:, kept:] + 1) % SMALL["vocab_size"]], dim=1)
         after, _ = answer(model, call, changed)
         seen = f"{call} at the first {kept} of 6 positions, when all later tokens are changed"
-        check(check_form(after, before, call)[:, :kept], before[:, :kept], seen)
+        check(check_form(after, before, call)[:, :kept], before[:, :kept], seen, **NEAR)
 
 
 @pytest.mark.points(0.5)
@@ -329,7 +341,7 @@ def test_too_long_sequences_are_refused(problem, rng):
     idx = idx[:, :4]
     call = f"the logits of {named(sizes)}(idx) with n_positions tokens"
     logits, _ = answer(model, call, idx)
-    check(logits, batched(gpt_by_hand, idx, weights, sizes["n_head"]), call)
+    check(logits, batched(gpt_by_hand, idx, weights, sizes["n_head"]), call, **NEAR)
 
 
 def refuse(call, run):
@@ -361,13 +373,13 @@ def check_loss(problem, rng, targets, what, sizes=SMALL):
     call = f"{named(sizes)}(idx, targets) with {what}"
     logits, loss = answer(model, call, idx, targets)
     expected = batched(gpt_by_hand, idx, weights, sizes["n_head"])
-    check(logits, expected, f"the logits of {call}")
+    check(logits, expected, f"the logits of {call}", **NEAR)
     require(loss is not None, f"{call}\nThe loss is None; with targets it should be a tensor.")
     check(loss, loss_by_hand(expected, targets), f"the loss of {call}")
 
 
-@pytest.mark.points(1)
-@pytest.mark.parametrize(("batch", "seq_len"), [(2, 5), (1, 6), (4, 3), (3, 1), (1, 1)])
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize(("batch", "seq_len"), [(2, 5), (1, 6), (4, 3), (1, 1)])
 def test_loss_by_hand(problem, rng, batch, seq_len):
     """The loss is the mean, over all positions, of -ln of the target's probability"""
     targets = draw_tokens(rng, SMALL, batch, seq_len)
@@ -402,7 +414,7 @@ def test_targets_that_do_not_count(problem, rng):
     check_loss(problem, rng, targets, "targets that are -100 at 7 of 8 places")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_targets_of_any_strides(problem, rng):
     """Targets may be a part of another tensor, or transposed, and so may tokens"""
     weights, model_of = drawn_weights(rng, SMALL), partial(make_model, problem)
@@ -435,11 +447,11 @@ def dropping_model(problem, rng, dropout):
     sizes = DROPPING | {"dropout": dropout}
     n_embd, size = sizes["n_embd"], 0.01
     shapes = shapes_of(rng, sizes)
-    weights = {name: torch.zeros(shape).double() for name, shape in shapes.items()}
+    weights = {name: torch.zeros(shape) for name, shape in shapes.items()}
     for name, weight in weights.items():
         if ".ln_" in name and name.endswith("weight"):
             weight += 1
-    kinds = size * torch.cat([torch.eye(n_embd), torch.full((1, n_embd), 0.5)]).double()
+    kinds = size * torch.cat([torch.eye(n_embd), torch.full((1, n_embd), 0.5)])
     weights["transformer.wte.weight"] = weights["lm_head.weight"] = kinds
     weights["transformer.wpe.weight"] += size / 2
     weights["transformer.h.0.mlp.c_proj.bias"] += 10 * size
@@ -450,17 +462,17 @@ def dropping_model(problem, rng, dropout):
 def dropped_logits(model, call, batch):
     """The logits in which one sees what was dropped, (batch, 4, C)."""
     logits, _ = answer(model, call, torch.full((batch, 4), DROPPING["vocab_size"] - 1))
-    form = torch.empty(batch, 4, DROPPING["vocab_size"], dtype=torch.float64)
+    form = torch.empty(batch, 4, DROPPING["vocab_size"])
     return check_form(logits, form, f"the logits of {call}")[..., :-1]
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("dropout", [RATE, 0.3])
 def test_dropout_in_training(problem, rng, dropout):
     """In training, entries of the embeddings are dropped, and every Block drops, too"""
     model, call = dropping_model(problem, rng, dropout)
     seen = dropped_logits(model, call, 80)
-    even = torch.zeros(80, 4, DROPPING["n_embd"], dtype=torch.float64)
+    even = torch.zeros(80, 4, DROPPING["n_embd"])
     check(seen, even, f"the logits of {call} in evaluation, where all entries are alike")
     torch.default_generator.manual_seed(3)
     call = f"{call} in training"
@@ -491,10 +503,10 @@ def check_dropped(logits, dropout, call):
             each.flatten(0, 1), dropout, f"the entries of {what}", "Is it the rate of the config?"
         )
         check_independent(each, dropout, ("batch", "position", "channel"), f"entries of {what}")
-    hidden = (kept_embedding.double() + 10 * kept_block) * 0.01 / (1 - dropout)
+    hidden = (kept_embedding.float() + 10 * kept_block) * 0.01 / (1 - dropout)
     expected = 0.01 * torch.nn.functional.layer_norm(hidden, hidden.shape[-1:])
     seen = f"the logits of {call}, where what is kept grows by 1/(1 - dropout) and nothing else is"
-    check(logits, expected, f"{seen} dropped")
+    check(logits, expected, f"{seen} dropped", atol=1e-7)
 
 
 @pytest.mark.points(0.5)
@@ -507,15 +519,29 @@ def test_no_dropout_in_evaluation(problem, rng):
         model = make_model(problem, weights, sizes).train(training)
         call = f"the logits of {named(sizes)}.{'train' if training else 'eval'}()(idx)"
         logits, _ = answer(model, call, idx)
-        check(logits, expected, call)
+        check(logits, expected, call, **NEAR)
 
 
 # generate
 
+CLEAR = 1e-3
+"""By how much the best logit has to lead for a token to be asked for."""
 
-def check_generated(problem, rng, sizes, prompt_length, n_new, batch=3):
+
+def beginning_with_0(weights, idx, sizes):
+    """The same model and one prompt, with tokens numbered so that token 0 is the first to come."""
+    first, _ = greedy_by_hand(idx[0].tolist(), weights, sizes["n_head"], sizes["n_positions"])
+    numbers = torch.arange(sizes["vocab_size"])
+    numbers[0], numbers[first] = first, 0
+    kinds = weights["lm_head.weight"][numbers]
+    return weights | {"transformer.wte.weight": kinds, "lm_head.weight": kinds}, numbers[idx]
+
+
+def check_generated(problem, rng, sizes, prompt_length, n_new, batch):
     """Compare what the student's model generates with the definition, token by token."""
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, prompt_length)
+    if batch == 1:
+        weights, idx = beginning_with_0(weights, idx, sizes)
     model = make_model(problem, weights, sizes)
     call = f"{named(sizes)}.generate(idx, {n_new}) with a prompt of {prompt_length} tokens"
     torch.default_generator.manual_seed(8)  # for code that draws, which it should not
@@ -532,7 +558,7 @@ def check_greedy(row, prompt, weights, sizes, call):
     n_positions, n_head = sizes["n_positions"], sizes["n_head"]
     for place in range(len(prompt), len(row)):
         expected, lead = greedy_by_hand(row[:place], weights, n_head, n_positions)
-        if lead > 1e-6:  # else two tokens are equally probable, but for rounding
+        if lead > CLEAR:  # else two tokens are equally probable, but for rounding
             context = row[max(0, place - n_positions) : place]
             require(
                 row[place] == expected,
@@ -541,23 +567,27 @@ def check_greedy(row, prompt, weights, sizes, call):
             )
 
 
-@pytest.mark.points(1)
-@pytest.mark.parametrize(("prompt_length", "n_new"), [(1, 5), (3, 3), (4, 1)])
-def test_generate_by_hand(problem, rng, prompt_length, n_new):
+@pytest.mark.points(1.5)
+@pytest.mark.parametrize(("prompt_length", "n_new", "batch"), [(2, 4, 1), (3, 3, 3), (4, 1, 2)])
+def test_generate_by_hand(problem, rng, prompt_length, n_new, batch):
     """generate adds the most probable token, again and again"""
-    check_generated(problem, rng, SMALL | {"vocab_size": 11}, prompt_length, n_new)
+    check_generated(problem, rng, SMALL | {"vocab_size": 11}, prompt_length, n_new, batch)
 
 
-@pytest.mark.points(0.25)
+@pytest.mark.points(1)
 def test_generate_any_token(problem, rng):
     """Each token may come, also again and again; none of them ends the text"""
     weights = drawn_weights(rng, SMALL)
     kinds = weights["transformer.wte.weight"]
+    kinds = kinds - kinds.mean(1, keepdim=True)  # the norm leaves their directions as they are
     kinds = kinds / kinds.norm(dim=1, keepdim=True)
     weights["transformer.wte.weight"] = weights["lm_head.weight"] = kinds
-    weights["transformer.ln_f.weight"] *= 0  # so that only the bias of ln_f counts
+    weights["transformer.ln_f.weight"] = torch.ones(SMALL["n_embd"])
+    weights["transformer.ln_f.bias"] = torch.zeros(SMALL["n_embd"])
     for token, kind in enumerate(kinds):
-        weights["transformer.ln_f.bias"] = 9 * kind
+        places = 1000 * kind.repeat(SMALL["n_positions"], 1)  # so that only the position counts
+        places[0] = 1000 * kinds[token - 1]
+        weights["transformer.wpe.weight"] = places
         model = make_model(problem, weights, SMALL)
         call = f"{named(SMALL)}.generate(idx, 3), where {token} is always the most probable token"
         idx = torch.tensor([[token, 1], [2, token]])
@@ -567,14 +597,14 @@ def test_generate_any_token(problem, rng):
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize(("prompt_length", "n_new"), [(2, 6), (4, 3), (7, 4)])
-def test_generate_beyond_n_positions(problem, rng, prompt_length, n_new):
+@pytest.mark.parametrize(("prompt_length", "n_new", "batch"), [(2, 6, 3), (4, 3, 2), (7, 4, 1)])
+def test_generate_beyond_n_positions(problem, rng, prompt_length, n_new, batch):
     """The model reads the last n_positions tokens, from position 0; prompts come back whole"""
-    sizes = SMALL | {"vocab_size": 11, "n_positions": 4, "n_layer": 1}
-    check_generated(problem, rng, sizes, prompt_length, n_new)
+    sizes = SMALL | {"vocab_size": 11, "n_positions": 4}
+    check_generated(problem, rng, sizes, prompt_length, n_new, batch)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_generate_nothing(problem, rng):
     """0 new tokens give the prompt, also when it is longer than n_positions"""
     weights = drawn_weights(rng, SMALL)
@@ -585,7 +615,7 @@ def test_generate_nothing(problem, rng):
         check(model.generate(idx.clone(), 0), idx, call)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_generate_leaves_the_mode(problem, rng):
     """generate drops nothing; afterwards the model is in training or evaluation as it was"""
     sizes = SMALL | {"dropout": 0.5, "vocab_size": 11}
@@ -604,7 +634,7 @@ def check_mode(model, idx, training, call):
     """Require that two forwards differ, as dropout has it in training, or agree."""
     torch.default_generator.manual_seed(6)
     (first, _), (second, _) = (answer(model, call, idx) for _ in range(2))
-    form = torch.empty(*idx.shape, 11, dtype=torch.float64)
+    form = torch.empty(*idx.shape, 11)
     differ = not torch.equal(check_form(first, form, call), check_form(second, form, call))
     found, wanted = [("evaluation", "training"), ("training", "evaluation")][differ]
     message = f"The model is in {found} afterwards; it was in {wanted} before."
@@ -614,7 +644,7 @@ def check_mode(model, idx, training, call):
 @pytest.mark.points(0.5)
 def test_gradients_flow(problem, rng):
     """Gradients of the loss reach every weight, also after generate"""
-    sizes = SMALL | {"n_layer": 1, "n_embd": 4}
+    sizes = SMALL | {"n_embd": 4}
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 2, 4)
     idx[:, 0] = torch.tensor([0, sizes["vocab_size"] - 1])  # these learn, too
     targets = draw_tokens(rng, sizes, 2, 4)
@@ -628,14 +658,16 @@ def check_slopes_of_loss(model, weights, idx, targets, sizes, call, rng):
     """Compare gradients of the loss with slopes of the definition along random directions."""
 
     def by_hand(moved):
-        return loss_by_hand(batched(gpt_by_hand, idx, weights | moved, sizes["n_head"]), targets)
+        held = {name: weight.double() for name, weight in (weights | moved).items()}
+        logits = batched(gpt_by_hand, idx, held, sizes["n_head"], dtype=torch.float64)
+        return loss_by_hand(logits, targets)
 
     _, loss = answer(model, call, idx, targets)
-    check(loss, by_hand({}), call)
+    check(loss, by_hand({}).float(), call)
     wanted = {name: w for name, w in parameters(model).items() if name in weights}
-    found = gradients(loss, wanted, torch.ones((), dtype=torch.float64), call)
+    found = gradients(loss, wanted, torch.ones(()), call)
     numbers = {name: w for name, w in weights.items() if name != "lm_head.weight"}  # it is wte's
-    check_slopes(found, by_hand, numbers, call, rng, atol=1e-8)
+    check_slopes(found, by_hand, numbers, call, rng, rtol=1e-3, atol=1e-4)
 
 
 # get_batch
@@ -664,9 +696,7 @@ def draw_batch(problem, data, n_positions, batch_size, *generator):
     """A batch from the student's code, and how the call is written."""
     call = f"get_batch(data, {n_positions}, {batch_size}) with {len(data)} tokens"
     returned = problem.get_batch(data.clone(), n_positions, batch_size, *generator)
-    is_pair = isinstance(returned, tuple | list) and len(returned) == 2
-    require(is_pair, f"{call}\nIt should return two things, x and y.")
-    return *returned, call
+    return *check_pair(returned, call), call
 
 
 def marked_text(rng, length):
@@ -674,7 +704,7 @@ def marked_text(rng, length):
     return torch.randperm(length, generator=rng.generator) + 100
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(
     ("length", "n_positions", "batch_size"), [(30, 4, 5), (9, 1, 3), (50, 20, 1)]
 )
@@ -707,7 +737,7 @@ def check_starts(problem, data, n_positions, batch_size, *generator):
     )
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(("length", "n_positions"), [(12, 5), (6, 5), (7, 5), (8, 2)])
 def test_batch_starts(problem, rng, length, n_positions):
     """Each possible start is as likely, the last one too, and each row is drawn by itself"""
@@ -715,7 +745,7 @@ def test_batch_starts(problem, rng, length, n_positions):
     check_starts(problem, marked_text(rng, length), n_positions, 400 * (length - n_positions))
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.parametrize("length", [5, 4, 1])
 def test_too_short_texts_are_refused(problem, length):
     """A text without one piece and the token after it raises ValueError"""
@@ -724,7 +754,7 @@ def test_too_short_texts_are_refused(problem, length):
     refuse(call, partial(problem.get_batch, data, 5, 2))
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_batches_by_generator(problem, rng):
     """With a generator all chance comes from it, and without one from torch's global one"""
     data, call = marked_text(rng, 200), "get_batch(data, 3, 6, generator)"
@@ -755,7 +785,7 @@ def test_batches_by_generator(problem, rng):
 # bigram_loss
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -784,7 +814,7 @@ def check_nats(value, expected, call):
     check_number(value, expected - 1e-6, expected + 1e-6, call, meaning)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_bigram_of_a_long_text(problem, rng):
     """Tokens that never come up, and long texts, change nothing"""
     # Token t is followed by t + 1 or t + 2, and each as often as the other.
@@ -803,7 +833,7 @@ def test_bigram_of_a_long_text(problem, rng):
 
 # Learning
 
-LEARNER = {"vocab_size": 12, "n_positions": 8, "n_embd": 16, "n_layer": 1, "n_head": 2}
+LEARNER = {"vocab_size": 12, "n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 2}
 STEPS, ENOUGH = 300, 0.1
 
 
@@ -865,7 +895,7 @@ def check_first_loss(model, loss, idx, targets, call):
     check(loss, loss_by_hand(logits, targets).float(), f"{call}, before the first step")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 def test_learns_by_heart(problem, rng):
     """A small model learns four sequences by heart"""
     check_learning(problem, rng, seed=31)
@@ -874,18 +904,19 @@ def test_learns_by_heart(problem, rng):
 # What holds everywhere
 
 
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_dtype_is_kept(problem, rng, dtype):
     """Logits and loss have the dtype of the weights, with its precision"""
     weights = {name: weight.to(dtype) for name, weight in drawn_weights(rng, SMALL).items()}
     idx, targets = (draw_tokens(rng, SMALL, 2, 5) for _ in range(2))
-    model = make_model(problem, weights, SMALL, dtype)
-    expected = batched(gpt_by_hand, idx, weights, SMALL["n_head"])
+    model = make_model(problem, weights, SMALL)
+    expected = batched(gpt_by_hand, idx, weights, SMALL["n_head"], dtype=dtype)
     call = f"{named(SMALL)}(idx, targets) in {str(dtype).removeprefix('torch.')}"
     logits, loss = answer(model, call, idx, targets)
-    check(logits, expected.to(dtype), f"the logits of {call}")
-    check(loss, loss_by_hand(expected, targets).to(dtype), f"the loss of {call}")
+    near = {"all_digits": True} if dtype == torch.float64 else NEAR
+    check(logits, expected, f"the logits of {call}", **near)
+    check(loss, loss_by_hand(expected, targets), f"the loss of {call}", all_digits=True)
 
 
 @pytest.mark.points(0.25)
@@ -895,15 +926,17 @@ def test_arguments_are_left_alone(problem, rng):
     targets, data = draw_tokens(rng, SMALL, 2, 6), marked_text(rng, 20)
     targets[0, 1] = -100
     model = make_model(problem, weights, SMALL)
-    with left_alone(f"{named(SMALL)}(idx, targets)", idx=idx, targets=targets):
-        model(idx, targets)
-    with left_alone(f"{named(SMALL)}.generate(idx, 2)", idx=idx):
-        model.generate(idx, 2)
-    check_weights_are_kept(model, weights, f"{named(SMALL)}.generate(idx, 2)")
+    call = f"{named(SMALL)}(idx, targets)"
+    with left_alone(call, idx=idx, targets=targets):
+        check_pair(model(idx, targets), call)
+    call = f"{named(SMALL)}.generate(idx, 2)"
+    with left_alone(call, idx=idx):
+        check_form(model.generate(idx, 2), torch.empty(2, 8, dtype=torch.int64), call)
+    check_weights_are_kept(model, weights, call)
     with left_alone("get_batch(data, 4, 3)", data=data):
-        problem.get_batch(data, 4, 3)
+        check_pair(problem.get_batch(data, 4, 3), "get_batch(data, 4, 3)")
     with left_alone("bigram_loss(data, 120)", data=data):
-        problem.bigram_loss(data, 120)
+        check_number(problem.bigram_loss(data, 120), 0, 10, "bigram_loss(data, 120)", "positive")
 
 
 @pytest.mark.points(0.25)
@@ -917,11 +950,12 @@ def test_nothing_is_remembered(problem, rng):
         for each, held in [(model, weights), (other, others)]:
             logits, _ = answer(each, call, idx)
             expected = batched(gpt_by_hand, idx, held, SMALL["n_head"])
-            check(logits, expected, f"the logits of call {number} of {call}, one of two models")
+            what = f"the logits of call {number} of {call}, one of two models"
+            check(logits, expected, what, **NEAR)
         model.generate(idx.clone(), 2)
     set_weights(model, others)
     logits, _ = answer(model, call, idx)
-    check(logits, expected, f"the logits of {call}, after its weights were changed")
+    check(logits, expected, f"the logits of {call}, after its weights were changed", **NEAR)
 
 
 @pytest.mark.points(0.25)
@@ -930,31 +964,43 @@ def test_model_is_your_own(problem, rng):
     """The model is written without nn.MultiheadAttention and nn.Transformer"""
     weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 4)
     model = make_model(problem, weights, SMALL | {"dropout": 0.1})
-    model.train()(idx.clone())
-    model.eval()(idx.clone(), idx.clone())
-    model.generate(idx.clone(), 2)
+    answer(model.train(), "model.train()(idx)", idx)
+    answer(model.eval(), "model.eval()(idx, targets)", idx, idx)
+    tokens = model.generate(idx.clone(), 2)
+    check_form(tokens, torch.empty(2, 6, dtype=torch.int64), "model.generate(idx, 2)")
 
 
 # --- hidden tests ---
 
 
-def both_models(problem, solution, weights, sizes, dtype=torch.float64):
+def both_models(problem, solution, weights, sizes):
     """The student's model and the reference's, with the same weights."""
-    return [make_model(code, weights, sizes, dtype) for code in (problem, solution)]
+    return [make_model(code, weights, sizes) for code in (problem, solution)]
+
+
+def check_near(found, wanted, call):
+    """Compare gradients by name, in float32.
+
+    One may be off by a small part of its largest entry: what cancels out in a sum leaves an error
+    of the size of its terms.
+    """
+    for name, gradient in wanted.items():
+        near = {"rtol": 1e-3, "atol": max(1e-5, 1e-3 * gradient.abs().max().item())}
+        check_gradients({name: found[name]}, {name: gradient}, call, **near)
 
 
 OTHER_SIZES = [
     (3, 9, {"vocab_size": 23, "n_positions": 10, "n_embd": 12, "n_layer": 3, "n_head": 3}),
-    (1, 7, {"vocab_size": 5, "n_positions": 7, "n_embd": 10, "n_layer": 1, "n_head": 5}),
-    (5, 1, {"vocab_size": 31, "n_positions": 3, "n_embd": 6, "n_layer": 2, "n_head": 1}),
+    (1, 7, {"vocab_size": 5, "n_positions": 7, "n_embd": 10, "n_layer": 2, "n_head": 5}),
+    (5, 3, {"vocab_size": 31, "n_positions": 3, "n_embd": 6, "n_layer": 2, "n_head": 1}),
     (2, 12, {"vocab_size": 9, "n_positions": 20, "n_embd": 16, "n_layer": 2, "n_head": 4}),
-    (1, 130, {"vocab_size": 300, "n_positions": 140, "n_embd": 8, "n_layer": 1, "n_head": 2}),
-    (1, 1100, {"vocab_size": 3, "n_positions": 1100, "n_embd": 2, "n_layer": 1, "n_head": 1}),
-    (300, 2, {"vocab_size": 3, "n_positions": 3, "n_embd": 8, "n_layer": 1, "n_head": 2}),
+    (1, 130, {"vocab_size": 300, "n_positions": 140, "n_embd": 8, "n_layer": 2, "n_head": 2}),
+    (1, 1100, {"vocab_size": 3, "n_positions": 1100, "n_embd": 6, "n_layer": 1, "n_head": 1}),
+    (300, 2, {"vocab_size": 3, "n_positions": 3, "n_embd": 8, "n_layer": 2, "n_head": 2}),
 ]
 
 
-@pytest.mark.points(2.5)
+@pytest.mark.points(4.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(("batch", "seq_len", "sizes"), OTHER_SIZES)
 def test_hidden_model(problem, solution, rng, batch, seq_len, sizes, bias):
@@ -971,21 +1017,21 @@ def check_model(student, reference, idx, targets, rng, call):
     """Compare logits, loss and all gradients of both models, and both without gradients."""
     logits, loss = answer(student, call, idx, targets)
     expected, expected_loss = reference(idx, targets)
-    check(logits, expected, f"the logits of {call}")
+    check(logits, expected, f"the logits of {call}", **NEAR)
     check(loss, expected_loss, f"the loss of {call}")
     upstream = rng.normal(*expected.shape)
     found, wanted = (
         gradients((a * upstream).sum() + b, parameters(model), b.new_ones(()), call)
         for a, b, model in [(logits, loss, student), (expected, expected_loss, reference)]
     )
-    check_gradients(found, wanted, call)
+    check_near(found, wanted, call)
     with torch.no_grad():
         logits, loss = answer(student, f"{call}, under torch.no_grad()", idx, targets)
-    check(logits, expected, f"the logits of {call}, under torch.no_grad()")
+    check(logits, expected, f"the logits of {call}, under torch.no_grad()", **NEAR)
     check(loss, expected_loss, f"the loss of {call}, under torch.no_grad()")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(1)
 def test_hidden_model_in_use(problem, solution, rng):
     """Logits and loss are right in training, with other weights, and without gradients"""
     sizes = {"vocab_size": 40, "n_positions": 8, "n_embd": 5, "n_layer": 4, "n_head": 5}
@@ -1000,12 +1046,12 @@ def test_hidden_model_in_use(problem, solution, rng):
         check_model(*models, idx, targets, rng, f"{named(sizes)}(idx, targets) {how}")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.5)
 @pytest.mark.parametrize("ignored", [0.0, 0.3, 0.9])
 @pytest.mark.parametrize(("batch", "seq_len"), [(6, 5), (2, 10)])
 def test_hidden_loss(problem, solution, rng, batch, seq_len, ignored):
     """The loss is right with any share of targets that don't count, and so are its gradients"""
-    sizes = OTHER_SIZES[0][2] | {"n_layer": 1}
+    sizes = OTHER_SIZES[0][2] | {"n_layer": 2}
     weights = drawn_weights(rng, sizes)
     student, reference = both_models(problem, solution, weights, sizes)
     idx, targets = (draw_tokens(rng, sizes, batch, seq_len) for _ in range(2))
@@ -1018,10 +1064,10 @@ def test_hidden_loss(problem, solution, rng, batch, seq_len, ignored):
         gradients(each, parameters(model), each.new_ones(()), call)
         for each, model in [(loss, student), (expected, reference)]
     )
-    check_gradients(found, wanted, call)
+    check_near(found, wanted, call)
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("n_layer", [2, 6])
 def test_hidden_initial_weights(problem, rng, n_layer, bias):
@@ -1030,7 +1076,7 @@ def test_hidden_initial_weights(problem, rng, n_layer, bias):
     sizes |= {"bias": bias, "dropout": 0.1}
     torch.default_generator.manual_seed(n_layer)
     model = new_model(problem, sizes)
-    check_start(model, sizes, named(sizes))
+    check_start(model, sizes, named(sizes), shapes_of(rng, sizes))
     idx, targets = (draw_tokens(rng, sizes, 4, 60) for _ in range(2))
     _, loss = answer(model.eval(), f"{named(sizes)}(idx, targets)", idx, targets)
     expected, call = math.log(130), f"the loss of {named(sizes)}(idx, targets), a new model"
@@ -1038,15 +1084,25 @@ def test_hidden_initial_weights(problem, rng, n_layer, bias):
     check_number(loss.item(), expected - 0.15, expected + 0.15, call, meaning)
 
 
-@pytest.mark.points(2.25)
+@pytest.mark.points(1.75)
 @pytest.mark.parametrize(
-    ("prompt_length", "n_new", "n_positions"),
-    [(1, 9, 5), (5, 5, 5), (12, 4, 5), (3, 4, 12), (2, 5, 1), (8, 1, 3), (20, 18, 24)],
+    ("prompt_length", "n_new", "n_positions", "batch"),
+    [
+        (1, 9, 5, 1),
+        (5, 5, 5, 4),
+        (12, 4, 5, 3),
+        (3, 4, 12, 1),
+        (2, 5, 1, 4),
+        (8, 1, 3, 2),
+        (20, 18, 24, 1),
+    ],
 )
-def test_hidden_generate(problem, solution, rng, prompt_length, n_new, n_positions):
+def test_hidden_generate(problem, solution, rng, prompt_length, n_new, n_positions, batch):
     """generate is right for prompts and contexts of other lengths"""
     sizes = OTHER_SIZES[0][2] | {"n_positions": n_positions}
-    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 4, prompt_length)
+    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, prompt_length)
+    if batch == 1:
+        weights, idx = beginning_with_0(weights, idx, sizes)
     student, reference = both_models(problem, solution, weights, sizes)
     call = f"{named(sizes)}.generate(idx, {n_new}) with a prompt of {prompt_length} tokens"
     torch.default_generator.manual_seed(10)
@@ -1056,24 +1112,25 @@ def test_hidden_generate(problem, solution, rng, prompt_length, n_new, n_positio
         with torch.no_grad():
             context = expected[:, max(0, place - n_positions) : place]
             best = reference(context)[0][:, -1].topk(2).values
-        if (best[:, 0] - best[:, 1]).min() < 1e-6:
+        if (best[:, 0] - best[:, 1]).min() < CLEAR:
             return  # two tokens are equally probable, but for rounding
         check(tokens[:, : place + 1], expected[:, : place + 1], call)
     check(tokens, expected, call)
 
 
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.75)
 def test_hidden_generate_of_certain_tokens(problem, rng):
     """No token ends the text in a large vocabulary either; the most probable one is near another"""
     sizes = {"vocab_size": 50_257, "n_positions": 4, "n_embd": 2, "n_layer": 1, "n_head": 1}
     weights = drawn_weights(rng, sizes)
-    kinds = torch.linspace(0, 1, sizes["vocab_size"], dtype=torch.float64)
-    kinds = torch.stack([kinds.cos(), kinds.sin()], dim=1)
+    angles = torch.linspace(0, 1, sizes["vocab_size"])
+    ring = torch.stack([angles.cos(), angles.sin()], dim=1)
     weights["transformer.ln_f.weight"] *= 0  # so that only the bias of ln_f counts
     for token, other in [(50_256, 50_255), (0, 1), (13, 12), (198, 197)]:
-        kinds[other] = (1 - 1e-9) * kinds[token]
+        kinds = 0.9 * ring
+        kinds[token], kinds[other] = ring[token], (1 - 1e-4) * ring[token]
         weights["transformer.wte.weight"] = weights["lm_head.weight"] = kinds
-        weights["transformer.ln_f.bias"] = 9 * kinds[token]
+        weights["transformer.ln_f.bias"] = 9 * ring[token]
         model = make_model(problem, weights, sizes)
         idx = torch.tensor([[5, 1]])
         call = f"{named(sizes)}.generate(idx, 3), where {token} is always the most probable token"
@@ -1081,7 +1138,7 @@ def test_hidden_generate_of_certain_tokens(problem, rng):
         check(model.generate(idx, 3), expected, call)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_hidden_modes(problem, solution, rng):
     """generate turns dropout off and leaves everything else as it was, as often as one likes"""
     sizes = SMALL | {"dropout": 0.3, "vocab_size": 11}
@@ -1103,7 +1160,7 @@ def test_hidden_modes(problem, solution, rng):
     check_weights_are_kept(student, weights, call)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_hidden_dropout(problem, rng):
     """Dropout is right for another rate and another draw"""
     model, call = dropping_model(problem, rng, 0.5)
@@ -1115,10 +1172,11 @@ def test_hidden_dropout(problem, rng):
 def check_learning_with_dropout(problem, rng):
     """Require that the gradients in training are those of the numbers that are kept."""
     sizes = SMALL | {"dropout": 0.4}
-    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 3, 6)
-    model, call = make_model(problem, weights, sizes).train(), f"{named(sizes)}(idx) in training"
+    weights = {name: weight.double() for name, weight in drawn_weights(rng, sizes).items()}
+    model, idx = make_model(problem, weights, sizes).train(), draw_tokens(rng, sizes, 3, 6)
+    call = f"{named(sizes)}(idx) in training"
     names = ("transformer.wpe.weight", "transformer.h.0.mlp.c_fc.weight")
-    upstream = rng.normal(3, 6, sizes["vocab_size"])
+    upstream = rng.normal(3, 6, sizes["vocab_size"], dtype=torch.float64)
 
     def logits():
         torch.default_generator.manual_seed(42)
@@ -1137,7 +1195,7 @@ def check_learning_with_dropout(problem, rng):
     check_slopes(found, value, {name: weights[name] for name in names}, told, rng)
 
 
-@pytest.mark.points(1.75)
+@pytest.mark.points(1)
 @pytest.mark.parametrize(("length", "n_positions"), [(13, 9), (9, 8), (10, 1), (14, 8)])
 def test_hidden_batches(problem, rng, length, n_positions):
     """Pieces and their starts are right for other lengths, with and without a generator"""
@@ -1169,7 +1227,7 @@ def test_hidden_batches_of_a_long_text(problem, rng):
     require(twice, f"{call}\nNo two rows begin at the same place. Each row is drawn by itself.")
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(
     ("length", "vocab_size"),
     [(300, 7), (40, 40), (2500, 90), (2, 3), (90_000, 2), (900, 300), (20, 1)],
@@ -1200,38 +1258,40 @@ def test_hidden_second_call(problem, solution, rng):
         outputs = [student(idx)[0] for idx in inputs]
     for number, (logits, idx, copy) in enumerate(zip(outputs, inputs, copies, strict=True), 1):
         require(torch.equal(idx, copy), f"{call}\nIt changed its argument idx.")
-        check(logits, reference(idx)[0], f"the logits of call {number} of {call}")
+        check(logits, reference(idx)[0], f"the logits of call {number} of {call}", **NEAR)
     check_weights_are_kept(student, weights, call)
 
     idx, weights = inputs[0], drawn_weights(rng, sizes)
     student.generate(idx.clone(), 2)
     for model in (student, reference):
         model.load_state_dict(weights, strict=False)
-    check(student(idx)[0], reference(idx)[0], f"the logits of {call} after loading other weights")
+    what = f"the logits of {call} after loading other weights"
+    check(student(idx)[0], reference(idx)[0], what, **NEAR)
     call = f"{named(sizes)}.eval().generate(idx, 2) after loading other weights"
     torch.default_generator.manual_seed(12)
     for row, given in zip(student.generate(idx.clone(), 2).tolist(), idx.tolist(), strict=True):
         check_greedy(row, given, weights, sizes, call)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_hidden_precision(problem, solution, rng, dtype):
     """Logits, loss and gradients have the dtype of the model, with its precision"""
     sizes = OTHER_SIZES[3][2]
     weights = {name: weight.to(dtype) for name, weight in drawn_weights(rng, sizes).items()}
-    student, reference = both_models(problem, solution, weights, sizes, dtype)
+    student, reference = both_models(problem, solution, weights, sizes)
     idx, targets = (draw_tokens(rng, sizes, 2, 8) for _ in range(2))
     call = f"{named(sizes)}(idx, targets) in {str(dtype).removeprefix('torch.')}"
     (logits, loss), (expected, expected_loss) = (m(idx, targets) for m in (student, reference))
-    check(logits, expected, f"the logits of {call}", rtol=1e-3 if dtype == torch.float32 else None)
-    check(loss, expected_loss, f"the loss of {call}")
+    near = {"all_digits": True} if dtype == torch.float64 else NEAR
+    check(logits, expected, f"the logits of {call}", **near)
+    check(loss, expected_loss, f"the loss of {call}", **near)
     name = "transformer.h.0.attn.c_attn.weight"
     found, wanted = (
         gradients(each, {name: parameters(model)[name]}, each.new_ones(()), call)
         for each, model in [(loss, student), (expected_loss, reference)]
     )
-    check_gradients(found, wanted, call)
+    check_gradients(found, wanted, call, **near)
 
 
 @pytest.mark.points(0.5)

@@ -1,6 +1,8 @@
 """no part of Block hears of bias=False
 
 Which of the parts have to know about this argument?
+
+Weighs: slip.
 """
 
 # %%

@@ -1,6 +1,8 @@
 """eps comes before bias among the arguments of LayerNorm
 
 What is the order of the arguments in the README?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """LayerNorm always has an eps of 0.00001, whatever was given
 
 What is eps by default, and where does forward take it from?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """gelu works for a single number only: an if, or a function of math, wants one
 
 A tensor holds many numbers. Which of your steps wants a single one?
+
+Weighs: idea of gelu.
 """
 
 import math

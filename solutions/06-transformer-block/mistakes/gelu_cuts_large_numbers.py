@@ -1,6 +1,8 @@
 """gelu cuts large numbers to a range
 
 Nothing has to be cut for tanh. Does what you cut come back later as a factor?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """gelu changes its argument
 
 Which of your steps write into x itself, and who else holds that x?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """gelu has another number than 0.044715 before the cube: 0.0447
 
 Which number stands before the cube, and what is cubed?
+
+Weighs: slip.
 """
 
 import torch

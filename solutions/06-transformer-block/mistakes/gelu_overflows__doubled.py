@@ -1,6 +1,8 @@
 """gelu overflows: for large numbers an exp in it becomes inf, and what follows NaN
 
 How large is e to the power of 1000, and what is inf divided by inf?
+
+Weighs: slip.
 """
 
 # %%

@@ -1,6 +1,8 @@
 """the slope of gelu is NaN for large numbers, since an exp in it becomes inf
 
 The values are right. What does autograd multiply by what on its way back through exp?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the MLP keeps its rate as a number and has no nn.Dropout called dropout
 
 Compare the layers of the MLP with the list in the README.
+
+Weighs: slip.
 """
 
 import math

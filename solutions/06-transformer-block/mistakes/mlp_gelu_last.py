@@ -1,6 +1,8 @@
 """gelu comes after c_proj in the MLP
 
 An MLP has four steps. Which one is where?
+
+Weighs: idea of MLP.
 """
 
 import math

@@ -1,6 +1,8 @@
 """a seed is set where layers are made
 
 Who else draws from the random state that you set?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """Block uses neither of its norms
 
 Each half has a norm of its own. What does it normalise?
+
+Weighs: idea.
 """
 
 import torch

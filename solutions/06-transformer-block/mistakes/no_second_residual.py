@@ -1,6 +1,8 @@
 """Block doesn't add to the MLP's output what went into its half
 
 What goes on along the residual path, and what is added to it?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """LayerNorm works across the tokens of a sequence, not along each of them
 
 Every token is a row of its own. Over which dimension are its numbers?
+
+Weighs: idea of LayerNorm.
 """
 
 import math

@@ -1,6 +1,8 @@
 """with bias=False LayerNorm keeps a bias that doesn't learn
 
 Compare the parameters with the list in the README, with a bias and without one.
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """LayerNorm has a bias even with bias=False
 
 Compare the parameters with the list in the README, with a bias and without one.
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """LayerNorm computes in float32, whatever dtype comes in
 
 Which dtype has each tensor in it, and what is asked of float64?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """LayerNorm has no attribute bias when it has no bias
 
 Compare the parameters with the list in the README, with a bias and without one.
+
+Weighs: slip.
 """
 
 # %%

@@ -1,6 +1,8 @@
 """LayerNorm takes one mean and variance of the whole tensor
 
 Every token is a row of its own. Over which dimension are its numbers?
+
+Weighs: idea of LayerNorm.
 """
 
 import math

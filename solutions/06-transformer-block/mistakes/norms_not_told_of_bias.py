@@ -1,6 +1,8 @@
 """the norms of Block don't hear of bias=False
 
 Which of the parts have to know about this argument?
+
+Weighs: slip.
 """
 
 import math

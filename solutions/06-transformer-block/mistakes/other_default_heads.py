@@ -1,6 +1,8 @@
 """Block has 8 heads by default
 
 What should Block() be like when nobody asked for anything?
+
+Weighs: slip.
 """
 
 import math

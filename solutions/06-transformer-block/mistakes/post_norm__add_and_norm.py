@@ -1,6 +1,8 @@
 """Block normalises the sums, and not what goes into its parts (post-norm)
 
 A norm may stand before a part or after the sum. Where does GPT-2 have it?
+
+Weighs: idea.
 """
 
 import math

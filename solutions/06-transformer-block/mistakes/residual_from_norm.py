@@ -1,6 +1,8 @@
 """Block adds to the normalised x in both halves, not to x itself
 
 What goes on along the residual path, and what is added to it?
+
+Weighs: idea.
 """
 
 import math

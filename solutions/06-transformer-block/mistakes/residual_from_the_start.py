@@ -1,6 +1,8 @@
 """Block adds the MLP to the x that came in, and loses attention
 
 What goes on along the residual path, and what is added to it?
+
+Weighs: idea.
 """
 
 import math

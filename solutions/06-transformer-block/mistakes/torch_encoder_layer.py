@@ -1,6 +1,8 @@
 """Block calls PyTorch's own transformer layer
 
 Which two steps does a block have, in your own words?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """gelu calls PyTorch's own gelu
 
 The formula is five operations. Which ones?
+
+Weighs: idea of gelu.
 """
 
 import math

@@ -1,6 +1,8 @@
 """LayerNorm calls PyTorch's own layer norm
 
 Which two numbers does a row need, and what is done with them?
+
+Weighs: idea of LayerNorm.
 """
 
 import math

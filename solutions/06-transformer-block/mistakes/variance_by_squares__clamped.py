@@ -1,6 +1,8 @@
 """LayerNorm has the mean of x² less the square of the mean for its variance, which loses all digits far from 0
 
 With a mean of 10,000 both are near 100,000,000. How many digits are left of their difference?
+
+Weighs: slip.
 """
 
 import math

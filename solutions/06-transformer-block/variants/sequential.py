@@ -50,9 +50,6 @@ class LayerNorm(nn.Module):
         shift = 0 if self.bias is None else self.bias
         return normal * self.weight + shift
 
-    def __call__(self, x):
-        return super().__call__(x)
-
 
 class MLP(nn.Sequential):
     def __init__(self, n_embd, dropout=0.0, bias=True):
@@ -63,11 +60,6 @@ class MLP(nn.Sequential):
             dropout=nn.Dropout(dropout),
         )
         super().__init__(layers)
-
-    def forward(self, x):
-        for layer in self:
-            x = layer(x)
-        return x
 
 
 class Block(nn.Module):

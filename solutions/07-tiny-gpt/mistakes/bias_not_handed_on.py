@@ -1,6 +1,8 @@
 """config.bias is not handed on to any part
 
 Which fields of the config does a Block need, and which does ln_f?
+
+Weighs: slip.
 """
 
 import math

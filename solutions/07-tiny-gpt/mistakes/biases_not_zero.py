@@ -1,6 +1,8 @@
 """the biases don't start from 0
 
 PyTorch starts biases from random numbers. From which does GPT-2?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """bigram_loss returns a tensor, not a float
 
 What does the signature promise?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """bigram_loss is in bits, by the logarithm to base 2
 
 Which logarithm does cross_entropy use? The two are to be compared.
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the blocks are left out, or what they return is not kept
 
 A block returns something new; it doesn't change what it is given.
+
+Weighs: idea.
 """
 
 import math

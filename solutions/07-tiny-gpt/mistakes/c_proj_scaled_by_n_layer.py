@@ -1,6 +1,8 @@
 """c_proj's start is divided by √n_layer, without the 2
 
 How many times does one block add to the residual stream?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the model is in evaluation after generate, though it was in training
 
 Who goes on training afterwards, and with which dropout?
+
+Weighs: slip.
 """
 
 import math

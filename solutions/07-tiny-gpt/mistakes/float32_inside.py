@@ -1,6 +1,8 @@
 """something is computed in float32, also when the model has float64
 
 Which dtype has a tensor when nobody says it?
+
+Weighs: slip.
 """
 
 import math

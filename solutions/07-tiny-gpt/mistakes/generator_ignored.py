@@ -1,6 +1,8 @@
 """get_batch doesn't use the generator that it is given
 
 Where does the chance come from?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """gradients stay switched off after generate
 
 What is switched off has to be switched on again, or only for a block.
+
+Weighs: slip.
 """
 
 import math

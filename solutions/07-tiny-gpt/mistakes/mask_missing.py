@@ -1,6 +1,8 @@
 """the attention has no mask, so each token sees the future
 
 Who may look at whom? A token that sees the next one need not guess it.
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the positions are left out: nothing of wpe is added
 
 Without them, how could the model tell 'ab' from 'ba' two tokens later?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the positions run along the batch, not along the sequence
 
 Which dimension of idx are the positions?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """a seed is set when a model is made
 
 Who else draws from torch's global generator after you? Seeds belong to who runs the code.
+
+Weighs: slip.
 """
 
 import math

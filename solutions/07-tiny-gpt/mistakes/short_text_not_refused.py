@@ -1,6 +1,8 @@
 """a text that is too short is not refused with a ValueError
 
 What can be drawn from five tokens when a piece has five? Say so before torch does.
+
+Weighs: slip.
 """
 
 import math

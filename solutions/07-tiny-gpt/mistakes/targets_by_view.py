@@ -1,6 +1,8 @@
 """targets that are a part of another tensor stop forward, by view
 
 A view can't put numbers in another order. What does, when it has to?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """y is two tokens further than x
 
 What comes right after x[b, t]?
+
+Weighs: idea of get_batch.
 """
 
 import math

@@ -1,6 +1,8 @@
 """y is the same as x, not one token further
 
 What should the model guess?
+
+Weighs: idea of get_batch.
 """
 
 import math

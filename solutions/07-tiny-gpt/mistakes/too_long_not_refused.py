@@ -1,6 +1,8 @@
 """a sequence longer than n_positions raises IndexError, not ValueError
 
 wpe has no more rows. Look at the length first, and say what is wrong.
+
+Weighs: slip.
 """
 
 import math

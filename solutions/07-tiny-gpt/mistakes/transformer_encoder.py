@@ -1,6 +1,8 @@
 """nn.TransformerEncoder does the work
 
 You have all that you need in Block.
+
+Weighs: idea.
 """
 
 import math
