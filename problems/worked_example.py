@@ -15,6 +15,7 @@ from grader.testing.calls import answers
 from grader.testing.clock import seconds
 from grader.testing.compare import (
     check,
+    check_form,
     check_gradients,
     check_layer,
     gradients,
@@ -417,11 +418,15 @@ def left_alone(call, **arguments):
         require(same, f"{call}\nYour code changed its argument {name}.")
 
 
-def check_left_alone(function, calls):
-    """Require of each call, told as a text and arguments by name, that it leaves these alone."""
+def check_left_alone(function, calls, forms):
+    """Require of each call, told as a text and arguments by name, that it leaves these alone.
+
+    And that it returns a tensor of the given form: what does nothing leaves everything alone.
+    """
     before = [copy.deepcopy(arguments) for _, arguments in calls]
-    answers(function, [arguments.values() for _, arguments in calls])
-    for (call, arguments), copies in zip(calls, before, strict=True):
+    found = answers(function, [arguments.values() for _, arguments in calls])
+    for (call, arguments), copies, actual, form in zip(calls, before, found, forms, strict=True):
+        check_form(actual, form, call)
         for name, value in arguments.items():
             same = not torch.is_tensor(value) or torch.equal(value, copies[name])
             require(same, f"{call}\nYour code changed its argument {name}.")
