@@ -465,14 +465,15 @@ def check_weights_are_kept(module, weights, call):
 
 
 def check_layers(module, n_embd, bias=True):
-    """Require the layers query, key and value of a module, and that it learns nothing else."""
+    """Require the layers query, key and value of a module, and that it learns nothing else.
+
+    They may have other names, too, as those of a list have.
+    """
     for name in LAYERS:
         check_layer(module, name, n_embd, n_embd, bias=bias)
-    further = [
-        name
-        for name, parameter in module.named_parameters()
-        if parameter.requires_grad and name.partition(".")[0] not in LAYERS
-    ]
+    found = parameters(module).items()
+    own = {id(parameter) for name, parameter in found if name.partition(".")[0] in LAYERS}
+    further = [name for name, p in found if p.requires_grad and id(p) not in own]
     require(
         not further,
         f"{type(module).__name__} has further parameters that would learn: {further}. Its formula "
