@@ -360,7 +360,7 @@ def test_hidden_gradients(problem, solution, rng, batch, seq, n_embd):
     module, right = make_attention(problem, weights), make_attention(solution, weights)
     slopes = gradients_of(right, x, weights, upstream, call)
     found = gradients_of(module, x, weights, upstream, call)
-    check_gradients(found, slopes, call, atol=1e-2)
+    check_gradients(found, slopes, call, atol=0.1)
 
 
 @pytest.mark.points(0.5)
@@ -414,7 +414,8 @@ def test_hidden_dtype(problem, solution, rng, batch, seq, n_embd, dtype):
     check(module(x.clone()), right(x), call, all_digits=True)
     slopes = gradients_of(right, x, weights, upstream, call)
     found = gradients_of(module, x, weights, upstream, call)
-    check_gradients(found, slopes, call, all_digits=True)
+    near = {"all_digits": True} if dtype == torch.float64 else {"atol": 1e-3}
+    check_gradients(found, slopes, call, **near)
 
 
 @pytest.mark.points(0.75)
