@@ -15,6 +15,7 @@ from grader.testing.calls import answers
 from grader.testing.clock import seconds
 from grader.testing.compare import (
     check,
+    check_form,
     check_gradients,
     check_layer,
     gradients,
@@ -423,11 +424,15 @@ def left_alone(call, **arguments):
         require(same, f"{call}\nYour code changed its argument {name}.")
 
 
-def check_left_alone(function, calls):
-    """Require of each call, told as a text and arguments by name, that it leaves these alone."""
+def check_left_alone(function, calls, forms):
+    """Require of each call, told as a text and arguments by name, that it leaves these alone.
+
+    And that it returns a tensor of the given form: what does nothing leaves everything alone.
+    """
     before = [copy.deepcopy(arguments) for _, arguments in calls]
-    answers(function, [arguments.values() for _, arguments in calls])
-    for (call, arguments), copies in zip(calls, before, strict=True):
+    found = answers(function, [arguments.values() for _, arguments in calls])
+    for (call, arguments), copies, actual, form in zip(calls, before, found, forms, strict=True):
+        check_form(actual, form, call)
         for name, value in arguments.items():
             same = not torch.is_tensor(value) or torch.equal(value, copies[name])
             require(same, f"{call}\nYour code changed its argument {name}.")
@@ -466,14 +471,15 @@ def check_weights_are_kept(module, weights, call):
 
 
 def check_layers(module, n_embd, bias=True):
-    """Require the layers query, key and value of a module, and that it learns nothing else."""
+    """Require the layers query, key and value of a module, and that it learns nothing else.
+
+    They may have other names, too, as those of a list have.
+    """
     for name in LAYERS:
         check_layer(module, name, n_embd, n_embd, bias=bias)
-    further = [
-        name
-        for name, parameter in module.named_parameters()
-        if parameter.requires_grad and name.partition(".")[0] not in LAYERS
-    ]
+    found = parameters(module).items()
+    own = {id(parameter) for name, parameter in found if name.partition(".")[0] in LAYERS}
+    further = [name for name, p in found if p.requires_grad and id(p) not in own]
     require(
         not further,
         f"{type(module).__name__} has further parameters that would learn: {further}. Its formula "

@@ -39,7 +39,8 @@ def _set_all(module, weights):
     found = parameters(module)
     bias_names = {f"{name}.bias" for name in LAYERS}
     set_weights(module, {n: w for n, w in weights.items() if n in found or n not in bias_names})
-    more = {n: p for n, p in found.items() if n not in weights}
+    given = {id(p) for n, p in found.items() if n in weights}  # be it under another name, too
+    more = {n: p for n, p in found.items() if id(p) not in given}
     with torch.no_grad():
         for start, (name, parameter) in enumerate(more.items()):
             known = LAYERS.index(name.split(".")[0]) if name in bias_names else start

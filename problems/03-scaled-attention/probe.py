@@ -231,8 +231,9 @@ def _hold(module, weights):
     found = parameters(module)
     # A bias that isn't there counts as 0, so that what else is wrong can still be seen.
     set_weights(module, {n: w for n, w in weights.items() if n in found or n.endswith("weight")})
-    others = found.keys() - weights.keys()
-    set_weights(module, {n: wave(*found[n].shape, start=0.3) for n in others if found[n].dim()})
+    held = {id(found[name]) for name in found.keys() & weights.keys()}  # under any of their names
+    others = {name: p for name, p in found.items() if id(p) not in held and p.dim()}
+    set_weights(module, {name: wave(*p.shape, start=0.3) for name, p in others.items()})
     return module
 
 

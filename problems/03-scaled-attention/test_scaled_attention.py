@@ -3,6 +3,7 @@
 import itertools
 import math
 import statistics
+from functools import partial
 
 import pytest
 import torch
@@ -33,6 +34,7 @@ from worked_example import (
     check_random_start,
     check_same_gradients,
     check_weights_are_kept,
+    copied,
     dot,
     holding,
     left_alone,
@@ -61,22 +63,22 @@ def shapes(**tensors):
     return ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
 
 
-def check_attention(problem, q, k, v, what, atol=None, sizes=None):
+def check_attention(problem, q, k, v, what, **near):
     """Check what the function makes of q, k and v by the definition."""
     actual = problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone())
     call = f"scaled_dot_product_attention(q, k, v) with {what}"
-    check(actual, batches_by_hand(q, k, v), call, atol=atol, sizes=sizes)
+    check(actual, batches_by_hand(q, k, v), call, **near)
 
 
-def make_attention(problem, weights, dtype=torch.float64):
-    """The student's ScaledAttention of this dtype, holding these weights."""
+def make_attention(problem, weights):
+    """The student's ScaledAttention of these weights' dtype, holding them."""
     module = problem.ScaledAttention(len(weights["query.weight"]), bias="query.bias" in weights)
-    return holding(module, weights, dtype)
+    return holding(module, weights)
 
 
-def check_module(module, x, weights, call):
+def check_module(module, x, weights, call, **near):
     """Check what the module with these weights makes of x by the definition."""
-    check(module(x.clone()), self_attention_by_hand(x, weights), call)
+    check(module(x.clone()), self_attention_by_hand(x, weights), call, **near)
 
 
 def trained(module, weights):
@@ -119,7 +121,7 @@ def test_attention_weights(problem, rng):
     # No two of these sizes, their halves, their squares and their roots are alike.
     sizes = {"d_k": 11, "n": 6, "m": 7}
     q, k = rng.normal(6, 11), rng.normal(7, 11)
-    v = torch.eye(7, dtype=torch.float64)  # so the averages are the weights themselves
+    v = torch.eye(7)  # so the averages are the weights themselves
     check_attention(problem, q, k, v, f"{shapes(q=q, k=k)} and the identity as v", sizes=sizes)
 
 
@@ -128,23 +130,23 @@ def test_worked_example(problem):
     """scaled_dot_product_attention gives the tables of the worked example"""
     attention = problem.scaled_dot_product_attention
     # With the rows of the identity as values, the averages are the weights themselves.
-    weights = attention(Q.clone(), K.clone(), torch.eye(4, dtype=torch.float64))
+    weights = attention(Q.clone(), K.clone(), torch.eye(4))
     call = "scaled_dot_product_attention(Q, K, identity)"
-    check(weights, WEIGHTS, call, atol=2e-7)
+    check(weights, WEIGHTS, call)
     output = attention(Q.clone(), K.clone(), V.clone())
-    check(output, OUTPUT, "scaled_dot_product_attention(Q, K, V)", atol=2e-7)
+    check(output, OUTPUT, "scaled_dot_product_attention(Q, K, V)")
 
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("d_k", [6, 12, 50, 64, 256, 1024])
 def test_scores_are_divided_by_the_root_of_d_k(problem, rng, d_k):
     """scaled_dot_product_attention divides by the square root of the d_k that it is given"""
-    q, k, v = rng.normal(4, d_k), rng.normal(5, d_k), torch.eye(5, dtype=torch.float64)
+    q, k, v = rng.normal(4, d_k), rng.normal(5, d_k), torch.eye(5)
     what = f"d_k = {d_k} and the identity as v"
     check_attention(problem, q, k, v, what, sizes={"d_k": d_k})
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize(
     ("leading", "n", "m", "d_k", "d_v"),
     [
@@ -162,7 +164,7 @@ def test_attention_with_leading_dimensions(problem, rng, leading, n, m, d_k, d_v
     check_attention(problem, q, k, v, shapes(q=q, k=k, v=v))
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize(
     "sizes",
     [(1, 4, 3, 5, 2), (2, 1, 3, 5, 4), (3, 4, 1, 5, 2), (2, 4, 3, 1, 5), (2, 4, 3, 5, 1), (1,) * 5],
@@ -181,7 +183,7 @@ def test_attention_leaves_its_arguments_alone(problem, rng):
     q, k, v = rng.normal(3, 5), rng.normal(4, 5), rng.normal(4, 2)
     call = "scaled_dot_product_attention(q, k, v)"
     with nothing_left_behind(call), left_alone(call, q=q, k=k, v=v):
-        problem.scaled_dot_product_attention(q, k, v)
+        check_form(problem.scaled_dot_product_attention(q, k, v), torch.empty(3, 2), call)
 
 
 @pytest.mark.points(0.25)
@@ -198,54 +200,53 @@ def test_attention_with_many_keys(problem, rng):
     check_attention(problem, q, k, v, "300 keys and values near 2000")
 
 
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_attention_keeps_the_dtype(problem, rng, dtype):
     """scaled_dot_product_attention returns the dtype that came in, with its precision"""
     q, k, v = (rng.normal(n, d, dtype=dtype) for n, d in [(3, 7), (4, 7), (4, 2)])
-    check_attention(problem, q, k, v, f"tensors in {str(dtype).removeprefix('torch.')}")
+    what = f"tensors in {str(dtype).removeprefix('torch.')}"
+    check_attention(problem, q, k, v, what, all_digits=True)
 
 
-@pytest.mark.points(0.75)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_attention_with_large_scores(problem, rng, dtype):
+@pytest.mark.points(0.5)
+def test_attention_with_large_scores(problem, rng):
     """scaled_dot_product_attention stays right when scores are large and lie far apart"""
-    q, k = torch.zeros(4, 16, dtype=dtype), torch.zeros(3, 16, dtype=dtype)
+    q, k = torch.zeros(4, 16), torch.zeros(3, 16)
     # The scores of query i and key j, before they are divided by 4, are centre_i + spread_i * j.
     q[:, 0], q[:, 1] = torch.tensor([-4000, 0, 4000, 0]), torch.tensor([4, -2, 3, 8000])
     k[:, 0], k[:, 1] = 1, torch.arange(3)
-    v = rng.normal(3, 5, dtype=dtype)
+    v = rng.normal(3, 5)
     # float32 rounds a score in the thousands to three or four digits after the point.
-    atol = 1e-3 if dtype == torch.float32 else None
-    check_attention(problem, q, k, v, "scaled scores near -1000, 0 and 1000", atol=atol)
+    check_attention(problem, q, k, v, "scaled scores near -1000, 0 and 1000", atol=5e-3)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 def test_attention_lets_gradients_through(problem, rng):
     """Gradients flow through scaled_dot_product_attention to q, k and v"""
     inputs = {"q": rng.normal(2, 3, 5), "k": rng.normal(2, 4, 5), "v": rng.normal(2, 4, 2)}
     upstream = rng.normal(2, 3, 2)
-    expected = slopes_by_hand(lambda: batches_by_hand(**inputs), inputs, upstream)
+    expected = slopes_by_hand(lambda at: batches_by_hand(**at), inputs, upstream)
     inputs = {name: tensor.requires_grad_() for name, tensor in inputs.items()}
     call = "scaled_dot_product_attention(q, k, v)"
-    output = answer(problem.scaled_dot_product_attention, **inputs, upstream=upstream)
-    actual = gradients(output, inputs, upstream, call)
-    for name, slope in expected.items():
-        check(actual[name], slope, f"the gradient of {call} by {name}", rtol=1e-6, atol=1e-8)
+    # Copies, so that nothing here hangs on whether arguments are left alone.
+    output = answer(problem.scaled_dot_product_attention, **copied(inputs), upstream=upstream)
+    check_gradients(gradients(output, inputs, upstream, call), expected, call)
 
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("d_k", [64, 256, 1024])
 def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
     """With the scale, long vectors get a gradient that would vanish without it"""
-    q, k, v = rng.normal(1, d_k), rng.normal(2, d_k), torch.tensor([[1.0], [0.0]]).double()
+    q, k, v = rng.normal(1, d_k), rng.normal(2, d_k), torch.tensor([[1.0], [0.0]])
     # Moved along q until its scores are 1.5 standard deviations above 0 and below, as is common.
     scores = 1.5 * math.sqrt(d_k) * torch.tensor([[1.0], [-1.0]])
     k += (scores - k @ q.T) * q / (q @ q.T)
     call = f"scaled_dot_product_attention(q, k, v) with d_k = {d_k} and scores ± {scores[0, 0]:.0f}"
     q.requires_grad_()
-    upstream = torch.ones(1, 1, dtype=torch.float64)
-    output = answer(problem.scaled_dot_product_attention, q, k.clone(), v, upstream=upstream)
+    upstream = torch.ones(1, 1)
+    given = q.clone(), k.clone(), v
+    output = answer(problem.scaled_dot_product_attention, *given, upstream=upstream)
     slope = gradients(output, {"q": q}, upstream, call)["q"]
     largest = slope.abs().max().item()
     message = (
@@ -255,7 +256,7 @@ def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
     require(largest > 1e-8, message)
     weight = 1 / (1 + math.exp(-3))
     expected = weight * (1 - weight) * (k[:1] - k[1:]) / math.sqrt(d_k)
-    check(slope, expected, f"the gradient of {call} by q", rtol=1e-6, atol=1e-9)
+    check(slope, expected, f"the gradient of {call} by q", atol=1e-6)
 
 
 # ScaledAttention
@@ -273,12 +274,12 @@ def test_layers(problem):
     check_random_start(lambda: problem.ScaledAttention(4), LAYERS, "ScaledAttention(4)")
 
 
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 def test_module_weights(problem, rng):
     """The weights of ScaledAttention are the softmax of its scaled scores"""
-    weights, x = random_weights(rng, 7), torch.eye(5, 7, dtype=torch.float64).repeat(2, 1, 1)
+    weights, x = random_weights(rng, 7), torch.eye(5, 7).repeat(2, 1, 1)
     # Each token is its own value, so the average at the places of the tokens is the weights.
-    weights |= {"value.weight": torch.eye(7).double(), "value.bias": torch.zeros(7).double()}
+    weights |= {"value.weight": torch.eye(7), "value.bias": torch.zeros(7)}
     call = "ScaledAttention(7)(x), where value i is 1 at place i and 0 elsewhere"
     expected = self_attention_by_hand(x, weights)
     actual = make_attention(problem, weights)(x.clone())
@@ -287,9 +288,9 @@ def test_module_weights(problem, rng):
     check(actual, expected, call)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
-@pytest.mark.parametrize("shape", [(2, 5, 6), (3, 4, 7), (1, 3, 5), (4, 1, 3), (2, 3, 1)], ids=str)
+@pytest.mark.parametrize("shape", [(2, 5, 6), (3, 4, 7), (4, 3, 5)], ids=str)
 def test_module(problem, rng, shape, bias):
     """ScaledAttention makes queries, keys and values from x, and gives their attention"""
     weights, x = random_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
@@ -300,12 +301,21 @@ def test_module(problem, rng, shape, bias):
 
 
 @pytest.mark.points(0.25)
+@pytest.mark.parametrize("shape", [(1, 3, 5), (4, 1, 3), (2, 3, 1)], ids=str)
+def test_module_keeps_sizes_of_one(problem, rng, shape):
+    """ScaledAttention keeps every dimension, even one of size 1"""
+    weights, x = random_weights(rng, shape[-1]), rng.normal(*shape)
+    call = f"ScaledAttention({shape[-1]})(x) with x of shape {shape}"
+    check_module(make_attention(problem, weights), x, weights, call)
+
+
+@pytest.mark.points(0.25)
 def test_module_leaves_x_and_weights_alone(problem, rng):
     """ScaledAttention changes neither x nor its weights nor the global random state"""
     weights, x = random_weights(rng, 4), rng.normal(2, 3, 4)
     module = make_attention(problem, weights)
     with nothing_left_behind("ScaledAttention(4)(x)"), left_alone("ScaledAttention(4)(x)", x=x):
-        module(x)
+        check_form(module(x), x, "ScaledAttention(4)(x)")
     check_weights_are_kept(module, weights, "ScaledAttention(4)(x)")
 
 
@@ -324,8 +334,8 @@ def test_module_keeps_the_dtype(problem, rng, dtype):
     """ScaledAttention returns the dtype that came in, with its precision"""
     weights, x = random_weights(rng, 5, dtype=dtype), rng.normal(2, 3, 5, dtype=dtype)
     name = str(dtype).removeprefix("torch.")
-    module = make_attention(problem, weights, dtype)
-    check_module(module, x, weights, f"ScaledAttention(5)(x) in {name}")
+    module = make_attention(problem, weights)
+    check_module(module, x, weights, f"ScaledAttention(5)(x) in {name}", all_digits=True)
 
 
 @pytest.mark.points(0.25)
@@ -333,8 +343,12 @@ def test_module_with_large_scores(problem, rng):
     """ScaledAttention stays right when scores are large in one sequence and small in another"""
     weights, x = random_weights(rng, 4), rng.normal(2, 3, 4)
     x[0] *= 100
-    module = make_attention(problem, weights)
-    check_module(module, x, weights, "ScaledAttention(4)(x) with scores of some thousands")
+    call = "ScaledAttention(4)(x) with scores of some thousands in x[0]"
+    expected = self_attention_by_hand(x, weights)
+    actual = check_form(make_attention(problem, weights)(x.clone()), expected, call)
+    # float32 leaves two digits after the point to such scores, and the values are some hundreds.
+    check(actual[0], expected[0], f"{call}, its output [0]", atol=1.0)
+    check(actual[1], expected[1], f"{call}, its output [1]")
 
 
 @pytest.mark.points(0.25)
@@ -354,19 +368,18 @@ def test_module_remembers_nothing(problem, rng):
         check_module(module, again, weights, "another call, after eval()")
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_module_lets_gradients_through(problem, rng):
     """Gradients flow through ScaledAttention to x and to the layers"""
     weights, x, upstream = random_weights(rng, 3), rng.normal(2, 4, 3), rng.normal(2, 4, 3)
     module = make_attention(problem, weights)
     numbers = {"x": x, **weights}
-    expected = slopes_by_hand(lambda: self_attention_by_hand(x, weights), numbers, upstream)
+    expected = slopes_by_hand(lambda at: self_attention_by_hand(at["x"], at), numbers, upstream)
     inputs = {"x": x.requires_grad_(), **trained(module, weights)}
     output = answer(module, x, upstream=upstream)
     actual = gradients(output, inputs, upstream, "ScaledAttention(3)(x)")
-    for name, gradient in actual.items():
-        call = f"the gradient of ScaledAttention(3)(x) by {name}"
-        check(gradient, expected[name], call, rtol=1e-6, atol=1e-8)
+    wanted = {name: expected[name] for name in actual}
+    check_gradients(actual, wanted, "ScaledAttention(3)(x)", atol=1e-4)
 
 
 # Both
@@ -376,15 +389,19 @@ def test_module_lets_gradients_through(problem, rng):
 @pytest.mark.by_looking
 def test_attention_is_your_own(problem, rng):
     """Attention is written without PyTorch's own attention functions and modules"""
-    problem.scaled_dot_product_attention(rng.normal(2, 3), rng.normal(4, 3), rng.normal(4, 3))
-    problem.ScaledAttention(4).double()(rng.normal(1, 3, 4))
-    problem.scaled_dot_product_attention(*(rng.normal(4, 64, 64) for _ in "qkv"))
+    call, x = "scaled_dot_product_attention(q, k, v)", rng.normal(1, 3, 4)
+    for q, k, v in [
+        (rng.normal(2, 3), rng.normal(4, 3), rng.normal(4, 3)),
+        (rng.normal(4, 64, 64) for _ in "qkv"),
+    ]:
+        check_form(problem.scaled_dot_product_attention(q, k, v), torch.empty_like(q), call)
+    check_form(problem.ScaledAttention(4)(x), x, "ScaledAttention(4)(x)")
 
 
 # dot_product_variance
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2.25)
 @pytest.mark.parametrize("scaled", [False, True], ids=["unscaled", "scaled"])
 @pytest.mark.parametrize("d_k", [5, 20])
 def test_variance(problem, rng, d_k, scaled):
@@ -399,7 +416,7 @@ def test_variance(problem, rng, d_k, scaled):
     check_number(value, low, high, call, f"about {expected}: from {low:.2f} to {high:.2f}")
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_variance_uses_the_generator(problem, rng):
     """dot_product_variance draws all its numbers from the generator that it is given"""
     call = "dot_product_variance(6, 40, False, generator)"
@@ -429,7 +446,7 @@ def test_variance_uses_the_generator(problem, rng):
     require(value(used, 1) != first, message)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.parametrize("d_k", [7, 64, 1024])
 def test_variance_is_scaled_exactly(problem, rng, d_k):
     """For the same seed dot_product_variance is exactly d_k times as large when it is unscaled"""
@@ -453,7 +470,7 @@ def test_variance_is_scaled_exactly(problem, rng, d_k):
     require(math.isclose(unscaled / scaled, d_k, rel_tol=1e-4), f"{call}\n{message}")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.parametrize("n_pairs", [3, 25])
 def test_variance_of_these_very_pairs(problem, rng, n_pairs):
     """dot_product_variance is the variance of the pairs that it draws, not a multiple of it"""
@@ -490,7 +507,7 @@ def test_variance_of_the_population(problem, rng):
     require(not rounded, f"{call}\nIt returned {values[0]}; the variance should not be rounded.")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_variance_without_a_generator(problem, rng):
     """dot_product_variance draws from torch's global generator when it is given none"""
     call = "dot_product_variance(6, 40, False)"
@@ -523,8 +540,6 @@ SIZES = [
     ((2, 4), 3, 9, 40, 5),
     ((1, 3), 8, 2, 5, 1),
     ((2, 2, 1, 3), 4, 7, 3, 5),
-]
-LARGE = [
     ((), 300, 4, 2, 3),
     ((), 2, 1100, 2, 1),
     ((), 2, 2100, 3, 2),
@@ -535,28 +550,26 @@ LARGE = [
 
 @pytest.mark.points(2.25)
 @pytest.mark.parametrize(
-    ("leading", "n", "m", "d_k", "d_v", "dtype"),
-    [
-        *((*sizes, dtype) for sizes in SIZES for dtype in (torch.float32, torch.float64)),
-        *((*sizes, torch.float64) for sizes in LARGE),  # float32 adds up to more than is asked for
-    ],
+    ("leading", "n", "m", "d_k", "d_v"),
+    SIZES,
     ids=lambda value: "x".join(map(str, value)) if isinstance(value, tuple) else str(value),
 )
-def test_hidden_attention(problem, solution, rng, leading, n, m, d_k, d_v, dtype):
+def test_hidden_attention(problem, solution, rng, leading, n, m, d_k, d_v):
     """scaled_dot_product_attention is right for other sizes, and so are its gradients"""
     inputs = {
-        "q": rng.normal(*leading, n, d_k, dtype=dtype).requires_grad_(),
-        "k": rng.normal(*leading, m, d_k, dtype=dtype).requires_grad_(),
-        "v": rng.normal(*leading, m, d_v, dtype=dtype).requires_grad_(),
+        "q": rng.normal(*leading, n, d_k).requires_grad_(),
+        "k": rng.normal(*leading, m, d_k).requires_grad_(),
+        "v": rng.normal(*leading, m, d_v).requires_grad_(),
     }
-    upstream = rng.normal(*leading, n, d_v, dtype=dtype)
+    upstream = rng.normal(*leading, n, d_v)
     call = f"scaled_dot_product_attention(q, k, v) with {shapes(**inputs)}"
     expected = solution.scaled_dot_product_attention(**inputs)
-    actual = answer(problem.scaled_dot_product_attention, **inputs, upstream=upstream)
+    actual = answer(problem.scaled_dot_product_attention, **copied(inputs), upstream=upstream)
     check(actual, expected, call)
     # With one key its weight is 1 whatever q and k are, so a formula may leave them out.
     wanted = inputs if m > 1 else {"v": inputs["v"]}
-    check_same_gradients(actual, expected, wanted, upstream, call)
+    # A sum of a thousand numbers is rounded a thousand times.
+    check_same_gradients(actual, expected, wanted, upstream, call, atol=1e-3)
 
 
 @pytest.mark.points(0.25)
@@ -565,7 +578,9 @@ def test_hidden_attention_to_other_numbers(problem, solution, rng):
     shapes = {"q": (2, 3, 4, 5), "k": (2, 3, 6, 5), "v": (2, 3, 6, 2)}
 
     def inputs(learning="qkv", **sizes):
-        tensors = {n: turned(rng.normal(*shapes[n])) * sizes.get(n, 1) for n in shapes}
+        # In float64, as float32 leaves few digits of scores that are large and lie close together.
+        normal = partial(rng.normal, dtype=torch.float64)
+        tensors = {n: turned(normal(*shapes[n])) * sizes.get(n, 1) for n in shapes}
         return {n: tensor.requires_grad_(n in learning) for n, tensor in tensors.items()}
 
     far = inputs(learning="v")
@@ -582,25 +597,24 @@ def test_hidden_attention_to_other_numbers(problem, solution, rng):
     }
     calls = [(f"scaled_dot_product_attention(q, k, v) with {what}", cases[what]) for what in cases]
     right, code = solution.scaled_dot_product_attention, problem.scaled_dot_product_attention
-    check_like(right, code, rng, calls, rtol=1e-6, atol=1e-4)
+    check_like(right, code, rng, calls)
 
 
-@pytest.mark.points(1)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_hidden_large_scores(problem, solution, rng, dtype):
+@pytest.mark.points(0.75)
+def test_hidden_large_scores(problem, solution, rng):
     """scaled_dot_product_attention is stable when queries, keys or batches lie far apart"""
-    q, k = torch.zeros(2, 2, 3, 16, dtype=dtype), torch.zeros(2, 2, 4, 16, dtype=dtype)
+    q, k = torch.zeros(2, 2, 3, 16), torch.zeros(2, 2, 4, 16)
     q[..., 0] = torch.tensor([-4000, 0, 4000])
     q[1, 0, :, 0], q[0, 1, :, 0] = -8000, 8000
     q[..., 1] = torch.tensor([4, -2, 3])
     k[..., 0], k[..., 1] = 1, torch.arange(4)
     q[1, 1, :, 1], k[1, 1, :, 1] = 4, torch.tensor([-2000, 2000, 1999, 1500])
-    v, upstream = rng.normal(2, 2, 4, 5, dtype=dtype), rng.normal(2, 2, 3, 5, dtype=dtype)
+    v, upstream = rng.normal(2, 2, 4, 5), rng.normal(2, 2, 3, 5)
     inputs = {"q": q.requires_grad_(), "k": k.requires_grad_(), "v": v.requires_grad_()}
     call = "scaled_dot_product_attention(q, k, v) with scores of thousands"
     expected = solution.scaled_dot_product_attention(**inputs)
-    actual = answer(problem.scaled_dot_product_attention, **inputs, upstream=upstream)
-    atol = 5e-3 if dtype == torch.float32 else None
+    actual = answer(problem.scaled_dot_product_attention, **copied(inputs), upstream=upstream)
+    atol = 5e-3  # float32 rounds a score in the thousands to three or four digits after the point
     check(actual, expected, call, atol=atol)
     found = gradients(actual, inputs, upstream, call)
     wanted = gradients(expected, inputs, upstream, call)
@@ -652,7 +666,7 @@ def test_hidden_module(problem, solution, rng, shape, bias):
     _, length, n_embd = shape
     weights = random_weights(rng, n_embd, bias=bias)
     reference = make_attention(solution, weights)
-    module = problem.ScaledAttention(n_embd=n_embd, bias=bias).double()
+    module = problem.ScaledAttention(n_embd=n_embd, bias=bias)
     for name in LAYERS:
         check_layer(module, name, n_embd, n_embd, bias=bias)
     set_weights(module, dict(reference.named_parameters()))
@@ -664,21 +678,24 @@ def test_hidden_module(problem, solution, rng, shape, bias):
         call = f"ScaledAttention({n_embd}, bias={bias})(x) with x of shape {shape}"
         call += "" if mode else ", after eval()"
         expected, actual = reference(x=x), answer(module, x=x, upstream=upstream)
-        check(actual, expected, call)
+        check(actual, expected, call, atol=1e-4)
         check_gradients(
             gradients(actual, {"x": x, **trained(module, names)}, upstream, call),
             gradients(expected, {"x": x, **trained(reference, names)}, upstream, call),
             call,
+            atol=1e-3,
         )
 
 
 @pytest.mark.points(0.25)
 def test_hidden_module_with_numbers_of_any_size(problem, solution, rng):
     """ScaledAttention is right for tokens, keys, values and scores of any size"""
-    for what, x, weights in of_any_size(rng.normal(2, 4, 6), random_weights(rng, 6)):
+    double = torch.float64  # as float32 leaves few digits of scores near a million
+    tokens, usual = rng.normal(2, 4, 6, dtype=double), random_weights(rng, 6, dtype=double)
+    for what, x, weights in of_any_size(tokens, usual):
         case = (f"ScaledAttention(6)(x) with {what}", {"x": x.requires_grad_()})
         pair = [make_attention(code, weights) for code in (solution, problem)]
-        check_like(*pair, rng, [case], rtol=1e-6, atol=1e-4)
+        check_like(*pair, rng, [case], atol=1e-4)
 
 
 @pytest.mark.points(0.25)
@@ -686,43 +703,49 @@ def test_hidden_ways_of_use(problem, solution, rng):
     """ScaledAttention is right in evaluation, with other weights, and by default"""
     x, weights, others = rng.normal(3, 4, 5), random_weights(rng, 5), random_weights(rng, 5)
     pair = [make_attention(code, weights) for code in (solution, problem)]
-    check_like_in_use(*pair, rng, x, others, "ScaledAttention(5)(x)")
-    pair = [holding(code.ScaledAttention(5), others, torch.float32) for code in (solution, problem)]
-    case = ("ScaledAttention(5)(x) in float32", {"x": x.float().requires_grad_()})
-    check_like(*pair, rng, [case], rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.points(0.5)
-def test_hidden_module_in_float32(problem, solution, rng):
-    """ScaledAttention works in float32 as it is made, and two of them are independent"""
-    modules, references = [], []
-    for n_embd in (6, 10):
-        weights = random_weights(rng, n_embd, dtype=torch.float32)
-        references.append(make_attention(solution, weights, torch.float32))
-        modules.append(problem.ScaledAttention(n_embd))
-        set_weights(modules[-1], weights)
-    for n_embd, module, reference in zip((6, 10), modules, references, strict=True):
-        x = rng.normal(3, 4, n_embd, dtype=torch.float32)
-        check(module(x), reference(x), f"ScaledAttention({n_embd})(x) in float32")
+    check_like_in_use(*pair, rng, x, others, "ScaledAttention(5)(x)", atol=1e-3)
+    pair = [holding(code.ScaledAttention(5), others) for code in (solution, problem)]
+    check_like(*pair, rng, [("ScaledAttention(5)(x)", {"x": x.requires_grad_()})], atol=1e-3)
 
 
 @pytest.mark.points(0.75)
+def test_hidden_precision(problem, solution, rng):
+    """Both keep all digits of float64, and so do their gradients; two modules are independent"""
+    double = torch.float64
+    sizes = {"q": (2, 3, 7), "k": (2, 4, 7), "v": (2, 4, 3)}
+    case = {name: rng.normal(*size, dtype=double).requires_grad_() for name, size in sizes.items()}
+    right, code = solution.scaled_dot_product_attention, problem.scaled_dot_product_attention
+    cases = [("scaled_dot_product_attention(q, k, v) in float64", case)]
+    check_like(right, code, rng, cases, all_digits=True)
+    both = [random_weights(rng, n_embd, dtype=double) for n_embd in (6, 10)]
+    pairs = [[make_attention(code, weights) for code in (solution, problem)] for weights in both]
+    for n_embd, pair in zip((6, 10), pairs, strict=True):
+        x = rng.normal(3, 4, n_embd, dtype=double).requires_grad_()
+        case = (f"ScaledAttention({n_embd})(x) in float64", {"x": x})
+        check_like(*pair, rng, [case], all_digits=True)
+
+
+@pytest.mark.points(0.5)
 def test_hidden_arguments_and_weights_are_left_alone(problem, rng):
     """Attention changes neither its arguments nor its weights nor the random state"""
     q, k, v = rng.normal(2, 2, 3, 5), rng.normal(2, 2, 4, 5), rng.normal(2, 2, 4, 6)
     x, weights = rng.normal(1, 6, 4), random_weights(rng, 4)
     module = make_attention(problem, weights)
     call = "scaled_dot_product_attention(q, k, v) and ScaledAttention(4)(x)"
+
+    def call_both():
+        attended = problem.scaled_dot_product_attention(q, k, v)
+        check_form(attended, torch.empty(2, 2, 3, 6), "scaled_dot_product_attention(q, k, v)")
+        check_form(module(x), x, "ScaledAttention(4)(x)")
+
     with nothing_left_behind(call), left_alone(call, q=q, k=k, v=v, x=x):
-        problem.scaled_dot_product_attention(q, k, v)
-        module(x)
+        call_both()
     with torch.no_grad(), left_alone(call):
-        problem.scaled_dot_product_attention(q, k, v)
-        module(x)
+        call_both()
     check_weights_are_kept(module, weights, "ScaledAttention(4)(x)")
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(1)
 @pytest.mark.parametrize(
     ("d_k", "n_pairs", "scaled"),
     [

@@ -1,6 +1,8 @@
 """the weights come back as float32 whatever came in
 
 The dtype that comes in should come out. Which step turns float64 into float32?
+
+Weighs: slip.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 What does the caller find in x afterwards? Look for -= and for methods whose names end with an
 underscore.
+
+Weighs: slip.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 float() makes a copy only when it has something to convert. What do the lines after it change
 then?
+
+Weighs: slip.
 """
 
 import torch

@@ -3,6 +3,8 @@ float64
 
 Converting back restores the dtype but not the digits. For which dtypes does float32 help, and
 for which does it harm?
+
+Weighs: slip.
 """
 
 import torch

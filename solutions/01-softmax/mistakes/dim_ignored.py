@@ -1,6 +1,8 @@
 """the weights sum to 1 along the last dimension whatever dim is
 
 The caller chooses the dimension. Where does your code use dim?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the numbers are divided by their maximum, which changes the weights
 
 Subtracting a constant cancels in the quotient. Does dividing by one?
+
+Weighs: idea of softmax.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 When the largest exponent of a slice is 0, how small can the sum become? Is the guard still
 needed?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """very negative exponents are cut to a limit, so that -inf gets a small weight and not exactly 0
 
 exp of -inf is exactly 0 without any help. What is exp of the limit?
+
+Weighs: slip.
 """
 
 import torch

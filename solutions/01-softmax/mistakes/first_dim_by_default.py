@@ -2,6 +2,8 @@
 
 Look at the signature in the task: along which dimension do the weights sum to 1 when nobody
 says?
+
+Weighs: slip.
 """
 
 import torch

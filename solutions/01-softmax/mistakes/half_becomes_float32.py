@@ -1,6 +1,8 @@
 """half precision is computed in float32, and the result is never converted back
 
 Computing in float32 is a good idea there. Which dtype should come out?
+
+Weighs: slip.
 """
 
 import torch

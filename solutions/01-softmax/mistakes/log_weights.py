@@ -1,6 +1,8 @@
 """the logarithms of the weights come back, and not the weights
 
 Weights are positive. Which last step is missing?
+
+Weighs: idea of softmax.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 In such a slice there is nothing to choose from. Should the caller notice that, or get weights
 that do not sum to 1?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the weights are made with powers of 2 in place of powers of e
 
 Which base does the formula name? The weights of [4, 5] should be 26.89 % and 73.11 %.
+
+Weighs: idea of softmax.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 Nothing here needs chance, and whoever draws random numbers afterwards gets the same ones again
 and again. Which line does that?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """each query and key is brought to length 1 first, which gives the cosine similarity
 
 A dot product grows with the length of its vectors. Which step takes the length away?
+
+Weighs: idea of dot_product_similarity.
 """
 
 import torch

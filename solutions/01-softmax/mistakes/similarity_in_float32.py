@@ -1,6 +1,8 @@
 """somewhere the scores become float32, whatever came in
 
 A new tensor has a dtype of its own unless it is told one. Which dtype came in?
+
+Weighs: slip.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 Both have the same shape but not the same numbers. Try reshape and transpose on [[1, 2], [3,
 4]].
+
+Weighs: idea of dot_product_similarity.
 """
 
 import torch

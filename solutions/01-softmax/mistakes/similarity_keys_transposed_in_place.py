@@ -2,6 +2,8 @@
 
 Methods whose names end with an underscore change the tensor itself. Who else may hold these
 keys?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the products are averaged over d, and not summed
 
 What does a dot product do with the d products of two vectors?
+
+Weighs: idea of dot_product_similarity.
 """
 
 import torch

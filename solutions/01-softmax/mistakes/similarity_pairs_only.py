@@ -1,6 +1,8 @@
 """query i is multiplied with key i alone, and not with every key
 
 How many scores should three queries and five keys give?
+
+Weighs: idea of dot_product_similarity.
 """
 
 import torch

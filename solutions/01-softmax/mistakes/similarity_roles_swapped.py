@@ -2,6 +2,8 @@
 
 Which of the two should the rows stand for? Follow the letters n and m from q and k to the
 scores.
+
+Weighs: idea of dot_product_similarity.
 """
 
 import torch

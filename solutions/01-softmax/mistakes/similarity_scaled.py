@@ -1,6 +1,8 @@
 """the dot products are divided by the square root of d
 
 Scaling belongs to a later problem. What does the docstring say about the scores here?
+
+Weighs: idea of dot_product_similarity.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the numbers change their sign, so that the smallest gets the largest weight
 
 The largest score should get the largest weight. Is the difference taken the right way round?
+
+Weighs: idea of softmax.
 """
 
 import torch

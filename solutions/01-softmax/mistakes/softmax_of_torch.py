@@ -1,6 +1,8 @@
 """PyTorch's own softmax is called, or another function that contains it
 
 The numbers are right, but writing softmax is the task. The README names what may not be called.
+
+Weighs: idea of softmax.
 """
 
 import torch

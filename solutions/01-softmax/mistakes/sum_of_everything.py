@@ -1,6 +1,8 @@
 """the exponentials are divided by the sum of the whole tensor, and not by that of their slice
 
 It is right for a single row. What should each row of a matrix sum to?
+
+Weighs: idea.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 Keys are for being found, values for what is then handed on. What should the weights be
 multiplied with?
+
+Weighs: idea.
 """
 
 import torch

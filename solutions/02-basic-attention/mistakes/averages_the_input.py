@@ -1,6 +1,8 @@
 """the weights average x itself, so that the value layer has no part
 
 There are three layers. What does each of them make of x, and where is it used?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the layers have a bias even with bias=False
 
 Look at the constructor's arguments: is each of them used?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """each position sees only itself and those before it
 
 The causal mask comes in problem 04. Here every position may attend to every position.
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """queries and keys are brought to length 1 before they are compared
 
 A cosine leaves out how long the vectors are. The formula's score is a plain dot product.
+
+Weighs: idea.
 """
 
 import torch

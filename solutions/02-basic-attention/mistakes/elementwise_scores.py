@@ -1,6 +1,8 @@
 """queries and keys are multiplied entry by entry, and the softmax runs over the embedding
 
 A score is one number for a query and a key. Which shape do your scores have?
+
+Weighs: idea.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 A seed is the business of whoever runs an experiment, and setting it changes the chance of
 everyone else. Does a layer need one?
+
+Weighs: slip.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 One layer has one weight, so nothing can look for what it isn't itself. How many layers does your
 constructor make?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the key layer is applied to the queries instead of to x
 
 All three layers look at the same thing. What does each of yours take in?
+
+Weighs: idea.
 """
 
 import torch

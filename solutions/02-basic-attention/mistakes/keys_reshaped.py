@@ -2,6 +2,8 @@
 
 Rows of the keys should become columns, one for each key. Which two dimensions have to change
 places?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the scores have the wrong sign, so that the worst match gets the largest weight
 
 A dot product is large where query and key agree. Which end of the scores should win?
+
+Weighs: idea.
 """
 
 import torch

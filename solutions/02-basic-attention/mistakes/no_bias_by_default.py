@@ -1,6 +1,8 @@
 """the layers have no bias unless it is asked for
 
 Compare the constructor's default values with those of the task.
+
+Weighs: slip.
 """
 
 import torch

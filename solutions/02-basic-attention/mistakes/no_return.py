@@ -1,6 +1,8 @@
 """forward computes the result but does not return it
 
 What does a Python function without a return statement give back?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the scores are used as weights without a softmax
 
 Look at what stands between the scores and the values. Do your weights sum to 1 for each query?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """SimpleAttention() is 512 wide instead of 768
 
 Compare the constructor's default values with those of the task.
+
+Weighs: slip.
 """
 
 import torch

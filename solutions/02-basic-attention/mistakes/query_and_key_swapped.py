@@ -1,6 +1,8 @@
 """queries and keys have changed places
 
 Row i of the scores belongs to query i and column j to key j. Which of the two do you transpose?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the result is float32 whatever the dtype of x
 
 What comes in as float64 should come out as float64. Where is the dtype fixed in your code?
+
+Weighs: slip.
 """
 
 import torch

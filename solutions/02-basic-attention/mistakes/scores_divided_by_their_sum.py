@@ -2,6 +2,8 @@
 
 That makes rows sum to 1, but scores may be negative, and a weight may not. What does a softmax
 do first?
+
+Weighs: idea.
 """
 
 import torch

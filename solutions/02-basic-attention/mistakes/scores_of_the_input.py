@@ -1,6 +1,8 @@
 """the scores compare x with itself, so that query and key layers have no part
 
 Which two layers decide what is looked for, and what can be found?
+
+Weighs: idea.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 A sigmoid looks at one score alone. The weights of a query should sum to 1: what makes the keys
 compete?
+
+Weighs: idea.
 """
 
 import torch

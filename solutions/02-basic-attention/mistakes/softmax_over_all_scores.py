@@ -1,6 +1,8 @@
 """one softmax runs over all scores of a sequence at once
 
 How many weights should sum to 1: those of one query, or those of all queries together?
+
+Weighs: idea.
 """
 
 import torch

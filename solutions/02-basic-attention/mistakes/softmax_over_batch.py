@@ -2,6 +2,8 @@
 
 Without a dim, or with the wrong one, the softmax takes a dimension that you may not expect.
 Along which one should the weights sum to 1?
+
+Weighs: idea.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 Each query shares out a weight of 1 among the keys. In scores of shape (B, T, T), which of the
 two T counts the keys?
+
+Weighs: idea.
 """
 
 import torch

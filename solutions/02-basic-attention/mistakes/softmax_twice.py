@@ -2,6 +2,8 @@
 
 Follow the scores through your code, also through its helper functions. How often do they become
 weights?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """PyTorch's own multi-head attention does the work
 
 Here you write attention yourself; the README lists what may not be called.
+
+Weighs: idea.
 """
 
 import torch

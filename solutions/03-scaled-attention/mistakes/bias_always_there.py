@@ -1,6 +1,8 @@
 """the layers have a bias even when bias=False
 
 Where does the argument `bias` go?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """each position only looks back, as with a causal mask
 
 In this problem every query may look at every key. The mask comes in problem 04.
+
+Weighs: idea.
 """
 
 import math

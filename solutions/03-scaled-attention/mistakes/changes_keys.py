@@ -1,6 +1,8 @@
 """the keys that came in are scaled in place
 
 The caller may want to use k again. Which of your operations writes into it?
+
+Weighs: slip.
 """
 
 import math

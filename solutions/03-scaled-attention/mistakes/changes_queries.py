@@ -1,6 +1,8 @@
 """the queries that came in are scaled in place
 
 The caller may want to use q again. Which of your operations writes into it?
+
+Weighs: slip.
 """
 
 import math

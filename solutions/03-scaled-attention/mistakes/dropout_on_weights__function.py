@@ -1,6 +1,8 @@
 """dropout is applied to the weights
 
 Dropout comes in problem 05. Does your result change from call to call?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """dot_product_variance sets a seed of its own
 
 The caller chooses the seed. Set two different seeds before two calls: do the answers differ?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """somewhere the numbers become float32
 
 The dtype that comes in should go out, and with all its digits. Where is it changed?
+
+Weighs: slip.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 A generator has moved on when it was used before, and the global one belongs to others. Can the
 generator be handed to the function that draws?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the global generator is set to the state of the generator that was given
 
 The global generator belongs to others too. Can the generator be handed to the function that draws?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the keys are reshaped to (d_k, m) in place of transposed
 
 Try it with two keys: does each column hold one key afterwards?
+
+Weighs: idea.
 """
 
 import torch

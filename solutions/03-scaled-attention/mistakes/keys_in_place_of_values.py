@@ -1,6 +1,8 @@
 """the weights mix the keys in place of the values
 
 What should be handed on when a key fits: the key, or what stands behind it?
+
+Weighs: idea of ScaledAttention.
 """
 
 import math

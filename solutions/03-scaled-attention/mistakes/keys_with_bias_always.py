@@ -1,6 +1,8 @@
 """the layer `key` has a bias even when bias=False
 
 All three layers follow the argument `bias`. Do they in your constructor?
+
+Weighs: slip.
 """
 
 import math

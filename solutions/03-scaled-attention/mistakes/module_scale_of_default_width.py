@@ -1,6 +1,8 @@
 """ScaledAttention divides the scores by √768, whatever its width
 
 The width of 768 is only the default. What is the width of the queries at hand?
+
+Weighs: idea of ScaledAttention.
 """
 
 import torch

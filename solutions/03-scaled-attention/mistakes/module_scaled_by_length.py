@@ -1,6 +1,8 @@
 """ScaledAttention divides the scores by the square root of the sequence length
 
 In x of shape (B, T, C), which of the three is the length of a query?
+
+Weighs: idea of ScaledAttention.
 """
 
 import math

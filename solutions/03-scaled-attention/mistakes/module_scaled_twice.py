@@ -1,6 +1,8 @@
 """the scores are divided by d_k in all: by it in place of √d_k, or by √d_k twice
 
 Who is in charge of the scale: the module, or a function that it calls?
+
+Weighs: idea of ScaledAttention.
 """
 
 import math

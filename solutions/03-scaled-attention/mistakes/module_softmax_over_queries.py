@@ -1,6 +1,8 @@
 """softmax in ScaledAttention runs over the queries in place of the keys
 
 In scores of shape (B, T, T), which T are the keys?
+
+Weighs: idea of ScaledAttention.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the scores are not divided by √d_k
 
 Your function has the scale. Could the module make use of it?
+
+Weighs: idea of ScaledAttention.
 """
 
 import math

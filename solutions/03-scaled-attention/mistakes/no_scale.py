@@ -2,6 +2,8 @@
 
 Compare your scores with those of the worked example. What happens to a dot product when its
 vectors get longer?
+
+Weighs: idea.
 """
 
 import math

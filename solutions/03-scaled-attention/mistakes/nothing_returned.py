@@ -1,6 +1,8 @@
 """scaled_dot_product_attention returns nothing
 
 What does a function hand back that ends without `return`?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """one layer serves as query, key and value
 
 Asking, offering and telling are three different things. How many layers does that take?
+
+Weighs: idea of ScaledAttention.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """queries and keys have changed places
 
 Row i of the scores belongs to the query of position i. Which of your tensors gives the rows?
+
+Weighs: idea of ScaledAttention.
 """
 
 import math

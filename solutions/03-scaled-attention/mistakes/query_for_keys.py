@@ -1,6 +1,8 @@
 """the layer `query` makes the keys too
 
 Three layers were made. Does each of them have something to do?
+
+Weighs: idea of ScaledAttention.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """each query is multiplied with itself
 
 A query and a key are drawn independently of each other. Are yours?
+
+Weighs: idea of dot_product_variance.
 """
 
 import torch

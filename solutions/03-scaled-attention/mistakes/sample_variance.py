@@ -1,6 +1,8 @@
 """dot_product_variance divides by n_pairs - 1 in place of n_pairs
 
 This is the sample variance. By what is the sum divided in the population variance?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the weights are divided by √d_k in place of the scores
 
 Each row of weights should sum to 1. Where does the scale belong, before softmax or after it?
+
+Weighs: idea.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 The variance of the scores is d_k. By what must a number be divided so that its variance becomes
 1?
+
+Weighs: idea.
 """
 
 import math

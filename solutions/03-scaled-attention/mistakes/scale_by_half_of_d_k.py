@@ -1,6 +1,8 @@
 """the scores are divided by d_k / 2
 
 What does Python compute first in d_k ** 1 / 2?
+
+Weighs: idea.
 """
 
 import torch

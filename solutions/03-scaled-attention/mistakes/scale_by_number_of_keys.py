@@ -1,6 +1,8 @@
 """the scores are divided by the square root of the number of keys
 
 Which dimension of k says how long a key is, and which says how many there are?
+
+Weighs: idea.
 """
 
 import torch

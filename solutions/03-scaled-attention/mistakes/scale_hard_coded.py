@@ -1,6 +1,8 @@
 """the scores are divided by √64, whatever d_k is
 
 The test brings vectors of its own length. Where could you read that length?
+
+Weighs: idea.
 """
 
 import math

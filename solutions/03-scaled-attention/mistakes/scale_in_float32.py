@@ -2,6 +2,8 @@
 
 Of what dtype is a tensor that is made from a whole number, once its root is taken? Perhaps the
 scale need not be a tensor.
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the scores are multiplied by √d_k in place of divided
 
 Should the scores of longer vectors become larger or smaller?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the scores are divided by d_k in all: by it in place of √d_k, or by √d_k twice
 
 Follow the scale from the vectors to the weights. How often does it come by?
+
+Weighs: idea.
 """
 
 import math

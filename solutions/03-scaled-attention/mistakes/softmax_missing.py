@@ -1,6 +1,8 @@
 """the scores are used as weights, without softmax
 
 Weights are positive and sum to 1 for each query. Is that so with yours?
+
+Weighs: idea.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 For each query the weights of all keys should sum to 1. Along which dimension of the scores do the
 keys lie?
+
+Weighs: idea.
 """
 
 import math

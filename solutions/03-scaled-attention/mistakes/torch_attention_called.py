@@ -1,6 +1,8 @@
 """PyTorch's own scaled_dot_product_attention does the work
 
 You are here to write that function. The formula in the README takes three lines.
+
+Weighs: idea.
 """
 
 import math

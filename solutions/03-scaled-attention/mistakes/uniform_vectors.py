@@ -2,6 +2,8 @@
 
 Which of rand and randn draws from N(0, 1)? For numbers drawn evenly between 0 and 1 the variance
 is 7 d_k / 144.
+
+Weighs: idea of dot_product_variance.
 """
 
 import math

@@ -1,6 +1,8 @@
 """dot_product_variance divides by n_pairs + 1 in place of n_pairs
 
 How many dot products are there, and what is the mean of their squared deviations?
+
+Weighs: slip.
 """
 
 import math

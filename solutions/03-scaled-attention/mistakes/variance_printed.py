@@ -1,6 +1,8 @@
 """dot_product_variance prints its answer in place of returning it
 
 print shows a number to you. Who hands it to the code that called?
+
+Weighs: idea of dot_product_variance.
 """
 
 import math

@@ -1,6 +1,8 @@
 """dot_product_variance rounds its answer
 
 Rounding is for showing a number. Should the one who calls your function choose the digits?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the variance is the right one times a number near 1
 
 Is there any constant in your function that the definition of a variance doesn't have?
+
+Weighs: slip.
 """
 
 import math
