@@ -37,11 +37,17 @@ from worked_example import (
 # Nothing in problem.py may call these, under any name. scaled_dot_product_attention may be called.
 FORBIDDEN = ("multi_head_attention_forward", "MultiheadAttention")
 
-NEAR = {torch.float64: {}, torch.float32: {"rtol": 1e-3, "atol": 1e-4}}
+NEAR = {"rtol": 1e-3, "atol": 1e-4}
 """How near a whole model must be: in float32 each layer rounds what the one before it rounded."""
+
+SLOPES = {"rtol": 1e-3, "atol": 1e-3}
+"""How near gradients must be in float32, which are sums over many tokens."""
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 """How near two ways to cut a sequence must be in float64; rounding alone makes 1e-14."""
+
+CLEAR = 1e-4
+"""How far the best logit is above the next one where tokens are compared: rounding has no say."""
 
 
 # The definition, made runnable: one number at a time.
@@ -115,7 +121,7 @@ def numbers_of_a_token(config):
 # Modules whose weights are known, and what they return.
 
 
-def make_attention(problem, weights, n_head, dtype=torch.float64):
+def make_attention(problem, weights, n_head, dtype=torch.float32):
     """The student's CachedAttention of this dtype, holding these weights."""
     n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
     return holding(problem.CachedAttention(n_embd, n_head, bias), weights, dtype)
@@ -125,7 +131,7 @@ SMALL = {"vocab_size": 11, "n_positions": 16, "n_embd": 8, "n_layer": 2, "n_head
 """Sizes of a model for the tests."""
 
 
-def make_gpt(problem, config, weights, dtype=torch.float64):
+def make_gpt(problem, config, weights, dtype=torch.float32):
     """The student's CachedGPT of these sizes and this dtype, holding these weights."""
     module = problem.CachedGPT(problem.GPTConfig(**config)).to(dtype)
     set_weights(module, weights)
@@ -153,7 +159,7 @@ def tokens(rng, batch, length, config=SMALL):
     return torch.randint(config["vocab_size"], (batch, length), generator=rng.generator)
 
 
-def random_past(rng, batch, n_head, length, head_dim, dtype=torch.float64):
+def random_past(rng, batch, n_head, length, head_dim, dtype=torch.float32):
     """Keys and values of tokens that nobody saw."""
     return tuple(rng.normal(batch, n_head, length, head_dim, dtype=dtype) for _ in range(2))
 
@@ -251,7 +257,7 @@ def ways_to_cut(length):
     return ways
 
 
-def check_every_cut(run, whole, length, call, start=None):
+def check_every_cut(run, whole, length, call, **near):
     """Require that every way to cut a sequence gives the same as one pass.
 
     Args:
@@ -259,9 +265,9 @@ def check_every_cut(run, whole, length, call, start=None):
         whole: what one pass gives, and its present, as lists of tensors.
         length: how long the sequence is.
         call: what is called.
-        start: the past of the first piece.
+        near: allowed differences, as for `check`.
     """
-    reached = {(): ([], start)}  # what is known of the first pieces of several ways to cut
+    reached = {(): ([], None)}  # what is known of the first pieces of several ways to cut
     for pieces in ways_to_cut(length):
         told = f"{call}, cut into {' + '.join(map(str, pieces))} tokens"
         for count in range(1, len(pieces) + 1):
@@ -272,24 +278,24 @@ def check_every_cut(run, whole, length, call, start=None):
             output, present = run(first, first + pieces[count - 1], past, told)
             reached[pieces[:count]] = [*outputs, output], present
         outputs, present = reached[pieces]
-        check_pieces(outputs, present, whole, told)
+        check_pieces(outputs, present, whole, told, **near)
 
 
-def check_pieces(outputs, present, whole, told):
+def check_pieces(outputs, present, whole, told, **near):
     """Require that pieces are together what one pass gives, and that they leave the same behind."""
     output, held = whole
     sizes = [each.shape[1] for each in outputs]
     for found, wanted in zip(outputs, output.split(sizes, dim=1), strict=True):
         check_form(found, wanted, told)
-    check(torch.cat(outputs, dim=1), output, f"{told}, compared with one pass", **EXACT)
+    check(torch.cat(outputs, dim=1), output, f"{told}, compared with one pass", **near)
     for found, wanted in zip(present, held, strict=True):
-        check_pair(found, wanted, f"{told}, compared with one pass", **EXACT)
+        check_pair(found, wanted, f"{told}, compared with one pass", **near)
 
 
 # kv_cache_bytes
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_cache_in_bytes(problem):
     """kv_cache_bytes counts the keys and the values of all layers, tokens and sequences"""
     cases = [
@@ -318,7 +324,7 @@ def check_bytes(found, expected, call):
 # CachedAttention
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 def test_layers(problem, bias):
     """CachedAttention has the layers c_attn and c_proj, and no other parameters"""
@@ -337,11 +343,11 @@ def test_defaults_and_names(problem, rng):
     module = problem.CachedAttention()
     check_layer(module, "c_attn", 768, 3 * 768)
     check_layer(module, "c_proj", 768, 768)
-    past, x = random_past(rng, 1, 12, 1, 64, torch.float32), rng.normal(1, 1, 768).float()
+    past, x = random_past(rng, 1, 12, 1, 64), rng.normal(1, 1, 768)
     _, present = two(module(past=past, x=x), "CachedAttention()(past=past, x=x)")
     keys, _ = pair(present, "CachedAttention()(past=past, x=x)")
     check_form(keys, torch.empty(1, 12, 2, 64), "the keys in the present of CachedAttention()(x)")
-    module = problem.CachedAttention(bias=False, n_head=3, n_embd=6).double()
+    module = problem.CachedAttention(bias=False, n_head=3, n_embd=6)
     check_layer(module, "c_attn", 6, 18, bias=False)
     x = rng.normal(2, 3, 6)
     output, _ = two(module(x=x), "CachedAttention(6, 3, bias=False)(x=x)")
@@ -352,7 +358,7 @@ SIZES = [(2, 4, 6, 2), (1, 3, 6, 3), (3, 1, 4, 1), (1, 5, 4, 4), (2, 2, 10, 2)]
 """Batch, number of new tokens, embedding width, number of heads."""
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize(("batch", "n_new", "n_embd", "n_head"), SIZES)
 def test_without_a_past(problem, rng, batch, n_new, n_embd, n_head):
     """Without a past, CachedAttention is causal multi-head attention"""
@@ -371,7 +377,7 @@ def test_one_token_in_numbers(problem):
         "c_proj.weight": torch.ones(1, 1),
         "c_proj.bias": torch.zeros(1),
     }
-    module = make_attention(problem, weights, 1, torch.float32)
+    module = make_attention(problem, weights, 1)
     past = torch.tensor([[[[1.0], [0]]]]), torch.tensor([[[[10.0], [20]]]])
     call = "CachedAttention(1, 1)(x, past) with the numbers of the README"
     output, present = attend(module, torch.ones(1, 1, 1), past, call)
@@ -383,7 +389,7 @@ def test_one_token_in_numbers(problem):
     check(output, torch.tensor([[[44.1624], [50.4893]]]), call, atol=1e-4)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("n_past", [0, 1, 4])
 @pytest.mark.parametrize(("batch", "n_new", "n_embd", "n_head"), [(2, 3, 6, 2), (1, 1, 6, 3)])
 def test_present(problem, rng, batch, n_new, n_embd, n_head, n_past):
@@ -396,7 +402,7 @@ def test_present(problem, rng, batch, n_new, n_embd, n_head, n_past):
     check_pair(present, expected, call)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize(
     ("n_past", "batch", "n_embd", "n_head"), [(1, 2, 6, 2), (5, 1, 6, 3), (3, 3, 4, 1)]
 )
@@ -405,7 +411,7 @@ def test_one_more_token(problem, rng, n_past, batch, n_embd, n_head):
     check_after_past(problem, rng, n_past, 1, batch, n_embd, n_head)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize(
     ("n_past", "n_new", "batch", "n_embd", "n_head"),
     [(2, 3, 2, 6, 2), (4, 2, 1, 6, 3), (1, 5, 3, 4, 1), (3, 3, 2, 4, 4)],
@@ -446,7 +452,7 @@ def test_every_way_to_cut(problem, rng):
     check_every_cut(run_and_list, (output, [pair(present, call)]), 7, call)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_two_caches_never_touch(problem, rng):
     """A past is left as it was, so one may go on from it in two ways"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 4, 6)
@@ -504,7 +510,7 @@ def test_gradients(problem, rng, n_new):
         held = {name: tensors[name] for name in weights}
         return attention_by_hand(x, past, held, 2)
 
-    expected = by_hand(given)
+    expected, doubles = by_hand(given), {name: each.double() for name, each in given.items()}
     upstream = [rng.normal(*each.shape) for each in expected]
     for place, (what, names) in enumerate(REACHES.items()):
         leaves = {name: given[name].clone().requires_grad_() for name in list(given)[:3]}
@@ -516,7 +522,7 @@ def test_gradients(problem, rng, n_new):
         slopes = gradients(found, inputs, upstream[place], told)
 
         def value(moved, place=place):
-            return (by_hand(given | moved)[place] * upstream[place]).sum()
+            return (by_hand(doubles | moved)[place] * upstream[place]).sum()
 
         check_slopes(slopes, value, {name: given[name] for name in names}, told, rng)
 
@@ -532,14 +538,14 @@ def test_logits_without_a_past(problem, rng, bias):
     weights, idx = weights_for(rng, config), tokens(rng, 2, 5)
     module, call = make_gpt(problem, config, weights), "CachedGPT(config)(idx)"
     logits, present = two(module(idx.clone()), call, "the logits and the present")
-    check(logits, batched(gpt_by_hand, idx, weights, 2), call)
+    check(logits, batched(gpt_by_hand, idx, weights, 2), call, **NEAR)
     for number, (keys, values) in enumerate(layers(present, 3, call)):
         for name, found in [("keys", keys), ("values", values)]:
             told = f"the {name} of layer {number} in the present of {call}"
-            check_form(found, torch.empty(2, 2, 5, 4, dtype=torch.float64), told)
+            check_form(found, torch.empty(2, 2, 5, 4), told)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 def test_positions_go_on(problem, rng):
     """The first new token stands at the position after the last one of the past"""
     weights = weights_for(rng, SMALL)
@@ -558,7 +564,7 @@ def test_positions_go_on(problem, rng):
         past = layers(past, 2, call)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(1.25)
 def test_logits_after_a_past(problem, rng):
     """After a past, the logits are those that one pass over all tokens gives"""
     config = SMALL | {"n_layer": 3}
@@ -570,10 +576,11 @@ def test_logits_after_a_past(problem, rng):
         _, past = two(module(idx[:, :n_past]), call, "the logits and the present")
         _, after = module(idx[:, : n_past + n_new])
         logits, present = two(module(idx=idx[:, n_past : n_past + n_new], past=past), call)
-        check(logits, expected[:, n_past : n_past + n_new], call)
+        check(logits, expected[:, n_past : n_past + n_new], call, **NEAR)
         pairs = zip(layers(present, 3, call), layers(after, 3, call), strict=True)
         for number, (found, wanted) in enumerate(pairs):
-            check_pair(found, wanted, f"layer {number} of {call}, compared with one pass")
+            told = f"layer {number} of {call}, compared with one pass"
+            check_pair(found, wanted, told, **NEAR)
 
 
 @pytest.mark.points(0.25)
@@ -586,22 +593,22 @@ def test_gradients_of_a_model(problem, rng):
     _, past = two(module(idx[:, :3]), call, "the logits and the present")
     call = "CachedGPT(config)(idx, past) with 3 past and 2 new tokens"
     logits, _ = two(module(idx[:, 3:], past), call, "the logits and the present")
-    check_gradients(gradients(logits, parameters(module), upstream, call), wanted, call)
+    check_gradients(gradients(logits, parameters(module), upstream, call), wanted, call, **SLOPES)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1.75)
 def test_every_way_to_cut_a_text(problem, rng):
     """All 64 ways to cut 7 tokens into chunks give the logits of one pass"""
     weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 7)
     module, call = make_gpt(problem, SMALL, weights), "CachedGPT(config) on 7 tokens"
     logits, present = read(module, idx, None, f"{call} in one pass")
-    check(logits, batched(gpt_by_hand, idx, weights, 2), f"{call} in one pass")
+    check(logits, batched(gpt_by_hand, idx, weights, 2), f"{call} in one pass", **NEAR)
 
     def run(first, last, past, told):
         logits, present = read(module, idx[:, first:last], past, told)
         return logits, layers(present, 2, told)
 
-    check_every_cut(run, (logits, layers(present, 2, call)), 7, call)
+    check_every_cut(run, (logits, layers(present, 2, call)), 7, call, **NEAR)
 
 
 @pytest.mark.points(0.5)
@@ -622,7 +629,7 @@ def test_two_texts_at_once(problem, rng):
             now = texts[number][:, place : place + 1]
             logits, held[number] = go_on(module, now, held[number], call)
             told = f"{call} for text {number + 1} of 3 that are made in turns"
-            check(logits, expected[number][:, place : place + 1], told)
+            check(logits, expected[number][:, place : place + 1], told, **NEAR)
     for number, (found, wanted) in enumerate(zip(layers(first, 2, call), before, strict=True)):
         check_pair(found, wanted, f"layer {number} of a past that texts went on from, after {call}")
 
@@ -659,46 +666,60 @@ def test_too_many_tokens_are_refused(problem, rng):
         if n_past:
             _, past = read(module, idx[:, :n_past], None, call + "no new tokens")
         logits, _ = read(module, idx[:, n_past:6], past, f"{call}{6 - n_past} new tokens")
-        check(logits, expected[:, n_past:], f"{call}{6 - n_past} new tokens")
+        check(logits, expected[:, n_past:], f"{call}{6 - n_past} new tokens", **NEAR)
         call += f"{7 - n_past} new tokens"
         check_refused(lambda p=past, n=n_past: module(idx[:, n:], p), call, "they are 7")
 
 
-@pytest.mark.points(0.25)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_dtype_is_kept(problem, rng, dtype):
-    """Everything has the dtype of the weights, with its precision"""
-    name = str(dtype).removeprefix("torch.")
-    weights = {key: each.to(dtype) for key, each in attention_weights(rng, 6).items()}
-    x, past = rng.normal(2, 3, 6, dtype=dtype), random_past(rng, 2, 2, 4, 3, dtype)
-    call = f"CachedAttention(6, 2)(x, past) in {name}"
-    output, present = attend(make_attention(problem, weights, 2, dtype), x, past, call)
-    expected, *held = attention_by_hand(x, past, weights, 2)
+@pytest.mark.points(1)
+def test_dtype_is_kept(problem, rng):
+    """Everything has the dtype of the weights; float64 keeps its digits, however a text is cut"""
+    weights, x = attention_weights(rng, 6), rng.normal(2, 5, 6, dtype=torch.float64)
+    past = random_past(rng, 2, 2, 4, 3, torch.float64)
+    single = x.float(), tuple(each.float() for each in past)
+    call = "CachedAttention(6, 2)(x, past) in float32"
+    output, present = attend(make_attention(problem, weights, 2), *single, call)
+    expected, *held = attention_by_hand(*single, weights, 2)
     check(output, expected, call)
     check_pair(present, held, call)
+    module = make_attention(problem, weights, 2, torch.float64)
+    call = "CachedAttention(6, 2)(x, past) in float64"
+    output, present = attend(module, x, past, call)
+    expected, *held = attention_by_hand(x, past, weights, 2)
+    check(output, expected, call, all_digits=True)
+    check_pair(present, held, call, all_digits=True)
+
+    def run(first, last, before, told):
+        output, present = attend(module, x[:, first:last], before[0] if before else past, told)
+        return output, [pair(present, told)]
+
+    check_every_cut(run, (output, [pair(present, call)]), 5, call, **EXACT)
     weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 4)
-    weights = {key: each.to(dtype) for key, each in weights.items()}
-    module, call = make_gpt(problem, SMALL, weights, dtype), f"CachedGPT(config)(idx) in {name}"
-    expected = batched(gpt_by_hand, idx, weights, 2, dtype=dtype)
-    _, past = read(module, idx[:, :2], None, call)
-    logits, _ = read(module, idx[:, 2:], past, call)
-    check(logits, expected[:, 2:], call, **NEAR[dtype])
+    for dtype, near in [(torch.float32, NEAR), (torch.float64, {"all_digits": True})]:
+        call = f"CachedGPT(config)(idx) in {str(dtype).removeprefix('torch.')}"
+        module = make_gpt(problem, SMALL, weights, dtype)
+        expected = batched(gpt_by_hand, idx, weights, 2, dtype=dtype)
+        _, past = read(module, idx[:, :2], None, call)
+        logits, _ = read(module, idx[:, 2:], past, call)
+        check(logits, expected[:, 2:], call, **near)
 
 
 @pytest.mark.points(0.25)
 def test_large_scores(problem, rng):
     """Scores of thousands give no inf and no NaN, and what is hidden stays so, however large"""
-    # Entry 0 of each key is 1, so entry 0 of a query moves all scores of its row alike.
-    weights, x = attention_weights(rng, 6), rng.normal(2, 5, 6)
+    # Entry 0 of each key is 1, so entry 0 of a query moves all scores of its row alike. All is in
+    # float64, as float32 keeps few digits of what comes behind the thousands.
+    weights = {name: each.double() for name, each in attention_weights(rng, 6).items()}
+    x, double = rng.normal(2, 5, 6).double(), torch.float64
     x[:, :, 5] = torch.tensor([4000.0, -4000, 0, 2000, -2000])
     weights["c_attn.weight"][:, 5] = 0
-    weights["c_attn.weight"][[0, 3], 5] = torch.tensor([1.0, -1], dtype=torch.float64)
+    weights["c_attn.weight"][[0, 3], 5] = torch.tensor([1.0, -1], dtype=double)
     weights["c_attn.weight"][[6, 9]] = 0
     weights["c_attn.bias"][[6, 9]] = 1
-    keys, values = random_past(rng, 2, 2, 3, 3)
+    keys, values = random_past(rng, 2, 2, 3, 3, double)
     keys[..., 0] = 1
     call = "CachedAttention(6, 2)(x, past) with rows of scores near 2000, near -2000 and near 0"
-    output, _ = attend(make_attention(problem, weights, 2), x, (keys, values), call)
+    output, _ = attend(make_attention(problem, weights, 2, double), x, (keys, values), call)
     expected, *_ = attention_by_hand(x, (keys, values), weights, 2)
     check(output, expected, call)
     # Now entry 0 of each query is 1, and that of the keys grows from token to token.
@@ -708,14 +729,14 @@ def test_large_scores(problem, rng):
     weights["c_attn.weight"][rows["keys"], 5] = 1
     x[:, :, 5] = 30_000 * torch.arange(5)
     call = "CachedAttention(6, 2)(x, past) with scores that grow by 17,000 from token to token"
-    output, _ = attend(make_attention(problem, weights, 2), x, (keys, values), call)
+    output, _ = attend(make_attention(problem, weights, 2, double), x, (keys, values), call)
     expected, *_ = attention_by_hand(x, (keys, values), weights, 2)
     check(output, expected, call)
     # Now that of all keys is alike, and far below 0.
     weights["c_attn.weight"][rows["keys"], 5] = 0
     weights["c_attn.bias"][rows["keys"]] = keys[..., 0] = -35_000
     call = "CachedAttention(6, 2)(x, past) where all scores are near -20,000"
-    output, _ = attend(make_attention(problem, weights, 2), x, (keys, values), call)
+    output, _ = attend(make_attention(problem, weights, 2, double), x, (keys, values), call)
     expected, *_ = attention_by_hand(x, (keys, values), weights, 2)
     check(output, expected, call)
 
@@ -739,7 +760,8 @@ def test_arguments_are_left_alone(problem, rng):
         module.generate(idx, 2)
     with torch.no_grad(), left_alone("CachedGPT(config) under torch.no_grad()", idx=idx):
         module.generate(idx, 2)
-    check(logits, batched(gpt_by_hand, idx, weights, 2), "CachedGPT(config)(idx), in training")
+    expected = batched(gpt_by_hand, idx, weights, 2)
+    check(logits, expected, "CachedGPT(config)(idx), in training", **NEAR)
     check_weights_are_kept(module, weights, "CachedGPT(config)")
 
 
@@ -747,24 +769,30 @@ def test_arguments_are_left_alone(problem, rng):
 
 
 def prompts_and_texts(rng, config, batch, length, n_new):
-    """Weights, prompts and their greedy texts, where the best token is never a close call."""
+    """Weights, prompts and their greedy texts, where the best token is never a close call.
+
+    In the text of a single prompt token 0 comes before the end, as no token closes a text.
+    """
     while True:
         weights, prompts = weights_for(rng, config), tokens(rng, batch, length, config)
         texts, nearest = generated_by_hand(prompts, n_new, weights, config["n_head"])
-        if nearest > 1e-6:
+        if nearest > CLEAR and (batch > 1 or 0 in texts[:, length:-1]):
             return weights, prompts, texts
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.75)
 @pytest.mark.parametrize(
-    ("batch", "length", "n_new"), [(3, 4, 8), (2, 1, 5), (1, 15, 1), (4, 6, 3)]
+    ("batch", "length", "n_new"), [(3, 2, 12), (2, 1, 9), (1, 9, 7), (4, 3, 8)]
 )
 def test_generate(problem, rng, batch, length, n_new):
-    """generate gives the same tokens as without a cache: always the most probable one"""
+    """generate gives the most probable tokens, as without a cache, and reads each token once"""
     weights, prompts, texts = prompts_and_texts(rng, SMALL, batch, length, n_new)
     module, call = make_gpt(problem, SMALL, weights), f"CachedGPT(config).generate(idx, {n_new})"
-    told = f"{call} with {batch} prompts of {length} tokens"
-    check(module.generate(prompts.clone(), n_new), texts, told)
+    told, given = f"{call} with {batch} prompts of {length} tokens", prompts.clone()
+    with counting() as cost:
+        found = module.generate(given, n_new)
+    check(found, texts, told)
+    check_total(cost.operations, SMALL, length, n_new, "generate", batch)
     half = n_new // 2
     found = module.generate(max_new_tokens=n_new - half, idx=texts[:, : length + half])
     check(found, texts, f"{told}, the first {half} of them in another call")
@@ -781,7 +809,7 @@ def test_generate_nothing(problem, rng):
         check(module.generate(prompts.clone(), 0), prompts, call)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_generate_refuses_what_is_too_long(problem, rng):
     """More than n_positions tokens in all raise ValueError, before anything is generated"""
     module, n_positions = make_gpt(problem, SMALL, weights_for(rng, SMALL)), SMALL["n_positions"]
@@ -823,31 +851,45 @@ def cost_of_one_more(problem, rng, config, n_past, how):
     The model has read another text before, so that what is made once and kept doesn't count, such
     as a table for the mask. What is done for the tokens of the past has a limit, too.
     """
-    weights = {name: each.float() for name, each in weights_for(rng, config).items()}
-    module = make_gpt(problem, config, weights, torch.float32)
+    module = make_gpt(problem, config, weights_for(rng, config))
     idx, other, third = (tokens(rng, 1, n_past + 1, config) for _ in range(3))
     if how == "generate":
         module.generate(other[:, 1:], 2)
         # Two texts, so that nothing of the first helps with the second.
-        one = cost_of(lambda: module.generate(idx[:, 1:], 1))
-        more = cost_of(lambda: module.generate(third[:, 1:], 1 + MORE))
+        one, texts = cost_of(lambda: module.generate(idx[:, 1:], 1)), []
+        more = cost_of(lambda: texts.append(module.generate(third[:, 1:], 1 + MORE)))
         check_total(one[0], config, n_past, 1, how)
         check_total(more[0], config, n_past, 1 + MORE, how)
+        check_most_probable(module, texts[0], third[:, 1:])
         return (more[0] - one[0]) // MORE, (more[1] - one[1]) // MORE
     _, past = module(other[:, :n_past])
     module(other[:, n_past:], past)
     kept = []
     check_total(cost_of(lambda: kept.append(module(idx[:, :n_past])))[0], config, n_past, 0, how)
-    return cost_of(lambda: module(idx[:, n_past:], kept[0][1]))
+    cost = cost_of(lambda: kept.append(module(idx[:, n_past:], kept[0][1])))
+    call = f"CachedGPT(config)(idx, past) with {n_past} past tokens and a new one"
+    check(kept[1][0], module(idx)[0][:, n_past:], f"{call}, compared with one pass", **NEAR)
+    return cost
 
 
-def check_total(operations, config, n_past, n_new, how):
+def check_most_probable(module, text, prompt):
+    """Require that each token after the prompt is the most probable one: no other is cheap."""
+    length = prompt.shape[1]
+    call = f"CachedGPT(config).generate(idx, {1 + MORE}) with a prompt of {length} tokens"
+    text = check_form(text, torch.empty(1, length + 1 + MORE, dtype=torch.int64), call).clone()
+    logits, new = module(text[:, :-1])[0][:, length - 1 :], text[:, length:, None]
+    short = logits.amax(-1) - logits.gather(-1, new)[..., 0]
+    message = f"{call}\nIn one pass over the text other tokens are more probable than the new ones."
+    require(bool((short < CLEAR).all()), message)
+
+
+def check_total(operations, config, n_past, n_new, how, batch=1):
     """Require that a text is read once, and new tokens one by one."""
     call = {
         "call": f"CachedGPT(config)(idx) with {n_past} tokens",
         "generate": f"CachedGPT(config).generate(idx, {n_new}) with a prompt of {n_past} tokens",
     }[how]
-    least = (n_past + n_new) * operations_by_hand(config, n_past + n_new)
+    least = batch * (n_past + n_new) * operations_by_hand(config, n_past + n_new)
     require(
         operations <= 3 * least,
         f"{call}\nIt took {operations:,} floating point operations in all, where {least:,} are "
@@ -862,7 +904,7 @@ def cost_of(run):
     return cost.operations, cost.elements
 
 
-@pytest.mark.points(1.75)
+@pytest.mark.points(1)
 @pytest.mark.parametrize("how", ["call", "generate"])
 def test_cost_of_one_more_token(problem, rng, how):
     """One more token costs what one token costs: earlier ones are not computed again"""
@@ -920,12 +962,12 @@ def test_attention_is_your_own(problem, rng):
 # --- hidden tests ---
 
 
-def both(problem, solution, weights, n_head, dtype=torch.float64):
+def both(problem, solution, weights, n_head, dtype=torch.float32):
     """The student's attention and the reference's, with the same weights."""
     return [make_attention(code, weights, n_head, dtype) for code in (problem, solution)]
 
 
-def both_models(problem, solution, config, weights, dtype=torch.float64):
+def both_models(problem, solution, config, weights, dtype=torch.float32):
     """The student's model and the reference's, with the same weights."""
     return [make_gpt(code, config, weights, dtype) for code in (problem, solution)]
 
@@ -992,7 +1034,8 @@ def check_alike(student, reference, x, past, rng, call, **near):
     found = gradients(sums[0], of_student, torch.ones_like(sums[1]), told)
     wanted = gradients(sums[1], of_reference, torch.ones_like(sums[1]), told)
     for name, slope in wanted.items():
-        check(found[name], slope, f"the gradient of {told} with respect to {name}", **near)
+        what = f"the gradient of {told} with respect to {name}"
+        check(found[name], slope, what, **(near or SLOPES))
     with torch.no_grad():
         given = past and tuple(map(turned, past))
         y, present = two(student(turned(x), given), call)
@@ -1018,9 +1061,9 @@ def check_triple(actual, expected, call, **near):
     check_pair(actual[1:], expected[1:], call, **near)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_hidden_attention_in_use(problem, solution, rng):
-    """CachedAttention is right in evaluation, with other weights, in float32, for large numbers"""
+    """CachedAttention is right in evaluation, with other weights, and for large numbers"""
     weights, others = attention_weights(rng, 6), attention_weights(rng, 6)
     x, past = rng.normal(2, 3, 6), random_past(rng, 2, 3, 4, 2)
     modules = both(problem, solution, weights, 3)
@@ -1028,19 +1071,16 @@ def test_hidden_attention_in_use(problem, solution, rng):
     check_alike(*(module.eval() for module in modules), x, past, rng, f"{call} in evaluation")
     large = past[0], past[1] * 1e6
     told = f"{call} with values near a million in the past"
-    check_alike(*modules, x, large, rng, told, rtol=1e-6, atol=1e-4)
+    check_alike(*modules, x, large, rng, told, rtol=1e-3, atol=10)
     for module in modules:
         set_weights(module.train(), others)
     check_alike(*modules, x, past, rng, f"{call} with other weights")
     for module in modules:
         module.requires_grad_(False)
     check_alike(*modules, x, past, rng, f"{call}, whose weights don't learn")
-    pair_of_single = both(problem, solution, weights, 3, torch.float32)
-    x, past = x.float(), tuple(each.float() for each in past)
-    check_alike(*pair_of_single, x, past, rng, f"{call} in float32", rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1)
 @pytest.mark.parametrize(
     ("length", "batch", "n_embd", "n_head"), [(12, 2, 15, 3), (9, 1, 8, 4), (23, 3, 6, 2)]
 )
@@ -1060,9 +1100,9 @@ def test_hidden_chunks(problem, solution, rng, length, batch, n_embd, n_head):
             output, past = two(student(leaf[:, first:last].clone(), past), call)
             outputs.append(check_piece(output, expected[:, first:last], call))
         output = torch.cat(outputs, dim=1)
-        check(output, expected, call, **EXACT)
+        check(output, expected, call)
         found = gradients(output, {"x": leaf} | parameters(student), upstream, call)
-        check_gradients(found, wanted, call)
+        check_gradients(found, wanted, call, **SLOPES)
 
 
 def check_piece(output, expected, call):
@@ -1071,28 +1111,19 @@ def check_piece(output, expected, call):
     return output
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(2)
 @pytest.mark.parametrize(
-    ("n_layer", "n_embd", "n_head", "bias", "length", "dtype"),
-    [
-        (1, 12, 3, False, 13, torch.float32),
-        (1, 12, 3, False, 13, torch.float64),
-        (3, 10, 2, True, 13, torch.float32),
-        (3, 10, 2, True, 13, torch.float64),
-        (1, 8, 2, True, 130, torch.float64),
-        (1, 2, 1, True, 300, torch.float64),
-    ],
-    ids=str,
+    ("n_layer", "n_embd", "n_head", "bias", "length"),
+    [(2, 12, 3, False, 13), (3, 10, 2, True, 13), (2, 8, 2, True, 130), (2, 12, 1, True, 300)],
 )
-def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, length, dtype):
+def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, length):
     """CachedGPT is right for other sizes, in one pass and in chunks, with all its gradients"""
     config = {"vocab_size": 17, "n_positions": length, "n_layer": n_layer, "n_embd": n_embd}
     config |= {"n_head": n_head, "bias": bias, "dropout": 0.4}
-    weights = {name: each.to(dtype) for name, each in weights_for(rng, config).items()}
-    student, reference = both_models(problem, solution, config, weights, dtype)
+    student, reference = both_models(problem, solution, config, weights_for(rng, config))
     idx = tokens(rng, 3, length, config)
     expected, held = reference(idx)
-    upstream = rng.normal(3, length, 17, dtype=dtype)
+    upstream = rng.normal(3, length, 17)
     wanted = gradients(expected, parameters(reference), upstream, "one pass")
     for pieces in ([(0, length)], random_cut(rng, length)):
         sizes = [last - first for first, last in pieces]
@@ -1102,18 +1133,42 @@ def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, len
             logits, past = two(student(idx[:, first:last], past), call)
             outputs.append(check_piece(logits, expected[:, first:last], call))
         logits = torch.cat(outputs, dim=1)
-        check(logits, expected, call, **NEAR[dtype])
+        check(logits, expected, call, **NEAR)
         for number, (found, kept) in enumerate(zip(layers(past, n_layer, call), held, strict=True)):
-            check_pair(found, kept, f"layer {number} of {call}", **NEAR[dtype])
-        slopes = gradients(logits, parameters(student), upstream, call)
-        if dtype is torch.float64:
-            check_gradients(slopes, wanted, call)
+            check_pair(found, kept, f"layer {number} of {call}", **NEAR)
+        check_gradients(
+            gradients(logits, parameters(student), upstream, call), wanted, call, **SLOPES
+        )
+
+
+@pytest.mark.points(1)
+def test_hidden_digits(problem, solution, rng):
+    """float64 keeps all its digits in outputs, presents and gradients"""
+    double = torch.float64
+    for n_past, n_new in [(0, 4), (3, 1), (2, 3)]:
+        weights, x = attention_weights(rng, 9), rng.normal(2, n_new, 9, dtype=double)
+        past = random_past(rng, 2, 3, n_past, 3, double) if n_past else None
+        call = (
+            f"CachedAttention(9, 3)(x, past) with {n_past} past and {n_new} new tokens in float64"
+        )
+        modules = both(problem, solution, weights, 3, double)
+        check_alike(*modules, x, past, rng, call, all_digits=True)
+    student, reference = both_models(problem, solution, SMALL, weights_for(rng, SMALL), double)
+    idx, upstream = tokens(rng, 2, 7), rng.normal(2, 3, 11, dtype=double)
+    call = "CachedGPT(config)(idx, past) after 4 tokens in float64"
+    _, past = two(student(idx[:, :4]), call)
+    logits, _ = two(student(idx[:, 4:], past), call)
+    expected = reference(idx)[0][:, 4:]
+    check(logits, expected, call, all_digits=True)
+    found = gradients(logits, parameters(student), upstream, call)
+    wanted = gradients(expected, parameters(reference), upstream, call)
+    check_gradients(found, wanted, call, all_digits=True)
 
 
 @pytest.mark.points(0.5)
 def test_hidden_model_in_use(problem, solution, rng):
     """CachedGPT is right in evaluation, with other weights, and where no gradients are asked for"""
-    config = {"vocab_size": 80, "n_positions": 9, "n_layer": 4, "n_embd": 4, "n_head": 4}
+    config = {"vocab_size": 80, "n_positions": 9, "n_layer": 4, "n_embd": 8, "n_head": 4}
     weights, others = weights_for(rng, config), weights_for(rng, config)
     student, reference = both_models(problem, solution, config, weights)
     idx, upstream = tokens(rng, 20, 7, config), rng.normal(20, 3, 80)
@@ -1127,16 +1182,16 @@ def test_hidden_model_in_use(problem, solution, rng):
         with torch.no_grad():
             _, past = two(student(idx[:, :4]), call)
             logits, _ = two(student(turned(idx[:, 4:]), past), call)
-        check(logits, expected, f"{call} {how}, under torch.no_grad()")
+        check(logits, expected, f"{call} {how}, under torch.no_grad()", **NEAR)
         _, past = two(student(idx[:, :4]), call)
         logits, _ = two(student(idx[:, 4:], past), call)
-        check(logits, expected, f"{call} {how}")
+        check(logits, expected, f"{call} {how}", **NEAR)
         slopes = gradients(logits, parameters(student), upstream, call)
         wanted = gradients(expected, parameters(reference), upstream, call)
-        check_gradients(slopes, wanted, f"{call} {how}")
+        check_gradients(slopes, wanted, f"{call} {how}", **SLOPES)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_hidden_calls_do_not_touch(problem, solution, rng):
     """Texts of different batches and lengths, made in turns, don't touch each other"""
     check_branches(problem, rng)
@@ -1153,7 +1208,7 @@ def test_hidden_calls_do_not_touch(problem, solution, rng):
                 logits, pasts[number] = two(student(idx[:, step]), call)
             else:
                 logits, pasts[number] = go_on(student, idx[:, step], pasts[number], call)
-            check(logits, expected[number][:, step], call)
+            check(logits, expected[number][:, step], call, **NEAR)
             student.generate(idx[:, :2], 3)
 
 
@@ -1177,7 +1232,7 @@ def check_branches(problem, rng):
         check_pair(present, held, f"{shared}, looked at after all of them,")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_hidden_names(problem, solution, rng):
     """Weights under GPT-2's names can be loaded into CachedGPT; lm_head has those of wte"""
     weights = weights_for(rng, SMALL)
@@ -1188,10 +1243,10 @@ def test_hidden_names(problem, solution, rng):
     student.load_state_dict(weights, strict=False)
     idx = tokens(rng, 2, 5)
     call = "CachedGPT(config)(idx) with weights loaded by load_state_dict"
-    check(student(idx)[0], reference(idx)[0], call)
+    check(student(idx)[0], reference(idx)[0], call, **NEAR)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("n_positions", [1, 9])
 def test_hidden_too_long(problem, rng, n_positions):
     """What doesn't fit into n_positions raises ValueError, and what just fits doesn't"""
@@ -1214,7 +1269,7 @@ def test_hidden_too_long(problem, rng, n_positions):
                     module.train()
             elif n_new:
                 logits, _ = two(module(new, again(past)), call)
-                check_form(logits, torch.empty(2, n_new, 11, dtype=torch.float64), call)
+                check_form(logits, torch.empty(2, n_new, 11), call)
     for length, n_new in [(1, n_positions), (n_positions, 1), (1, n_positions + 5)]:
         call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
         call += f"a prompt of {length} tokens"
@@ -1226,12 +1281,12 @@ def test_hidden_too_long(problem, rng, n_positions):
     check_form(found, torch.empty(2, n_positions, dtype=torch.int64), call)
 
 
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 def test_hidden_generate_of_certain_tokens(problem, rng):
     """No token ends the text, in a large vocabulary either"""
     config = {"vocab_size": 50_257, "n_positions": 6, "n_layer": 1, "n_embd": 2, "n_head": 1}
     weights = weights_for(rng, config)
-    turns = torch.linspace(0, 1, config["vocab_size"], dtype=torch.float64)
+    turns = torch.linspace(0, 1, config["vocab_size"])
     weights["transformer.ln_f.weight"][:] = 0  # so that only the bias of ln_f counts
     for token in (50_256, 0, 13, 198):
         kinds = torch.stack([turns.cos(), turns.sin()], dim=1)
@@ -1244,38 +1299,42 @@ def test_hidden_generate_of_certain_tokens(problem, rng):
         check(module.generate(torch.tensor([[5, 1]]), 3), expected, call)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1.75)
 @pytest.mark.parametrize(
     ("batch", "length", "n_new", "n_layer", "bias"),
     [(5, 3, 8, 2, True), (2, 9, 5, 3, False), (4, 1, 9, 1, True), (6, 17, 6, 2, True)],
 )
 def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, bias):
-    """generate gives the same tokens as without a cache, for other sizes too"""
+    """generate is right for other sizes, too, and reads each token once"""
     config = SMALL | {"n_positions": 23, "n_layer": n_layer, "bias": bias, "vocab_size": 29}
-    weights = weights_for(rng, config)
-    student, reference = both_models(problem, solution, config, weights)
-    texts = clear_texts(reference, tokens(rng, batch, length, config), n_new)
+    student, reference = both_models(problem, solution, config, weights_for(rng, config))
+    texts = clear_texts(reference, rng, config, batch, length, n_new)
     call = f"CachedGPT(config).generate(idx, {n_new}) with {len(texts)} prompts of {length} tokens"
-    with nothing_left_behind(call):
-        found, second = (student.generate(texts[:, :length].clone(), n_new) for _ in range(2))
+    given, again = texts[:, :length].clone(), texts[:, :length].clone()
+    with nothing_left_behind(call), counting() as cost:
+        found = student.generate(given, n_new)
     check(found, texts, call)
-    check(second, texts, f"{call}, a second time")
+    check_total(cost.operations, config, length, n_new, "generate", len(texts))
+    check(student.generate(again, n_new), texts, f"{call}, a second time")
     weights = weights_for(rng, config)
     for model in (student, reference):
         model.load_state_dict(weights, strict=False)
-    texts = clear_texts(reference, texts[:, :length], n_new)
+    texts = clear_texts(reference, rng, config, batch, length, n_new)
     found = student.generate(texts[:, :length].clone(), n_new)
     check(found, texts, f"{call}, after other weights were loaded")
 
 
-def clear_texts(reference, prompts, n_new):
-    """The reference's text for each prompt, but for those with close calls."""
-    texts = reference.generate(prompts, n_new)
-    best = reference(texts)[0].topk(2).values
-    return texts[(best[..., 0] - best[..., 1]).amin(-1) > 1e-6]
+def clear_texts(reference, rng, config, batch, length, n_new):
+    """Texts that the reference goes on with, but for those with close calls."""
+    while True:
+        texts = reference.generate(tokens(rng, batch, length, config), n_new)
+        best = reference(texts)[0][:, length - 1 : -1].topk(2).values
+        clear = (best[..., 0] - best[..., 1]).amin(-1) > CLEAR
+        if clear.any():
+            return texts[clear]
 
 
-@pytest.mark.points(1.75)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize("how", ["call", "generate"])
 def test_hidden_cost(problem, solution, rng, how):
     """One more token is cheap at another size, too: at most three times the reference's cost"""

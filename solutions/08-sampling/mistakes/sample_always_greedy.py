@@ -1,6 +1,8 @@
 """the most probable token is taken every time
 
 Only at temperature 0 is the largest asked for. Where does chance come in otherwise?
+
+Weighs: idea of sample.
 """
 
 import torch

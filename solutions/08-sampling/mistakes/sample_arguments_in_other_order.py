@@ -1,6 +1,8 @@
 """top_p comes before top_k among the arguments
 
 Compare the order of the arguments with the stub.
+
+Weighs: slip.
 """
 
 import torch

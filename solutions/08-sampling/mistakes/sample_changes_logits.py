@@ -1,6 +1,8 @@
 """sample divides the logits that were handed in, in place
 
 The caller still needs its logits. Which operators change a tensor, and which make a new one?
+
+Weighs: slip.
 """
 
 from typing import Optional

@@ -1,6 +1,8 @@
 """the default temperature is not 1
 
 What should sample(logits) do when nobody asked for anything?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """only the best tokens are drawn from when nobody asked for a top_k
 
 What should sample(logits) do when nobody asked for anything?
+
+Weighs: slip.
 """
 
 import torch

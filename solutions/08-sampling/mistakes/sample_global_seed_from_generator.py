@@ -2,6 +2,8 @@
 
 With a generator, the global state should be afterwards as it was. Who else may be drawing from
 it?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """temperatures just above 0 are taken for 0, so that nothing is drawn
 
 A small temperature makes large differences larger. What becomes of logits that are nearly equal?
+
+Weighs: slip.
 """
 
 import math

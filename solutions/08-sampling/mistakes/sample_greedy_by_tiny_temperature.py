@@ -1,6 +1,8 @@
 """temperature 0 is taken for a very small temperature, so that a draw decides between equal logits
 
 At 0 nothing is left to chance. Which of several equal logits should be taken?
+
+Weighs: slip.
 """
 
 import numpy as np

@@ -1,6 +1,8 @@
 """at temperature 0 the last of several equal logits is taken
 
 Where several tie, which one should it be?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """a temperature below 0 is accepted in sample, as if it were 0
 
 Only 0 itself asks for the largest. What should become of -1?
+
+Weighs: slip.
 """
 
 import torch

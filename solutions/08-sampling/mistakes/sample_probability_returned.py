@@ -1,6 +1,8 @@
 """the probabilities come back, not a token
 
 What should come out is the number of a token, for each row.
+
+Weighs: idea of sample.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the draw is made from the logits, without softmax
 
 multinomial takes what it gets for weights. What are logits, and can weights be negative?
+
+Weighs: idea of sample.
 """
 
 import torch

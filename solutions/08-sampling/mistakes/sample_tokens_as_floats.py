@@ -1,6 +1,8 @@
 """the token numbers come back as floats
 
 A token number is a place in a table. Which dtype do places have?
+
+Weighs: slip.
 """
 
 import numpy as np

@@ -1,6 +1,8 @@
 """the token numbers come back as int32
 
 torch counts places in int64. Which step makes them smaller?
+
+Weighs: slip.
 """
 
 import numpy as np

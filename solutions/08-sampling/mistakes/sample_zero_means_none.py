@@ -1,6 +1,8 @@
 """a top_k or top_p of 0 is taken for None
 
 `if top_k` is false for None, and for what other number? Both mean something else.
+
+Weighs: slip.
 """
 
 import torch

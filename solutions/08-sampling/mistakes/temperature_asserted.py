@@ -1,6 +1,8 @@
 """an impossible temperature raises AssertionError, not ValueError
 
 Which error says that a value is wrong? An assert is skipped by python -O.
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """a small number is added to the temperature
 
 A temperature of 0 is refused, so what should the small number protect from?
+
+Weighs: slip.
 """
 
 import torch

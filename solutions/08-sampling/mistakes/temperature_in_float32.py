@@ -2,6 +2,8 @@
 
 Half of the digits of float64 are lost. A plain Python number fits every dtype; does your
 temperature stay one?
+
+Weighs: slip.
 """
 
 import numpy as np

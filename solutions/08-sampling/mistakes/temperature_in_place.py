@@ -1,6 +1,8 @@
 """apply_temperature divides the logits that were handed in, in place
 
 The caller still needs its logits. Which operators change a tensor, and which make a new one?
+
+Weighs: slip.
 """
 
 import torch

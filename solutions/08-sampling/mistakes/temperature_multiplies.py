@@ -1,6 +1,8 @@
 """the logits are multiplied by the temperature, not divided by it
 
 With a temperature of 0.5, do the logits of the example come closer together or move apart?
+
+Weighs: idea of apply_temperature.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """probabilities come back, where logits are asked for
 
 The next step is a filter, and it takes logits. Who should turn them into probabilities, and when?
+
+Weighs: idea of apply_temperature.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """any temperature is accepted
 
 What does a division by 0 give, and what does a negative temperature do to the largest logit?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """keep_top_k writes -inf into the logits that were handed in
 
 The caller may want to draw again, in another way. What should be changed is a copy.
+
+Weighs: slip.
 """
 
 import torch

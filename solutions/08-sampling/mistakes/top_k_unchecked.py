@@ -1,6 +1,8 @@
 """a k below 1 is not refused
 
 What does an answer without any token mean to the one who draws?
+
+Weighs: slip.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 What comes of topk with 0 or with -1? Say first, and in your own words, that such a k is
 impossible.
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """a k below 1 is not refused
 
 The caller has None to say that nothing should be cut. What does k = 0 ask for?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """a p above 1 is accepted
 
 Somebody may mean 90 percent and write 90. What should they be told?
+
+Weighs: slip.
 """
 
 import numpy as np

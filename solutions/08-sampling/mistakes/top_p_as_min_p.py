@@ -1,6 +1,8 @@
 """a token is kept when it has at least p times the largest probability
 
 That rule is known as min-p. This one adds up probabilities, the largest first.
+
+Weighs: idea of keep_top_p.
 """
 
 from typing import Optional

@@ -1,6 +1,8 @@
 """the last sum is rolled round to the first place, so that the most probable token is dropped
 
 What does roll put in place 0? The most probable token should always stay.
+
+Weighs: idea of keep_top_p.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """what is found among the sorted tokens is applied to the tokens in their own order
 
 Place 0 after sorting is the most probable token. Which token is that in the row that came in?
+
+Weighs: idea of keep_top_p.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the probabilities are added up in the order of the tokens, without sorting them
 
 The most probable tokens are to be kept. Where do you look which they are?
+
+Weighs: idea of keep_top_p.
 """
 
 import numpy as np

@@ -1,6 +1,8 @@
 """with p = 1 the sum is taken to reach 1 before the last token
 
 Probabilities are rounded, and so are their sums. What does p = 1 ask for, whatever the sums say?
+
+Weighs: slip.
 """
 
 from typing import Optional

@@ -1,6 +1,8 @@
 """with p = 1 a token is dropped whose probability is rounded to 0
 
 A probability can be too small for a float. What does p = 1 ask for, whatever the sums say?
+
+Weighs: slip.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 Rounded sums may pass 1 early when there are a thousand tokens. What does p = 1 ask for, whatever
 the sums say?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """a p of 0 or less is accepted
 
 Which p is the smallest that makes sense? A set that reaches nothing is empty.
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the probabilities are added up from the smallest on
 
 Which token should be the first to be kept?
+
+Weighs: idea of keep_top_p.
 """
 
 import torch

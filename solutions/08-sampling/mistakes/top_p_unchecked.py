@@ -1,6 +1,8 @@
 """keep_top_p accepts any p
 
 Between which bounds does a probability lie? And what should be kept for p = 0?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """kv_cache_bytes returns a float in place of an int
 
 Bytes are whole numbers. Where does the float come from?
+
+Weighs: slip.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
 """only the keys are counted, or only the values
 
 Which two things does the cache keep of each token?
+
+Weighs: idea of kv_cache_bytes.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the keys and values of one layer are counted
 
 Does each layer have keys of its own?
+
+Weighs: idea of kv_cache_bytes.
 """
 
 import math

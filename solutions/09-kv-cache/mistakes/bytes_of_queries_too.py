@@ -1,6 +1,8 @@
 """queries are counted along with keys and values
 
 Who needs the query of a token that has been read?
+
+Weighs: idea of kv_cache_bytes.
 """
 
 from dataclasses import dataclass

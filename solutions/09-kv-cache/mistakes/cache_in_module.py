@@ -1,6 +1,8 @@
 """the module keeps its own cache and goes on from its last call, whatever past is
 
 Two texts may be made in turns by one model. Where does a call learn which one it goes on with?
+
+Weighs: idea.
 """
 
 import math

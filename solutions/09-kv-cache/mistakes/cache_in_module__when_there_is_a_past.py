@@ -1,6 +1,8 @@
 """the module goes on from what it kept of its last call, not from the past it is given
 
 Two texts may be made in turns by one model. Where does a call learn which one it goes on with?
+
+Weighs: idea.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
 """new tokens see the past only, and neither themselves nor each other
 
 Should the new keys be there before or after the scores are made?
+
+Weighs: idea.
 """
 
 import math

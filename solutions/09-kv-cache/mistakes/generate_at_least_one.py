@@ -1,6 +1,8 @@
 """generate makes a token even when 0 are asked for
 
 What is left to do when no new token is wanted?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """generate raises ValueError only when the text has become too long
 
 T and max_new_tokens are known beforehand. When can you say that they are too many?
+
+Weighs: slip.
 """
 
 import math

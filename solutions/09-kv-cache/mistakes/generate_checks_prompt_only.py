@@ -1,6 +1,8 @@
 """generate compares only the prompt with n_positions
 
 T and max_new_tokens are known beforehand. When can you say that they are too many?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """generate refuses a text that just fits into n_positions
 
 With n_positions = 16, may prompt and new tokens be 16 together?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """generate doesn't look at the lengths before it starts
 
 T and max_new_tokens are known beforehand. When can you say that they are too many?
+
+Weighs: slip.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
 """-10,000 is added to hidden scores, so that a larger one is seen all the same
 
 Nothing bounds a score. Which number stays below all others, whatever is added to it?
+
+Weighs: slip.
 """
 
 import math

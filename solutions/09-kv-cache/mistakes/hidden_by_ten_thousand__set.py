@@ -1,6 +1,8 @@
 """hidden scores are set to -10,000, and those of others may be lower
 
 Nothing bounds a score. Which number stays below all others?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """only the new tokens are compared with n_positions, not past and new together
 
 Which position has the last new token?
+
+Weighs: slip.
 """
 
 import math

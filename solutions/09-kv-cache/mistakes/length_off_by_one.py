@@ -1,6 +1,8 @@
 """as many tokens as there are positions are refused
 
 With n_positions = 6, which positions are there? Is there one for a sixth token?
+
+Weighs: slip.
 """
 
 import math

@@ -2,6 +2,8 @@
 error is raised
 
 Which error should be raised when there are more tokens than positions, and who raises it?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """a token doesn't see itself
 
 May a token see its own value? Look at the diagonal of your mask.
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """no token is hidden from any other, so the prompt sees its own future
 
 One new token needs no mask. Does a prompt of several tokens need one?
+
+Weighs: idea.
 """
 
 from dataclasses import dataclass

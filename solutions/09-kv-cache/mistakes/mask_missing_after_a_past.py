@@ -1,6 +1,8 @@
 """the new tokens see each other's future when there is a past
 
 After a past one token needs no mask. What about a chunk of several?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the prompt sees its own future, as there is a mask only after a past
 
 Which tokens of a prompt may its first token see?
+
+Weighs: idea.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
 """the mask has a column for each new token only, and none for those of the past
 
 How many keys are there, past and new together? The mask needs a column for each.
+
+Weighs: idea.
 """
 
 import math

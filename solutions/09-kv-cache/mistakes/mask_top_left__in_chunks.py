@@ -2,6 +2,8 @@
 all
 
 At which position stands the first token of the chunk, and how many keys may it see?
+
+Weighs: idea.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
 """the mask is aligned at the top left, so new token i sees only the first i + 1 keys of all
 
 At which position stands the first new token, and how many keys may it see?
+
+Weighs: idea.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
 """the new tokens are put before the past
 
 In which order do the tokens stand in the text?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the blocks don't hear of the past
 
 Where does each block get its keys of earlier tokens from?
+
+Weighs: idea.
 """
 
 import math

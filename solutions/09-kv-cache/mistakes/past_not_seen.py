@@ -1,6 +1,8 @@
 """new tokens don't see the past, which is kept and not used
 
 With which keys do you compare the queries: the new ones, or all?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """CachedAttention can't be called without a past
 
 What is past when nobody gives one?
+
+Weighs: slip.
 """
 
 import math

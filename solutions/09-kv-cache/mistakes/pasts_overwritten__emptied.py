@@ -1,6 +1,8 @@
 """the list of pasts is changed, which belongs to who has called
 
 Somebody may go on from the same past in another way. Which list do your lines write into?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the positions start at 0 again in each call
 
 At which position stands a token that comes after 5 others?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the present is the past as it was, without the new tokens
 
 The present is the next call's past. Will the new tokens be in it?
+
+Weighs: idea.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
 """the present holds the new tokens only, so the next call has lost the past
 
 The present is the next call's past. What should be in it?
+
+Weighs: idea.
 """
 
 import math

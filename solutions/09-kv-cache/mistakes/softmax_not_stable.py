@@ -2,6 +2,8 @@
 
 What is exp(2000)? And does softmax change when all scores of a row get smaller by the same
 amount?
+
+Weighs: slip.
 """
 
 import math
