@@ -1,6 +1,8 @@
 """the number of sequences is compared with n_positions
 
 x has the shape (B, T, C). Which of the three is the length of the sequence?
+
+Weighs: slip.
 """
 
 import math

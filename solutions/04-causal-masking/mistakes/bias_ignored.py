@@ -1,6 +1,8 @@
 """layers have a bias even where `bias=False` is asked for
 
 Where does the argument `bias` go?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the buffer `mask` has two dimensions of size 1 in front
 
 GPT-2's own buffer has room for batch and heads. What shape does the task give it here?
+
+Weighs: slip.
 """
 
 import math

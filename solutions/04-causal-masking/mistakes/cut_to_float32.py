@@ -2,6 +2,8 @@
 
 The result says float64, but only seven of its digits are right. Look for `.float()` or a dtype
 that is written out.
+
+Weighs: slip.
 """
 
 import math

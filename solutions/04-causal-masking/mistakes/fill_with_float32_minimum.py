@@ -1,6 +1,8 @@
 """hidden scores are set to a fixed number, such as the lowest of float32, whatever their dtype
 
 In float64 there are numbers far below that one. Where could you read the dtype from?
+
+Weighs: slip.
 """
 
 import math

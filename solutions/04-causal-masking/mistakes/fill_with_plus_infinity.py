@@ -2,6 +2,8 @@
 
 Nothing lies below minus infinity, and nothing above plus infinity. Which of the two gets the
 weight 0?
+
+Weighs: idea.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 Two modules of a model should start differently. Whoever runs the program may choose a seed;
 should your class?
+
+Weighs: slip.
 """
 
 import math

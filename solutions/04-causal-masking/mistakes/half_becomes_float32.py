@@ -1,6 +1,8 @@
 """half precision comes out as float32
 
 What is added to the scores has a dtype of its own. What does PyTorch make of float16 and float32?
+
+Weighs: slip.
 """
 
 import math

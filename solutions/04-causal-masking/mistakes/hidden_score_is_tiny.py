@@ -2,6 +2,8 @@
 
 `tiny` is a number just above 0, so it's a score like any other. Which field of torch.finfo lies
 at the far end?
+
+Weighs: idea.
 """
 
 import math

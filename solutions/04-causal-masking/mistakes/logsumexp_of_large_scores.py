@@ -2,6 +2,8 @@
 
 Two scores are both 1e20. What is left of log 2 when it is added to 1e20? A number that is subtracted
 from the whole row first would cancel in the end.
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """a sequence of exactly n_positions tokens is refused
 
 How many tokens fit into n_positions positions? Try your comparison with T equal to n_positions.
+
+Weighs: slip.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 In float32 that number is about -3.4e38. A hidden score of 2e38 then becomes -1.4e38: is that below
 an allowed one of -2e38? Is there something to add that leaves nothing of any score?
+
+Weighs: slip.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 Adding 1 to the allowed scores hides nothing; it only makes them a little larger. What would have
 to be added to the hidden ones?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the mask is applied after softmax, so the rows no longer sum to 1
 
 Add up a row of your weights. What did the hidden scores take away before they were set to 0?
+
+Weighs: idea.
 """
 
 import math

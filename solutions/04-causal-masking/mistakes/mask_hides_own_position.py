@@ -2,6 +2,8 @@
 
 May a token look at itself? Write down the first row of your mask and see what is left for the
 first token.
+
+Weighs: idea.
 """
 
 import torch

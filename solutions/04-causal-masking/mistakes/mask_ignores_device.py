@@ -2,6 +2,8 @@
 
 On a GPU the scores and this mask would be in two places. What could you do with the argument
 `device`?
+
+Weighs: slip.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 Parameters are what is learnt. What does nn.Module offer for a tensor that belongs to it but is
 never learnt?
+
+Weighs: slip.
 """
 
 import math

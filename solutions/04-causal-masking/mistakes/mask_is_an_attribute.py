@@ -3,6 +3,8 @@
 A plain attribute stays behind when the module moves to a GPU. nn.Module takes care of parameters,
 of child modules, and of one more kind of tensor that is never trained. How does it get to know
 about it?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """nothing is hidden: the mask isn't used, or hides nothing
 
 Give it two different masks and the same scores. Which line should make a difference?
+
+Weighs: idea.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 The values are right, but their type isn't: True and False are asked for. Print the dtype of your
 mask.
+
+Weighs: slip.
 """
 
 import math

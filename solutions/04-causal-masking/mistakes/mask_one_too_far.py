@@ -2,6 +2,8 @@
 
 Write down the first row of the mask for four tokens. How many entries of it should be True? Look
 at what the argument `diagonal` counts.
+
+Weighs: idea.
 """
 
 import math

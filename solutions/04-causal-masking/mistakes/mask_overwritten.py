@@ -2,6 +2,8 @@
 
 The mask belongs to the one who calls, and may be used again. Can you have its opposite without
 changing it?
+
+Weighs: slip.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 Your three parts agree with each other, but not with the task. Some of PyTorch's own functions
 call a masked place True; what does True mean in this problem?
+
+Weighs: idea of causal_mask.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 Row i of the mask belongs to query i. Which side of the diagonal holds the keys that come before
 it?
+
+Weighs: idea.
 """
 
 import torch

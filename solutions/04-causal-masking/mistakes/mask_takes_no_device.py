@@ -2,6 +2,8 @@
 
 The signature in the task has a second argument, with a value to fall back on. Compare it with
 yours.
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """causal_mask is True where attention is forbidden, but the other parts take True for allowed
 
 Some of PyTorch's own functions call a masked place True; what does True mean in this problem?
+
+Weighs: idea.
 """
 
 import math

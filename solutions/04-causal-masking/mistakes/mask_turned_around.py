@@ -2,6 +2,8 @@
 
 Read your line that hides scores aloud: which ones does it change, those that are True in the mask
 or those that are False?
+
+Weighs: idea.
 """
 
 import torch

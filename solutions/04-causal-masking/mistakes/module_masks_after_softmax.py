@@ -2,6 +2,8 @@
 
 Add up a row of the weights that forward uses. What did the hidden scores take away before they
 were set to 0? You have a function that hides scores in time.
+
+Weighs: idea.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 The signature in the task gives each argument a name and a value to fall back on. Compare it with
 yours.
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """nothing is hidden: the mask isn't used, or hides nothing
 
 Change the last token and look at the first output. Where does forward use the mask?
+
+Weighs: idea.
 """
 
 import math

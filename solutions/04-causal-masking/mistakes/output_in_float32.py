@@ -1,6 +1,8 @@
 """the output is float32 even when the tokens are float64
 
 Look for `.float()` or a dtype that is written out. Which dtype does the task promise?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the weights are float32 even when the scores are float64
 
 Look for `.float()` or a dtype that is written out. Which dtype does the task promise?
+
+Weighs: slip.
 """
 
 import math

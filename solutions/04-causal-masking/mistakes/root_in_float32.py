@@ -2,6 +2,8 @@
 
 Seven digits are right. What dtype does torch.tensor give a number by default? A plain Python
 number has none.
+
+Weighs: slip.
 """
 
 import torch

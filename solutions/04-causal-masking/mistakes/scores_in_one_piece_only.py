@@ -1,6 +1,8 @@
 """masked_softmax stops at scores that lie in memory in another order, such as transposed ones
 
 Methods such as view need all numbers in one piece. Which method does without?
+
+Weighs: slip.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 The scores belong to the one who calls. Which of PyTorch's methods end in an underscore, and what
 does that mean?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the scores are subtracted from the largest one rather than the largest one from the scores
 
 Which score should get the largest weight, and which does in your code? What is minus -inf?
+
+Weighs: idea.
 """
 
 import math

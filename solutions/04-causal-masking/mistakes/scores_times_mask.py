@@ -2,6 +2,8 @@
 
 What is e to the power of 0? A score of 0 is an ordinary score. Which number gets no weight at
 all?
+
+Weighs: idea.
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 It is there against a division by 0. Can the sum be 0, when the largest score of a row has been
 subtracted?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """there is no softmax: the scores themselves are the weights
 
 The weights of a row are to be positive and sum to 1. Which step sees to that?
+
+Weighs: idea.
 """
 
 import math

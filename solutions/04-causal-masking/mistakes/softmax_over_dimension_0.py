@@ -1,6 +1,8 @@
 """softmax runs along dimension 0
 
 Each query shares out a weight of 1 among the keys. Along which dimension do the keys lie?
+
+Weighs: idea.
 """
 
 import math

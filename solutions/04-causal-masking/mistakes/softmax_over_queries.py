@@ -2,6 +2,8 @@
 
 Each query shares out a weight of 1 among the keys. Along which dimension do the keys of one query
 lie?
+
+Weighs: idea.
 """
 
 import math

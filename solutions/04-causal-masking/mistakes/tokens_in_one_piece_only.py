@@ -1,6 +1,8 @@
 """forward stops at tokens that lie in memory in another order, such as transposed ones
 
 Methods such as view need all numbers in one piece. Which method does without?
+
+Weighs: slip.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 An error does come, but it speaks of sizes of tensors. Could forward look at the length first, and
 say with a ValueError what is wrong?
+
+Weighs: slip.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 An assert raises AssertionError, and `python -O` leaves it out altogether. Which exception is
 asked for?
+
+Weighs: slip.
 """
 
 import math

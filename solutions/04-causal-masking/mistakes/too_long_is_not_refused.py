@@ -1,6 +1,8 @@
 """a sequence longer than n_positions is let through
 
 What does the task ask for when there are more tokens than positions?
+
+Weighs: slip.
 """
 
 import torch

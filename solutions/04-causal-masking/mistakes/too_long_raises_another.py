@@ -2,6 +2,8 @@
 
 There is a kind of error for an argument of the right type with a value that can't be used. Which
 one does the task name?
+
+Weighs: slip.
 """
 
 import math

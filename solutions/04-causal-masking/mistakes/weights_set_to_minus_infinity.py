@@ -1,6 +1,8 @@
 """it is the weights that are set to -inf, after softmax, rather than the scores before
 
 Softmax turns a score of -inf into the weight 0. What turns a weight of -inf into anything?
+
+Weighs: idea.
 """
 
 import math

@@ -1,0 +1,41 @@
+"""causal_mask is True where attention is forbidden, but the other parts take True for allowed
+
+Some of PyTorch's own functions call a masked place True; what does True mean in this problem?
+
+Weighs: idea of causal_mask.
+"""
+
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+def causal_mask(seq_len, device=None):
+    return torch.ones(seq_len, seq_len, dtype=torch.bool, device=device).triu(diagonal=1)
+
+
+def masked_softmax(scores, mask):
+    scores = scores.masked_fill(~mask, float("-inf"))
+    return F.softmax(scores, dim=-1)
+
+
+class CausalAttention(nn.Module):
+    def __init__(self, n_embd=768, n_positions=1024, bias=True):
+        super().__init__()
+        self.query = nn.Linear(n_embd, n_embd, bias=bias)
+        self.key = nn.Linear(n_embd, n_embd, bias=bias)
+        self.value = nn.Linear(n_embd, n_embd, bias=bias)
+        self.register_buffer("mask", torch.ones(n_positions, n_positions).tril() == 1)
+
+    def forward(self, x):
+        B, T, C = x.shape
+        if T > self.mask.size(0):
+            raise ValueError(f"sequence of length {T} is too long")
+        q = self.query(x)
+        k = self.key(x)
+        v = self.value(x)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(k.size(-1))
+        weights = masked_softmax(scores, self.mask[:T, :T])
+        return weights @ v
