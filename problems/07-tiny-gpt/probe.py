@@ -7,6 +7,7 @@ import torch
 
 from grader.cost import counting
 from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis.estimate_shapes import about_names
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
 
@@ -138,6 +139,12 @@ def about_parts(problem):
         others = sum(each.numel() for name, each in found.items() if name not in wanted)
         return torch.tensor([*own, others], dtype=torch.float64)
 
+    def what_parts_are_called():
+        model = problem.GPT(problem.GPTConfig(**ORDINARY))
+        found = {name: tuple(each.shape) for name, each in parameters(model).items()}
+        look = "Others find the parts by their names, for example to load weights."
+        return about_names(found, shapes(ORDINARY), look)
+
     def tied():
         found = parameters(problem.GPT(problem.GPTConfig(**ORDINARY)))
         wte, lm_head = found["transformer.wte.weight"], found["lm_head.weight"]
@@ -161,6 +168,7 @@ def about_parts(problem):
             "how many": how_many,
             "config": config,
         },
+        estimators=(what_parts_are_called,),
     )
 
 
