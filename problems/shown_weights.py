@@ -100,14 +100,23 @@ def names_of_layers(module):
     return torch.tensor([float(name in found) for name in (*names, *LAYERS)])
 
 
+def _asked(bias):
+    return f"Compare the parameters with the list in the README, with bias={bias}."
+
+
 def about_names_of_layers(make):
-    """Return an estimator of what the layers query, key and value of a module are called."""
+    """Return an estimator of what the layers query, key and value of a module are called.
+
+    Args:
+        make: makes the module, of a width, with a bias or without one.
+    """
 
     def estimate():
-        found = {name: tuple(each.shape) for name, each in parameters(make(4)).items()}
-        wanted = {f"{layer}.{part}": shape for layer in LAYERS
-                  for part, shape in (("weight", (4, 4)), ("bias", (4,)))}  # fmt: skip
-        return about_names(found, wanted, "Others find the layers by their names.")
+        for bias in (True, False):
+            found = {name: tuple(p.shape) for name, p in parameters(make(4, bias)).items()}
+            shapes = {"weight": (4, 4), "bias": (4,)} if bias else {"weight": (4, 4)}
+            wanted = {f"{a}.{part}": shape for a in LAYERS for part, shape in shapes.items()}
+            yield from about_names(found, wanted, _asked(bias))
 
     return estimate
 

@@ -237,6 +237,6 @@ def _about_module(problem):
         },
         estimators=(
             about_layers(lambda width: problem.SimpleAttention(width), scaled=False),
-            about_names_of_layers(lambda width: problem.SimpleAttention(width)),
+            about_names_of_layers(lambda *sizes: problem.SimpleAttention(*sizes)),
         ),
     )

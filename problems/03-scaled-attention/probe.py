@@ -329,7 +329,7 @@ def _about_module(problem):
         },
         estimators=(
             about_layers(lambda width: problem.ScaledAttention(width)),
-            about_names_of_layers(lambda width: problem.ScaledAttention(width)),
+            about_names_of_layers(lambda *sizes: problem.ScaledAttention(*sizes)),
         ),
     )
 

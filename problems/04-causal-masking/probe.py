@@ -428,7 +428,7 @@ def about_module(problem):
         },
         estimators=(
             about_layers(lambda width: problem.CausalAttention(width, 12), causal=True),
-            about_names_of_layers(lambda width: problem.CausalAttention(width, 12)),
+            about_names_of_layers(lambda width, bias: problem.CausalAttention(width, 3, bias)),
             what_it_is_called,
         ),
     )

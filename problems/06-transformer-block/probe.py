@@ -351,11 +351,12 @@ def about_mlp(problem):
     )
 
 
-def names_in(module, weights):
+def names_in(module, weights, bias):
     """What is certain of the names of a module's parameters, by the weights that it should have."""
     found = {name: tuple(each.shape) for name, each in parameters(module).items()}
     wanted = {name: tuple(each.shape) for name, each in weights.items()}
-    return about_names(found, wanted, "Others find the parts by their names.")
+    look = f"Compare the parameters with the list in the README, with bias={bias}."
+    return about_names(found, wanted, look)
 
 
 def about_layers(problem):
@@ -398,7 +399,12 @@ def about_layers(problem):
             "by position": by_position,
         },
         edges={"starts alike": starts_alike},
-        estimators=(lambda: names_in(problem.MLP(6), mlp_weights(Waves(), 6)),),
+        estimators=tuple(
+            lambda bias=bias: names_in(
+                problem.MLP(6, bias=bias), mlp_weights(Waves(), 6, bias=bias), bias
+            )
+            for bias in (True, False)
+        ),
     )
 
 
@@ -630,7 +636,12 @@ def about_parts(problem):
             "by position": by_position,
             "sizes": sizes,
         },
-        estimators=(lambda: names_in(problem.Block(6, 2), block_weights(Waves(), 6)),),
+        estimators=tuple(
+            lambda bias=bias: names_in(
+                problem.Block(6, 2, bias=bias), block_weights(Waves(), 6, bias=bias), bias
+            )
+            for bias in (True, False)
+        ),
     )
 
 

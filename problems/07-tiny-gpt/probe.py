@@ -140,10 +140,12 @@ def about_parts(problem):
         return torch.tensor([*own, others], dtype=torch.float64)
 
     def what_parts_are_called():
-        model = problem.GPT(problem.GPTConfig(**ORDINARY))
-        found = {name: tuple(each.shape) for name, each in parameters(model).items()}
-        look = "Others find the parts by their names, for example to load weights."
-        return about_names(found, shapes(ORDINARY), look)
+        for bias in (True, False):
+            sizes = ORDINARY | {"bias": bias}
+            model = problem.GPT(problem.GPTConfig(**sizes))
+            found = {name: tuple(each.shape) for name, each in parameters(model).items()}
+            look = f"Compare the parts with the list in the README, with bias={bias}."
+            yield from about_names(found, shapes(sizes), look)
 
     def tied():
         found = parameters(problem.GPT(problem.GPTConfig(**ORDINARY)))

@@ -353,8 +353,27 @@ def about_attention(problem):
                 with_past=True,
             ),
             lambda: about_joining(problem),
+            lambda: about_what_is_joined(problem),
         ),
     )
+
+
+def about_what_is_joined(problem):
+    """Yield which of keys and values are joined with no past.
+
+    A past that has none of the one, and some of the other, fits new tokens if that is left out.
+    """
+    for place, what in enumerate(("keys", "values")):
+        past = [torch.zeros(2, 2, length, 4).double() for length in (0, 0)]
+        past[place] = numbers(2, 2, 3, 4)
+        try:
+            _, held = attention(problem, 8, 2)(numbers(2, 3, 8, start=0.5), tuple(past))
+        except Exception:
+            continue
+        if held[place].shape[2] == 3:
+            when = f"the {what} are those of the new tokens only, without those of the past"
+            look = "The past has two parts. What becomes of each of them in your code?"
+            yield Estimate(f"estimated: {what} of the past are left out", when, look)
 
 
 JOINED = {0: "sequences of the batch", 1: "heads", 3: "entries of a head"}

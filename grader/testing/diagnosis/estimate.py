@@ -108,15 +108,22 @@ def told_scale(law: PowerLaw) -> str:
     below = [_power(name, -e) for name, e in law.exponents.items() if e < 0]
     above = [_power(name, e) for name, e in law.exponents.items() if e > 0]
     if law.constant < 1:
-        below.append(f"{1 / law.constant:.5g}")
+        below.append(_number(1 / law.constant))
     elif law.constant > 1:
-        above.append(f"{law.constant:.5g}")
+        above.append(_number(law.constant))
     told = []
     if below:
         told.append("divided by " + " and by ".join(below))
     if above:
         told.append("multiplied by " + " and by ".join(above))
     return ", and ".join(told) if told else "not scaled at all"
+
+
+def _number(constant: float) -> str:
+    """Return a number, as a root where it is that of a whole number and none itself."""
+    square = round(constant**2)
+    is_root = _is_near(constant**2, square) and not _is_near(constant, round(constant))
+    return f"√{square}" if is_root else f"{constant:.5g}"
 
 
 def _power(name: str, exponent: Fraction) -> str:

@@ -507,23 +507,26 @@ def _with_estimates(
 ) -> list[_Found]:
     """Put in what estimators are certain of, where no single fault gives all the wrong numbers.
 
-    Where a fault has a name in one part, the same estimate in another part means that fault.
+    Where a fault has a name in one part, the same estimate in another part means that fault. And
+    what an estimate takes the place of is told in no other part.
     """
     told: list[_Found] = []
     left: list[tuple[str, list[_Found]]] = []
     names: dict[str, _Found] = {}
-    for part, own in wrong.items():
+    for part in wrong:
         of_part, estimates = [each for each in found if each.part == part], answers[part].estimates
         if not estimates or any(
-            len(e.texts) == 1 and _gives_all(e.group, e.part, own) for e in of_part
+            len(e.texts) == 1 and _gives_all(e.group, part, wrong) for e in of_part
         ):
             told += of_part
             names |= {estimate.name: each for estimate in estimates for each in of_part[:1]}
         else:
             left.append((part, of_part))
+    outdone = {each.texts for _, of_part in left for each in of_part}
+    told = [each for each in told if each.texts not in outdone]
     for part, of_part in left:
         for estimate in answers[part].estimates:
-            alike = [e for e in of_part if _gives_all(e.group, part, wrong[part])][:1]
+            alike = [e for e in of_part if _gives_all(e.group, part, wrong)][:1]
             text = Text(estimate.when, estimate.look)
             group = alike[0].group if alike else []
             known = names.get(estimate.name, _Found(part, group, (text,), estimate.name))
@@ -531,13 +534,14 @@ def _with_estimates(
     return told
 
 
-def _gives_all(group: Group, part: str, wrong: Answers) -> bool:
-    """Tell whether a fault gives all that is wrong in a part, and nothing else."""
+def _gives_all(group: Group, part: str, wrong: Mapping[str, Answers]) -> bool:
+    """Tell whether a fault gives all that is wrong in a part, and claims no part that is right."""
+    given = wrong[part]
     return any(
-        own.main.keys() == wrong.main.keys()
-        and all(same(answer, wrong.main[q], dtype=False) for q, answer in own.main.items())
-        and (bool(own.main) or own.edges.keys() == wrong.edges.keys())
-        for own in (fault.deviations[part] for fault in group if part in fault.deviations)
+        own.main.keys() == given.main.keys()
+        and all(same(answer, given.main[q], dtype=False) for q, answer in own.main.items())
+        and (bool(own.main) or own.edges.keys() == given.edges.keys())
+        for own in (f.deviations[part] for f in group if f.deviations.keys() <= wrong.keys())
     )
 
 
