@@ -160,7 +160,7 @@ def head_weights(n_head, head_dim):
 
 def cut(x, n_head):
     """Heads side by side become (B, n_head, T, head_dim)."""
-    return x.unflatten(-1, (n_head, -1)).transpose(1, 2)
+    return torch.stack(x.chunk(n_head, dim=-1), dim=1)
 
 
 def weighing_of_heads(call, n_head, head_dim, length, past, batch):

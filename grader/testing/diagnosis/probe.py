@@ -106,11 +106,13 @@ def ask(
 def _asked(part: Part, with_edges: bool) -> Answers:
     edges = part.edges if with_edges else {}
     estimators = part.estimators if with_edges else ()
-    return Answers(
-        {name: _attempt(question) for name, question in part.main.items()},
-        {name: _attempt(question) for name, question in edges.items()},
-        tuple(estimate for each in estimators for estimate in _estimated(each)),
-    )
+    main = {name: _attempt(question) for name, question in part.main.items()}
+    at_edges = {name: _attempt(question) for name, question in edges.items()}
+    found: dict[str, Estimate] = {}
+    for estimator in estimators:
+        for estimate in _estimated(estimator):
+            found.setdefault(estimate.name, estimate)  # what is said with a bias holds without
+    return Answers(main, at_edges, tuple(found.values()))
 
 
 def _estimated(estimator: Estimator) -> list[Estimate]:
