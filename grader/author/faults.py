@@ -123,11 +123,6 @@ def _name(switch: str, value: str) -> str:
     return f"{switch}: {value}"
 
 
-def is_switched(name: str) -> bool:
-    """Tell whether a fault's name is that of a switch and its value; files have no colon in it."""
-    return ": " in name
-
-
 def _new(pairs: Iterable[Fault], singles: list[Fault]) -> Iterator[Fault]:
     """Yield the pairs with, in some part, main answers that no fault before them has."""
     known = list(singles)

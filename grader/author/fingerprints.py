@@ -11,14 +11,20 @@ import torch
 
 from grader.author.adoption import adopted
 from grader.author.candidates import Kind
-from grader.author.faults import is_switched, switched
+from grader.author.faults import switched
 from grader.author.running import Outcome
 from grader.course import Course, Problem
 from grader.files import sha256_of
 from grader.loading import load_module
 from grader.result import Status, TestResult
 from grader.testing.diagnosis.answers import same
-from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text, deviations
+from grader.testing.diagnosis.fingerprints import (
+    Fault,
+    Fingerprints,
+    Text,
+    deviations,
+    is_switched,
+)
 from grader.testing.diagnosis.naming import diagnose
 from grader.testing.diagnosis.probe import Answers, ask, load_probe
 from grader.testing.quiet import quiet

@@ -7,6 +7,7 @@ import torch
 
 from grader.testing.compare import parameters, set_weights
 from grader.testing.diagnosis.probe import Part
+from shown_weights import about_layers, about_names_of_layers, names_of_layers
 from worked_example import LAYERS
 
 
@@ -152,10 +153,7 @@ def _about_module(problem):
         return len(found) if isinstance(found, tuple | list) else float(found is not None)
 
     def names(bias):
-        module = problem.SimpleAttention(4, bias=bias)
-        found = {name for name, _ in module.named_parameters(remove_duplicate=False)}
-        wanted = [f"{a}.{b}" for a in LAYERS for b in ("weight", "bias")]
-        return torch.tensor([float(name in found) for name in wanted])
+        return names_of_layers(problem.SimpleAttention(4, bias=bias))
 
     def sizes():
         module = problem.SimpleAttention(5)
@@ -238,4 +236,8 @@ def _about_module(problem):
             "gradient by value": lambda: gradient("value.weight"),
             "gradient grows": grows,
         },
+        estimators=(
+            about_layers(lambda width: problem.SimpleAttention(width), scaled=False),
+            about_names_of_layers(lambda *sizes: problem.SimpleAttention(*sizes)),
+        ),
     )

@@ -8,6 +8,12 @@ import torch
 
 from grader.testing.compare import parameters, set_weights
 from grader.testing.diagnosis.probe import Part
+from shown_weights import (
+    about_function,
+    about_layers,
+    about_names_of_layers,
+    names_of_layers,
+)
 from worked_example import LAYERS, attention_by_hand, self_attention_by_hand, waves
 
 KINDS = (float, int, torch.Tensor, type(None), tuple)
@@ -214,6 +220,7 @@ def _about_attention(problem):
             "changes k": lambda: changes("k"),
             "changes v": lambda: changes("v"),
         },
+        estimators=(about_function(lambda *given: problem.scaled_dot_product_attention(*given)),),
     )
 
 
@@ -256,10 +263,7 @@ def _about_module(problem):
         return first(module(wave(2, 3, 4, start=0.5)))
 
     def names(bias):
-        module = problem.ScaledAttention(4, bias=bias)
-        found = {name for name, _ in module.named_parameters(remove_duplicate=False)}
-        wanted = [f"{a}.{b}" for a in LAYERS for b in ("weight", "bias")]
-        return torch.tensor([float(name in found) for name in wanted])
+        return names_of_layers(problem.ScaledAttention(4, bias=bias))
 
     def starts_alike():
         starts = []
@@ -312,7 +316,7 @@ def _about_module(problem):
             "float32": lambda: output(2, 3, 4, dtype=torch.float32),
             "transposed": transposed,
             "digits are lost": digits_lost,
-            "digits are lost, width 16": ask(lambda: digits_lost(16)),
+            "digits are lost, width 4": ask(lambda: digits_lost(4)),
             "steps are lost": lambda: blurred(lambda x: first(made(4)(x)), [wave(2, 3, 4)]),
             "second call": second_call,
             "changes in eval": restless_in_eval,
@@ -324,6 +328,10 @@ def _about_module(problem):
             "gradient by key": lambda: gradient("key.weight"),
             "gradient by value": lambda: gradient("value.weight"),
         },
+        estimators=(
+            about_layers(lambda width: problem.ScaledAttention(width)),
+            about_names_of_layers(lambda *sizes: problem.ScaledAttention(*sizes)),
+        ),
     )
 
 

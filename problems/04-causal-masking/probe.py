@@ -6,7 +6,10 @@ import torch
 
 from grader.errors import Mismatch
 from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis import estimate_weights
+from grader.testing.diagnosis.estimate_shapes import about_names
 from grader.testing.diagnosis.probe import Part
+from shown_weights import LOOK, about_layers, about_names_of_layers, names_of_layers
 from worked_example import LAYERS, holding, left_alone
 
 HUGE = 4e307
@@ -58,6 +61,13 @@ def about_mask(problem):
             return False
         return True
 
+    def what_is_seen():
+        masks = [problem.causal_mask(size) for size in (1, 3, 4, 6)]
+        is_plain = all(m.dtype == torch.bool and m.dim() == 2 for m in masks)
+        if not is_plain:
+            return ()
+        return estimate_weights.about_mask(masks, estimate_weights.CAUSAL, LOOK["sight"])
+
     def global_state_moves():
         before = torch.get_rng_state()
         problem.causal_mask(3)
@@ -72,6 +82,7 @@ def about_mask(problem):
             "ignores device": ignores_device,
             "global state moves": global_state_moves,
         },
+        estimators=(what_is_seen,),
     )
 
 
@@ -264,12 +275,19 @@ def about_module(problem):
         return dict(module.named_buffers())["mask"].double()
 
     def no_buffer():
-        return "mask" not in dict(problem.CausalAttention(3, 4).named_buffers())
+        """0 for a buffer `mask`, 1 for an attribute of this name that is none, 2 for nothing."""
+        module = problem.CausalAttention(3, 4)
+        if "mask" in dict(module.named_buffers()):
+            return 0
+        return 1 if hasattr(module, "mask") else 2
+
+    def what_it_is_called():
+        found = dict(problem.CausalAttention(3, 4).named_buffers())
+        shapes = {name: tuple(each.shape) for name, each in found.items()}
+        return about_names(shapes, {"mask": (4, 4)}, "Others look for it by its name.")
 
     def names(bias):
-        found = parameters(problem.CausalAttention(4, 3, bias=bias))
-        wanted = [f"{a}.{b}" for a in LAYERS for b in ("weight", "bias")]
-        return torch.tensor([float(name in found) for name in wanted])
+        return names_of_layers(problem.CausalAttention(4, 3, bias=bias))
 
     def by_name():
         module = problem.CausalAttention(n_embd=3, n_positions=6, bias=True).eval()
@@ -408,4 +426,9 @@ def about_module(problem):
             "gradient by value": lambda: gradient("value.weight"),
             "gradient by value's bias": lambda: gradient("value.bias"),
         },
+        estimators=(
+            about_layers(lambda width: problem.CausalAttention(width, 12), causal=True),
+            about_names_of_layers(lambda width, bias: problem.CausalAttention(width, 3, bias)),
+            what_it_is_called,
+        ),
     )

@@ -11,6 +11,7 @@ from grader.testing.compare import parameters, set_weights
 from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
+from shown_weights import about_heads
 from telltale import COPIES, plain_weights
 from worked_example import loops_over_pairs
 
@@ -298,6 +299,15 @@ def about_attention(problem):
             "changes x": lambda: changes("x"),
             "changes weights": lambda: changes("weights"),
         },
+        estimators=tuple(
+            about_heads(
+                lambda weights, n_head, x, _, causal=causal: made(
+                    problem, weights, n_head, causal=causal
+                ).eval()(x),
+                causal=causal,
+            )
+            for causal in (False, True)
+        ),
     )
 
 

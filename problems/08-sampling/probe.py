@@ -5,6 +5,9 @@ from functools import cache
 
 import torch
 
+from grader.testing.diagnosis.estimate import Estimate
+from grader.testing.diagnosis.estimate_kept import Kept, about_kept
+from grader.testing.diagnosis.estimate_shapes import about_shapes
 from grader.testing.diagnosis.probe import Part
 
 INF = math.inf
@@ -128,6 +131,36 @@ def edges_of(function, amount, factor=1.0):
     }
 
 
+def needed(row, p):
+    """How many tokens of a row it takes to reach p."""
+    if p == 1:
+        return len(row)
+    return int((row.softmax(-1).sort(descending=True).values.cumsum(-1) < p).sum()) + 1
+
+
+def rows_kept(function, amounts, right):
+    """What a filter keeps of rows, for several amounts; nothing where it changes what it keeps.
+
+    Args:
+        function: the filter.
+        amounts: its second argument.
+        right: how many of a row should be kept, by the row and the amount.
+    """
+    rows = []
+    for place, amount in enumerate(amounts):
+        x = 1.3 * numbers(4, 6 + place, start=place)
+        found = function(x.clone(), amount)
+        kept = found != -INF
+        if found.shape != x.shape or not torch.equal(found[kept], x[kept]):
+            return []
+        first = right(x[0], amount)
+        rows += [
+            Kept(row, stays, right(row, amount), right(row, amount) == len(row), first)
+            for row, stays in zip(x, kept, strict=True)
+        ]
+    return rows
+
+
 def about_temperature(problem):
     """Questions about apply_temperature."""
 
@@ -179,6 +212,12 @@ def about_top_k(problem):
         },
         edges=edges_of(lambda x, k: problem.keep_top_k(x, k), 2)
         | {"ties with 3": lambda: ties(3), "ties with 4": lambda: ties(4)},
+        estimators=(
+            lambda: about_kept(
+                rows_kept(problem.keep_top_k, (1, 2, 3, 5), lambda row, k: min(k, len(row))),
+                "How many tokens of each row should stay, and which ones?",
+            ),
+        ),
     )
 
 
@@ -228,6 +267,12 @@ def about_top_p(problem):
             "1 drops of many, float32": lambda: many(torch.float32),
             "1 and unlikely": unlikely,
         },
+        estimators=(
+            lambda: about_kept(
+                rows_kept(problem.keep_top_p, (0.3, 0.55, 0.8, 0.93, 1.0), needed),
+                "Write down the sums of the sorted probabilities of one row. Where is p reached?",
+            ),
+        ),
     )
 
 
@@ -439,7 +484,43 @@ def about_sample(problem):
             problem,
             {"changes its argument": (needing(temperature=0.7, top_k=4, top_p=0.8), changes)},
         ),
+        estimators=(lambda: about_results(problem), lambda: about_what_is_used(problem)),
     )
+
+
+def about_results(problem):
+    """Return what is wrong with the shapes of what sample returns."""
+    shapes, found = [(3, 5), (4, 2), (1, 6), (2, 3, 4), (1, 2, 3), (5,)], []
+    for shape in shapes:
+        try:
+            found.append(tuple(problem.sample(numbers(*shape)).shape))
+        except Exception:
+            found.append(None)
+    look = (
+        "One token for each row: which shape is that for logits of shape (3, 5), and of (2, 3, 5)?"
+    )
+    return about_shapes(found, [shape[:-1] for shape in shapes], look)
+
+
+def about_what_is_used(problem):
+    """Yield which of sample's arguments change nothing, though the function for it does."""
+    logits = numbers(300, 7) / 2
+
+    def drawn(seed=3, **options):
+        torch.default_generator.manual_seed(seed)
+        return problem.sample(logits.clone(), **options).flatten()
+
+    plain = drawn()
+    if len(plain) < 300 or torch.equal(plain, drawn(seed=4)):
+        return  # nothing is left to chance, or there is too little of it
+    for name, amount in (("temperature", 0.2), ("top_k", 2), ("top_p", 0.3)):
+        steps = own_steps(problem, logits, **{name: amount})
+        if steps is None or torch.equal(steps, own_steps(problem, logits)):
+            continue
+        if torch.equal(drawn(**{name: amount}), plain):
+            when = f"sample draws the same tokens with {name} as without"
+            look = "Each step returns new logits. What becomes of them in your code?"
+            yield Estimate(f"estimated: {name} is not used", when, look)
 
 
 def about_arguments(problem):

@@ -10,8 +10,10 @@ from torch import nn
 from grader.cost import counting
 from grader.errors import Mismatch
 from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis.estimate import Estimate
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
+from shown_weights import about_heads
 from small_gpt import under
 
 
@@ -342,7 +344,60 @@ def about_attention(problem):
             "gradient": gradient,
             "changes x": changes,
         },
+        estimators=(
+            about_heads(
+                lambda weights, n_head, x, past: filled(
+                    problem.CachedAttention(x.shape[-1], n_head).eval(), weights
+                )(x, past),
+                causal=True,
+                with_past=True,
+            ),
+            lambda: about_joining(problem),
+            lambda: about_what_is_joined(problem),
+        ),
     )
+
+
+def about_what_is_joined(problem):
+    """Yield which of keys and values are joined with no past.
+
+    A past that has none of the one, and some of the other, fits new tokens if that is left out.
+    """
+    for place, what in enumerate(("keys", "values")):
+        past = [torch.zeros(2, 2, length, 4).double() for length in (0, 0)]
+        past[place] = numbers(2, 2, 3, 4)
+        try:
+            _, held = attention(problem, 8, 2)(numbers(2, 3, 8, start=0.5), tuple(past))
+        except Exception:
+            continue
+        if held[place].shape[2] == 3:
+            when = f"the {what} are those of the new tokens only, without those of the past"
+            look = "The past has two parts. What becomes of each of them in your code?"
+            yield Estimate(f"estimated: {what} of the past are left out", when, look)
+
+
+JOINED = {0: "sequences of the batch", 1: "heads", 3: "entries of a head"}
+
+
+def about_joining(problem):
+    """Yield along what past and new tokens are joined, where that is not the length.
+
+    A past with none of something can be joined along that alone, and adds nothing there.
+    """
+    x = numbers(2, 3, 8, start=0.5)
+    _, alone = attention(problem, 8, 2)(x.clone())
+    for dim, what in JOINED.items():
+        shape = [2, 2, 3, 4]
+        shape[dim] = 0
+        past = tuple(torch.zeros(shape, dtype=torch.float64) for _ in range(2))
+        try:
+            _, held = attention(problem, 8, 2)(x.clone(), past)
+        except Exception:
+            continue
+        if all(torch.equal(one, other) for one, other in zip(held, alone, strict=True)):
+            when = f"past and new tokens are joined along the {what}, not along the length"
+            look = "Keys are (B, n_head, length, head_dim). Which of these dimensions grows?"
+            yield Estimate(f"estimated: joined along the {what}", when, look)
 
 
 def about_present(problem):

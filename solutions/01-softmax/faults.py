@@ -183,10 +183,6 @@ SWITCHES = {
             "the maximum gets its missing dimension back in the last place, whatever dim is",
             _LINED_UP,
         ),
-        "first place": (
-            "the maximum gets its missing dimension back in the first place, whatever dim is",
-            _LINED_UP,
-        ),
         "index": ("the place of the maximum is subtracted, along another dimension", _CANCELS),
         "other dimension": ("the maximum is taken along the dimension next to dim", _CANCELS),
         "after exp": ("the maximum is subtracted after exp", _FORMULA),
@@ -217,10 +213,6 @@ SWITCHES = {
             "the sum gets its missing dimension back in the last place, whatever dim is",
             "It is right along the last dimension. Where must the dimension of size 1 stand when "
             "dim is 0?",
-        ),
-        "first place": (
-            "the sum gets its missing dimension back in the first place, whatever dim is",
-            _LINED_UP,
         ),
         "mean": ("the powers are divided by their mean, and not by their sum", _FORMULA),
         "largest": ("the powers are divided by the largest of them", _FORMULA),
@@ -546,8 +538,6 @@ def largest(shift, x, dim):
             return x.amax(-1 if shift == "last dim" else int(shift[-1]), keepdim=True)
         case "last place":
             return x.amax(dim).unsqueeze(-1)
-        case "first place":
-            return x.amax(dim).unsqueeze(0)
         case "index":
             return x.argmax(dim)
         case "other dimension":
@@ -625,8 +615,6 @@ def divided(total, powers, below, x, dim):
             return powers / below.sum((dim + 1) % x.dim(), keepdim=True)
         case "last place":
             return powers / below.sum(dim).unsqueeze(-1)
-        case "first place":
-            return powers / below.sum(dim).unsqueeze(0)
         case "mean":
             return powers / below.mean(dim, keepdim=True)
         case "largest":

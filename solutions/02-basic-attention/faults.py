@@ -26,23 +26,11 @@ SWITCHES = {
         "root of C": ("the scores are divided by √n_embd", _SCORES),
         "C": ("the scores are divided by n_embd", _SCORES),
         "times the root of C": ("the scores are multiplied by √n_embd", _SCORES),
-        "fourth root of C": ("the scores are divided by the fourth root of n_embd", _SCORES),
         "half of C": ("the scores are divided by n_embd / 2", _SCORES),
         "one over 2 C": (
             "the scores are multiplied by n_embd ** -1 / 2: the power comes first",
             _SCORES,
         ),
-        "root of T": ("the scores are divided by √T, the root of the sequence length", _SCORES),
-        "T": ("the scores are divided by T, the sequence length", _SCORES),
-        "root of B": ("the scores are divided by the root of the batch size", _SCORES),
-        "2": ("the scores are divided by 2", _SCORES),
-        "root of 2": ("the scores are divided by √2", _SCORES),
-        "8": ("the scores are divided by 8", _SCORES),
-        "root of 8": ("the scores are divided by √8", _SCORES),
-        "64": ("the scores are divided by 64", _SCORES),
-        "root of 768": ("the scores are divided by √768, whatever n_embd is", _SCORES),
-        "768": ("the scores are divided by 768, whatever n_embd is", _SCORES),
-        "10": ("the scores are divided by 10", _SCORES),
         "double": ("the scores are multiplied by 2", _SCORES),
         "cosine": ("queries and keys are brought to length 1 before they are compared", _SCORES),
         "q normalized": ("the queries are brought to length 1 before they are compared", _SCORES),
@@ -414,25 +402,13 @@ def as_one(q, k, v):
 
 def divisor(scale, q):
     """By what the scores are divided."""
-    batch, seq, n_embd = q.shape
+    n_embd = q.shape[-1]
     return {
         "root of C": math.sqrt(n_embd),
         "C": n_embd,
         "times the root of C": 1 / math.sqrt(n_embd),
-        "fourth root of C": n_embd**0.25,
         "half of C": n_embd / 2,
         "one over 2 C": 2 * n_embd,
-        "root of T": math.sqrt(seq),
-        "T": seq,
-        "root of B": math.sqrt(batch),
-        "2": 2,
-        "root of 2": math.sqrt(2),
-        "8": 8,
-        "root of 8": math.sqrt(8),
-        "64": 64,
-        "root of 768": math.sqrt(768),
-        "768": 768,
-        "10": 10,
         "double": 0.5,
     }.get(scale, 1)
 

@@ -33,16 +33,8 @@ SWITCHES = {
             "Python takes the power first. Where do brackets belong?",
         ),
         "times the root": ("the scores are multiplied by √d_k in place of divided", _D_K),
-        "times d_k": ("the scores are multiplied by d_k", _D_K),
-        "d_k squared": ("the scores are divided by d_k twice", _D_K),
-        "d_k and its root": ("the scores are divided by d_k and by √d_k", _D_K),
-        "fourth root": ("the scores are divided by the fourth root of d_k", _D_K),
         "log": ("the scores are divided by the logarithm of d_k", _D_K),
-        "root of n": ("the scores are divided by the root of the number of queries", _D_K),
         "root of m": ("the scores are divided by the root of the number of keys", _D_K),
-        "n": ("the scores are divided by the number of queries", _D_K),
-        "m": ("the scores are divided by the number of keys", _D_K),
-        "root of d_v": ("the scores are divided by the root of the length of a value", _D_K),
         "root of the keys' first": (
             "the scores are divided by the root of the first dimension of the keys",
             _D_K,
@@ -55,15 +47,8 @@ SWITCHES = {
         "root of all": ("the scores are divided by the root of how many numbers q holds", _D_K),
         "lengths": ("the scores are divided by the lengths of the vectors, as a cosine is", _D_K),
         "scatter": ("the scores are divided by their own standard deviation", _D_K),
-        "4": ("the scores are divided by 4, whatever d_k is", _D_K),
         "root of the first": ("the scores are divided by the root of the first dimension", _D_K),
-        "2": ("the scores are divided by 2, whatever d_k is", _D_K),
-        "root of 2": ("the scores are divided by √2, whatever d_k is", _D_K),
         "8": ("the scores are divided by 8 = √64, whatever d_k is", _D_K),
-        "root of 8": ("the scores are divided by √8, whatever d_k is", _D_K),
-        "64": ("the scores are divided by 64, whatever d_k is", _D_K),
-        "root of 512": ("the scores are divided by √512, whatever d_k is", _D_K),
-        "root of 768": ("the scores are divided by √768, whatever d_k is", _D_K),
         "rounded down": ("the root of d_k is rounded down to a whole number", _D_K),
     },
     "when": {
@@ -333,7 +318,7 @@ AT_EDGES = ("backward", "in_place", "lone", "long")
 
 def divisor(scale, q, k, v):
     """By what the scores are divided."""
-    d_k, n, m = q.shape[-1], q.shape[-2], k.shape[-2]
+    d_k, m = q.shape[-1], k.shape[-2]
     return {
         "right": math.sqrt(d_k),
         "none": 1,
@@ -341,16 +326,8 @@ def divisor(scale, q, k, v):
         "half of d_k": d_k / 2,
         "one over 2 d_k": 2 * d_k,
         "times the root": 1 / math.sqrt(d_k),
-        "times d_k": 1 / d_k,
-        "d_k squared": d_k**2,
-        "d_k and its root": d_k**1.5,
-        "fourth root": d_k**0.25,
         "log": math.log(d_k) if d_k > 1 else 1,
-        "root of n": math.sqrt(n),
         "root of m": math.sqrt(m),
-        "n": n,
-        "m": m,
-        "root of d_v": math.sqrt(v.shape[-1]),
         "root of the first": math.sqrt(q.shape[0]),
         "root of the keys' first": math.sqrt(k.shape[0]),
         "root of dimension 1": math.sqrt(q.shape[1]),
@@ -358,14 +335,7 @@ def divisor(scale, q, k, v):
         "root of all": math.sqrt(q.numel()),
         "lengths": q.norm(dim=-1, keepdim=True) * k.norm(dim=-1)[..., None, :],
         "scatter": 1,
-        "4": 4,
-        "2": 2,
-        "root of 2": math.sqrt(2),
         "8": 8,
-        "root of 8": math.sqrt(8),
-        "64": 64,
-        "root of 512": math.sqrt(512),
-        "root of 768": math.sqrt(768),
         "rounded down": math.isqrt(d_k),
     }[scale]
 

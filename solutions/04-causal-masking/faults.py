@@ -170,21 +170,8 @@ SWITCHES = {
         "half of d_k": ("the scores are divided by d_k / 2", _POWER),
         "one over 2 d_k": ("the scores are divided by 2 d_k", _POWER),
         "times the root": ("the scores are multiplied by √d_k rather than divided by it", _D_K),
-        "times d_k": ("the scores are multiplied by d_k", _D_K),
-        "d_k squared": ("the scores are divided by d_k twice", _D_K),
-        "d_k and its root": ("the scores are divided by d_k and by √d_k", _D_K),
-        "fourth root": ("the scores are divided by the fourth root of d_k", _D_K),
         "log": ("the scores are divided by the logarithm of d_k", _D_K),
-        "root of T": ("the scores are divided by the root of the sequence length", _D_K),
-        "T": ("the scores are divided by the sequence length", _D_K),
-        "root of B": ("the scores are divided by the root of the batch's size", _D_K),
         "root of n_positions": ("the scores are divided by the root of n_positions", _D_K),
-        "2": ("the scores are divided by 2, whatever the width", _D_K),
-        "root of 2": ("the scores are divided by √2, whatever the width", _D_K),
-        "8": ("the scores are divided by √64, whatever the width", _D_K),
-        "root of 8": ("the scores are divided by √8, whatever the width", _D_K),
-        "64": ("the scores are divided by 64, whatever the width", _D_K),
-        "root of 768": ("the scores are divided by √768, whatever the width", _D_K),
         "rounded down": ("the root of d_k is rounded down to a whole number", _D_K),
         "of the weights": (
             "it is the weights or the output that are divided by √d_k, not the scores",
@@ -449,7 +436,7 @@ def weigh(kind, scores, mask):
     }[kind]()
 
 
-def divisor(scale, B, T, d_k, n_positions):  # noqa: N803  (the paper's letters)
+def divisor(scale, d_k, n_positions):
     """By what the scores are divided."""
     return {
         "right": math.sqrt(d_k),
@@ -458,21 +445,8 @@ def divisor(scale, B, T, d_k, n_positions):  # noqa: N803  (the paper's letters)
         "half of d_k": d_k / 2,
         "one over 2 d_k": 2 * d_k,
         "times the root": 1 / math.sqrt(d_k),
-        "times d_k": 1 / d_k,
-        "d_k squared": d_k**2,
-        "d_k and its root": d_k**1.5,
-        "fourth root": d_k**0.25,
         "log": math.log(d_k) if d_k > 1 else 1,
-        "root of T": math.sqrt(T),
-        "T": T,
-        "root of B": math.sqrt(B),
         "root of n_positions": math.sqrt(n_positions),
-        "2": 2,
-        "root of 2": math.sqrt(2),
-        "8": 8,
-        "root of 8": math.sqrt(8),
-        "64": 64,
-        "root of 768": math.sqrt(768),
         "rounded down": math.isqrt(d_k),
         "of the weights": 1,
     }[scale]
@@ -536,11 +510,11 @@ def faulty(
         def forward(self, x):
             if lone and x.shape[1] == 1:
                 return x
-            (B, T, C), n_positions = x.shape, len(self.mask)  # noqa: N806
+            (_, T, C), n_positions = x.shape, len(self.mask)  # noqa: N806
             made = {name[0]: projected(layer, x, layers) for name, layer in self.named_children()}
             made["x"] = x
             q, k, v = (made[role] for role in roles)
-            scores = q @ transposed(keys, k) / divisor(scale, B, T, C, n_positions)
+            scores = q @ transposed(keys, k) / divisor(scale, C, n_positions)
             rows = self.mask[-T:] if corner == "last rows" else self.mask[:T]
             shares = masked_softmax(scores, rows[:, :T])
             shares = shares.mT if weights == "transposed" else shares

@@ -131,23 +131,14 @@ SWITCHES = {
                 "n_embd": "the scores are divided by √n_embd",
                 "full n_embd": "the scores are divided by n_embd",
                 "full length": "the scores are divided by T, the sequence length",
-                "heads": "the scores are divided by √n_head",
                 "full heads": "the scores are divided by n_head",
                 "three n_embd": "the scores are divided by √(3 n_embd)",
-                "batch": "the scores are divided by the root of the number of sequences",
-                "times head_dim": "the scores are multiplied by head_dim",
-                "head_dim and its root": "the scores are divided by head_dim and by its root",
-                "head_dim squared": "the scores are divided by head_dim twice",
-                "fourth root": "the scores are divided by the fourth root of head_dim",
                 "half": "the scores are divided by head_dim / 2: ** binds more tightly than /",
                 "one over double": (
                     "the scores are multiplied by head_dim ** -1 / 2, which is 1 / (2 head_dim)"
                 ),
                 "rounded down": "the root of head_dim is rounded down to a whole number",
                 "log": "the scores are divided by the logarithm of head_dim",
-                "2": "the scores are divided by 2 whatever the width of a head is",
-                "root of 8": "the scores are divided by √8 whatever the width of a head is",
-                "64": "the scores are divided by 64 whatever the width of a head is",
             },
         ),
     },
@@ -577,7 +568,7 @@ def merge(how, x):
 
 def divisor(scale, q, x, n_head):
     """By what the scores are divided."""
-    (batch, seq_len, n_embd), d = x.shape, q.shape[-1]
+    seq_len, n_embd, d = x.shape[1], x.shape[2], q.shape[-1]
     return {
         "right": math.sqrt(d),
         "none": 1,
@@ -585,21 +576,12 @@ def divisor(scale, q, x, n_head):
         "full n_embd": n_embd,
         "head_dim": d,
         "full length": seq_len,
-        "heads": math.sqrt(n_head),
         "full heads": n_head,
         "three n_embd": math.sqrt(3 * n_embd),
-        "batch": math.sqrt(batch),
-        "times head_dim": 1 / d,
-        "head_dim and its root": d**1.5,
-        "head_dim squared": d**2,
-        "fourth root": d**0.25,
         "half": d / 2,
         "one over double": 2 * d,
         "rounded down": math.isqrt(d),
         "log": math.log(d) if d > 1 else 1,
-        "2": 2,
-        "root of 8": math.sqrt(8),
-        "64": 64,
     }[scale]
 
 

@@ -95,6 +95,11 @@ class Fingerprints:
         return Text(when, look)
 
 
+def is_switched(name: str) -> bool:
+    """Tell whether a fault's name is that of a switch and its value; files have no colon in it."""
+    return ": " in name
+
+
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 

@@ -1,13 +1,19 @@
 """Finds the known faults whose answers a student's code gives: part by part, then told together.
 
 Each function and class is looked at by itself, since a student may write a module without the
-function beside it. In a part, main questions come first. A fault fits when no number of the
-student's contradicts its numbers, and at least one wrong number is exactly its. Exceptions
-contradict nothing: the same mistake, written in another way, may stop where the other goes on.
-But who calls a forbidden function is stopped there in every spelling.
-What main questions leave open, the edges tell. A class may have several parts; a fault that one of
-them speaks against is not named for another. Where gradients alone are wrong, in a way that no
-fault has, just that is told.
+function beside it. The rules, in the order in which they apply:
+
+- A name rests on numbers. A fault fits a part when no number of the student's contradicts its
+  numbers, and at least one wrong number is exactly its. Exceptions contradict nothing: the same
+  mistake, written in another way, may stop where the other goes on. But they speak for nothing
+  either, since anything may raise one. Only a fault that has no number at all is known by where it
+  stops, if code stops there and nowhere else, with the same exceptions. And who calls a forbidden
+  function is stopped there in every spelling.
+- A class may have several parts. A fault that one of them speaks against is not named for another.
+- What main questions leave open, the edges tell: all of it, or nothing.
+- Of faults that answer alike two are told. More than that is no answer.
+- What an estimator read off the numbers is told where no single fault gives all of them.
+- Where gradients alone are wrong, in a way that no fault has, just that is told.
 """
 
 from __future__ import annotations
@@ -18,7 +24,13 @@ from dataclasses import dataclass, replace
 
 from grader.result import WrongAnswers
 from grader.testing.diagnosis.answers import Answer, alike, same
-from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text, deviations
+from grader.testing.diagnosis.fingerprints import (
+    Fault,
+    Fingerprints,
+    Text,
+    deviations,
+    is_switched,
+)
 from grader.testing.diagnosis.probe import Answers, owner
 from grader.unknown import EDGE
 
@@ -29,9 +41,6 @@ _NOT_THERE = {"!NotImplementedError", "!AttributeError"}
 
 _FORBIDDEN = "!ForbiddenCall"
 """What code answers that calls what a problem forbids."""
-
-_SHARE_EXPLAINED = 0.6
-"""The share of wrong answers at the edges that a fault must explain to be named for them."""
 
 GRADIENT = "gradient"
 """How the questions begin that are about gradients."""
@@ -48,10 +57,19 @@ _GRADIENTS_TOLD = Text(
 _MOST_ALIKE = 2
 """How many faults are told that answer alike. More than that is no answer."""
 
+_STOPS_OUTWEIGHED = 10
+"""How many exceptions, where a fault would give a number, a wrong number of its own outweighs."""
+
+_SHARE_EXPLAINED = 0.6
+"""The share of wrong answers at the edges that a fault must explain to be named for them."""
+
+Group = list[Fault]
+"""Faults that answer alike in a part."""
+
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A known mistake whose answers the student's code gives.
+    """A known mistake whose answers the student's code gives, or what an estimator is certain of.
 
     Attributes:
         mistakes: the names of the mistakes in the catalogue; several when they answer alike.
@@ -62,6 +80,29 @@ class Diagnosis:
     mistakes: tuple[str, ...]
     text: str
     parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What is told of one part.
+
+    Attributes:
+        part: which one.
+        group: the faults that answer alike.
+        texts: what to tell of them, or what an estimator says.
+        estimated: the name of what it says.
+    """
+
+    part: str
+    group: Group
+    texts: tuple[Text, ...]
+    estimated: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the faults are called."""
+        first = (self.estimated,) if self.estimated else ()
+        return (*first, *(name for fault in self.group for name in fault.names))
 
 
 def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Diagnosis]:
@@ -78,12 +119,12 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Diagno
         if part in wrong
     }
     unexplained = {part: answers[part] for part, groups in fits.items() if not groups}
-    found = [
-        (part, group)
+    fits = {
+        part: [g for g in groups if not _is_borne(answers[part], g[0], part, unexplained)]
         for part, groups in fits.items()
-        for group in groups
-        if not _only_stops(answers[part], group[0], part, unexplained)
-    ]
+    }
+    fits = _without_what_may_follow(fits)
+    found = _with_estimates(_meant_in_all(fits, wrong, known), answers, wrong)
     return _told(found, known) if found else _only_gradients(answers, wrong, known)
 
 
@@ -112,60 +153,13 @@ def _only_gradients(
     ]
 
 
-def _not_refuted(part: str, answers: Mapping[str, Answers], known: Fingerprints) -> Fingerprints:
-    """Return what is known without the faults that another part of the same class speaks against.
-
-    Few wrong numbers are easily alike by chance. A fault that should also show in what a model is
-    made of is none where that is right.
-    """
-    others = {p: given for p, given in answers.items() if p != part and owner(p) == owner(part)}
-    faults = [
-        fault
-        for fault in known.faults
-        if part in fault.deviations
-        and not any(_refutes(given, fault, p, known) for p, given in others.items())
-    ]
-    return replace(known, faults=tuple(faults))
-
-
-def _refutes(given: Answers, fault: Fault, part: str, known: Fingerprints) -> bool:
-    """Tell whether a part is right wherever a fault would give a wrong number in it."""
-    own, right = fault.deviations.get(part, _NOTHING).main, known.reference[part].main
-    asked = [q for q, answer in own.items() if answer.is_value and q in given.main]
-    return bool(asked) and all(same(given.main[q], right[q], dtype=False) for q in asked)
-
-
-def _only_stops(
-    given: Answers, fault: Fault, part: str, unexplained: Mapping[str, Answers]
-) -> bool:
-    """Tell whether all that speaks for a fault in a part are exceptions with another reason.
-
-    A class that can't be made with some sizes raises the same wherever a question has such sizes.
-
-    Args:
-        given: what was answered in the part.
-        fault: what fits there.
-        part: which one it is.
-        unexplained: the answers of parts where nothing fits.
-    """
-    stops = {
-        answer.instead
-        for other, answers in unexplained.items()
-        for question, answer in answers.main.items()
-        if owner(other) == owner(part)
-        and question not in fault.deviations.get(other, _NOTHING).main
-    }
-    own = fault.deviations[part]
-    evidence = [given.main.get(q) for q in own.main] + [given.edges.get(q) for q in own.edges]
-    return all(answer is None or (answer.instead in stops - {""}) for answer in evidence)
-
-
 def unnamed(
     known: Fingerprints, answers: Mapping[str, Answers], found: Iterable[Diagnosis]
 ) -> dict[str, WrongAnswers]:
     """Return the wrong answers of the parts in which no known fault was found.
 
-    A forbidden call is told as that, and is no mistake that could be learned from the answers.
+    A forbidden call is told as that, and is no mistake that could be learned from the answers. Nor
+    is what only stops beside a fault of the same class.
 
     Args:
         known: what the reference answers.
@@ -185,26 +179,89 @@ def unnamed(
         for part, given in wrong
         if part not in named
     }
+    owners = {owner(part) for part in named}
     return {
         part: given
         for part, given in texts.items()
-        if {*given.values()} - _NOT_THERE and _FORBIDDEN not in given.values()
+        if {*given.values()} - _NOT_THERE
+        and _FORBIDDEN not in given.values()
+        and not (owner(part) in owners and all(map(_stops, given.values())))
     }
 
 
-def _fitting(part: str, given: Answers, known: Fingerprints) -> list[list[Fault]]:
+def _stops(text: str) -> bool:
+    return Answer.read(text).stops
+
+
+# Which faults can be meant at all: what other parts of a class say
+
+
+def _not_refuted(part: str, answers: Mapping[str, Answers], known: Fingerprints) -> Fingerprints:
+    """Return what is known without the faults that another part of the same class speaks against.
+
+    Few wrong numbers are easily alike by chance. A fault that should also show in what a model is
+    made of is none where that gives other numbers.
+    """
+    others = {p: given for p, given in answers.items() if p != part and owner(p) == owner(part)}
+    faults = [
+        fault
+        for fault in known.faults
+        if part in fault.deviations
+        and not any(_refutes(given, fault, p) for p, given in others.items())
+    ]
+    return replace(known, faults=tuple(faults))
+
+
+def _refutes(given: Answers, fault: Fault, part: str) -> bool:
+    """Tell whether a part gives numbers where a fault gives wrong ones, and all of them others."""
+    own = fault.deviations.get(part, _NOTHING).main
+    asked = [q for q, a in own.items() if a.is_value and q in given.main]
+    values = [q for q in asked if given.main[q].is_value]
+    return bool(values) and not any(same(given.main[q], own[q], dtype=False) for q in values)
+
+
+def _is_borne(given: Answers, fault: Fault, part: str, unexplained: Mapping[str, Answers]) -> bool:
+    """Tell whether what speaks for a fault is outweighed by exceptions that have another reason.
+
+    A class that can't be made with some sizes raises the same wherever a question has such sizes.
+
+    Args:
+        given: what was answered in the part.
+        fault: what fits there.
+        part: which one it is.
+        unexplained: the answers of parts where nothing fits.
+    """
+    stops = {
+        answer.instead
+        for other, answers in unexplained.items()
+        for question, answer in answers.main.items()
+        if owner(other) == owner(part)
+        and answer.stops
+        and question not in fault.deviations.get(other, _NOTHING).main
+    }
+    own = fault.deviations[part]
+    pairs = [(a, given.main.get(q)) for q, a in own.main.items()]
+    pairs += [(a, given.edges.get(q)) for q, a in own.edges.items()]
+    speaking = sum(answer is not None and answer.instead not in stops for _, answer in pairs)
+    borne = sum(answer is not None and answer.instead in stops for _, answer in pairs)
+    return bool(stops) and borne >= max(1, speaking)
+
+
+# Which faults fit a part
+
+
+def _fitting(part: str, given: Answers, known: Fingerprints) -> list[Group]:
     """Return groups of faults of one part; those of a group answer alike."""
     reference = known.reference[part]
     main = _best(
-        (_agreement(given, fault.deviations.get(part, _NOTHING), reference), fault)
-        for fault in known.faults
+        (_agreement(given, fault.deviations[part], reference), fault) for fault in known.faults
     )
+    if not main and _is_wrong(given.main, reference.main):
+        main = _stopping_there_only(part, given, known)
+        if not main:
+            return []  # what goes wrong at the edges may be due to that
     groups = [_closest_at_edges(main, part, given, reference)] if main else []
-    explained: Mapping[str, Answer] = {}
-    if groups:
-        explained = groups[0][0].deviations[part].edges
-    elif _is_wrong(given.main, reference.main):
-        return []  # what goes wrong at the edges may be due to that
+    explained = groups[0][0].deviations[part].edges if groups else {}
     return groups + _edge_groups(part, given.edges, explained, known)
 
 
@@ -216,7 +273,7 @@ def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
     """Return how well a student's main answers are a fault's; 0 if they are not."""
     if not of_fault.main:
         return 0.0
-    equal, score = 0, 0.0
+    speaking, stops, score = 0.0, 0, 0.0
     for question, answer in given.main.items():
         if question not in reference.main:
             continue
@@ -227,36 +284,74 @@ def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
             if not same(answer, expected, dtype=False):
                 return 0.0
             is_wrong = question in of_fault.main
-            equal, score = equal + (is_wrong and not answer.is_lost), score + is_wrong
+            speaking, score = speaking + is_wrong * _weight(answer), score + is_wrong
         elif answer.instead and expected.instead:
             score += 0.5
         else:
-            score -= 0.25
-    if equal:
+            stops, score = stops + answer.stops, score - 0.25
+    if speaking * _STOPS_OUTWEIGHED > stops or _is_told_by_edges(given, of_fault, reference):
         return max(score, 0.01)
-    return score if _stops_at_the_same(given, of_fault, reference) else 0.0
+    return 0.0
+
+
+def _weight(answer: Answer) -> float:
+    """Return what a wrong answer that is just a fault's speaks for that fault.
+
+    Yes or no, or a single number, is answered alike by chance.
+    """
+    if answer.is_lost:
+        return 0.0
+    return 0.1 if answer.dtype == "bool" or answer.shape == "scalar" else 1.0
+
+
+def _is_told_by_edges(given: Answers, of_fault: Answers, reference: Answers) -> bool:
+    """Tell whether code without a wrong number stops, or loses all, exactly where a fault does.
+
+    Then what it answers at the edges has to be the fault's, too, with a wrong number among it; or
+    it has called what is forbidden, which is known by itself.
+    """
+    if not _stops_at_the_same(given, of_fault, reference):
+        return False
+    if any(map(_is_forbidden, of_fault.main.values())):
+        return True
+    edges = of_fault.edges.items()
+    return all(q in given.edges and alike(given.edges[q], a) for q, a in edges) and any(
+        a.is_value and not a.is_lost for _, a in edges
+    )
 
 
 def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) -> bool:
-    """Tell whether code raises something, or loses all numbers, where a fault does and only there.
-
-    Somewhere it has to be the same exception. If it does so at all questions, anything could be the
-    reason; then a wrong value at the edges has to be the fault's, too.
-    """
+    """Tell whether code raises, or loses all numbers, just where and as a fault does."""
     right = reference.main
     wrong = {q for q, a in given.main.items() if q in right and not same(a, right[q], dtype=False)}
-    answers = [given.main[q] for q in wrong] + list(of_fault.main.values())
-    if wrong != of_fault.main.keys() or not all(a.instead or a.is_lost for a in answers):
+    if wrong != of_fault.main.keys():
         return False
-    forbidden = [any(_is_forbidden(each.main[q]) for q in wrong) for each in (given, of_fault)]
-    if forbidden[0] != forbidden[1]:
-        return False
-    if all(given.main[q].instead != of_fault.main[q].instead for q in wrong):
-        return False
-    edges = of_fault.edges.items()
-    return len(wrong) < len(right) or (
-        all(q in given.edges and alike(given.edges[q], a) for q, a in edges)
-        and any(a.is_value and not a.is_lost for _, a in edges)
+    pairs = [(given.main[q], of_fault.main[q]) for q in wrong]
+    return all((a.instead or a.is_lost) and a.instead == b.instead for a, b in pairs)
+
+
+def _stopping_there_only(part: str, given: Answers, known: Fingerprints) -> Group:
+    """Return the faults that have no number at all, and stop where the code does and only there.
+
+    Where many stop alike, the exception itself says more than any name.
+    """
+    reference = known.reference[part]
+    found = [
+        fault
+        for fault in known.faults
+        if not _has_numbers(fault)
+        and len(fault.deviations[part].main) < len(reference.main)
+        and _stops_at_the_same(given, fault.deviations[part], reference)
+    ]
+    return found if len(found) <= _MOST_ALIKE else []
+
+
+def _has_numbers(fault: Fault) -> bool:
+    """Tell whether a fault is known by a wrong number, wherever that is."""
+    return any(
+        answer.is_value and not answer.is_lost
+        for own in fault.deviations.values()
+        for answer in (*own.main.values(), *own.edges.values())
     )
 
 
@@ -265,7 +360,7 @@ def _is_forbidden(answer: Answer) -> bool:
     return answer.instead == "ForbiddenCall"
 
 
-def _best(scored: Iterable[tuple[float, Fault]]) -> list[Fault]:
+def _best(scored: Iterable[tuple[float, Fault]]) -> Group:
     """Return the faults with the highest score above 0, single ones before two at once."""
     found = [(score, -len(fault.names), fault) for score, fault in scored if score > 0]
     if not found:
@@ -274,9 +369,7 @@ def _best(scored: Iterable[tuple[float, Fault]]) -> list[Fault]:
     return [fault for score, fewer, fault in found if (score, fewer) == best]
 
 
-def _closest_at_edges(
-    faults: list[Fault], part: str, given: Answers, reference: Answers
-) -> list[Fault]:
+def _closest_at_edges(faults: Group, part: str, given: Answers, reference: Answers) -> Group:
     """Of faults with the same main answers, return those that are most like it at the edges."""
 
     def likeness(fault: Fault) -> int:
@@ -304,7 +397,7 @@ def _is_as_expected(
 
 def _edge_groups(
     part: str, given: Mapping[str, Answer], explained: Mapping[str, Answer], known: Fingerprints
-) -> list[list[Fault]]:
+) -> list[Group]:
     """Return the faults that show at the edges only, for what a fault in the numbers leaves open.
 
     Args:
@@ -319,11 +412,11 @@ def _edge_groups(
     candidates = [
         (fault, own.edges)
         for fault in known.faults
-        if (own := fault.deviations.get(part, _NOTHING)).edges
+        if (own := fault.deviations[part]).edges
         and not own.main
         and all(q in wrong and alike(given[q], a) for q, a in own.edges.items())
     ]
-    groups: list[list[Fault]] = []
+    groups: list[Group] = []
     while open_questions and len(groups) < 2:
         merits = [(_explained(e, given, open_questions), f, e) for f, e in candidates]
         best = max((merit for merit, _, _ in merits), default=(0, 0))
@@ -343,33 +436,130 @@ def _explained(
     return len(explained), sum(same(edges[q], given[q]) for q in explained)
 
 
-def _told(found: list[tuple[str, list[Fault]]], known: Fingerprints) -> list[Diagnosis]:
-    """Return what was found in all parts, each fault once, with the parts that it shows in."""
-    shows = Counter(name for _, group in found for fault in group for name in set(fault.names))
-    parts: dict[tuple[Text, ...], list[str]] = {}
-    names: dict[tuple[Text, ...], dict[str, None]] = {}
-    for part, group in found:
-        texts = _different(_meant(group, shows), known)
-        key = tuple(texts)[:_MOST_ALIKE]
-        parts.setdefault(key, []).append(part)
-        names.setdefault(key, {}).update(dict.fromkeys(n for fault in group for n in fault.names))
-    return [
-        Diagnosis(tuple(names[key]), _sentence(key, parts[key], known), tuple(parts[key]))
-        for key in parts
+# What is told of what fits
+
+
+def _without_what_may_follow(fits: Mapping[str, list[Group]]) -> dict[str, list[Group]]:
+    """Leave out what a wrong number of the same class may explain.
+
+    That is what only stops; and what shows at the edges only, beside faults that are switched on,
+    of which it isn't known what they answer there.
+    """
+    by_number = [
+        (owner(part), group)
+        for part, groups in fits.items()
+        for group in groups
+        if group[0].deviations[part].main and _has_numbers(group[0])
     ]
+    named = {of for of, _ in by_number}
+    open_ended = {of for of, group in by_number if all(map(_edges_unknown, group))}
+    return {
+        part: [
+            g
+            for g in groups
+            if (owner(part) not in named or _has_numbers(g[0]))
+            and (owner(part) not in open_ended or g[0].deviations[part].main)
+        ]
+        for part, groups in fits.items()
+    }
 
 
-def _meant(group: list[Fault], shows: Counter[str]) -> list[Fault]:
+def _edges_unknown(fault: Fault) -> bool:
+    return all(map(is_switched, fault.names)) and not any(
+        own.edges for own in fault.deviations.values()
+    )
+
+
+def _meant_in_all(
+    fits: Mapping[str, list[Group]], wrong: Mapping[str, Answers], known: Fingerprints
+) -> list[_Found]:
+    """Return what is told of each part: of the faults that answer alike, those that are meant."""
+    shows = Counter(
+        name for groups in fits.values() for g in groups for f in g for name in set(f.names)
+    )
+    found = []
+    for part, groups in fits.items():
+        for group in groups:
+            meant = _meant(group, shows, wrong)
+            texts = _different(meant, known)
+            if len(texts) <= _MOST_ALIKE:
+                found.append(_Found(part, group, tuple(texts)))
+    return found
+
+
+def _meant(group: Group, shows: Counter[str], wrong: Mapping[str, Answers]) -> Group:
     """Return which are meant of faults that answer alike in a part.
 
-    They are those that explain the most parts, and of these those that claim the fewest others.
+    They are those that explain the most parts, and of these those that claim the fewest of what is
+    right.
     """
 
     def merit(fault: Fault) -> tuple[int, int]:
-        return max(shows[name] for name in fault.names), -len(fault.deviations)
+        claimed = fault.deviations.keys() - wrong.keys()
+        return max(shows[name] for name in fault.names), -len(claimed)
 
     best = max(map(merit, group))
     return [fault for fault in group if merit(fault) == best]
+
+
+def _with_estimates(
+    found: list[_Found], answers: Mapping[str, Answers], wrong: Mapping[str, Answers]
+) -> list[_Found]:
+    """Put in what estimators are certain of, where no single fault gives all the wrong numbers.
+
+    Where a fault has a name in one part, the same estimate in another part means that fault. And
+    what an estimate takes the place of is told in no other part.
+    """
+    told: list[_Found] = []
+    left: list[tuple[str, list[_Found]]] = []
+    names: dict[str, _Found] = {}
+    for part in wrong:
+        of_part, estimates = [each for each in found if each.part == part], answers[part].estimates
+        if not estimates or any(
+            len(e.texts) == 1 and _gives_all(e.group, part, wrong) for e in of_part
+        ):
+            told += of_part
+            names |= {estimate.name: each for estimate in estimates for each in of_part[:1]}
+        else:
+            left.append((part, of_part))
+    outdone = {each.texts for _, of_part in left for each in of_part}
+    told = [each for each in told if each.texts not in outdone]
+    for part, of_part in left:
+        for estimate in answers[part].estimates:
+            alike = [e for e in of_part if _gives_all(e.group, part, wrong)][:1]
+            text = Text(estimate.when, estimate.look)
+            group = alike[0].group if alike else []
+            known = names.get(estimate.name, _Found(part, group, (text,), estimate.name))
+            told.append(replace(known, part=part))
+    return told
+
+
+def _gives_all(group: Group, part: str, wrong: Mapping[str, Answers]) -> bool:
+    """Tell whether a fault gives all that is wrong in a part, and claims no part that is right."""
+    given = wrong[part]
+    return any(
+        own.main.keys() == given.main.keys()
+        and all(same(answer, given.main[q], dtype=False) for q, answer in own.main.items())
+        and (bool(own.main) or own.edges.keys() == given.edges.keys())
+        for own in (f.deviations[part] for f in group if f.deviations.keys() <= wrong.keys())
+    )
+
+
+def _told(found: list[_Found], known: Fingerprints) -> list[Diagnosis]:
+    """Return what was found in all parts, each fault once, with the parts that it shows in."""
+    parts: dict[tuple[Text, ...], list[str]] = {}
+    names: dict[tuple[Text, ...], dict[str, None]] = {}
+    for each in found:
+        parts.setdefault(each.texts, []).append(each.part)
+        names.setdefault(each.texts, {}).update(dict.fromkeys(each.names))
+    return [
+        Diagnosis(
+            tuple(names[key]),
+            _sentence(key, list(dict.fromkeys(parts[key])), known),
+            tuple(dict.fromkeys(parts[key])),
+        )
+        for key in parts
+    ]
 
 
 def _sentence(texts: tuple[Text, ...], parts: list[str], known: Fingerprints) -> str:
@@ -393,7 +583,7 @@ def _shown(parts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(owner(part) for part in parts))
 
 
-def _different(faults: list[Fault], known: Fingerprints) -> list[Text]:
+def _different(faults: Group, known: Fingerprints) -> list[Text]:
     """Return what to tell of some faults; the same thought is told once, in its first words."""
     thoughts: dict[tuple[str, ...], Text] = {}
     for fault in faults:

@@ -13,6 +13,7 @@ from grader.forbidden import Guard
 from grader.loading import load_module
 from grader.testing.course_modules import modules_of_course
 from grader.testing.diagnosis.answers import Answer, attempt
+from grader.testing.diagnosis.estimate import Estimate, Estimator
 from grader.testing.time_limit import DoesNotEnd, time_limit
 
 PROBE_SECONDS = 10.0
@@ -34,18 +35,21 @@ class Part:
         edges: those about what is extreme or beside the numbers: large scores, other dtypes,
             gradients, changed arguments, the random state, a second call. They tell mistakes that
             main questions don't show, and the manner in which they fail counts, not the numbers.
+        estimators: questions whose answers are sentences: what the code does, read off its numbers.
     """
 
     main: Mapping[str, Question]
     edges: Mapping[str, Question] = field(default_factory=dict)
+    estimators: tuple[Estimator, ...] = ()
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a part answered, by question."""
+    """What a part answered, by question, and what estimators are certain of."""
 
     main: Mapping[str, Answer]
     edges: Mapping[str, Answer]
+    estimates: tuple[Estimate, ...] = ()
 
 
 Probe = Callable[[Any], Mapping[str, Part]]
@@ -85,7 +89,7 @@ def ask(
         probe: the questions.
         code: the student's module, or what stands for it.
         forbidden: the functions whose call ends an answer, where that is watched here.
-        edges: whether to ask what is at the edges, too.
+        edges: whether to ask what is at the edges, too, and the estimators.
         parts: which parts to ask; all when left out.
     """
     try:
@@ -101,10 +105,26 @@ def ask(
 
 def _asked(part: Part, with_edges: bool) -> Answers:
     edges = part.edges if with_edges else {}
-    return Answers(
-        {name: _attempt(question) for name, question in part.main.items()},
-        {name: _attempt(question) for name, question in edges.items()},
-    )
+    estimators = part.estimators if with_edges else ()
+    main = {name: _attempt(question) for name, question in part.main.items()}
+    at_edges = {name: _attempt(question) for name, question in edges.items()}
+    found: dict[str, Estimate] = {}
+    for estimator in estimators:
+        for estimate in _estimated(estimator):
+            found.setdefault(estimate.name, estimate)  # what is said with a bias holds without
+    return Answers(main, at_edges, tuple(found.values()))
+
+
+def _estimated(estimator: Estimator) -> list[Estimate]:
+    """Return what an estimator is certain of; where code stops, nothing is."""
+    torch.default_generator.manual_seed(_SEED)
+    try:
+        with torch.enable_grad():
+            return list(estimator())
+    except (KeyboardInterrupt, DoesNotEnd):
+        raise
+    except BaseException:  # student code may raise SystemExit or worse
+        return []
 
 
 def _attempt(question: Question) -> Answer:

@@ -1,6 +1,8 @@
-"""the number subtracted before exp is the largest score of a row, hidden ones included
+"""a hidden score still sets the size of its row: the mask comes after exp, and each row is divided by
+what is left of it
 
-Let a hidden score be 1000 larger than the allowed ones. What does exp give for those that remain?
+For small scores this is right. Now let a hidden score be 1000 larger than the others: what does exp
+give for those that remain, and what are they divided by?
 """
 
 import torch

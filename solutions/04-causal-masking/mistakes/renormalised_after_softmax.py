@@ -1,7 +1,8 @@
-"""the mask is applied after softmax, and each row is divided by what is left of it
+"""a hidden score still sets the size of its row: the mask comes after exp, and each row is divided by
+what is left of it
 
-For small scores this is right. Now let a hidden score be 1000 larger than the others: what is
-left of a row, and what is it divided by?
+For small scores this is right. Now let a hidden score be 1000 larger than the others: what does exp
+give for those that remain, and what are they divided by?
 """
 
 import torch

@@ -1,6 +1,8 @@
-"""c_attn is cut into keys, queries, values instead of queries, keys, values
+"""queries and keys have changed places: in the thirds of c_attn, or in the rows and columns of the
+scores
 
-GPT-2's weights hold the three in a fixed order. Which one comes first?
+GPT-2's weights hold queries, keys and values in a fixed order. Which third comes first? And entry
+(i, j) of the scores is query i times key j. Which of the two must be transposed?
 """
 
 import math

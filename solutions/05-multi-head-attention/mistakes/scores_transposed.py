@@ -1,6 +1,8 @@
-"""the rows of the scores are the keys and the columns the queries
+"""queries and keys have changed places: in the thirds of c_attn, or in the rows and columns of the
+scores
 
-Entry (i, j) of the scores is query i times key j. Which of the two must be transposed?
+GPT-2's weights hold queries, keys and values in a fixed order. Which third comes first? And entry
+(i, j) of the scores is query i times key j. Which of the two must be transposed?
 """
 
 import math
