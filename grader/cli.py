@@ -552,6 +552,26 @@ def audit(
 
 
 @instructors()
+def mistake(
+    problem: OneProblem,
+    name: Annotated[str | None, typer.Argument(help="which; default: list them")] = None,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="only what differs from the right file")
+    ] = False,
+) -> None:
+    """Print a known mistake as a whole file, or list those of a problem."""
+    with _faults():
+        from grader.author.mistake import listed, shown
+
+        course = own_course()
+        chosen = course.select([problem])[0]
+        if name is None:
+            typer.echo("\n".join(listed(course, chosen)))
+        else:
+            typer.echo(shown(course, chosen, name, diff=diff), nl=False)
+
+
+@instructors()
 def adopt(
     group: Annotated[str, typer.Argument(help="such as 03-7f2a10, as the class page shows it")],
     name: Annotated[str, typer.Option(help="what to call the mistake, such as scaled_twice")],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import multiprocessing
 import os
@@ -13,16 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
-from grader.course import Problem
+from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CannotLoad
 from grader.grading.processes import undisturbed
 from grader.isolation.interpreter import end_with_parent
 from grader.result import ProblemResult, Status, TestResult
+from grader.testing.breaking import stripped
 from grader.testing.diagnosis.fingerprints import Text
 from grader.testing.diagnosis.probe import Answers, ask
 from grader.testing.local_files import LocalFiles
@@ -47,7 +48,7 @@ class Outcome:
         result: under the candidate's conditions.
         answers: to the problem's probe.
         unsteady: ids of tests that ended otherwise under other conditions.
-        text: for a mistake, what its docstring tells the student.
+        text: for a mistake, what the student is told.
     """
 
     candidate: Candidate
@@ -129,8 +130,8 @@ def run(candidate: Candidate, root: Path) -> Outcome:
         else:
             again = _run_once(candidate, conditions, root, watch=forbidden)
             unsteady |= _differences(result, again)
-    tree = ast.parse(candidate.path.read_bytes())
-    text = _student_text(ast.get_docstring(tree) or "")
+    edit = candidate.edit
+    text = Text("", "") if edit is None else Text(edit.when, edit.look)
     return Outcome(candidate, result, answers, tuple(sorted(unsteady)), text)
 
 
@@ -143,16 +144,26 @@ def _run_once(
     tests: Iterable[str] = (),
 ) -> ProblemResult:
     torch.set_num_threads(conditions.threads)
-    session = Session(
-        LocalFiles(lambda _: candidate.path),
-        hidden=True,
-        seed=conditions.seed,
-        reverse=conditions.reverse,
-        watch=watch,
-        diagnose=False,
-    )
-    _suite(candidate.problem, root).run(session, tests=tests)
+    with _as_file(candidate) as opener:
+        session = Session(
+            opener,
+            hidden=True,
+            seed=conditions.seed,
+            reverse=conditions.reverse,
+            watch=watch,
+            diagnose=False,
+        )
+        _suite(candidate.problem, root).run(session, tests=tests)
     return session.results[candidate.problem.id]
+
+
+@contextmanager
+def _as_file(candidate: Candidate) -> Iterator[LocalFiles]:
+    """Give a candidate's code as a file of its own: a mistake stands among others, as an edit."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / SUBMISSION_FILE
+        path.write_bytes(candidate.source)
+        yield LocalFiles(lambda _: path)
 
 
 @cache
@@ -162,22 +173,18 @@ def _suite(problem: Problem, root: Path) -> Suite:
 
 
 def _names_forbidden(candidate: Candidate, forbidden: tuple[str, ...]) -> bool:
-    # The docstring tells students of the mistake, often in a sentence that begins with such a name.
-    tree = ast.parse(candidate.path.read_bytes())
-    code = ast.Module(tree.body[ast.get_docstring(tree) is not None :], [])
-    # nn.LogSoftmax calls log_softmax.
-    names, source = (
-        text.replace("_", "").lower() for text in ("|".join(forbidden), ast.unparse(code))
-    )
+    # Docstrings may say such a name. nn.LogSoftmax calls log_softmax.
+    code = stripped(candidate.source).decode()
+    names, source = (text.replace("_", "").lower() for text in ("|".join(forbidden), code))
     # As an attribute, by import, or as a text for getattr.
     return bool(names and re.search(rf"(\.|import .*|['\"])({names})\b", source))
 
 
 def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) -> dict[str, Answers]:
     # Mistakes print, do what torch warns of, and leave gradients off.
-    with quiet(), torch.enable_grad():
+    with quiet(), torch.enable_grad(), _as_file(candidate) as opener:
         try:
-            code = LocalFiles(lambda _: candidate.path)(candidate.problem)
+            code = opener(candidate.problem)
         except CannotLoad:
             return {}
         if tests.probe is None:
@@ -216,9 +223,3 @@ def _missed_by_chance(
         if not _run_once(candidate, conditions, root, watch=watch, tests=tests).passed:
             return set()
     return {"all tests pass under other conditions"}
-
-
-def _student_text(docstring: str) -> Text:
-    """Return what a student reads: the first paragraph says when, the others what to look at."""
-    first, _, rest = docstring.partition("\n\n")
-    return Text(" ".join(first.split()).rstrip("."), " ".join(rest.split()))
