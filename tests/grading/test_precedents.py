@@ -112,11 +112,11 @@ def test_tests_that_a_file_is_known_to_pass_do_not_run(origin, monkeypatch):
         return call(test, *args)
 
     monkeypatch.setattr(runner, "_call", counting)
-    path, course = COURSE.solution(problem), COURSE.only_with([problem])
+    solution, course = COURSE.solution(problem).read_bytes(), COURSE.only_with([problem])
     with lent_boundary(origin) as boundary:
         grader = Grader(course, Settings(), boundary)
-        first = told(grader, problem, path)
+        first = told(grader, problem, solution)
         assert len(calls) == len(first[1])
         calls.clear()
-        assert told(grader, problem, path) == first
+        assert told(grader, problem, solution) == first
     assert len(calls) <= 2 < len(first[1]) / 10
