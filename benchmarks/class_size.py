@@ -34,6 +34,7 @@ from grader.grading.class_run import grade_class
 from grader.grading.settings import Settings, default_jobs
 from grader.intake.submissions import find_submissions
 from grader.result import Part, Policy, Status, SubmissionResult
+from grader.testing.edits import mistakes_of, right_files
 
 RIGHT, MISTAKEN, BEGUN = "all right", "one mistake", "partly done"
 # Of eight neighbours in the class.
@@ -73,30 +74,24 @@ def make_class(course: Course, folder: Path, size: int, only: Problem | None) ->
         for problem, source in sources(course, problems, kind, chance).items():
             target = folder / name / problem.id / SUBMISSION_FILE
             target.parent.mkdir(parents=True)
-            shutil.copy(source, target)
+            target.write_bytes(source)
     return kinds
 
 
 def sources(
     course: Course, problems: list[Problem], kind: str, chance: random.Random
-) -> dict[Problem, Path]:
+) -> dict[Problem, bytes]:
     """Choose the file of each problem for a submission of that kind."""
     files = {}
     for problem in problems:
-        solution = course.solution(problem)
-        files[problem] = chance.choice([solution, *catalogue(solution, "variants")])
+        files[problem] = chance.choice([*right_files(course, problem).values()]).read_bytes()
     if kind == MISTAKEN:
         problem = chance.choice(problems)
-        files[problem] = chance.choice(catalogue(course.solution(problem), "mistakes"))
+        files[problem] = chance.choice(mistakes_of(course, problem)).source.encode()
     if kind == BEGUN:
         done = 0 if len(problems) == 1 else 2
-        files |= {problem: problem.original for problem in problems[done:]}
+        files |= {problem: problem.original.read_bytes() for problem in problems[done:]}
     return files
-
-
-def catalogue(solution: Path, name: str) -> list[Path]:
-    """Return the files of a problem's variants or mistakes."""
-    return sorted((solution.parent / name).glob("*.py"))
 
 
 def counted(kinds: dict[str, str]) -> str:

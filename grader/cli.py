@@ -482,6 +482,16 @@ def audit(
     generalise: Annotated[
         bool, typer.Option("--generalise", help="also name mistakes that are in no catalogue")
     ] = False,
+    record: Annotated[
+        Path | None, typer.Option(help="file to write how every test ends for everybody to")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="file that --record wrote: list what ends otherwise now")
+    ] = None,
+    with_: Annotated[
+        list[Path] | None,
+        typer.Option("--with", help="for both: submissions to run too; may be repeated"),
+    ] = None,
 ) -> None:
     """Prove the course: what is right passes, what is wrong is caught and named."""
     with _faults():
@@ -490,6 +500,13 @@ def audit(
         from grader.author.candidates import candidates
         from grader.author.generalisation import generalise as name_unseen
         from grader.author.parity import parity_findings
+        from grader.author.record import (
+            differences,
+            graded_submissions,
+            read_records,
+            records_of,
+            write_records,
+        )
         from grader.author.sweep import sweep_findings
         from grader.author.tables import TABLES, legend, matrix, unseen_table, write_tables
         from grader.grading.settings import default_jobs
@@ -499,6 +516,7 @@ def audit(
         selected = course.select(problems or [])
         if out is not None:
             require_writable(out, (), TABLES)
+        before = None if against is None else read_records(against)
         with progress_bar() as progress:
             task = progress.add_task("auditing", total=len(list(candidates(course, selected))))
             found = run_audit(
@@ -513,6 +531,13 @@ def audit(
             found.findings.extend(parity_findings(course, found, jobs or default_jobs()))
         if out is not None:
             write_tables(found, selected, out)
+        graded = (
+            graded_submissions(with_, course, selected, jobs or default_jobs()) if with_ else []
+        )
+        now = records_of(found, graded)
+        if record is not None:
+            write_records(now, record)
+        changed = [] if before is None else list(differences(before, now))
         unseen = None
         if generalise:
             unseen = name_unseen(course, selected, jobs or default_jobs())
@@ -522,7 +547,30 @@ def audit(
     console.print(found.summary())
     if unseen is not None:
         console.print(unseen_table(unseen), unseen.summary(), sep="\n")
-    raise typer.Exit(1 if found.findings or (unseen and unseen.named_though_right) else 0)
+    if before is not None:
+        _print_lines([*changed, counted(len(changed), "difference")])
+    named_though_right = unseen and unseen.named_though_right
+    raise typer.Exit(1 if found.findings or changed or named_though_right else 0)
+
+
+@instructors()
+def mistake(
+    problem: OneProblem,
+    name: Annotated[str | None, typer.Argument(help="which; default: list them")] = None,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="only what differs from the right file")
+    ] = False,
+) -> None:
+    """Print a known mistake as a whole file, or list those of a problem."""
+    with _faults():
+        from grader.author.mistake import listed, shown
+
+        course = own_course()
+        chosen = course.select([problem])[0]
+        if name is None:
+            typer.echo("\n".join(listed(course, chosen)))
+        else:
+            typer.echo(shown(course, chosen, name, diff=diff), nl=False)
 
 
 @instructors()

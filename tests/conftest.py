@@ -132,7 +132,7 @@ def write_small_course(root: Path) -> Course:
     """Write a course of one problem, 01-doubling, that takes no time."""
     folder, solutions = root / "problems/01-doubling", root / "solutions/01-doubling"
     folder.mkdir(parents=True)
-    (solutions / "mistakes").mkdir(parents=True)
+    solutions.mkdir(parents=True)
     (folder / "README.md").write_text(README, encoding="utf-8")
     (folder / "test_doubling.py").write_text(TESTS, encoding="utf-8")
     (folder / "probe.py").write_text(PROBE, encoding="utf-8")

@@ -17,12 +17,12 @@ from grader.errors import Mismatch
 from grader.loading import load_module
 from grader.testing.course_modules import modules_of_course
 from grader.testing.rng import Rng
+from tests.catalogue import mistake_files
 
 ROOT = own_course().root
 README = (ROOT / "problems/09-kv-cache/README.md").read_text(encoding="utf-8")
 SOLUTIONS = ROOT / "solutions/09-kv-cache"
 REFERENCE = SOLUTIONS / "problem.py"
-RECOMPUTING = SOLUTIONS / "mistakes/generate_without_cache.py"
 
 Q, K = torch.ones(2, 1), torch.tensor([[1.0], [0], [2], [2]])
 V = torch.tensor([[10.0], [20], [60], [60]])
@@ -106,10 +106,14 @@ def test_operations_with_and_without_a_cache() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "least", "most"), [(REFERENCE, 1, 3), (RECOMPUTING, 8, 20)], ids=["cache", "none"]
+    ("name", "least", "most"), [("cache", 1, 3), ("generate_without_cache", 8, 20)]
 )
-def test_how_the_cost_of_one_more_token_grows(path: Path, least: float, most: float) -> None:
-    code = load_module(path, f"{path.stem}_09")
+def test_how_the_cost_of_one_more_token_grows(
+    name: str, least: float, most: float, tmp_path: Path
+) -> None:
+    (problem,) = own_course().select(["09"])
+    files = {"cache": REFERENCE, **mistake_files(own_course(), problem, tmp_path)}
+    code = load_module(files[name], f"{name}_09")
     few, many = (operations(code, 32, n, "generate") for n in (17, 129))
     assert least < many / few < most
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import own_course
+from grader.testing.edits import EDITS_FILE
 from tests.warm import WarmPython
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -97,15 +98,24 @@ BODIES = {
     "problem": ("The residual connection.", "return x + layer_output"),
     "variants/added": ("By the function.", "return x.add(layer_output)"),
     "variants/turned": ("In the other order.", "return layer_output + x"),
-    "mistakes/input_lost": (
-        "the input is not added\n\nWhat is left of x?",
-        "return layer_output",
-    ),
-    "mistakes/in_place": (
-        "the argument itself is changed\n\nWho else holds this tensor?",
-        "x += layer_output\n    return x",
-    ),
 }
+
+MISTAKES = """\
+== input_lost (reference)
+# the input is not added
+# What is left of x?
+@
+-    return x + layer_output
++    return layer_output
+
+== in_place (reference)
+# the argument itself is changed
+# Who else holds this tensor?
+@
+-    return x + layer_output
++    x += layer_output
++    return x
+"""
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +123,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the course with the new problem's two folders."""
     root = tmp_path_factory.mktemp("a course")
     for name in ("grader", "problems", "solutions"):
-        without = shutil.ignore_patterns("__pycache__", "mistakes", "variants")
+        without = shutil.ignore_patterns("__pycache__", EDITS_FILE, "variants")
         shutil.copytree(ROOT / name, root / name, ignore=without)
     problem = root / "problems/10-residual"
     problem.mkdir()
@@ -127,6 +137,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         code = f'"""{docstring}\n"""\n\n\ndef residual(x, layer_output):\n    {body}\n'
         path.write_text(code, encoding="utf-8")
+    (root / "solutions/10-residual" / EDITS_FILE).write_text(MISTAKES, encoding="utf-8")
     return root
 
 

@@ -23,6 +23,7 @@ from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, own_course
 from grader.errors import CourseError, UsageError
 from grader.result import Part
 from grader.student.check import check
+from grader.testing.edits import mistakes_of
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import run_tests
@@ -77,9 +78,9 @@ def in_the_copy(copy: Course, folder: str, *command: str) -> subprocess.Complete
     )
 
 
-def secrets(path: Path, given: set[str]) -> set[str]:
+def secrets(source: str, given: set[str]) -> set[str]:
     """The lines of a solution, a variant or a mistake that say something the stubs don't."""
-    lines = code_lines(path.read_text(encoding="utf-8")) - given - KNOWN
+    lines = code_lines(source) - given - KNOWN
     return {line for line in lines if len(line) > TRIVIAL and not line.startswith("#")}
 
 
@@ -90,10 +91,13 @@ def test_no_solution_and_no_mistake_is_in_it(copy: Course) -> None:
     copied = {
         name: {line.strip() for line in text.splitlines()} for name, text in texts(copy).items()
     }
-    paths = list(ROOT.glob("solutions/**/*.py"))
-    assert len(paths) > 300
-    for path in paths:
-        secret = secrets(path, given)
+    sources = {path: path.read_text(encoding="utf-8") for path in ROOT.glob("solutions/**/*.py")}
+    for problem in own_course().problems():
+        for mistake in mistakes_of(own_course(), problem):
+            sources[Path(problem.id) / mistake.edit.name] = mistake.source
+    assert len(sources) > 300
+    for path, source in sources.items():
+        secret = secrets(source, given)
         # A test's oracle and one of so many mistakes and faults may have a line in common.
         common = 0 if path.name == SUBMISSION_FILE else 2
         for name, lines in copied.items():

@@ -12,6 +12,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from grader.course import own_course
+from grader.testing.edits import mistakes_of
+
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 100
 
@@ -53,11 +56,13 @@ def draw(name: str, title: str, text: str) -> None:
 
 def student() -> str:
     """Return a test run on a solution that forgets the scale."""
-    mistake = ROOT / "solutions/03-scaled-attention/mistakes/no_scale.py"
+    course = own_course()
+    (problem,) = course.select(["03"])
+    (mistake,) = (m for m in mistakes_of(course, problem) if m.edit.name == "no_scale")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "problems/03-scaled-attention"
         shutil.copytree(ROOT / "problems/03-scaled-attention", folder)
-        shutil.copy(mistake, folder / "problem.py")
+        (folder / "problem.py").write_text(mistake.source, encoding="utf-8")
         for shared in (ROOT / "problems").glob("*.py"):
             shutil.copy(shared, folder.parent)
         shutil.copy(ROOT / "pyproject.toml", temporary)

@@ -2,7 +2,8 @@
 
 The answers alone are enough to name the mistake in the feedback of all who give them. They are kept
 in `solutions/NN-name/adopted.json`. A file of a student's makes it a mistake of the catalogue, with
-which tests are judged and which the audit runs.
+which tests are judged and which the audit runs: what it does to the right file that is most like it
+goes into `mistakes.edits`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.answer import Answer
+from grader.author.making_edits import smallest_edit, written
 from grader.course import Course, Problem
 from grader.errors import UsageError
 from grader.files import write_whole
@@ -24,6 +26,7 @@ from grader.reports.sources import SOURCES, Sources
 from grader.result import SubmissionResult, WrongAnswers
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text
 from grader.testing.diagnosis.probe import Answers
+from grader.testing.edits import Edit, edits_file, parse, right_files
 from grader.text import counted, line
 from grader.unknown import EDGE, Group, groups
 
@@ -65,8 +68,8 @@ def adopt_group(
     )
     if submission:
         told.append(
-            f"Read {written[0].name} before you go on: the audit runs it outside of the sandbox. "
-            f"Then run grader audit {problem.id[:2]} --write-fingerprints."
+            f"Read {name} in {written[0].name} before you go on: the audit runs it outside of the "
+            f"sandbox. Then run grader audit {problem.id[:2]} --write-fingerprints."
         )
     return told
 
@@ -118,7 +121,8 @@ def adopt(
         The files that were written.
 
     Raises:
-        UsageError: the name can't be used, or the file is no Python.
+        UsageError: the name can't be used, or the file is no Python, or a right one.
+        CourseError: the mistakes that there are can't be read.
     """
     known = Fingerprints.load(problem.fingerprints)
     _require_new(name, known)
@@ -127,8 +131,8 @@ def adopt(
         kept = adopted_file(course, problem)
         write_whole(kept, _with_one_more(kept, name, text, group))
     else:
-        kept = course.solution(problem).parent / "mistakes" / f"{name}.py"
-        write_whole(kept, as_mistake(source, text))
+        kept = edits_file(course, problem)
+        write_whole(kept, _with_one_more_edit(course, problem, name, text, source))
     texts = {**known.texts, name: text}
     replace(known, faults=(*known.faults, fault), texts=texts).save(problem.fingerprints)
     return [kept, problem.fingerprints]
@@ -179,8 +183,23 @@ def _require_new(name: str, known: Fingerprints) -> None:
         raise UsageError(f"there is a mistake '{name}' already: {known.texts[name].when}")
 
 
-def as_mistake(source: bytes, text: Text) -> str:
-    """Return a student's file as a mistake of the catalogue: code without a word of the student's.
+def _with_one_more_edit(
+    course: Course, problem: Problem, name: str, text: Text, source: bytes
+) -> str:
+    """Return a problem's mistakes with one more, the file of a student's."""
+    right = {n: p.read_text(encoding="utf-8") for n, p in right_files(course, problem).items()}
+    edit = smallest_edit(Edit(name, "", text.when, text.look, ()), code_alone(source), right)
+    if edit is None:
+        raise UsageError("this file is one of the right ones")
+    path = edits_file(course, problem)
+    known = path.read_text(encoding="utf-8").rstrip("\n") + "\n\n" if path.is_file() else ""
+    whole = known + written(edit)
+    parse(whole, path.name)
+    return whole
+
+
+def code_alone(source: bytes) -> str:
+    """Return a student's file as it may stand in the catalogue: without a word of the student's.
 
     Comments, docstrings and other texts that stand by themselves are left out, since they may hold
     names.
@@ -193,9 +212,7 @@ def as_mistake(source: bytes, text: Text) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"this file can't be read as Python: {error}") from None
     _take_out_texts(tree)
-    docstring = "\n\n".join(part for part in (text.when, text.look) if part)
-    safe = docstring.replace("\\", "\\\\").replace('"""', "'''")
-    return f'"""{safe}\n"""\n\n{ast.unparse(tree)}\n'
+    return ast.unparse(tree) + "\n"
 
 
 def _take_out_texts(tree: ast.Module) -> None:

@@ -1,8 +1,8 @@
 """Proves the course: what is right passes, what is wrong doesn't, and a mistake is called by name.
 
 For every problem it runs the stub, the reference solution, the right solutions in other styles
-(`variants/`) and the catalogue of wrong ones (`mistakes/`) through all tests, several times where
-chance could play a part, and lists everything that is not as it should be.
+(`variants/`) and the catalogue of wrong ones (`mistakes.edits`) through all tests, several times
+where chance could play a part, and lists everything that is not as it should be.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from grader.course import Course, Problem
+from grader.testing.edits import REFERENCE, Edit, edits_file, mistakes_of, right_files
 
 
 class Kind(StrEnum):
@@ -39,28 +40,47 @@ OTHERS = (_conditions(1), _conditions(2), _conditions(3))
 
 @dataclass(frozen=True)
 class Candidate:
-    """A file to run a problem's tests against, and under what conditions."""
+    """What to run a problem's tests against, and under what conditions.
+
+    Attributes:
+        problem: whose tests.
+        kind: what it is.
+        path: where it stands: the file, or for a mistake that of all edits.
+        source: the code.
+        conditions: under which it is run.
+        edit: for a mistake, how it is written down.
+    """
 
     problem: Problem
     kind: Kind
     path: Path
+    source: bytes
     conditions: Conditions = USUAL
+    edit: Edit | None = None
 
     @property
     def name(self) -> str:
-        """The file's name for a variant or mistake, the kind for the others."""
-        numbered = self.kind in (Kind.VARIANT, Kind.MISTAKE)
-        return self.path.stem if numbered else self.kind.value
+        """The name of a variant or mistake, the kind for the others."""
+        if self.edit is not None:
+            return self.edit.name
+        return self.path.stem if self.kind is Kind.VARIANT else self.kind.value
 
 
 def candidates(course: Course, problems: Iterable[Problem]) -> Iterator[Candidate]:
-    """Yield everything there is to run."""
+    """Yield everything there is to run.
+
+    Raises:
+        CourseError: a mistake's edit can't be read, or doesn't fit.
+    """
     for problem in problems:
-        solutions = course.solution(problem).parent
-        yield Candidate(problem, Kind.STUB, problem.stub)
-        yield Candidate(problem, Kind.SOLUTION, course.solution(problem))
+        right = right_files(course, problem)
+        solution = right.pop(REFERENCE)
+        yield Candidate(problem, Kind.STUB, problem.stub, problem.stub.read_bytes())
+        yield Candidate(problem, Kind.SOLUTION, solution, solution.read_bytes())
         # Each variant has conditions of its own, so that the tests draw many different inputs.
-        for number, path in enumerate(sorted((solutions / "variants").glob("*.py")), 4):
-            yield Candidate(problem, Kind.VARIANT, path, _conditions(number))
-        for path in sorted((solutions / "mistakes").glob("*.py")):
-            yield Candidate(problem, Kind.MISTAKE, path)
+        for number, path in enumerate(right.values(), 4):
+            yield Candidate(problem, Kind.VARIANT, path, path.read_bytes(), _conditions(number))
+        edits = edits_file(course, problem)
+        for mistake in mistakes_of(course, problem):
+            source = mistake.source.encode()
+            yield Candidate(problem, Kind.MISTAKE, edits, source, edit=mistake.edit)

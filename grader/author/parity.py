@@ -6,7 +6,7 @@ from grader.author.audit import Audit
 from grader.course import Course
 from grader.grading.pool import grade_all
 from grader.grading.settings import Settings
-from grader.intake.submissions import Submission, read_source
+from grader.intake.submissions import StudentFile, Submission
 from grader.result import SubmissionResult
 
 
@@ -18,9 +18,11 @@ def parity_findings(course: Course, found: Audit, jobs: int) -> list[str]:
     Raises:
         InternalError: nothing can be graded here, for example because there is no sandbox.
     """
-    outcomes = {f"{o.candidate.problem.id} {o.candidate.path}": o for o in found.outcomes}
+    outcomes = {
+        f"{o.candidate.problem.id} {o.candidate.kind} {o.candidate.name}": o for o in found.outcomes
+    }
     submissions = [
-        Submission(name, {o.candidate.problem.id: read_source(o.candidate.path)})
+        Submission(name, {o.candidate.problem.id: StudentFile(o.candidate.source)})
         for name, o in outcomes.items()
     ]
     findings: list[str] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import multiprocessing
 import os
@@ -13,17 +12,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
 from grader.author.weights import NotesNames, Weight
-from grader.course import Problem
+from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CannotLoad
 from grader.grading.processes import undisturbed
 from grader.isolation.interpreter import end_with_parent
 from grader.result import ProblemResult, Status, TestResult
+from grader.testing.breaking import stripped
 from grader.testing.diagnosis.fingerprints import Text
 from grader.testing.diagnosis.probe import Answers, ask
 from grader.testing.local_files import LocalFiles
@@ -48,8 +49,8 @@ class Outcome:
         result: under the candidate's conditions.
         answers: to the problem's probe.
         unsteady: ids of tests that ended otherwise under other conditions.
-        text: for a mistake, what its docstring tells the student.
-        weight: for a mistake, what its docstring says of the points that it costs.
+        text: for a mistake, what the student is told.
+        weight: for a mistake, how many points it may cost.
         asked: for the reference, which of its names each test uses, by the test's id.
     """
 
@@ -134,8 +135,9 @@ def run(candidate: Candidate, root: Path) -> Outcome:
         else:
             again = _run_once(candidate, conditions, root, watch=forbidden)
             unsteady |= _differences(result, again)
-    tree = ast.parse(candidate.path.read_bytes())
-    text, weight = _read(ast.get_docstring(tree) or "")
+    edit = candidate.edit
+    text = Text("", "") if edit is None else Text(edit.when, edit.look)
+    weight = Weight.read("" if edit is None else edit.weight)
     asked = _names_asked(candidate, root) if candidate.kind is Kind.SOLUTION else {}
     return Outcome(candidate, result, answers, tuple(sorted(unsteady)), text, weight, asked)
 
@@ -149,24 +151,35 @@ def _run_once(
     tests: Iterable[str] = (),
 ) -> ProblemResult:
     torch.set_num_threads(conditions.threads)
-    session = Session(
-        LocalFiles(lambda _: candidate.path),
-        hidden=True,
-        seed=conditions.seed,
-        reverse=conditions.reverse,
-        watch=watch,
-        diagnose=False,
-    )
-    _suite(candidate.problem, root).run(session, tests=tests)
+    with _as_file(candidate) as opener:
+        session = Session(
+            opener,
+            hidden=True,
+            seed=conditions.seed,
+            reverse=conditions.reverse,
+            watch=watch,
+            diagnose=False,
+        )
+        _suite(candidate.problem, root).run(session, tests=tests)
     return session.results[candidate.problem.id]
 
 
 def _names_asked(candidate: Candidate, root: Path) -> dict[str, frozenset[str]]:
     """Return which names of a file each test of its problem uses."""
-    notes = NotesNames(LocalFiles(lambda _: candidate.path))
-    session = Session(notes, hidden=True, on_start=notes.begin, watch=False, diagnose=False)
-    _suite(candidate.problem, root).run(session)
+    with _as_file(candidate) as files:
+        notes = NotesNames(files)
+        session = Session(notes, hidden=True, on_start=notes.begin, watch=False, diagnose=False)
+        _suite(candidate.problem, root).run(session)
     return notes.asked
+
+
+@contextmanager
+def _as_file(candidate: Candidate) -> Iterator[LocalFiles]:
+    """Give a candidate's code as a file of its own: a mistake stands among others, as an edit."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / SUBMISSION_FILE
+        path.write_bytes(candidate.source)
+        yield LocalFiles(lambda _: path)
 
 
 @cache
@@ -176,22 +189,18 @@ def _suite(problem: Problem, root: Path) -> Suite:
 
 
 def _names_forbidden(candidate: Candidate, forbidden: tuple[str, ...]) -> bool:
-    # The docstring tells students of the mistake, often in a sentence that begins with such a name.
-    tree = ast.parse(candidate.path.read_bytes())
-    code = ast.Module(tree.body[ast.get_docstring(tree) is not None :], [])
-    # nn.LogSoftmax calls log_softmax.
-    names, source = (
-        text.replace("_", "").lower() for text in ("|".join(forbidden), ast.unparse(code))
-    )
+    # Docstrings may say such a name. nn.LogSoftmax calls log_softmax.
+    code = stripped(candidate.source).decode()
+    names, source = (text.replace("_", "").lower() for text in ("|".join(forbidden), code))
     # As an attribute, by import, or as a text for getattr.
     return bool(names and re.search(rf"(\.|import .*|['\"])({names})\b", source))
 
 
 def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) -> dict[str, Answers]:
     # Mistakes print, do what torch warns of, and leave gradients off.
-    with quiet(), torch.enable_grad():
+    with quiet(), torch.enable_grad(), _as_file(candidate) as opener:
         try:
-            code = LocalFiles(lambda _: candidate.path)(candidate.problem)
+            code = opener(candidate.problem)
         except CannotLoad:
             return {}
         if tests.probe is None:
@@ -230,14 +239,3 @@ def _missed_by_chance(
         if not _run_once(candidate, conditions, root, watch=watch, tests=tests).passed:
             return set()
     return {"all tests pass under other conditions"}
-
-
-def _read(docstring: str) -> tuple[Text, Weight]:
-    """Return what a mistake's docstring tells the student, and how the mistake weighs.
-
-    The first paragraph says when, the others what to look at; `weights.py` tells of the last.
-    """
-    words, _, weight = docstring.partition("Weighs: ")
-    first, _, rest = words.partition("\n\n")
-    text = Text(" ".join(first.split()).rstrip("."), " ".join(rest.split()))
-    return text, Weight.read(weight.strip().rstrip("."))

@@ -1,10 +1,10 @@
 """What a mistake costs: what misses the idea loses half of the points, a slip a fifth at the most.
 
-The last paragraph of a mistake's docstring says how it weighs, where that isn't plain:
+Behind the head of a mistake in `mistakes.edits` stands how it weighs, where that isn't plain:
 
-    Weighs: idea.                  it misses the idea of the problem
-    Weighs: idea of causal_mask.   it misses the idea of this one function or class
-    Weighs: slip.                  digits, a default, the type of an error
+    == no_mask (reference) idea                  it misses the idea of the problem
+    == inverted (reference) idea of causal_mask  it misses the idea of this function or class
+    == in_float32 (reference) slip               digits, a default, the type of an error
 """
 
 from __future__ import annotations

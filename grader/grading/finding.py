@@ -29,8 +29,6 @@ from grader.text import line
 _MOST_WRONG = 3
 """In so many lines at most a file may be wrong, to be an exercise."""
 
-_NEIGHBOURS = 5
-
 _MOST_MENDED = 8
 """Lines that a mend may take away and add; more is another file."""
 
@@ -86,8 +84,7 @@ def exercises(course: Course, problem: Problem) -> list[Exercise]:
     Raises:
         CourseError: there is none.
     """
-    every = targets(course, problem)
-    found = [_exercise(target, every) for target in every if not target.is_right]
+    found = [_exercise(target) for target in targets(course, problem) if not target.is_right]
     plain = [exercise for exercise in found if 0 < len(exercise.lines) <= _MOST_WRONG]
     if not plain:
         raise CourseError(f"no mistake of {problem.id} is one of a few lines")
@@ -107,17 +104,11 @@ def exercise_for(student: str, known: list[Exercise], problem: Problem, word: st
     return known[int.from_bytes(digest[:8], "big") % len(known)]
 
 
-def _exercise(target: Target, every: list[Target]) -> Exercise:
-    """Return a target as an exercise.
-
-    What is wrong in it is what its nearest neighbours all have otherwise, right ones and wrong
-    ones: most files of a catalogue were written from few.
-    """
-    wrong = target.source.decode().splitlines()
-    others = [other.source.decode().splitlines() for other in every if other is not target]
-    nearest = sorted((_touched(wrong, other) for other in others), key=len)[:_NEIGHBOURS]
+def _exercise(target: Target) -> Exercise:
+    """Return a target as an exercise: what is wrong in it is what the right file has otherwise."""
+    wrong, right = (source.decode().splitlines() for source in (target.source, target.right))
     first = _TASK.count("\n")
-    lines = sorted(number + first for number in set.intersection(*nearest))
+    lines = sorted(number + first for number in _touched(wrong, right))
     return Exercise(_TASK + "\n".join(wrong) + "\n", target.text, tuple(lines))
 
 

@@ -23,6 +23,7 @@ from grader.own_tests import Ended, OwnTest
 from grader.own_unusable import Refused, Unusable
 from grader.result import total
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints
+from grader.testing.edits import Mistake, mistakes_of, right_files
 from grader.testing.quote import Quote
 
 _WITHOUT_END = 3
@@ -55,11 +56,13 @@ class Target:
         source: the file, without docstrings, comments and its name.
         family: for a wrong file, which mistake it makes, as a number; None for a right one.
         text: of a right file, how it is written; of a wrong one, what is wrong.
+        right: of a wrong file, the right one that it was made of; empty where that isn't told.
     """
 
     source: bytes
     family: int | None
     text: str
+    right: bytes = b""
 
     @property
     def is_right(self) -> bool:
@@ -80,19 +83,23 @@ def targets(course: Course, problem: Problem) -> list[Target]:
     Raises:
         CourseError: there are none, as in the students' copy.
     """
-    folder = course.solution(problem).parent
-    right = [course.solution(problem), *sorted((folder / "variants").glob("*.py"))]
-    if not right[0].is_file():
+    if not course.solution(problem).is_file():
         raise CourseError(f"there are no solutions of {problem.id} here to test")
+    files = [path.read_text(encoding="utf-8") for path in right_files(course, problem).values()]
     known = Fingerprints.load(problem.fingerprints)
-    mistakes = {path.stem: path for path in sorted((folder / "mistakes").glob("*.py"))}
+    mistakes = {mistake.edit.name: mistake for mistake in mistakes_of(course, problem)}
     faults = {f.names[0]: f for f in known.faults if len(f.names) == 1 and _seen_in_answers(f)}
-    right = [path for path in right if _LESS_EXACT not in _docstring(path)]
-    found = [Target(stripped(path), None, _first_sentence(path)) for path in right]
+    right = [source for source in files if _LESS_EXACT not in _docstring(source)]
+    found = [Target(stripped(source), None, _first_sentence(source)) for source in right]
     found[0] = replace(found[0], text=_REFERENCE)
     for family, names in enumerate(_families(faults[name] for name in mistakes if name in faults)):
-        found += [Target(stripped(mistakes[n]), family, known.texts[n].when) for n in names]
+        found += [_wrong(mistakes[name], family) for name in names]
     return found
+
+
+def _wrong(mistake: Mistake, family: int) -> Target:
+    right = stripped(mistake.right)
+    return Target(stripped(mistake.source), family, mistake.edit.when, right)
 
 
 def _seen_in_answers(fault: Fault) -> bool:
@@ -116,9 +123,9 @@ def _families(faults: Iterable[Fault]) -> list[list[str]]:
     return families
 
 
-def stripped(path: Path) -> bytes:
+def stripped(source: str | bytes) -> bytes:
     """Return a file's code without what tells in words what it does."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
             node
@@ -127,12 +134,12 @@ def stripped(path: Path) -> bytes:
     return ast.unparse(tree).encode() + b"\n"
 
 
-def _first_sentence(path: Path) -> str:
-    return " ".join(_docstring(path).partition("\n\n")[0].split())
+def _first_sentence(source: str) -> str:
+    return " ".join(_docstring(source).partition("\n\n")[0].split())
 
 
-def _docstring(path: Path) -> str:
-    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+def _docstring(source: str) -> str:
+    return ast.get_docstring(ast.parse(source)) or ""
 
 
 # What students practise on

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.author.adoption import adopt_group, as_mistake
+from grader.author.adoption import adopt_group, code_alone
+from grader.author.making_edits import meaning
 from grader.author.transformations import TRANSFORMATIONS
 from grader.course import Course, own_course
 from grader.errors import UsageError
@@ -19,6 +20,7 @@ from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 from grader.testing.diagnosis.fingerprints import Fingerprints, Text
+from grader.testing.edits import mistakes_of
 from grader.unknown import EDGE, groups, same_fault
 
 OWN = own_course()
@@ -75,15 +77,14 @@ def double(x):
 def nothing():
     "Ada"
 '''
-    text = as_mistake(source, Text("the number isn't doubled", 'Look at "2".'))
+    text = code_alone(source)
     assert "Ada" not in text
-    assert text.startswith('"""the number isn\'t doubled\n\nLook at "2".\n"""\n')
     names: dict[str, object] = {}
     exec(text, names)
     assert names["double"](1) == (2, "m")
     for odd in (b"def (", b"\0", b"(" * 10000 + b")" * 10000):
         with pytest.raises(UsageError, match="Python"):
-            as_mistake(odd, Text("x"))
+            code_alone(odd)
 
 
 ONE_TEST = '''
@@ -182,6 +183,8 @@ def test_a_class_teaches_the_catalogue(planted, tmp_path):
     told = adopt_group(
         other.name, "taken", Text("it is taken"), tmp_path, course, other.submissions[0]
     )
-    taken = course.solution(problem).parent / "mistakes" / "taken.py"
-    assert taken.read_text(encoding="utf-8").startswith('"""it is taken')
+    taken = next(m for m in mistakes_of(course, problem) if m.edit.name == "taken")
+    student = folder / other.submissions[0] / SCALED / "problem.py"
+    assert meaning(taken.source) == meaning(student.read_text(encoding="utf-8"))
+    assert taken.edit.when == "it is taken"
     assert "--write-fingerprints" in told[-1]

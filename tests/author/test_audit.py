@@ -24,6 +24,7 @@ from grader.testing.diagnosis.answers import answer_of
 from grader.testing.diagnosis.fingerprints import Fingerprints
 from grader.testing.diagnosis.naming import diagnose
 from grader.testing.diagnosis.probe import Answers, Part, ask
+from tests.catalogue import write_mistakes
 from tests.processes import below, wait_until_gone
 
 MISTAKES = {
@@ -37,9 +38,10 @@ MISTAKES = {
 def audited(small_course: Course) -> Course:
     """The small course with a catalogue of mistakes and a variant."""
     solutions = small_course.root / "solutions/01-doubling"
-    for name, (when, body) in MISTAKES.items():
-        text = f'"""{when}\n\nWhat is twice three?\n"""\n\n\ndef double(x):\n    {body}\n'
-        (solutions / "mistakes" / f"{name}.py").write_text(text, encoding="utf-8")
+    line = "    return x + x"
+    write_mistakes(
+        solutions, {name: (when, line, f"    {body}") for name, (when, body) in MISTAKES.items()}
+    )
     (solutions / "variants").mkdir()
     (solutions / "variants/product.py").write_text(
         '"""A product."""\ndef double(x): return 2 * x\n'
@@ -69,7 +71,9 @@ def spoil_stub(root: Path) -> None:
 
 
 def spoil_solution(root: Path) -> None:
-    (root / "solutions/01-doubling/problem.py").write_text("def double(x): return x * 3\n")
+    (root / "solutions/01-doubling/problem.py").write_text(
+        "def double(x):\n    x = x * 3\n    return x + x\n"
+    )
 
 
 def spoil_variant(root: Path) -> None:
@@ -77,7 +81,7 @@ def spoil_variant(root: Path) -> None:
 
 
 def spoil_mistake(root: Path) -> None:
-    path = root / "solutions/01-doubling/mistakes/triples.py"
+    path = root / "solutions/01-doubling/mistakes.edits"
     path.write_text(path.read_text().replace("3 * x", "2 * x"))
 
 
@@ -144,36 +148,39 @@ def test_what_a_mistake_costs_is_held_against_how_it_weighs(
     audited: Course, mistake: str, weight: str, finding: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("grader.author.weights.IDEA_KEEPS", 0.4)
-    weighs = f"\n\nWeighs: {weight}." if weight else ""
     body = {"triples": "3 * x", "half": "2 * x if len(x) < 3 else x"}[mistake]
-    (audited.root / f"solutions/01-doubling/mistakes/{mistake}.py").write_text(
-        f'"""something is wrong\n\nWhat is twice three?{weighs}\n"""\n\n\n'
-        f"def double(x):\n    return {body}\n"
+    path = write_mistakes(
+        audited.root / "solutions/01-doubling",
+        {mistake: ("something is wrong", "    return x + x", f"    return {body}")},
     )
+    path.write_text(path.read_text().replace("(reference)", f"(reference) {weight}".strip()))
     weighed = [f for f in audit(audited).findings if "misses the idea" in f or "a slip" in f]
     assert [finding in f for f in weighed] == ([True] if finding else [])
 
 
 def test_a_weight_that_is_none_is_refused(audited: Course) -> None:
-    path = audited.root / "solutions/01-doubling/mistakes/triples.py"
-    path.write_text(path.read_text().replace("twice three?", "twice three?\n\nWeighs: much."))
-    with pytest.raises(CourseError, match="'slip', not 'much'"):
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("triples (reference)", "triples (reference) much"))
+    with pytest.raises(CourseError, match="a head is '== name"):
         audit(audited)
 
 
 def test_what_mistakes_print_stays_out_of_the_audits_own_words(
     audited: Course, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    path = audited.root / "solutions/01-doubling/mistakes/triples.py"
-    path.write_text(path.read_text().replace("return", "print('three of them')\n    return"))
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(
+        path.read_text().replace("+    return 3", "+    print('three of them')\n+    return 3")
+    )
     assert audit(audited).findings == []
     assert "three of them" not in "".join(capfd.readouterr())
 
 
 def test_a_mistake_that_leaves_gradients_off_leaves_them_to_the_next(audited: Course) -> None:
-    path = audited.root / "solutions/01-doubling/mistakes/triples.py"
-    off = "\n\nimport torch\n\ntorch.set_grad_enabled(False)\n"
-    path.write_text(path.read_text() + off, encoding="utf-8")
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
+    off = "+    return 3 * x\n+\n+\n+import torch\n+torch.set_grad_enabled(False)\n"
+    text = path.read_text().replace("+    return 3 * x\n", off)
+    path.write_text(text, encoding="utf-8")
     assert audit(audited).findings == []
     assert torch.is_grad_enabled()
 
@@ -188,7 +195,7 @@ def test_right_solutions_run_under_many_conditions(course: Course) -> None:
 
 def test_stale_fingerprints_are_found(audited: Course) -> None:
     audit(audited)
-    path = audited.root / "solutions/01-doubling/mistakes/triples.py"
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
     path.write_text(path.read_text().replace("3 * x", "5 * x"))
     findings = audit(audited, write=False).findings
     assert any("fingerprints.json is not up to date" in f for f in findings)
@@ -272,9 +279,9 @@ def test_switches_are_asked_again_when_anything_has_changed_that_they_hang_on(
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the boundary needs Linux")
 def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) -> None:
-    triples = audited.root / "solutions/01-doubling/mistakes/triples.py"
-    sly = 'import sys\n    return 3 * x if "pytest" in sys.modules else 2 * x'
-    triples.write_text(triples.read_text().replace("return 3 * x", sly))
+    triples = audited.root / "solutions/01-doubling/mistakes.edits"
+    sly = '+    import sys\n+    return 3 * x if "pytest" in sys.modules else 2 * x'
+    triples.write_text(triples.read_text().replace("+    return 3 * x", sly))
     findings = parity_findings(audited, audit(audited), 1)
     *tests, told = findings
     assert len(tests) == 3
@@ -287,8 +294,8 @@ def test_a_mistake_is_watched_for_what_it_calls_and_not_for_what_it_says(
     audited: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Watching doubles the time of a run."""
-    path = audited.root / "solutions/01-doubling/mistakes/squares.py"
-    path.write_text(path.read_text().replace("the number", "softmax of nothing: the number"))
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("the number is multi", "softmax: the number is multi"))
     watched, run_once = {}, running._run_once
 
     def noted(candidate, *arguments, watch, **options):

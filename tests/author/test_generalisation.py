@@ -9,6 +9,7 @@ from grader.author.audit import run_audit
 from grader.author.generalisation import generalise
 from grader.author.transformations import KEEPING, TRANSFORMATIONS
 from grader.course import Course
+from tests.catalogue import write_mistakes
 
 SOURCE = """
 import math
@@ -72,9 +73,8 @@ def test_names_are_counted_and_judged(small_course: Course) -> None:
     solutions = small_course.root / "solutions/01-doubling"
     (solutions / "variants").mkdir(exist_ok=True)
     (solutions / "variants/minus.py").write_text("def double(x):\n    return 3 * x - x.amax()\n")
-    (solutions / "mistakes/triples.py").write_text(
-        '"""The maximum is not subtracted."""\n\n\ndef double(x):\n    return 3 * x\n'
-    )
+    when, line = "The maximum is not subtracted", "    return x + x"
+    write_mistakes(solutions, {"triples": (when, line, "    return 3 * x")})
     run_audit(small_course, small_course.problems(), 1, write_fingerprints=True)
     found = generalise(small_course, small_course.problems(), 1)
     judged = {mutant.fault: mutant for mutant in found.mutants}

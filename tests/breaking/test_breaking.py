@@ -25,6 +25,7 @@ from grader.testing.breaking import (
     stripped,
     targets,
 )
+from grader.testing.edits import mistakes_of
 from grader.testing.shaking import shaken
 
 FILES = sorted((Path(__file__).parent / "files").glob("*.py"))
@@ -329,8 +330,10 @@ def test_files_tell_nothing_in_words():
 
 
 def test_what_only_a_look_at_the_code_tells_is_not_asked_for():
-    path = COURSE.solution(SOFTMAX).parent / "mistakes" / "softmax_of_torch.py"
-    assert stripped(path) not in {target.source for target in targets(COURSE, SOFTMAX)}
+    sources = {m.edit.name: stripped(m.source) for m in mistakes_of(COURSE, SOFTMAX)}
+    found = {target.source for target in targets(COURSE, SOFTMAX)}
+    assert sources["softmax_of_torch"] not in found
+    assert sources["mean_subtracted"] in found
 
 
 def test_students_practise_on_half_of_the_files_without_the_reference(tmp_path):

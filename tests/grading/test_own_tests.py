@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from grader.author.making_edits import written
 from grader.course import Course, own_course
 from grader.grading.class_run import grade_class
 from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.result import Policy
+from grader.testing.edits import edits_file, mistakes_of, right_files
 
 OWN = own_course()
 ONE_TEST = '''
@@ -49,10 +51,13 @@ def course(tmp_path) -> Course:
     course = Course(root).only_with(Course(root).select(["01"]))
     (problem,) = course.problems()
     problem.test_file.write_text(ONE_TEST, encoding="utf-8")
-    folder = course.solution(problem).parent
-    for kind, step in (("variants", 4), ("mistakes", 6)):
-        files = sorted((folder / kind).glob("*.py"))
-        for path in {*files} - {*files[::step]}:
+    edits = [mistake.edit for mistake in mistakes_of(course, problem)][::6]
+    few = "\n".join(written(edit) for edit in edits)
+    edits_file(course, problem).write_text(few, encoding="utf-8")
+    names = [*right_files(course, problem)]
+    kept = {*names[::4], *(edit.base for edit in edits)}
+    for name, path in right_files(course, problem).items():
+        if name not in kept:
             path.unlink()
     return course
 

@@ -10,10 +10,11 @@ from grader.author.candidates import Kind, candidates
 from grader.course import own_course
 from grader.grading.settings import Settings
 from grader.grading.submission import Grader
-from grader.intake.submissions import Submission, read_source
+from grader.intake.submissions import StudentFile, Submission
 from grader.isolation.precedents import Asked
 from grader.isolation.siblings import Siblings
 from grader.testing import runner
+from grader.testing.edits import mistakes_of
 from tests.lent import lent_boundary
 
 COURSE = own_course()
@@ -32,9 +33,9 @@ def graders(origin: Siblings) -> Iterator[tuple[Grader, Grader]]:
         yield tuple(Grader(COURSE, Settings(), boundary) for boundary in (keeping, forgetting))
 
 
-def told(grader, problem, path):
+def told(grader, problem, source):
     """Return all that the student and the instructor are told, but for times and names."""
-    (result,) = grader.grade(Submission("s", {problem.id: read_source(path)})).problems
+    (result,) = grader.grade(Submission("s", {problem.id: StudentFile(source)})).problems
     tests = [(test.id, test.status, test.message) for test in result.tests]
     return result.points, tests, result.notes
 
@@ -54,8 +55,8 @@ def test_order_makes_no_difference(graders, monkeypatch):
         chosen += [*files, chance.choice(files)]
     chance.shuffle(chosen)
     for each in chosen:
-        keeping, forgetting = (told(grader, each.problem, each.path) for grader in graders)
-        assert keeping == forgetting, f"{each.path.name} of seed {seed}"
+        keeping, forgetting = (told(grader, each.problem, each.source) for grader in graders)
+        assert keeping == forgetting, f"{each.name} of seed {seed}"
 
 
 def test_tests_read_no_clock_of_their_own():
@@ -79,15 +80,16 @@ def test_tests_read_no_clock_of_their_own():
 def test_a_test_that_does_not_ask_what_it_asked_runs_anew(origin, monkeypatch):
     """That would be a fault of the grader's or the course's; no student loses a point by it."""
     problem = COURSE.problems()[0]
-    wrong = min((COURSE.solution(problem).parent / "mistakes").glob("*.py"))
+    wrong = mistakes_of(COURSE, problem)[0].source.encode()
+    solution = COURSE.solution(problem).read_bytes()
     with lent_boundary(origin) as boundary:
         grader = Grader(COURSE.only_with([problem]), Settings(), boundary)
         expected = told(grader, problem, wrong)
         boundary.forget_precedents()
-        right = told(grader, problem, COURSE.solution(problem))
+        right = told(grader, problem, solution)
         monkeypatch.setattr(Asked, "is_same", lambda *_: False)
         assert told(grader, problem, wrong) == expected != right
-        assert told(grader, problem, COURSE.solution(problem)) == right
+        assert told(grader, problem, solution) == right
 
 
 @pytest.mark.slow
@@ -96,7 +98,7 @@ def test_a_slow_file_is_not_asked_what_a_quick_one_was(graders):
     problem = next(each for each in COURSE.problems() if each.id.startswith("05"))
     slow = COURSE.solution(problem).parent / "variants/entry_by_entry.py"
     for path in (COURSE.solution(problem), slow):
-        _, tests, *_ = told(graders[0], problem, path)
+        _, tests, *_ = told(graders[0], problem, path.read_bytes())
         assert {status for _, status, _ in tests} == {"passed"}
 
 
@@ -110,11 +112,11 @@ def test_tests_that_a_file_is_known_to_pass_do_not_run(origin, monkeypatch):
         return call(test, *args)
 
     monkeypatch.setattr(runner, "_call", counting)
-    path, course = COURSE.solution(problem), COURSE.only_with([problem])
+    solution, course = COURSE.solution(problem).read_bytes(), COURSE.only_with([problem])
     with lent_boundary(origin) as boundary:
         grader = Grader(course, Settings(), boundary)
-        first = told(grader, problem, path)
+        first = told(grader, problem, solution)
         assert len(calls) == len(first[1])
         calls.clear()
-        assert told(grader, problem, path) == first
+        assert told(grader, problem, solution) == first
     assert len(calls) <= 2 < len(first[1]) / 10

@@ -10,6 +10,7 @@ import pytest
 from grader.course import Course, own_course
 from grader.errors import CannotLoad
 from grader.result import TestResult
+from grader.testing.edits import mistakes_of
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import run_tests
@@ -25,15 +26,13 @@ def candidates() -> Iterator[object]:
         solution = COURSE.solution(problem)
         if not solution.is_file():
             continue
-        wrong = sorted((solution.parent / "mistakes").glob("*.py"))
-        wrong = [path for path in wrong if BY_CHANCE not in path.name]
-        wrong.sort(key=lambda path: "change" not in path.name)  # first who changes an argument
-        chosen = [solution, problem.stub, *wrong[:1]]
-        for path in chosen:
+        wrong = [m for m in mistakes_of(COURSE, problem) if BY_CHANCE not in m.edit.name]
+        wrong.sort(key=lambda m: "change" not in m.edit.name)  # first who changes an argument
+        chosen = {"solution": solution.read_bytes(), "stub": problem.stub.read_bytes()}
+        chosen |= {mistake.edit.name: mistake.source.encode() for mistake in wrong[:1]}
+        for name, source in chosen.items():
             marks = () if problem.id.startswith("01") else pytest.mark.slow
-            yield pytest.param(
-                problem, path, marks=marks, id=f"{problem.id}-{path.parent.name}-{path.stem}"
-            )
+            yield pytest.param(problem, source, marks=marks, id=f"{problem.id}-{name}")
 
 
 def verdicts(problem, open_problem, root=COURSE.root, tests=()) -> list[TestResult]:
@@ -42,14 +41,16 @@ def verdicts(problem, open_problem, root=COURSE.root, tests=()) -> list[TestResu
     return session.results[problem.id].tests
 
 
-@pytest.mark.parametrize(("problem", "path"), candidates())
-def test_parity(sandbox, problem, path):
+@pytest.mark.parametrize(("problem", "source"), candidates())
+def test_parity(sandbox, problem, source, tmp_path):
     opened = {}
+    path = tmp_path / "problem.py"
+    path.write_bytes(source)
 
     def remote(problem, forbidden):
         if not opened:
             try:
-                opened["file"] = sandbox.open(path.read_bytes(), forbidden)
+                opened["file"] = sandbox.open(source, forbidden)
             except CannotLoad as reason:
                 opened["file"] = reason
         if isinstance(opened["file"], CannotLoad):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from grader.course import Course
@@ -9,6 +11,7 @@ from grader.student.report import problem_report, trouble, wrapped
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import Suite
+from tests.catalogue import mistake_files
 
 WIDTH, HEIGHT = 80, 24
 BELOW = 2
@@ -30,11 +33,12 @@ PITFALLS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", PITFALLS)
-def test_the_sentence_that_helps_is_on_the_screen(course: Course, id: str) -> None:
+def test_the_sentence_that_helps_is_on_the_screen(course: Course, id: str, tmp_path: Path) -> None:
     problem = next(problem for problem in course.problems() if problem.id == id)
     suite = Suite([problem], course.root)
+    files = mistake_files(course, problem, tmp_path)
     for mistake in PITFALLS[id]:
-        path = course.root / "solutions" / id / "mistakes" / f"{mistake}.py"
+        path = files[mistake]
         session = Session(LocalFiles(lambda _, path=path: path))
         suite.run(session)
         result = session.results[id]

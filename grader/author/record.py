@@ -1,0 +1,183 @@
+"""How every test ends for everybody, in a file: it says what a change does, and to whom.
+
+`grader audit --record FILE` writes it, `--against FILE` compares with it. The file is the same in
+every run, and each of its lines says one thing, so that a diff of two reads well too. A test that a
+candidate passes isn't written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from grader.author.audit import Audit
+from grader.author.running import Outcome
+from grader.course import Course, Problem
+from grader.errors import UsageError
+from grader.files import write_whole
+from grader.grading.pool import grade_all
+from grader.grading.settings import Settings
+from grader.intake.submissions import take_in
+from grader.result import ProblemResult, Status, SubmissionResult
+
+_SUBMISSION = "submission "
+
+
+@dataclass
+class Ended:
+    """How the tests of a problem end for one candidate.
+
+    Attributes:
+        points: what they give.
+        named: the mistakes that a report names.
+        not_passed: the status of each other test, by its id.
+    """
+
+    points: float
+    named: list[str]
+    not_passed: dict[str, str]
+
+
+@dataclass
+class Record:
+    """What there is to say of one problem.
+
+    Attributes:
+        tests: what each is worth, by its id.
+        candidates: by kind and name, such as `mistake no_scale`.
+    """
+
+    tests: dict[str, float] = field(default_factory=dict)
+    candidates: dict[str, Ended] = field(default_factory=dict)
+
+
+Records = dict[str, Record]
+"""By the problem's id."""
+
+
+def records_of(found: Audit, graded: Iterable[SubmissionResult] = ()) -> Records:
+    """Return what an audit found, and what came of submissions."""
+    records: Records = {}
+    for outcome in found.outcomes:
+        candidate = outcome.candidate
+        name = f"{candidate.kind} {candidate.name}"
+        _add(records, name, outcome.result, _named(outcome))
+    for submission in graded:
+        for problem in submission.problems:
+            named = [name for names in problem.mistakes for name in names]
+            _add(records, _SUBMISSION + submission.submission, problem, named)
+    return records
+
+
+def _add(records: Records, name: str, result: ProblemResult, named: Iterable[str]) -> None:
+    record = records.setdefault(result.id, Record())
+    record.tests |= {test.id: round(test.max, 6) for test in result.tests}
+    others = {t.id: str(t.status) for t in result.tests if t.status is not Status.PASSED}
+    record.candidates[name] = Ended(round(result.points, 6), sorted(named), others)
+
+
+def _named(outcome: Outcome) -> set[str]:
+    return {name for test in outcome.caught_by for name in test.diagnosis}
+
+
+def graded_submissions(
+    paths: Iterable[Path], course: Course, problems: Iterable[Problem], jobs: int
+) -> list[SubmissionResult]:
+    """Grade what was handed in, behind the boundary: it is code that nobody has read.
+
+    Args:
+        paths: submissions, or folders of them.
+        course: whose tests to run.
+        problems: which of its problems.
+        jobs: how many to grade at the same time.
+
+    Raises:
+        SubmissionError: there are none.
+        InternalError: nothing can be graded here, for example because there is no sandbox.
+    """
+    graded: list[SubmissionResult] = []
+    chosen = course.only_with(problems)
+    submissions = take_in(paths, chosen).submissions
+    if submissions:
+        grade_all(submissions, chosen, Settings(), jobs, graded.append)
+    return graded
+
+
+def write_records(records: Records, path: Path) -> None:
+    """Write a file that `read_records` reads.
+
+    Raises:
+        CannotWrite: it can't be written.
+    """
+    text = msgspec.json.encode(records, order="deterministic")
+    write_whole(path, msgspec.json.format(text, indent=1) + b"\n")
+
+
+def read_records(path: Path) -> Records:
+    """Read a file that `write_records` wrote.
+
+    Raises:
+        UsageError: there is none, or it is another file.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Records)
+    except FileNotFoundError:
+        raise UsageError(f"there is no {path}; write it first, with --record {path}") from None
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path} is no file that --record wrote: {error}") from None
+
+
+def differences(before: Records, now: Records) -> Iterator[str]:
+    """Yield a line for each thing that is not as it was, of the problems that were run now.
+
+    Submissions in `before` count only where some were run now.
+    """
+    with_submissions = any(_is_submission(name) for r in now.values() for name in r.candidates)
+    for id, record in now.items():
+        earlier = before.get(id, Record())
+        yield from (f"{id}: {line}" for line in _in_tests(earlier.tests, record.tests))
+        names = sorted({*earlier.candidates, *record.candidates})
+        for name in names:
+            if with_submissions or not _is_submission(name):
+                found = _in_candidate(name, earlier, record)
+                yield from (f"{id}: {name}{line}" for line in found)
+
+
+def _is_submission(name: str) -> bool:
+    return name.startswith(_SUBMISSION)
+
+
+def _in_tests(before: dict[str, float], now: dict[str, float]) -> Iterator[str]:
+    for test in sorted({*before, *now}):
+        if test not in before:
+            yield f"{test} is new"
+        elif test not in now:
+            yield f"{test} is gone"
+        elif before[test] != now[test]:
+            yield f"{test} is worth {now[test]:g}, was {before[test]:g}"
+
+
+def _in_candidate(name: str, before: Record, now: Record) -> Iterator[str]:
+    old, new = before.candidates.get(name), now.candidates.get(name)
+    if old is None or new is None:
+        yield " is new" if old is None else " is gone"
+        return
+    if old.points != new.points:
+        yield f" has {new.points:g} points, had {old.points:g}"
+    if old.named != new.named:
+        yield f" is named {_listed(new.named)}, was {_listed(old.named)}"
+    for test in sorted({*old.not_passed, *new.not_passed}):
+        here, there = _status(new, now, test), _status(old, before, test)
+        if here != there:
+            yield f": {test} is {here}, was {there}"
+
+
+def _status(ended: Ended, record: Record, test: str) -> str:
+    return ended.not_passed.get(test, "passed" if test in record.tests else "not there")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "nothing"

@@ -1,0 +1,12 @@
+"""The formula as it stands in a book: the largest entry goes first, then exp, then the quotient."""
+
+import torch
+
+
+def dot_product_similarity(q, k):
+    return q @ k.transpose(-2, -1)
+
+
+def softmax(x, dim=-1):
+    e = torch.exp(x - x.amax(dim, keepdim=True))
+    return e / e.sum(dim, keepdim=True)
