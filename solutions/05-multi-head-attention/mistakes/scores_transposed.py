@@ -1,6 +1,8 @@
 """the rows of the scores are the keys and the columns the queries
 
 Entry (i, j) of the scores is query i times key j. Which of the two must be transposed?
+
+Weighs: idea.
 """
 
 import math
