@@ -488,12 +488,15 @@ def test_arguments_are_left_alone(problem, rng):
     weights, x, heads = gpt2_weights(rng, 6), rng.normal(2, 4, 6), rng.normal(2, 3, 4, 2)
     module = make_attention(problem, weights, 2, dropout=0.2, causal=True).train()
     with left_alone("split_heads(x, 2)", x=x):
-        problem.split_heads(x, 2)
+        split = problem.split_heads(x, 2)
+    check_form(split, split_by_hand(x, 2), "split_heads(x, 2)")
     with left_alone("merge_heads(x)", x=heads):
-        problem.merge_heads(heads)
+        merged = problem.merge_heads(heads)
+    check_form(merged, merge_by_hand(heads), "merge_heads(x)")
     call = f"{named(6, 2, dropout=0.2, causal=True)}(x)"
     with left_alone(call, x=x):
-        module(x)
+        output = module(x)
+    check_form(output, x, call)
     check_weights_are_kept(module, weights, call)
 
 
@@ -771,8 +774,10 @@ def test_no_seed_is_set(problem, rng):
     make = partial(problem.MultiHeadAttention, 6, 2, dropout=0.3)
     check_random_start(make, ("c_attn", "c_proj"), named(6, 2, dropout=0.3))
     x = rng.normal(2, 3, 6)
-    with nothing_left_behind(f"{named(6, 2, dropout=0.3)}.eval()(x)"):
-        module(x)
+    call = f"{named(6, 2, dropout=0.3)}.eval()(x)"
+    with nothing_left_behind(call):
+        output = module(x)
+    check_form(output, x, call)
 
 
 @pytest.mark.points(0.25)
@@ -782,8 +787,9 @@ def test_attention_is_your_own(problem, rng):
     weights, x = gpt2_weights(rng, 4), rng.normal(1, 3, 4)
     for causal in (False, True):
         module = make_attention(problem, weights, 2, causal=causal, dropout=0.1)
-        module.train()(x.clone())
-        module.eval()(x.clone())
+        for training in (True, False):
+            output = module.train(training)(x.clone())
+            check_form(output, x, f"{named(4, 2, causal=causal, dropout=0.1)}(x)")
 
 
 # --- hidden tests ---
