@@ -448,7 +448,8 @@ def test_arguments_are_left_alone(problem, rng):
     layer = make_attention(problem, weights, n_positions=5)
     torch.rand(3)  # so that a seed set inside shows, even if it was set before
     with left_alone("CausalAttention(3, 5) on x", x=x):
-        layer(x)
+        output = layer(x)
+    check_form(output, x, "CausalAttention(3, 5) on x")
     check_weights_are_kept(layer, weights, "CausalAttention(3, 5) on x")
     check_mask(layer, 5, "the buffer mask of CausalAttention(3, 5), after a call with 4 tokens")
     call = "causal_mask(4), masked_softmax(scores, mask) and CausalAttention(3, 5) on x"
@@ -559,7 +560,7 @@ def test_attention_keeps_the_dtype(problem, rng, dtype):
     x, weights = rng.normal(2, 4, 6, dtype=dtype), random_weights(rng, 6, dtype=dtype)
     actual = make_attention(problem, weights, n_positions=5, dtype=dtype).eval()(x.clone())
     # Half of bfloat16's digits are lost on the way through five products.
-    near = {"rtol": 0.1, "atol": 0.1} if dtype == torch.bfloat16 else {}
+    near = {"rtol": 0.2, "atol": 0.2} if dtype == torch.bfloat16 else {}
     expected = causal_attention_by_hand(x.double(), weights).to(dtype)
     call = f"CausalAttention(6, 5) in {name_of(dtype)}"
     check(actual, expected, call, all_digits=True, **near)
@@ -569,7 +570,8 @@ def test_attention_keeps_the_dtype(problem, rng, dtype):
 @pytest.mark.by_looking
 def test_attention_is_your_own(problem, rng):
     """CausalAttention is written without PyTorch's own attention"""
-    problem.CausalAttention(6, 4)(rng.normal(2, 3, 6))
+    x = rng.normal(2, 3, 6)
+    check_form(problem.CausalAttention(6, 4)(x.clone()), x, "CausalAttention(6, 4)(x)")
 
 
 # --- hidden tests ---
@@ -773,7 +775,7 @@ def test_hidden_future(problem, solution, rng, size):
         expected, right = mine(now), gradients(mine(x), {"x": x}, upstream, call)
         actual = answer(theirs, x.clone(), upstream=upstream)
         check(check_form(actual, x, call)[:, :seen], expected, call)
-        check_gradients(gradients(actual, {"x": x}, upstream, call), right, call)
+        check_gradients(gradients(actual, {"x": x}, upstream, call), right, call, **SUMMED)
 
 
 @pytest.mark.points(0.25)

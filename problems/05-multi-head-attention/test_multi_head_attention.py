@@ -126,11 +126,22 @@ def test_heads_in_numbers(problem):
         check(problem.merge_heads(heads), x, call)
 
 
-SIZES = [(3, 4, 6, 2), (2, 5, 6, 3), (1, 3, 4, 4), (2, 4, 3, 1), (4, 1, 6, 2), (1, 1, 2, 1)]
-"""Batch, sequence length, embedding width, number of heads."""
+SIZES = [
+    (3, 4, 6, 2),
+    (2, 5, 6, 3),
+    (1, 3, 4, 4),
+    (2, 3, 8, 2),
+    (5, 2, 6, 2),
+    (1, 4, 9, 3),
+    (2, 6, 10, 5),
+    (3, 3, 4, 2),
+    (2, 4, 3, 1),
+    (4, 1, 6, 2),
+]
+"""Batch, sequence length, embedding width, number of heads. In the last two no number moves."""
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), SIZES)
 def test_split_heads(problem, rng, batch, seq_len, n_embd, n_head):
     """split_heads turns (B, T, C) into (B, n_head, T, C // n_head), each head with its own slice"""
@@ -139,7 +150,7 @@ def test_split_heads(problem, rng, batch, seq_len, n_embd, n_head):
     check(problem.split_heads(x.clone(), n_head), split_by_hand(x, n_head), call)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), SIZES)
 def test_merge_heads(problem, rng, batch, seq_len, n_embd, n_head):
     """merge_heads is the inverse of split_heads"""
@@ -161,7 +172,7 @@ def test_heads_of_transposed_tensors(problem, rng):
 # What MultiHeadAttention is made of
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_layers(problem, dropout, bias):
@@ -282,46 +293,46 @@ def check_attention(problem, rng, batch, seq_len, n_embd, n_head, **options):
     check(module(x.clone()), expected, call)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), FORWARD_SIZES)
 def test_attention_by_hand(problem, rng, batch, seq_len, n_embd, n_head):
     """MultiHeadAttention does in every head what the definition says"""
     check_attention(problem, rng, batch, seq_len, n_embd, n_head)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_no_dropout_in_evaluation(problem, rng):
     """After eval(), and with dropout=0.0 also in training, nothing is dropped"""
     weights, x = gpt2_weights(rng, 6), rng.normal(2, 4, 6)
-    expected = multi_head_by_hand(x, weights, 2)
-    module = make_attention(problem, weights, 2, dropout=0.0).train()
-    check(module(x.clone()), expected, f"{named(6, 2, dropout=0.0)}.train()(x)")
-    module = make_attention(problem, weights, 2, dropout=0.6).eval()
-    check(module(x.clone()), expected, f"{named(6, 2, dropout=0.6)}.eval()(x)")
+    expected = multi_head_by_hand(x, weights, 2, True)
+    module = make_attention(problem, weights, 2, dropout=0.0, causal=True).train()
+    check(module(x.clone()), expected, f"{named(6, 2, dropout=0.0, causal=True)}.train()(x)")
+    module = make_attention(problem, weights, 2, dropout=0.6, causal=True).eval()
+    check(module(x.clone()), expected, f"{named(6, 2, dropout=0.6, causal=True)}.eval()(x)")
 
 
 @pytest.mark.points(0.5)
 def test_nothing_is_remembered(problem, rng):
     """Each call uses its own x and the current weights; nothing is kept from other calls"""
     weights, inputs = gpt2_weights(rng, 6), [rng.normal(size, 4, 6) for size in (2, 2, 3)]
-    module = make_attention(problem, weights, 2)
-    call, outputs = f"{named(6, 2)}(x)", []
+    module = make_attention(problem, weights, 2, causal=True)
+    call, outputs = f"{named(6, 2, causal=True)}(x)", []
     for number, x in enumerate(inputs, 1):
         outputs.append(module(x.clone()))
-        check(outputs[-1], multi_head_by_hand(x, weights, 2), f"call {number} of {call}")
+        check(outputs[-1], multi_head_by_hand(x, weights, 2, True), f"call {number} of {call}")
     for number, (x, output) in enumerate(zip(inputs, outputs, strict=True), 1):
         again = f"the result of call {number} of {call}, looked at after all three"
-        check(output, multi_head_by_hand(x, weights, 2), again)
+        check(output, multi_head_by_hand(x, weights, 2, True), again)
 
     x, others = inputs[0], gpt2_weights(rng, 6)
-    other = make_attention(problem, others, 2)
-    expected = multi_head_by_hand(x, others, 2)
+    other = make_attention(problem, others, 2, causal=True)
+    expected = multi_head_by_hand(x, others, 2, True)
     check(other(x.clone()), expected, f"{call}, after calls of another layer")
     set_weights(module, others)
     check(module(x.clone()), expected, f"{call}, after its weights were changed")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 def test_future_is_hidden(problem, rng):
     """With causal=True a change of later tokens leaves earlier outputs alone, in both modes"""
     weights, x = gpt2_weights(rng, 6), rng.normal(2, 5, 6)
@@ -337,7 +348,7 @@ def test_future_is_hidden(problem, rng):
             check(after[:, :n_kept], before[:, :n_kept], seen)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 def test_worked_example(problem):
     """One causal head gives the output of the worked example"""
     # Token t is the t-th unit vector, so column t of c_attn's weight is its query, key and value.
@@ -349,7 +360,7 @@ def test_worked_example(problem):
     check(module(x.clone()), CAUSAL_OUTPUT[None], call)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(1.5)
 @pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), FORWARD_SIZES)
 def test_causal_attention_by_hand(problem, rng, batch, seq_len, n_embd, n_head):
     """With causal=True a token sees itself and all earlier ones"""
@@ -477,12 +488,15 @@ def test_arguments_are_left_alone(problem, rng):
     weights, x, heads = gpt2_weights(rng, 6), rng.normal(2, 4, 6), rng.normal(2, 3, 4, 2)
     module = make_attention(problem, weights, 2, dropout=0.2, causal=True).train()
     with left_alone("split_heads(x, 2)", x=x):
-        problem.split_heads(x, 2)
+        split = problem.split_heads(x, 2)
+    check_form(split, split_by_hand(x, 2), "split_heads(x, 2)")
     with left_alone("merge_heads(x)", x=heads):
-        problem.merge_heads(heads)
+        merged = problem.merge_heads(heads)
+    check_form(merged, merge_by_hand(heads), "merge_heads(x)")
     call = f"{named(6, 2, dropout=0.2, causal=True)}(x)"
     with left_alone(call, x=x):
-        module(x)
+        output = module(x)
+    check_form(output, x, call)
     check_weights_are_kept(module, weights, call)
 
 
@@ -548,10 +562,12 @@ def test_dropout_in_training(problem, rng, causal):
 def test_dropout_keeps_the_mean(problem, rng):
     """In training, the mean over many draws is the output without dropout"""
     weights, x, n_draws = gpt2_weights(rng, 4), rng.normal(1, 2, 4), 600
-    module = make_attention(problem, weights, 2, dropout=0.2)
-    expected = multi_head_by_hand(x, weights, 2)
-    check(module.eval()(x.clone()), expected, f"{named(4, 2, dropout=0.2)}.eval()(x)")
-    call = f"{named(4, 2, dropout=0.2)}(x) in training, with {n_draws} times the same sequence"
+    module = make_attention(problem, weights, 2, dropout=0.2, causal=True)
+    expected = multi_head_by_hand(x, weights, 2, True)
+    check(module.eval()(x.clone()), expected, f"{named(4, 2, dropout=0.2, causal=True)}.eval()(x)")
+    call = (
+        f"{named(4, 2, dropout=0.2, causal=True)}(x) in training, {n_draws} times the same sequence"
+    )
     torch.default_generator.manual_seed(6)
     outputs = module.train()(x.repeat(n_draws, 1, 1))
     outputs = check_form(outputs, x.expand(n_draws, -1, -1), call)
@@ -613,7 +629,7 @@ def test_dropout_is_drawn_anew(problem, rng):
 # Its arguments
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_defaults(problem, rng):
     """MultiHeadAttention() has GPT-2's width and heads, no dropout, biases, and is not causal"""
     module = problem.MultiHeadAttention()
@@ -758,8 +774,10 @@ def test_no_seed_is_set(problem, rng):
     make = partial(problem.MultiHeadAttention, 6, 2, dropout=0.3)
     check_random_start(make, ("c_attn", "c_proj"), named(6, 2, dropout=0.3))
     x = rng.normal(2, 3, 6)
-    with nothing_left_behind(f"{named(6, 2, dropout=0.3)}.eval()(x)"):
-        module(x)
+    call = f"{named(6, 2, dropout=0.3)}.eval()(x)"
+    with nothing_left_behind(call):
+        output = module(x)
+    check_form(output, x, call)
 
 
 @pytest.mark.points(0.25)
@@ -769,8 +787,9 @@ def test_attention_is_your_own(problem, rng):
     weights, x = gpt2_weights(rng, 4), rng.normal(1, 3, 4)
     for causal in (False, True):
         module = make_attention(problem, weights, 2, causal=causal, dropout=0.1)
-        module.train()(x.clone())
-        module.eval()(x.clone())
+        for training in (True, False):
+            output = module.train(training)(x.clone())
+            check_form(output, x, f"{named(4, 2, causal=causal, dropout=0.1)}(x)")
 
 
 # --- hidden tests ---
@@ -781,7 +800,7 @@ def both(problem, solution, weights, n_head, **options):
     return [make_attention(code, weights, n_head, **options) for code in (problem, solution)]
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(
     ("batch", "seq_len", "n_embd", "n_head"),
     [
@@ -816,30 +835,29 @@ def test_hidden_heads(problem, solution, rng, batch, seq_len, n_embd, n_head):
     check_same_gradients(actual, expected, {"x": heads}, upstream, call)
 
 
-@pytest.mark.points(1.75)
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
-@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-@pytest.mark.parametrize(
+HIDDEN_SIZES = pytest.mark.parametrize(
     ("batch", "seq_len", "n_embd", "n_head"),
     [
         (3, 6, 20, 4),
         (2, 9, 14, 2),
         (1, 8, 15, 5),
         (4, 1, 6, 3),
-        (1, 1, 5, 1),
+        (2, 5, 4, 1),
         (2, 3, 7, 7),
         (300, 2, 6, 3),
         (1, 2, 140, 70),
     ],
 )
-def test_hidden_attention(problem, solution, rng, batch, seq_len, n_embd, n_head, causal, bias):
-    """MultiHeadAttention is right for other sizes, and so are all its gradients"""
-    weights = gpt2_weights(rng, n_embd, bias=bias)
+BIAS = pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+
+
+def check_hidden_attention(problem, solution, rng, shape, n_head, causal, bias):
+    """Compare outputs and gradients with those of the reference; x has this shape."""
+    weights = gpt2_weights(rng, shape[-1], bias=bias)
     student, reference = both(problem, solution, weights, n_head, causal=causal)
     student.train(bias)  # Without dropout, train() and eval() are the same, for gradients too.
-    x = rng.normal(batch, seq_len, n_embd).requires_grad_()
-    upstream = rng.normal(batch, seq_len, n_embd)
-    call = f"{named(n_embd, n_head, causal=causal, bias=bias)}(x) with x of shape {tuple(x.shape)}"
+    x, upstream = rng.normal(*shape).requires_grad_(), rng.normal(*shape)
+    call = f"{named(shape[-1], n_head, causal=causal, bias=bias)}(x) with x of shape {shape}"
     given = turned(x.clone()) if causal else x.clone()
     actual, expected = answer(student, given, upstream=upstream), reference(x)
     check(actual, expected, call)
@@ -848,6 +866,24 @@ def test_hidden_attention(problem, solution, rng, batch, seq_len, n_embd, n_head
         for output, module in [(actual, student), (expected, reference)]
     )
     check_gradients(found, wanted, call, **SUMMED)
+
+
+@pytest.mark.points(0.75)
+@BIAS
+@HIDDEN_SIZES
+def test_hidden_attention(problem, solution, rng, batch, seq_len, n_embd, n_head, bias):
+    """MultiHeadAttention is right for other sizes, and so are all its gradients"""
+    shape = (batch, seq_len, n_embd)
+    check_hidden_attention(problem, solution, rng, shape, n_head, False, bias)
+
+
+@pytest.mark.points(2)
+@BIAS
+@HIDDEN_SIZES
+def test_hidden_causal_attention(problem, solution, rng, batch, seq_len, n_embd, n_head, bias):
+    """With causal=True it is right for other sizes, and so are all its gradients"""
+    shape = (batch, seq_len, n_embd)
+    check_hidden_attention(problem, solution, rng, shape, n_head, True, bias)
 
 
 @pytest.mark.points(0.25)
@@ -892,12 +928,12 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
         weights, (q, k, v, tokens) = gpt2_weights(rng, 6, dtype=torch.float64), sizes
         weights["c_attn.weight"] *= torch.tensor([q, k, v]).repeat_interleave(6)[:, None]
         x = (rng.normal(2, 4, 6, dtype=torch.float64) * tokens).requires_grad_()
-        pair = [make_attention(code, weights, 3) for code in (solution, problem)]
-        case = (f"{named(6, 3)}(x) with {what} near a million", {"x": x})
+        pair = [make_attention(code, weights, 3, causal=True) for code in (solution, problem)]
+        case = (f"{named(6, 3, causal=True)}(x) with {what} near a million", {"x": x})
         check_like(*pair, rng, [case], atol=1e-2)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.parametrize("n_embd", [8, 15])
 @pytest.mark.parametrize("n_head", [0, -2, -3, 7, 6, 30])
 def test_hidden_impossible_heads(problem, n_embd, n_head):
@@ -968,7 +1004,7 @@ def test_hidden_extreme_scores(problem, solution, rng, seq_len, n_embd, n_head):
         check(actual, expected, call, atol=near)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_hidden_precision(problem, solution, rng, causal):
     """In float64 all digits of outputs and gradients are right"""
@@ -1009,7 +1045,7 @@ def test_hidden_long_sequence(problem, rng):
     check_long_sequence(module, weights, x, [0, 1, 1500, 2099])
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.5)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize(("n_head", "seq_len", "dropout"), [(2, 3, 0.4), (4, 2, 0.2)])
 def test_hidden_dropout(problem, rng, n_head, seq_len, dropout, causal):
@@ -1033,7 +1069,7 @@ def test_hidden_dropout_modes(problem, solution, rng):
         check(student.eval()(x.clone()), expected, f"{call}.eval()(x)")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_hidden_gradients_in_training(problem, rng):
     """With dropout in training, gradients are those of what was kept, for other sizes too"""
     check_gradients_in_training(problem, rng, 6, 3, 0.2, causal=True)

@@ -1,6 +1,8 @@
 """both linear layers have a bias even with bias=False
 
 What do your layers do with the argument bias?
+
+Weighs: slip.
 """
 
 import math

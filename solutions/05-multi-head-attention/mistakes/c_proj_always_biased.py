@@ -1,6 +1,8 @@
 """c_proj has a bias even with bias=False
 
 There are two linear layers. Which of them hear of bias?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """causal is True by default
 
 What should MultiHeadAttention() do when nobody asked for a mask?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """dropout is 0.1 by default
 
 GPT-2 was trained so, but what does this problem ask for?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """attn_dropout works in place, on numbers that the backward pass of softmax still needs
 
 The output looks right. Try loss.backward() in training.
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the random seed is set in forward, so that every call drops the same
 
 What is dropped should differ from call to call. Who should decide on the seed?
+
+Weighs: slip.
 """
 
 import math

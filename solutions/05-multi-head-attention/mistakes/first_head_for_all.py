@@ -1,6 +1,8 @@
 """every head works on the first slice of the embedding
 
 In a loop over heads, what should change from one turn to the next?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """a head is taken to be 64 wide
 
 64 is right for GPT-2's smallest model. From which two numbers does it follow in general?
+
+Weighs: idea.
 """
 
 import math

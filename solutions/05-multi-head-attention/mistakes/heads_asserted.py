@@ -1,6 +1,8 @@
 """an impossible number of heads raises AssertionError
 
 assert is for what can't happen; a wrong argument can. Which error says that a value is wrong?
+
+Weighs: slip.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 Which numbers of which token land in head 0? The worked example in the README shows it for two
 tokens.
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """an impossible number of heads is noticed in forward only
 
 A layer that can't work should not come into being. Where can it be noticed first?
+
+Weighs: slip.
 """
 
 import torch

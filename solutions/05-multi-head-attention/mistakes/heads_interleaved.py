@@ -2,6 +2,8 @@
 
 With 6 entries and 3 heads, head 0 should hold the entries 0 and 1. Which ones does it hold in
 your code?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """a number of heads that does not divide n_embd is accepted
 
 How wide would each of 5 heads be for an embedding of 12?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """a negative number of heads that divides n_embd is accepted
 
 What does 12 % -4 give?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """a number of heads below 1 is not refused with a ValueError
 
 What does your check do with 0, and with -4, which divides 12?
+
+Weighs: slip.
 """
 
 import torch

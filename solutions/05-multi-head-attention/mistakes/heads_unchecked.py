@@ -1,6 +1,8 @@
 """the number of heads is not checked at all
 
 What should happen when n_head is 0, or 5 for an embedding of 12?
+
+Weighs: slip.
 """
 
 import math

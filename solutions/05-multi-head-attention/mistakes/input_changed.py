@@ -2,6 +2,8 @@
 
 Whoever called you may need x afterwards. Which operations change a tensor, and which return a
 new one? (And nothing here asks for centring.)
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the queries are compared with themselves instead of the keys
 
 Which two things does a score compare?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the future's weights are set to 0 after the softmax, so rows no longer sum to 1
 
 When the softmax has run, the future has already taken its share. When must it be hidden?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """hidden scores are set to 0 before the softmax, and exp(0) is 1
 
 What must a score be for its weight to become 0?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """a token may not see itself, so that the first one sees nothing
 
 Look at row 0 of your mask: what is left for the first token?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the allowed positions are hidden and the future is shown
 
 In your mask, does 1 mean allowed or hidden? And which of the two gets -inf?
+
+Weighs: idea.
 """
 
 import math

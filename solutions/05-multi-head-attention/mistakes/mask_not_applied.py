@@ -1,6 +1,8 @@
 """causal=True changes nothing
 
 Where does your forward look at causal? And is the masked result kept?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the mask is made once, for a fixed number of positions, and longer sequences do not fit
 
 There is no n_positions in this problem. When is the length of the sequence known?
+
+Weighs: slip.
 """
 
 import math

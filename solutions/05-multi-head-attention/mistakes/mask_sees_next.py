@@ -1,6 +1,8 @@
 """each token also sees the next one
 
 Look at row 0 of your mask: how many positions may the first token see?
+
+Weighs: idea.
 """
 
 import math

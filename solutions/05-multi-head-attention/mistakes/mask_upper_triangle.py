@@ -1,6 +1,8 @@
 """each token sees itself and the future instead of itself and the past
 
 Row i belongs to query i. Which columns of row 0 may be seen?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the heads are joined by a bare reshape while they still stand before the positions
 
 Which two dimensions must stand side by side before they can become one?
+
+Weighs: idea.
 """
 
 import math

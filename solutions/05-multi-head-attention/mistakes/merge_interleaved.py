@@ -2,6 +2,8 @@
 
 Each head's slice should stay in one piece. Which of the two dimensions that become one should
 come first?
+
+Weighs: idea.
 """
 
 import torch

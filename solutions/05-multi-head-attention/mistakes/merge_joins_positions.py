@@ -2,6 +2,8 @@
 
 Which two dimensions must stand side by side before they can become one? Look at the shape that
 comes out.
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """bias is False by default
 
 GPT-2's linear layers have biases. What should the default be?
+
+Weighs: slip.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the merged heads are returned without c_proj
 
 After merging, each head's result still stands in its own slice. Which layer mixes them?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """with dropout=0.0 the dropouts are nn.Identity
 
 nn.Dropout(0.0) does nothing, too, and code that looks for its rate p finds it.
+
+Weighs: slip.
 """
 
 import math

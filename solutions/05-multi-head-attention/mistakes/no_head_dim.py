@@ -1,6 +1,8 @@
 """the attribute head_dim is missing
 
 Three attributes say how the layer is cut up. Which ones did you set?
+
+Weighs: slip.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 How large do dot products get as the vectors get longer, and what does softmax make of large
 scores? Problem 03 has the answer.
+
+Weighs: idea.
 """
 
 import math

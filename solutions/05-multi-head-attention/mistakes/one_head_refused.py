@@ -1,6 +1,8 @@
 """a single head is refused
 
 Is one head a possible number of heads?
+
+Weighs: slip.
 """
 
 import math

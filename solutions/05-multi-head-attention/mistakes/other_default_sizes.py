@@ -1,6 +1,8 @@
 """the defaults of n_embd and n_head are 512 and 8
 
 Those are the sizes of the first transformer. Which ones did GPT-2's smallest model have?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the output is always float32
 
 The dtype that comes in should go out.
+
+Weighs: slip.
 """
 
 import math

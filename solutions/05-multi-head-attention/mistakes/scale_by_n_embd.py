@@ -1,6 +1,8 @@
 """the scores are divided by √n_embd
 
 How many numbers does a dot product in one head sum up?
+
+Weighs: idea.
 """
 
 import math

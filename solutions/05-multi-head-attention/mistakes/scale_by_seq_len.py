@@ -1,6 +1,8 @@
 """the scores are divided by √T, the root of the sequence length
 
 Which dimension of k is the one that a dot product sums over?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the scores are divided by 8 whatever the width of a head is
 
 8 is √64, right for GPT-2's heads. What is it for heads of another width?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the scale is a float32 tensor, so float64 loses half of its digits
 
 Which dtype does torch.tensor give to a float? math.sqrt has no such question.
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the scores are multiplied by √head_dim
 
 Longer vectors have larger dot products. Should the scale make them larger still?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """the scores are divided by head_dim in all: by it in place of its root, or by its root twice
 
 How many times are queries, keys or scores scaled in your code, and by what?
+
+Weighs: idea.
 """
 
 import torch

@@ -1,8 +1,14 @@
 """queries and keys have changed places: in the thirds of c_attn, or in the rows and columns of the
 scores
 
+<<<<<<< HEAD
 GPT-2's weights hold queries, keys and values in a fixed order. Which third comes first? And entry
 (i, j) of the scores is query i times key j. Which of the two must be transposed?
+=======
+Entry (i, j) of the scores is query i times key j. Which of the two must be transposed?
+
+Weighs: idea.
+>>>>>>> h-p45
 """
 
 import math

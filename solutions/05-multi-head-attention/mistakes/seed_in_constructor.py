@@ -2,6 +2,8 @@
 
 A model has many such layers. What would they learn if all started alike? Who should decide on the
 seed?
+
+Weighs: slip.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the softmax runs in float32, so float64 loses half of its digits
 
 Which dtype do the weights have between the softmax and your cast?
+
+Weighs: slip.
 """
 
 import math

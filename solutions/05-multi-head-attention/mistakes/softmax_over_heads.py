@@ -1,6 +1,8 @@
 """the softmax runs over the heads
 
 There are four dimensions now. Which of them are the keys?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the softmax runs over the queries, so the columns sum to 1
 
 For one query, the weights of all keys should sum to 1. Which dimension are the keys?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the heads are split by a bare reshape to (B, n_head, T, head_dim)
 
 Which numbers should head 0 get: those of one slice of each token, or all of the first few tokens?
+
+Weighs: idea.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 The attention multiplies the last two dimensions. Over what should it go: the positions of one
 head, or the heads of one position?
+
+Weighs: idea.
 """
 
 import math

@@ -1,6 +1,8 @@
 """the input itself is averaged instead of the values
 
 c_attn gives three things. Is each of them used?
+
+Weighs: idea.
 """
 
 import math

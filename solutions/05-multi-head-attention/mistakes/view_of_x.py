@@ -2,6 +2,8 @@
 
 After a transpose by the caller, view can't see x in another shape. Which call can? And does the
 linear layer need another shape at all?
+
+Weighs: slip.
 """
 
 import math
