@@ -134,7 +134,7 @@ ESTIMATED = {
                 "weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype)",
             )
         ],
-        "weights are computed in float32",
+        "somewhere the numbers become float32",
     ),
     "a power that nobody listed": (
         "03",
