@@ -56,7 +56,7 @@ def about_shapes(
 def about_names(
     found: Mapping[str, Shape], wanted: Mapping[str, Shape], look: str = ""
 ) -> Iterable[Estimate]:
-    """Yield what is missing, or too much, or called by another name, if it is one of these alone.
+    """Yield what is missing, or called by another name, if it is one of these alone.
 
     Args:
         found: the shapes of what there is, by name, with dots between its parts.
@@ -65,16 +65,14 @@ def about_names(
     """
     missing = {name: shape for name, shape in wanted.items() if name not in found}
     others = {name: shape for name, shape in found.items() if name not in wanted}
-    if bool(missing) != bool(others):
-        names = _listed(list(missing or others)[:_MOST_NAMES])
-        more = len(missing or others) - _MOST_NAMES
+    if not missing:
+        return  # what is there beside may be right: second names of a parameter, a buffer
+    if not others:
+        names = _listed(list(missing)[:_MOST_NAMES])
+        more = len(missing) - _MOST_NAMES
         names += f" and {more} more" if more > 0 else ""
-        verb = "are" if len(missing or others) > 1 else "is"
-        when = (
-            f"{names} {verb} missing, and nothing else"
-            if missing
-            else f"{names} {verb} there, which nobody asked for"
-        )
+        verb = "are" if len(missing) > 1 else "is"
+        when = f"{names} {verb} missing, and nothing else"
         yield Estimate(f"estimated: {when}", when, look)
         return
     right, own = _words(missing, found), _words(others, wanted)
