@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Self
 
 from grader.isolation.connection import Budget
-from grader.isolation.precedents import Precedents
 from grader.isolation.proxy.problem import RemoteProblem
 from grader.isolation.sandbox.selftest import attack
 from grader.isolation.spawn import BoundaryError, ForkedWorkers, SpawnedWorkers, Workers
@@ -66,8 +65,6 @@ class Boundary:
         self._many = many
         self._fork_server = fork_server
         self._workers: Workers | None = None
-        # What is printed in a test is known only of code that is asked.
-        self._precedents = None if capture else Precedents()
 
     def __enter__(self) -> Self:
         """Start it.
@@ -108,11 +105,6 @@ class Boundary:
             for process in (0, *self._workers.processes):
                 with suppress(OSError):  # where it isn't allowed, grading takes longer
                     os.sched_setaffinity(process, {core})
-
-    def forget_precedents(self) -> None:
-        """Forget what was answered that passed: the next file has all tests run."""
-        if self._precedents is not None:
-            self._precedents = Precedents()
 
     def budget(self) -> Budget:
         """Return the time that a submission may take; to open all of its files with."""
@@ -169,8 +161,7 @@ class Boundary:
         self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: Budget
     ) -> RemoteProblem:
         printed = self.printed if self._capture else None
-        workers = workers.for_files(source)
-        return RemoteProblem(workers, source, forbidden, budget, printed, self._precedents)
+        return RemoteProblem(workers.for_files(source), source, forbidden, budget, printed)
 
     def _restarted(self, workers: Workers) -> Workers:
         """Start the sandbox again, with its self-test; without one there is nothing to start."""

@@ -7,16 +7,14 @@ import functools
 import signal
 import time
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from grader.errors import CannotLoad
-from grader.isolation.ahead import Ahead
 from grader.isolation.inbox import Full, Inbox
-from grader.isolation.precedents import Answered, Asked, Record, Reply, Ways
 from grader.isolation.protocol import Closed, Header, Packed, ProtocolError
 from grader.isolation.protocol.checks import clean_text
 from grader.isolation.protocol.frames import (
@@ -28,6 +26,7 @@ from grader.isolation.protocol.frames import (
     tensors_of,
     written,
 )
+from grader.isolation.protocol.memory import ANSWERS_AT
 from grader.isolation.protocol.tensors import same
 from grader.isolation.spawn import BoundaryError, Ending, Process
 from grader.result import Status
@@ -44,8 +43,6 @@ MAX_BYTES = 64 << 30
 """Bytes of tensors that all answers of a submission may have: ten times what the course needs."""
 
 _FULL = "Your code keeps more of what it is given than fits into memory."
-
-_ASKED_OTHERWISE = "A test did not ask what it asks after the same answers. It is run once more."
 
 T = TypeVar("T")
 
@@ -102,10 +99,9 @@ class Connection:
         printed: what the student's code prints is added here, if the worker was told to keep it.
 
     Attributes:
-        asked: how many requests it was sent since the last test began.
+        asked: how many requests it was sent.
+        dead: whether the worker ended.
         free: numbers of what the worker may forget; sent with the next request.
-        record: of what the test asks; None if nobody wants it.
-        is_astray: whether a test asked something else after the same answers.
     """
 
     def __init__(self, process: Process, budget: Budget, printed: list[str] | None = None) -> None:
@@ -115,54 +111,20 @@ class Connection:
         self._stopwatch = Stopwatch(process.pid)
         self._inbox = Inbox(process.memory)
         self._unread = 0.0  # seconds on the wall since the stopwatch was read
-        self._has_ended = False
-        self._begins = False
-        self.record: Record | None = None
-        self.is_astray = False
-        self._ways = Ways()
-        self._start_anew()
+        self.asked = 0
+        self.dead = False
+        self.begin()
         # When nothing refers to the worker any more it may go.
         self._finalizer = weakref.finalize(self, _end_quietly, process)
         self._finalizer.atexit = False
 
-    def _start_anew(self) -> None:
-        self.asked = 0
+    def begin(self) -> None:
+        """Begin a test: what the worker keeps for an earlier one isn't needed any more."""
+        self._begins = True
         self.free: list[int] = []
         self._kept: dict[int, weakref.ref[Any]] = {}
         self._random: Tensor | None = None
-        self._tensors: list[Tensor] = []
         self._placed: list[Packed] = []
-        self._ahead = Ahead(self._ask_ahead, self.checked, self._process.memory.holds_all)
-
-    @property
-    def dead(self) -> bool:
-        """Whether the worker ended, and all that it answered was heard."""
-        return self._has_ended and not self._ahead
-
-    def begin(self, ways: Ways, names: Collection[str]) -> bool:
-        """Begin a test: what the worker keeps for an earlier one isn't needed any more.
-
-        Args:
-            ways: those in which the test was passed.
-            names: what stands in the file.
-
-        Returns:
-            whether the worker answers as in one of them, so that the test need not run.
-        """
-        self._start_anew()
-        self._begins, self._ways = True, ways
-        self.record = None if ways.is_given_up else Record(self._process.memory.holds_all)
-        agrees = self._ahead.agrees(ways.of_file(names))
-        self.asked = 0
-        return agrees
-
-    def forget_ahead(self) -> None:
-        """Forget what was answered ahead of a test that did not ask."""
-        self._ahead.forget()
-
-    def finished_record(self) -> Record | None:
-        """Return what was asked since the test began; None if the worker didn't answer all."""
-        return None if self._has_ended or self._ahead else self.record
 
     def put(self, tensors: list[Tensor]) -> list[int]:
         """Put the next request's tensors where the worker sees them, and return their places.
@@ -170,9 +132,8 @@ class Connection:
         Raises:
             WorkerFailure: there is no room left.
         """
-        self._tensors = tensors
         try:
-            self._placed = self._ahead.placed() if self._ahead else self._inbox.put(tensors)
+            self._placed = self._inbox.put(tensors)
         except Full:
             self.close()
             raise WorkerFailure(Status.MEMORY, _FULL) from None
@@ -180,8 +141,7 @@ class Connection:
 
     def holds(self, place: int, tensor: Tensor) -> bool:
         """Return whether the worker has left a tensor's bytes at its place as they were."""
-        holds = self._ahead.held if self._ahead else self._inbox.holds
-        return holds(place, tensor)
+        return self._inbox.holds(place, tensor)
 
     def exchange(self, header: Header) -> tuple[Header, list[Tensor]]:
         """Send a request, whose tensors were put, and return what the answer says.
@@ -246,26 +206,13 @@ class Connection:
             self._stopwatch.restart()
 
     def _exchange(self, header: Header, left: Left) -> tuple[Header, list[Tensor]]:
-        free = self.free[:]
-        del self.free[: len(free)]
-        asked = Asked(written(header), free, self._tensors)
-        answer = self._hear(asked) if self._ahead else self._answered(asked, left)
-        if self.record is not None:
-            self.record.add(asked, self._placed, answer, is_last=not self._ahead)
-        says = read_header(answer.text)
-        return says, tensors_of(says, answer.payload)
-
-    def _answered(self, asked: Asked, left: Left) -> Answered:
-        reply = self._ask(asked, left)
-        return Answered(reply.text, reply.payload)
-
-    def _ask(self, asked: Asked, left: Left) -> Reply:
-        """Send a request, and return the answer as it lies before both sides."""
         if self._budget.left <= 0:
             raise WorkerFailure(Status.TIMEOUT, "Not run: the time for this submission is used up.")
+        free = self.free[:]
+        del self.free[: len(free)]
         self.asked += 1
-        request = {"id": self.asked, "begins": self._begins, "free": asked.free}
-        request |= {"placed": self._placed, "asks": as_written(asked.text)}
+        request = {"id": self.asked, "begins": self._begins, "free": free}
+        request |= {"placed": self._placed, "asks": as_written(written(header))}
         self._begins = False
         send(self._process.channel, request, [], left)
         answer, size = receive_answer(self._process.channel, left)
@@ -273,22 +220,8 @@ class Connection:
             raise ProtocolError("an answer to another request")
         self._inbox.release(answer.released)
         self._budget.build(size)
-        return Reply(bytes(answer.says), size, self._process.memory)
-
-    def _hear(self, asked: Asked) -> Answered:
-        """Return the answer to a request that was sent ahead of the test, which asks it now."""
-        self.asked += 1
-        answered = self._ahead.hear(asked)
-        if answered is None:
-            self._ways.give_up()
-            self.is_astray = True
-            raise WorkerFailure(Status.INTERNAL, _ASKED_OTHERWISE)
-        return answered
-
-    def _ask_ahead(self, asked: Asked) -> tuple[list[Packed], Reply]:
-        """Send a request ahead of the test; return where its tensors lie, and the answer."""
-        self.put(asked.tensors)
-        return self._placed, self._safely(functools.partial(self._ask, asked))
+        says = read_header(bytes(answer.says))
+        return says, tensors_of(says, self._process.memory.copy(ANSWERS_AT, size))
 
     def checked(self) -> _Checked:
         """Take any error while an answer is read as the worker's: it sent something unreadable."""
@@ -296,12 +229,11 @@ class Connection:
 
     def close(self) -> None:
         """End the worker, unless that was done before."""
-        self._ahead.forget()
-        if not self._has_ended:
+        if not self.dead:
             self._end()
 
     def _end(self, grace: float = 0.0) -> Ending:
-        self._has_ended = True
+        self.dead = True
         self._finalizer.detach()
         return self._process.end(grace)
 

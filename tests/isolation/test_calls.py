@@ -10,7 +10,6 @@ from torch import nn
 from grader.errors import Mismatch
 from grader.isolation import WorkerFailure
 from grader.result import Status
-from grader.returned import Earlier
 from grader.testing.calls import answers
 from grader.testing.compare import check
 from grader.testing.diagnosis.answers import attempt
@@ -243,35 +242,6 @@ def test_many_calls_move_on_what_they_draw_from(opened):
 def test_many_calls_end_where_one_raises(opened):
     with pytest.raises(ZeroDivisionError):
         answers(opened(DRAWING).picky, [(1,), (0,), (2,)])
-
-
-KEEPING = """
-    import torch
-    def longer(x, room=None):
-        if room is None:
-            room = torch.zeros(9)
-        room[int(room[-1])] = x
-        room[-1] += 1
-        return x, room
-"""
-
-
-def test_a_call_is_given_what_an_earlier_one_returned_itself(opened):
-    here = {}
-    exec(textwrap.dedent(KEEPING), here)
-    for function in (here["longer"], opened(KEEPING).longer):
-        calls = [(3.0,), (4.0, Earlier(0, 1)), {"x": 5.0, "room": Earlier(0, 1)}]
-        first, second, third = answers(function, calls)
-        assert first[0] == 3.0
-        assert first[1].tolist() == second[1].tolist() == third[1].tolist()
-        assert first[1].tolist() == [3.0, 4.0, 5.0, 0, 0, 0, 0, 0, 3.0]
-
-
-def test_a_call_is_given_no_result_that_is_not_there(opened):
-    problem = opened(KEEPING)
-    for number in (1, -1):
-        with pytest.raises(TypeError, match="none before"):
-            answers(problem.longer, [(3.0,), (4.0, Earlier(number, 1))])
 
 
 def test_more_calls_than_go_into_a_message(opened):

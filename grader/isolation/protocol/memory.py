@@ -10,7 +10,7 @@ import ctypes
 import mmap
 import sys
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 import torch
@@ -31,8 +31,8 @@ _address = torch._C.TensorBase.data_ptr
 _size = attrgetter("nbytes")
 
 
-def same_bytes(one: int, other: int | bytes, size: int) -> bool:
-    """Return whether at two addresses, one of which may be that of `bytes`, are the same bytes."""
+def same_bytes(one: int, other: int, size: int) -> bool:
+    """Return whether the same bytes are at two addresses."""
     return not _memcmp(one, other, size)
 
 
@@ -60,23 +60,9 @@ class Memory:
         places = (self._address + offset for offset in offsets)
         deque(map(_copy, places, map(_address, tensors), map(_size, tensors)), maxlen=0)
 
-    def fill(self, offset: int, filling: bytes) -> None:
-        """Write some bytes to a place."""
-        if filling:
-            self._bytes[offset : offset + len(filling)] = filling
-
     def holds(self, offset: int, tensor: Tensor) -> bool:
         """Return whether a place has the very bytes of a contiguous tensor."""
         return same_bytes(self._address + offset, tensor.data_ptr(), tensor.nbytes)
-
-    def holds_all(self, tensors: Mapping[int, Tensor]) -> bool:
-        """Return whether each of these places has the very bytes of its contiguous tensor."""
-        places, there = [self._address + place for place in tensors], tensors.values()
-        return not any(map(_memcmp, places, map(_address, there), map(_size, there)))
-
-    def has(self, offset: int, data: bytes) -> bool:
-        """Return whether these very bytes are there, as far as they were looked at one by one."""
-        return same_bytes(self._address + offset, data, len(data))
 
     def copy(self, offset: int, size: int) -> bytearray:
         """Return a copy of what is there now: the other side can change the memory at any time."""

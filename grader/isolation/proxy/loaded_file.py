@@ -12,7 +12,6 @@ import torch
 
 from grader.errors import CannotLoad
 from grader.isolation.connection import Budget, Connection, WorkerFailure
-from grader.isolation.precedents import Record, Ways
 from grader.isolation.protocol import FILE, MODULE
 from grader.isolation.protocol.checks import identifier, items
 from grader.isolation.proxy.attempts import told_attempts
@@ -69,27 +68,10 @@ class LoadedFile:
         if self._connection is not None:
             self._connection.close()
 
-    def begin(self, ways: Ways) -> bool:
-        """Begin a test; return whether the code answers as in one of the ways to pass it."""
+    def begin(self) -> None:
+        """Begin a test."""
         if self._connection is not None:
-            self._connection.forget_ahead()  # an earlier test may have ended before it heard all
-        return self.connection().begin(ways, self._names)
-
-    @property
-    def is_astray(self) -> bool:
-        """Whether a test asked something else than was asked ahead of it."""
-        return self._connection is not None and self._connection.is_astray
-
-    def has(self, name: str) -> bool:
-        """Return whether a function or class of this name is in the file; a test looks it up."""
-        record, found = self.connection().record, name in self._names
-        if record is not None:
-            record.names[name] = found
-        return found
-
-    def record(self) -> Record | None:
-        """Return what was asked since the last test began, if one worker answered all of it."""
-        return None if self._connection is None else self._connection.finished_record()
+            self._connection.begin()
 
     def names(self) -> list[str]:
         """Return the names of the functions and classes in the student's file."""

@@ -18,7 +18,6 @@ from grader.isolation.protocol.checks import identifier, index, items
 from grader.isolation.protocol.tensors import SENT_DTYPES
 from grader.isolation.protocol.values import Packer, Unpacker, lists_in
 from grader.result import Status
-from grader.returned import Earlier
 
 
 class RequestPacker(Packer):
@@ -76,9 +75,7 @@ class RequestPacker(Packer):
         return super().tensor(tensor.detach())
 
     def other(self, value: object) -> Packed:
-        """Add a random generator, by its state; name what the worker holds, or will."""
-        if isinstance(value, Earlier):
-            return self._earlier(value)
+        """Add a random generator, by its state; name what the worker holds."""
         if isinstance(value, Held):
             return self._held(value)
         if isinstance(value, PutIn):
@@ -95,11 +92,6 @@ class RequestPacker(Packer):
         """Return a container; one that came from the worker with the name of its class."""
         packed = super().container(value, depth)
         return packed | {"as": type(value).__name__} if isinstance(value, OfStudents) else packed
-
-    def _earlier(self, value: Earlier) -> Packed:
-        if not 0 <= value.call < len(self.calls):
-            raise Unsendable(f"what call {value.call} returned, as none before has that number")
-        return {"c": value.call, "i": value.item}
 
     def _held(self, value: Held) -> Packed:
         if living(value._connection, value) is not self._connection:

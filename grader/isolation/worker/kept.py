@@ -37,11 +37,10 @@ class Kept:
         self._kinds = kinds
         self._count = 0
 
-    def start_anew(self) -> None:
-        """Forget everything: another test begins, and its numbers are the same for all code."""
+    def forget_all(self) -> None:
+        """Forget everything: another test begins."""
         for kind in self._kinds:
             kind.clear()
-        self._count = 0
 
     def free(self, number: int) -> None:
         """Forget what has this number."""

@@ -27,7 +27,7 @@ from grader.isolation.worker.removal import remove
 from grader.isolation.worker.values import AnswerPacker, GivenCall, Request
 from grader.own_tests import run_own_tests
 from grader.own_unusable import Unusable
-from grader.returned import Results, with_earlier
+from grader.returned import Results
 
 # Taken before a student's code can put anything else in its place.
 _is_grad_enabled = torch.is_grad_enabled
@@ -69,7 +69,7 @@ class Worker:
         What the student's code raises is part of the answer.
         """
         if header["begins"]:
-            self._kept.start_anew()
+            self._kept.forget_all()
         for number in header["free"]:
             self._kept.free(number)
         asks = header["asks"]
@@ -184,8 +184,7 @@ class Worker:
         for number, call in enumerate(calls):
             if seeds is not None:
                 self._random.seed(seeds[number])
-            args, kwargs = with_earlier(call.args, call.kwargs, results.found)
-            results.add(function(*args, **kwargs))
+            results.add(function(*call.args, **call.kwargs))
         return results.found
 
     def _finish(

@@ -14,7 +14,6 @@ from grader.isolation.protocol.tensors import form, in_order, lies_in_memory, ow
 from grader.isolation.protocol.values import Packer, Unpacker, lists_in
 from grader.isolation.worker.exceptions import class_name
 from grader.isolation.worker.handles import is_students
-from grader.returned import Earlier
 
 # Taken before a student's code can put anything else in their places.
 _is_zeros = torch._C.TensorBase._is_zerotensor
@@ -123,11 +122,9 @@ class Request(Unpacker):
         return new
 
     def special(self, packed: Header) -> Any:
-        """Return an object that is kept here, a generator in the sender's state, or a reference."""
+        """Return an object that is kept here, or a generator in the sender's state."""
         if "h" in packed:
             return self._held[packed["h"]]
-        if "c" in packed:
-            return Earlier(packed["c"], packed["i"])
         if "g" not in packed:
             return super().special(packed)
         number = packed["g"]
