@@ -26,7 +26,7 @@ import torch
 import grader
 from grader.course import own_course
 from grader.isolation.connection import Budget
-from grader.isolation.proxy.problem import RemoteProblem
+from grader.isolation.proxy.caller import RemoteProblem
 from grader.isolation.sharing import shared_memory
 from grader.isolation.spawn import Ending, Process, Workers
 from grader.isolation.worker import serving

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from grader.isolation.connection import Budget
-from grader.isolation.proxy.problem import RemoteProblem
+from grader.isolation.proxy.caller import RemoteProblem
 from grader.isolation.sandbox.selftest import attack
 from grader.isolation.spawn import BoundaryError, ForkedWorkers, SpawnedWorkers, Workers
 from grader.isolation.trial import run_trial

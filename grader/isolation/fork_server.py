@@ -30,8 +30,7 @@ from typing import Any, NoReturn
 import torch
 
 from grader.forbidden import without_compiler
-from grader.isolation.protocol.frames import send
-from grader.isolation.protocol.memory import Memory
+from grader.isolation.protocol.wire import Memory, Ready, send
 from grader.isolation.reaping import end, keep_only
 from grader.isolation.sandbox import user
 from grader.isolation.sandbox.confine import Limits, confine
@@ -277,9 +276,9 @@ class ForkServer:
             uid = user.pick_uid(os.getpid()) if self._own_uid else None
             confine(Limits(self._memory, self._cpu_seconds, uid, self._paths), parent)
         except Exception as error:
-            send(channel, {"ready": False, "reason": repr(error)}, [])
+            send(channel, Ready(False, repr(error)))
             raise
-        send(channel, {"ready": True}, [])
+        send(channel, Ready(True))
 
 
 def _freeze() -> None:

@@ -26,9 +26,15 @@ from grader.isolation.interpreter import (
     secret_paths,
     wait_or_kill,
 )
-from grader.isolation.protocol import Closed, ProtocolError
-from grader.isolation.protocol.frames import receive, within
-from grader.isolation.protocol.memory import Memory
+from grader.isolation.protocol.wire import (
+    Closed,
+    Memory,
+    ProtocolError,
+    Ready,
+    read_ready,
+    receive,
+    within,
+)
 from grader.isolation.sharing import shared_memory
 
 _ASK_SECONDS = 60.0
@@ -234,12 +240,12 @@ class _ForkedProcess(Process):
 def _wait_until_ready(process: Process, seconds: float) -> None:
     """Read the worker's first message. It hasn't seen any student code yet."""
     try:
-        told, _ = receive(process.channel, within(seconds))
+        first = read_ready(receive(process.channel, within(seconds))[0])
     except (OSError, Closed, ProtocolError) as error:
-        told = {"reason": f"{type(error).__name__} {error}"}
-    if told.get("ready") is not True:
+        first = Ready(False, f"{type(error).__name__} {error}")
+    if not first.ready:
         process.end()
-        raise BoundaryError(f"a worker could not be made ready: {told.get('reason')}")
+        raise BoundaryError(f"a worker could not be made ready: {first.reason}")
 
 
 class SpawnedWorkers(Workers):

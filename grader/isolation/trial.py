@@ -10,8 +10,15 @@ from __future__ import annotations
 import torch
 
 from grader.isolation.connection import Budget, Connection
-from grader.isolation.protocol import MAX_NAME, Header
-from grader.isolation.protocol.checks import identifier, index, items, name_in, texts
+from grader.isolation.protocol.wire import (
+    MAX_NAME,
+    Load,
+    Response,
+    Trial,
+    identifier,
+    named,
+    numbered,
+)
 from grader.isolation.spawn import Workers
 from grader.own_tests import Ended, OwnTest
 from grader.own_unusable import MOST_TESTS, Refused, Unusable
@@ -35,12 +42,11 @@ def run_trial(workers: Workers, file: bytes, tests: bytes, budget: Budget) -> li
     """
     connection = Connection(workers.spawn(), budget)
     try:
-        _ask(connection, {"do": "load", "forbidden": [], "capture": False}, file)
-        answer = _ask(connection, {"do": "trial"}, tests)
+        _ask(connection, Load(), file)
+        response = _ask(connection, Trial(), tests)
         with connection.checked():
-            told = answer.get("unusable")
-            reason = None if told is None else _reason(told)
-            found = [_test(packed) for packed in items(answer["tests"])[:MOST_TESTS]]
+            reason = None if response.unusable is None else _reason(*response.unusable)
+            found = [_test(*described) for described in response.tests[:MOST_TESTS]]
     finally:
         connection.close()
     if reason is not None:
@@ -48,20 +54,17 @@ def run_trial(workers: Workers, file: bytes, tests: bytes, budget: Budget) -> li
     return found
 
 
-def _ask(connection: Connection, request: Header, source: bytes) -> Header:
+def _ask(connection: Connection, do: Load | Trial, source: bytes) -> Response:
     connection.put([torch.frombuffer(bytearray(source + b"\n"), dtype=torch.uint8)])
-    answer, _ = connection.exchange(request)
-    return answer
+    response, _ = connection.exchange(do)
+    return response
 
 
-def _test(packed: object) -> OwnTest:
-    name, ended, line = items(packed, 3)
-    return OwnTest(identifier(name), Ended(name_in(ended, [*Ended])), index(line, _MOST_LINES))
+def _test(name: str, ended: str, line: int) -> OwnTest:
+    return OwnTest(identifier(name), Ended(named(ended, [*Ended])), numbered(line, _MOST_LINES))
 
 
-def _reason(packed: object) -> Unusable:
+def _reason(reason: str, name: str, other: str, line: int) -> Unusable:
     """Return why the tests can't be run, as one of the reasons that there are."""
-    reason, name, other, line = items(packed, 4)
-    known = Refused[name_in(reason, Refused.__members__)]
-    told = [text[:MAX_NAME] for text in texts([name, other])]
-    return Unusable(known, told[0], told[1], index(line, _MOST_LINES))
+    known = Refused[named(reason, Refused.__members__)]
+    return Unusable(known, name[:MAX_NAME], other[:MAX_NAME], numbered(line, _MOST_LINES))

@@ -11,12 +11,10 @@ on by this side itself. No module of the student's runs on this side, not even i
 torch's own layers. And what arrives is only ever read as plain data (see `protocol`); what can't be
 read so is `bad_output`.
 
-- `problem` is what tests see first: the module, whose `functions` are remote
-- `loaded_file` has the student's file in a worker, and starts a new one when that has ended
-- `caller` sends requests, `answers` reads the values that come back, `outcomes` how they ended
-- `values` writes a test's values and reads a worker's
-- `modules` are the student's modules, which `builder` builds and whose state `twin` keeps
-- `handles` stand for objects that stay in the worker
+- `caller` is what tests see first, the module and its functions, and shows how a call goes: pack,
+  send, receive, unpack
+- `modules` are the student's modules, each with what its worker knows of it
+- `stand_ins` stand for what stays in the worker
 - `autograd` makes a call a part of this side's graph
-- `exceptions` and `changes` say what went wrong in a call
+- `exceptions` reads how a request ended
 """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from grader.isolation.protocol.frames import send
-from grader.isolation.protocol.memory import Memory
+from grader.isolation.protocol.wire import Memory, Ready, send
 from grader.isolation.worker import serving
 from grader.isolation.worker.loading import hide_own_modules
 
@@ -18,5 +17,5 @@ def main(channel: socket.socket, memory: int | str) -> None:
         memory: by what the shared memory is found.
     """
     hide_own_modules()
-    send(channel, {"ready": True}, [])
+    send(channel, Ready(True))
     serving.main(channel, Memory.attached(memory))
