@@ -1,7 +1,7 @@
 """The trusted side's `problem`: acts like the student's module, whose code runs in a worker.
 
 The process with the tests runs this; a worker never loads it. What a test may do is the subset of
-PyTorch that docs/isolation.md lists: call functions with tensors and plain values, make modules,
+PyTorch that ../README.md lists: call functions with tensors and plain values, make modules,
 read and set their parameters and buffers, call them, move them to another dtype, take gradients.
 Anything else is refused with a TypeError that says so.
 

@@ -29,7 +29,7 @@ def hide_own_modules() -> None:
     """Take the grader's modules away from `import`, and all names from the main module.
 
     What is left of a worker's word is then not one assignment away. Who looks through frames or all
-    objects still finds them; docs/isolation.md says what hangs on it.
+    objects still finds them; README.md says what depends on it.
     """
     for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]:
         del sys.modules[name]
