@@ -78,9 +78,14 @@ class Grader:
         asked = [problem for problem in self._problems if needed is None or problem.id in needed]
         self._suite = Suite(asked, course.root, timeout=TEST_SECONDS)
 
-    def grade(self, submission: Submission) -> SubmissionResult:
-        """Return the result of the problems that a submission has an entry for."""
-        files = Opened(submission, self.boundary)
+    def grade(self, submission: Submission, seconds: float | None = None) -> SubmissionResult:
+        """Return the result of the problems that a submission has an entry for.
+
+        Args:
+            submission: what to grade.
+            seconds: how long all calls of its code may take, if that is less than usual.
+        """
+        files = Opened(submission, self.boundary, seconds)
         session = Session(files, hidden=True, seed=self._settings.seed, watch=False)
         problems = [problem for problem in self._problems if problem.id in submission.files]
         try:
@@ -111,12 +116,15 @@ class Opened:
     Args:
         submission: whose files.
         boundary: behind which they run.
+        seconds: how long all calls of its code may take, if that is less than usual.
     """
 
-    def __init__(self, submission: Submission, boundary: Boundary) -> None:
+    def __init__(
+        self, submission: Submission, boundary: Boundary, seconds: float | None = None
+    ) -> None:
         self._files = submission.files
         self._boundary = boundary
-        self._budget = boundary.budget()
+        self._budget = boundary.budget(seconds)
         self._opened: dict[str, RemoteProblem | CannotLoad] = {}
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:

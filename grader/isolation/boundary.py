@@ -106,9 +106,14 @@ class Boundary:
                 with suppress(OSError):  # where it isn't allowed, grading takes longer
                     os.sched_setaffinity(process, {core})
 
-    def budget(self) -> Budget:
-        """Return the time that a submission may take; to open all of its files with."""
-        return Budget(self._call_seconds, self._submission_seconds)
+    def budget(self, seconds: float | None = None) -> Budget:
+        """Return the time that a submission may take; to open all of its files with.
+
+        Args:
+            seconds: how long all of its calls may take, if that is less than usual.
+        """
+        usual = self._submission_seconds
+        return Budget(self._call_seconds, usual if seconds is None else min(seconds, usual))
 
     def open(
         self, source: bytes, forbidden: tuple[str, ...] = (), budget: Budget | None = None

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.errors import CannotLoad
+from grader.errors import TIME_USED_UP, CannotLoad
 from grader.isolation.protocol.codec import NAMES, Received, tensors_of
 from grader.isolation.protocol.wire import (
     RESPONSES_AT,
@@ -195,7 +195,7 @@ class Connection:
         """
         if self._budget.left <= 0:
             self.close()
-            raise WorkerFailure(Status.TIMEOUT, "Not run: the time for this submission is used up.")
+            raise WorkerFailure(Status.TIMEOUT, TIME_USED_UP)
         self.asked += 1
         free = self._free[:]
         del self._free[: len(free)]  # the list stays: what is gone later is added to it
