@@ -13,6 +13,7 @@ from grader.grading.provenance import common_provenance, grader_sha256, provenan
 from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile, Submission
 from grader.isolation import Boundary, RemoteProblem
+from grader.own_job import JOB
 from grader.result import ProblemResult, Status, SubmissionResult
 from grader.testing.session import Session
 from grader.testing.suite import Suite
@@ -37,7 +38,7 @@ def boundary_for(
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
         capture=capture,
-        with_pytest=settings.own_tests,
+        jobs=(JOB,) if settings.own_tests else (),
         many=settings.many,
         fork_server=fork_server,
     )

@@ -363,8 +363,14 @@ class BackwardRequest(Struct, tag=True):
     count: bool
 
 
-class Trial(Struct, tag=True):
-    """Run a student's own tests, which are the request's only tensor."""
+class JobRequest(Struct, tag=True):
+    """Do a job on the file that was loaded.
+
+    Attributes:
+        name: of the job; its input is the request's only tensor.
+    """
+
+    name: str
 
 
 class Request(Struct):
@@ -381,7 +387,7 @@ class Request(Struct):
     begins: bool
     free: list[int]
     placed: list[tuple[str, list[int], int]]
-    do: Load | CallRequest | AttributeRequest | ParametersRequest | BackwardRequest | Trial
+    do: Load | CallRequest | AttributeRequest | ParametersRequest | BackwardRequest | JobRequest
 
 
 # Responses. All that they say may be a lie.
@@ -440,6 +446,9 @@ class ChangedState(Struct, forbid_unknown_fields=True):
     buffers: list[tuple[str, SomeTensor, bool]]
 
 
+_NOTHING = msgspec.Raw(b"null")
+
+
 class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
     """What the worker sends.
 
@@ -462,8 +471,7 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
         stale: whether the result of an earlier call changed.
         names: of the functions and classes in a file, or of a function's parameters.
         tried: what a file attempted while it was loaded, by kind and name.
-        tests: of a trial: name, ending and line.
-        unusable: why there was no trial: the reason, two names and a line.
+        job: what a job reports, to be read by who asked for it.
     """
 
     id: Index = 0
@@ -487,8 +495,7 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
     gradients: Gradients | None = None
     names: list[Name] = []
     tried: Annotated[list[tuple[str, Name]], Meta(max_length=MAX_ATTEMPTS)] = []
-    tests: list[tuple[str, str, Index]] = []
-    unusable: tuple[str, str, str, Index] | None = None
+    job: msgspec.Raw = _NOTHING
 
 
 class Ready(Struct, forbid_unknown_fields=True):

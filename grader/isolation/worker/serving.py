@@ -10,12 +10,13 @@ import inspect
 import socket
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import msgspec
 import torch
 from torch import Tensor, nn
 
@@ -39,6 +40,7 @@ from grader.isolation.protocol.wire import (
     Closed,
     Gradients,
     GraphForm,
+    JobRequest,
     Load,
     Memory,
     ModuleValue,
@@ -49,7 +51,6 @@ from grader.isolation.protocol.wire import (
     Response,
     Setting,
     Target,
-    Trial,
     Unsendable,
     memcmp,
     read_request,
@@ -68,8 +69,6 @@ from grader.isolation.worker.objects import (
     plain_fields,
 )
 from grader.isolation.worker.removal import remove
-from grader.own_tests import run_own_tests
-from grader.own_unusable import Unusable
 from grader.returned import Results
 
 # Taken before a student's code can put anything else in their places.
@@ -87,7 +86,16 @@ _RESULTS_WATCHED = 64
 _NOTHING_COUNTS = nullcontext()
 
 
-def main(channel: socket.socket, memory: Memory, called: list[str] | None = None) -> None:
+Job = Callable[[bytes, ModuleType], object]
+"""Takes its input and the student's module; returns what msgspec can write as JSON."""
+
+
+def main(
+    channel: socket.socket,
+    memory: Memory,
+    called: list[str] | None = None,
+    jobs: Mapping[str, Job] | None = None,
+) -> None:
     """Respond to requests until the other side closes the connection.
 
     Args:
@@ -95,8 +103,9 @@ def main(channel: socket.socket, memory: Memory, called: list[str] | None = None
         memory: shared with it.
         called: where the first call of a forbidden function is noted, if they have been taken away
             from this process already.
+        jobs: what may be asked for beside calls, by name.
     """
-    worker = Worker(called, memory)
+    worker = Worker(called, memory, jobs or {})
     while True:
         try:
             text, _ = receive(channel)
@@ -146,9 +155,11 @@ class Worker:
         called: where the first call of a forbidden function is noted, if they have been taken away
             from this process already; otherwise None.
         memory: brings the tensors of requests.
+        jobs: what may be asked for beside calls, by name.
     """
 
-    def __init__(self, called: list[str] | None, memory: Memory) -> None:
+    def __init__(self, called: list[str] | None, memory: Memory, jobs: Mapping[str, Job]) -> None:
+        self._jobs = jobs
         self._memory = memory
         self._needed: dict[int, weakref.KeyedRef[int, Any]] = {}
         self._gone: list[weakref.KeyedRef[int, Any]] = []
@@ -164,7 +175,7 @@ class Worker:
             AttributeRequest: self._attribute,
             ParametersRequest: self._parameters,
             BackwardRequest: self._backward,
-            Trial: self._trial,
+            JobRequest: self._job,
         }
 
     def respond(self, request: Request) -> tuple[Response, list[Tensor]]:
@@ -254,15 +265,10 @@ class Worker:
         response.error = None
         return response, packer.tensors
 
-    def _trial(self, do: Trial, reader: RequestReader) -> tuple[Response, list[Tensor]]:
-        """Run a student's own tests on the module; see `isolation.trial`."""
-        source = reader.tensors[0].numpy().tobytes()
-        try:
-            found = run_own_tests(source, self._module)
-        except Unusable as reason:
-            told = reason.reason.name, reason.name, reason.other, reason.line
-            return Response(unusable=told), []
-        return Response(tests=[(test.name, test.ended.value, test.line) for test in found]), []
+    def _job(self, do: JobRequest, reader: RequestReader) -> tuple[Response, list[Tensor]]:
+        """Do a job on the module; what that is, this package doesn't know."""
+        report = self._jobs[do.name](reader.tensors[0].numpy().tobytes(), self._module)
+        return Response(job=msgspec.Raw(msgspec.json.encode(report))), []
 
     # How the student's code is run
 
