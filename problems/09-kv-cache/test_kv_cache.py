@@ -1164,8 +1164,10 @@ def check_branches(problem, rng):
     origins = [None, 0, 1, 2, 2, 3, 4]  # which call each of them goes on from
     module, found, texts = make_attention(problem, weights, 2), [], []
     for each, origin in zip(pieces, origins, strict=True):
-        past = None if origin is None else found[origin][1]
-        found.append(go_on(module, each, past, call))
+        if origin is None:
+            found.append(two(module(each), call))
+        else:
+            found.append(go_on(module, each, found[origin][1], call))
         texts.append(each if origin is None else torch.cat([texts[origin], each], dim=1))
     for (output, present), each, text in zip(found, pieces, texts, strict=True):
         expected, *held = attention_by_hand(text, None, weights, 2)
