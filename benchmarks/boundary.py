@@ -2,12 +2,10 @@
 
 Part one is what `docs/isolation.md` tells of; `--part two` measures the other problems.
 
-Six ways to run the same tests take turns, so that other load on the machine meets all alike. All
+Five ways to run the same tests take turns, so that other load on the machine meets all alike. All
 run on one core, as each job of `grader grade` does, unless `--any-core` is given:
 
-- across the boundary: what `grader grade` does with a submission, workers' CPU time included, where
-  another one has given the same answers before, so that no test need run for them
-- across it, answers new: the same where nobody has, so that all tests run
+- across the boundary: what `grader grade` does with a submission, workers' CPU time included
 - in process: the same tests in a warm process, with the watch for forbidden functions
 - in process, unwatched: the same again, where forbidden functions would go unnoticed
 - a fresh pytest: `python -m pytest --hidden` in each problem's folder, as students run it and as
@@ -30,7 +28,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import product
 from pathlib import Path
 
 from grader.course import Course, Problem, own_course
@@ -44,7 +41,7 @@ from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import Suite
 
-ACROSS, ACROSS_NEW = "across the boundary", "across it, answers new"
+ACROSS = "across the boundary"
 WATCHED = "in process"
 UNWATCHED = "in process, unwatched"
 FRESH, ONE_FRESH = "a fresh pytest", "one fresh pytest"
@@ -75,7 +72,6 @@ def main() -> None:
         ways: dict[str, Callable[[], object]] = {
             WATCHED: lambda: in_process(course, suite, watch=True),
             UNWATCHED: lambda: in_process(course, suite, watch=False),
-            ACROSS_NEW: lambda: across_new(submission, grader),
             ACROSS: lambda: across(submission, grader),
             FRESH: lambda: [fresh(solved, [problem]) for problem in problems],
             ONE_FRESH: lambda: fresh(solved, problems),
@@ -83,19 +79,13 @@ def main() -> None:
         report(measure(ways, arguments.rounds))
 
 
-# The six ways. Each makes sure that it did run the tests.
+# The five ways. Each makes sure that it did run the tests.
 
 
 def across(submission: Submission, grader: Grader) -> None:
     """Grade the submission as `grader grade` does."""
     result = grader.grade(submission)
     assert all(problem.points == problem.max > 0 for problem in result.problems)
-
-
-def across_new(submission: Submission, grader: Grader) -> None:
-    """Grade the submission as the first one that answers as it does."""
-    grader.boundary.forget_precedents()
-    across(submission, grader)
 
 
 def in_process(course: Course, suite: Suite, *, watch: bool) -> None:
@@ -178,10 +168,10 @@ def report(seconds: dict[str, list[float]]) -> None:
     for name, values in seconds.items():
         low, high = min(values), max(values)
         print(f"  {name:22} {statistics.median(values):6.2f}   ({low:.2f} to {high:.2f})")
-    for ours, name in product((ACROSS, ACROSS_NEW), (WATCHED, UNWATCHED, FRESH, ONE_FRESH)):
+    for name in (WATCHED, UNWATCHED, FRESH, ONE_FRESH):
         # Neighbours in time met the same load, so ratios are taken turn by turn.
-        ratios = [a / b for a, b in zip(seconds[ours], seconds[name], strict=True)]
-        print(f"  {ours} : {name} = {statistics.median(ratios):.2f}")
+        ratios = [a / b for a, b in zip(seconds[ACROSS], seconds[name], strict=True)]
+        print(f"  {ACROSS} : {name} = {statistics.median(ratios):.2f}")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
 """How fast a class is graded: a made-up class of any size, through the code of `grader grade`.
 
-Most of the class is right, each in a style of its own; some made one of the catalogue's mistakes,
-some did not get beyond the second problem; all of it in part one. With `--problem 03` the class
-handed in that problem alone, as for an assignment, and some not at all. Printed are
+Of all files in the class half are right variants and half are mistakes of the catalogue, and no two
+submissions are alike: in each, right files and wrong ones take turns. All of it is of part one.
+With `--problem 03` the class handed in that problem alone, as for an assignment. Printed are
 
 - submissions per minute, all in: starting, grading the reference solutions, writing the reports
-- the share of the cores' time that was used, by the CPU time of all processes
+- CPU seconds of all processes, for each submission and as a share of the cores' time
 - the memory of the trusted processes, after a tenth of the class and after all of it
-- beside it, in the same run: a fresh `python -m pytest --hidden` for one submission of each kind
+- beside it, in the same run: a fresh `python -m pytest --hidden` in each folder, for some
+  submissions of each kind
 
-Run it with `python benchmarks/class_size.py --submissions 100`; Linux only.
+Run it with `python benchmarks/class_size.py --submissions 60`; Linux only.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ import argparse
 import math
 import multiprocessing
 import os
-import random
 import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 from boundary import copy_with_solutions, cpu_seconds, fresh_pytest
 
@@ -36,9 +38,8 @@ from grader.intake.submissions import find_submissions
 from grader.result import Part, Policy, Status, SubmissionResult
 from grader.testing.edits import mistakes_of, right_files
 
-RIGHT, MISTAKEN, BEGUN = "all right", "one mistake", "partly done"
-# Of eight neighbours in the class.
-MIXTURE = (RIGHT, RIGHT, MISTAKEN, RIGHT, BEGUN, RIGHT, MISTAKEN, RIGHT)
+# Which of a submission's files are wrong.
+KINDS = ("the odd files wrong", "the even files wrong")
 
 
 def main() -> None:
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--submissions", type=int, default=24, help="the size of the class")
     parser.add_argument("--jobs", type=int, default=default_jobs(), help="graded at a time")
     parser.add_argument("--problem", help="the only one that was handed in")
+    parser.add_argument("--fresh", type=int, default=2, help="of each kind graded by pytest, too")
     options = parser.parse_args()
     if min(options.submissions, options.jobs) < 1:
         parser.error("a class has at least one submission, and one is graded at a time")
@@ -59,7 +61,9 @@ def main() -> None:
         report(run, options.submissions)
         solved = copy_with_solutions(course, Path(folder) / "course")
         problems = [only] if only else course.of_part(Part.ONE)
-        report_fresh(run, kinds, {k: fresh(problems, solved, n) for n, k in first(kinds).items()})
+        chosen = [*kinds.items()][: options.fresh * len(KINDS)]
+        if chosen:
+            report_fresh(run, kinds, [(k, fresh(problems, solved, name)) for name, k in chosen])
 
 
 # The class
@@ -68,40 +72,35 @@ def main() -> None:
 def make_class(course: Course, folder: Path, size: int, only: Problem | None) -> dict[str, str]:
     """Write `size` submissions and return the kind of each; the same ones each time."""
     problems = [only] if only else course.of_part(Part.ONE)
-    kinds = {f"student-{n + 1:05}": MIXTURE[n % len(MIXTURE)] for n in range(size)}
-    chance = random.Random(0)
-    for name, kind in kinds.items():
-        for problem, source in sources(course, problems, kind, chance).items():
+    kinds = {f"student-{n + 1:05}": KINDS[n % len(KINDS)] for n in range(size)}
+    for place, problem in enumerate(problems):
+        right, wrong = taken_in_turns(course, problem)
+        for number, name in enumerate(kinds):
             target = folder / name / problem.id / SUBMISSION_FILE
             target.parent.mkdir(parents=True)
-            target.write_bytes(source)
+            target.write_bytes(next(right if (number + place) % len(KINDS) else wrong))
     return kinds
 
 
-def sources(
-    course: Course, problems: list[Problem], kind: str, chance: random.Random
-) -> dict[Problem, bytes]:
-    """Choose the file of each problem for a submission of that kind."""
-    files = {}
-    for problem in problems:
-        files[problem] = chance.choice([*right_files(course, problem).values()]).read_bytes()
-    if kind == MISTAKEN:
-        problem = chance.choice(problems)
-        files[problem] = chance.choice(mistakes_of(course, problem)).source.encode()
-    if kind == BEGUN:
-        done = 0 if len(problems) == 1 else 2
-        files |= {problem: problem.original.read_bytes() for problem in problems[done:]}
-    return files
+def taken_in_turns(course: Course, problem: Problem) -> tuple[Iterator[bytes], Iterator[bytes]]:
+    """Return a problem's right files and its mistakes, each in an order of chance, for ever.
+
+    A file comes again only when all others have been taken, and then in another order.
+    """
+    right = [path.read_bytes() for path in right_files(course, problem).values()]
+    wrong = [mistake.source.encode() for mistake in mistakes_of(course, problem)]
+    return in_turns(right, Random(problem.id)), in_turns(wrong, Random(problem.id))
+
+
+def in_turns(files: list[bytes], chance: Random) -> Iterator[bytes]:
+    """Yield the files for ever, each time in another order."""
+    while True:
+        yield from chance.sample(files, len(files))
 
 
 def counted(kinds: dict[str, str]) -> str:
     """Say how many there are of each kind."""
-    return ", ".join(f"{count} {kind}" for kind, count in Counter(kinds.values()).items())
-
-
-def first(kinds: dict[str, str]) -> dict[str, str]:
-    """Return the first submission of each kind, with the kind."""
-    return {name: kind for kind, name in {k: n for n, k in reversed(kinds.items())}.items()}
+    return ", ".join(f"{count} with {kind}" for kind, count in Counter(kinds.values()).items())
 
 
 # Grading it
@@ -179,12 +178,13 @@ class Spent:
 
 
 def fresh(problems: list[Problem], root: Path, name: str) -> Spent:
-    """Run all tests on a submission in a Python of its own; `root` is a copy of the course."""
+    """Run each problem's tests in a Python of their own; `root` is a copy of the course."""
     for problem in problems:
         handed_in = root.parent / "class" / name / problem.id / SUBMISSION_FILE
         shutil.copy(handed_in, root / "problems" / problem.id)
     started, cpu = time.monotonic(), cpu_seconds()
-    assert fresh_pytest(root, problems) in (0, 1), "pytest did not run the tests"
+    for problem in problems:
+        assert fresh_pytest(root, [problem]) in (0, 1), "pytest did not run the tests"
     return Spent(time.monotonic() - started, cpu_seconds() - cpu)
 
 
@@ -197,7 +197,7 @@ def report(run: Run, size: int) -> None:
     print(f"  submissions per minute  {60 * size / run.wall:7.1f}   ({run.wall:.0f} s, all in)")
     if under_way := seconds_under_way(run, size):
         print(f"  after the first tenth   {60 / under_way:7.1f}")
-    print(f"  CPU seconds for each    {run.cpu / size:7.1f}")
+    print(f"  CPU seconds for each    {run.cpu / size:7.2f}   ({run.cpu:.0f} s in all)")
     print(f"  CPU share of {cores:2} cores   {run.cpu / run.wall / cores:7.0%}")
     for done, sizes in run.memory.items():
         each = " + ".join(f"{size:.0f}" for size in sizes)
@@ -210,22 +210,21 @@ def seconds_under_way(run: Run, size: int) -> float:
     return (run.at[size] - run.at[run.tenth]) / rest if rest else 0.0
 
 
-def report_fresh(run: Run, kinds: dict[str, str], taken: dict[str, Spent]) -> None:
-    """Print what pytest took, each kind weighted by its share of the class, and the ratios."""
-    shares = {kind: count / len(kinds) for kind, count in Counter(kinds.values()).items()}
-    wall = sum(taken[kind].wall * share for kind, share in shares.items())
-    cpu = sum(taken[kind].cpu * share for kind, share in shares.items())
-    print("A fresh pytest for each, one at a time")
-    for kind, spent in taken.items():
+def report_fresh(run: Run, kinds: dict[str, str], taken: list[tuple[str, Spent]]) -> None:
+    """Print what pytest took, and the ratios."""
+    wall = sum(spent.wall for _, spent in taken) / len(taken)
+    cpu = sum(spent.cpu for _, spent in taken) / len(taken)
+    print(f"A fresh pytest for each, one at a time; {len(taken)} of them")
+    for kind, spent in taken:
         print(f"  {kind:22}  {spent.wall:7.1f} s, {spent.cpu:.1f} s of CPU")
     print(f"  submissions per minute  {60 / wall:7.1f}")
     print(f"  CPU seconds for each    {cpu:7.1f}")
     size = len(kinds)
-    print("The grader : a fresh pytest")
-    print(f"  submissions per minute  {wall / (run.wall / size):7.2f}")
+    print("How many times cheaper than a fresh pytest")
+    print(f"  in CPU seconds, all in  {cpu / (run.cpu / size):7.2f}")
+    print(f"  in time on the wall     {wall / (run.wall / size):7.2f}")
     if under_way := seconds_under_way(run, size):
         print(f"  after the first tenth   {wall / under_way:7.2f}")
-    print(f"  CPU seconds for each    {run.cpu / size / cpu:7.2f}")
 
 
 if __name__ == "__main__":

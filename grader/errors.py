@@ -11,6 +11,10 @@ from grader.result import Status
 # The student's
 
 
+TIME_USED_UP = "Not run: the time for this submission is used up."
+"""What is said of a test for which a submission had no time left."""
+
+
 class Mismatch(AssertionError):  # noqa: N818  (a finding, not an error of the program)
     """An answer is not what it should be. The text is for the student."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
@@ -37,33 +35,3 @@ class Results:
             return
         if place and self._versions.setdefault(place, written) != written:
             self.some_overwritten = True
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """An argument of one of many calls: what an earlier one of them has returned, itself.
-
-    Across the boundary what was returned comes as a copy. Handed to a later call it would be new
-    memory, and it could not be seen that the code writes into what it has returned before.
-
-    Attributes:
-        call: the number of the earlier call.
-        item: which of the things that it returned; None for all.
-    """
-
-    call: int
-    item: int | None = None
-
-    def among(self, found: Sequence[Any]) -> Any:
-        """Return it, given what the calls before have returned."""
-        returned = found[self.call]
-        return returned if self.item is None else returned[self.item]
-
-
-def with_earlier(
-    args: Sequence[Any], kwargs: dict[str, Any], found: Sequence[Any]
-) -> tuple[list[Any], dict[str, Any]]:
-    """Return arguments in which what earlier calls have returned stands in its place."""
-    given = [each.among(found) if type(each) is Earlier else each for each in args]
-    named = {n: each.among(found) if type(each) is Earlier else each for n, each in kwargs.items()}
-    return given, named

@@ -11,7 +11,16 @@ import grader
 
 PACKAGE = Path(grader.__file__).parent
 TOP = {"answer", "batch", "break_result", "cost", "course", "environment", "errors", "files"}
-TOP |= {"forbidden", "loading", "needs", "operands", "own_cases", "own_tests", "own_unusable"}
+TOP |= {
+    "forbidden",
+    "loading",
+    "needs",
+    "operands",
+    "own_cases",
+    "own_job",
+    "own_tests",
+    "own_unusable",
+}
 TOP |= {"packing", "result", "returned", "stopwatch", "text", "unknown", "unwritten"}
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
@@ -29,7 +38,7 @@ MAY_IMPORT = {
 """For each folder, and each file at the top: the folders and files whose modules it may import."""
 
 WORKERS_SIDE = {"isolation/worker", "isolation/protocol", "cost", "forbidden", "operands"}
-WORKERS_SIDE |= {"own_cases", "own_tests", "own_unusable", "returned", "unwritten"}
+WORKERS_SIDE |= {"returned", "unwritten"}
 """All that a process with a student's code in it may hold of the package."""
 
 

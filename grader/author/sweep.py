@@ -19,7 +19,7 @@ from grader import forbidden as watching
 from grader.course import Course, Problem
 from grader.forbidden import ForbiddenCall
 from grader.isolation import Boundary, BoundaryError
-from grader.isolation.proxy.problem import RemoteProblem
+from grader.isolation.proxy.caller import RemoteProblem
 from grader.testing.suite import Suite
 
 _SOURCE = (Path(__file__).parent / "swept.py").read_bytes()

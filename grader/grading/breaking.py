@@ -8,6 +8,7 @@ from grader.break_result import BREAK_POINTS, BreakResult
 from grader.course import Course, Problem
 from grader.errors import InternalError
 from grader.isolation import Boundary, WorkerFailure
+from grader.own_job import JOB, Report
 from grader.own_tests import OwnTest
 from grader.result import Status
 from grader.testing.breaking import NoEnd, Target, judge_own_tests, targets
@@ -41,7 +42,7 @@ def break_submitted(
         problem: whose tests they are.
         tests: the student's file.
         all_targets: what to test.
-        boundary: behind which both run; it was made with pytest.
+        boundary: behind which both run; it was made with the job.
 
     Raises:
         InternalError: something on this machine ended a worker.
@@ -50,7 +51,7 @@ def break_submitted(
 
     def run(source: bytes) -> list[OwnTest]:
         try:
-            return boundary.trial(shaken(source, rng), tests, budget)
+            return boundary.run(JOB, shaken(source, rng), tests, Report, budget).found()
         except WorkerFailure as failure:
             if failure.status is Status.INTERNAL:
                 raise InternalError(str(failure)) from None

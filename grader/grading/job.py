@@ -40,7 +40,7 @@ def serve(
     """Grade what comes down the connection until it is closed.
 
     Args:
-        connection: brings submissions and takes what `answer` says of each.
+        connection: brings submissions, each with its seconds, and takes what `answer` says of each.
         fork_server: the connection to one that was started with this process, if any was.
         course: whose tests to run.
         settings: seed, limits and level of isolation.
@@ -52,7 +52,8 @@ def serve(
             with grader_for(course, settings, core, fork_server, needed) as grader:
                 limit_memory(_MEMORY)
                 while True:
-                    connection.send(answer(connection.recv(), grader))
+                    submission, seconds = connection.recv()
+                    connection.send(answer(submission, grader, seconds))
         except (InternalError, CourseError) as error:
             connection.send(str(error))
 
@@ -115,9 +116,17 @@ def grader_for(
         yield grader
 
 
-def answer(submission: Submission, grader: Grader) -> SubmissionResult | str:
-    """Return the result of a submission, or in a sentence how the grader failed."""
+def answer(
+    submission: Submission, grader: Grader, seconds: float | None = None
+) -> SubmissionResult | str:
+    """Return the result of a submission, or in a sentence how the grader failed.
+
+    Args:
+        submission: what to grade.
+        grader: grades it.
+        seconds: how long all calls of its code may take, if that is less than usual.
+    """
     try:
-        return grader.grade(submission)
+        return grader.grade(submission, seconds)
     except Exception as error:
         return f"{type(error).__name__}: {error}"

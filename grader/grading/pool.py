@@ -26,6 +26,12 @@ from grader.result import Isolation, SubmissionResult
 _MANY = 20
 """More submissions than these are many."""
 
+_FIRST_SECONDS = 20.0
+"""How long all calls of a submission may take at first: ten times what a right one needs.
+
+One that needs more is graded again when all others are done, with all the time that it may take.
+"""
+
 
 @dataclass
 class _Job:
@@ -67,8 +73,9 @@ def grade_all(
     settings = replace(settings, many=len(submissions) > _MANY)
     start = partial(_start, course, settings, needed)
     with _pool(start, settings.isolation, min(jobs, len(submissions))) as pool:
+        first = max(_FIRST_SECONDS, 2 * settings.call_seconds)
         for job in pool.jobs:
-            _give(job, waiting)
+            _give(job, waiting, None if waiting[-1:] == [reference] else first)
         while any(job.submission for job in pool.jobs):
             for job in _ready(pool.jobs):
                 submission, result = _finish(job)
@@ -81,7 +88,7 @@ def grade_all(
                     doubtful.append((submission, result, ids))
                 else:
                     gate.let(result)
-                _give(job, waiting)
+                _give(job, waiting, None if waiting[-1:] == [reference] else first)
         for submission, result, ids in doubtful:
             job = pool.alive(pool.jobs[0])
             on_result(alone(partial(_ask, job), submission, result, ids))
@@ -159,11 +166,11 @@ def _start(
     return _Job(process, connection, core)
 
 
-def _give(job: _Job, waiting: list[Submission]) -> None:
+def _give(job: _Job, waiting: list[Submission], seconds: float | None) -> None:
     if waiting:
         job.submission = waiting.pop()
         with suppress(BrokenPipeError):  # it died; _finish tells
-            job.connection.send(job.submission)
+            job.connection.send((job.submission, seconds))
 
 
 def _ready(pool: list[_Job]) -> list[_Job]:
@@ -184,5 +191,5 @@ def _finish(job: _Job) -> tuple[Submission, SubmissionResult]:
 
 
 def _ask(job: _Job, submission: Submission) -> SubmissionResult:
-    _give(job, [submission])
+    _give(job, [submission], None)
     return _finish(job)[1]

@@ -49,7 +49,6 @@ def run_again(
             watch=False,
             diagnose=False,
             on_exception=witness,
-            precedents=files,
         )
         try:
             run_tests([problem], session, course.root, [test], timeout=TEST_SECONDS)

@@ -1,6 +1,7 @@
 """What may not have been the code's own fault is tried again, alone, before it counts.
 
-That is a test that took too long while others were graded beside it; and a process, of the
+That is a test that took too long while others were graded beside it; a submission that needs more
+time than one gets at first, so that few slow ones don't make a class wait; and a process, of the
 student's code or the one that grades, which something else on the machine killed.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from grader.errors import TIME_USED_UP
 from grader.intake.submissions import Submission
 from grader.result import Status, SubmissionResult
 
@@ -28,7 +30,11 @@ def to_retry(submission: Submission, result: SubmissionResult, *, shared: bool) 
     if result.status == Status.INTERNAL and not any(p.id for p in result.problems):
         return [*submission.files]  # who graded it was lost
     doubtful = {Status.INTERNAL, Status.TIMEOUT} if shared else {Status.INTERNAL}
-    return [p.id for p in result.problems if any(t.status in doubtful for t in p.tests)]
+    return [
+        problem.id
+        for problem in result.problems
+        if any(test.status in doubtful or TIME_USED_UP in test.message for test in problem.tests)
+    ]
 
 
 def alone(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Collection, Hashable
+from collections.abc import Collection
 
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
@@ -13,6 +13,7 @@ from grader.grading.provenance import common_provenance, grader_sha256, provenan
 from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile, Submission
 from grader.isolation import Boundary, RemoteProblem
+from grader.own_job import JOB
 from grader.result import ProblemResult, Status, SubmissionResult
 from grader.testing.session import Session
 from grader.testing.suite import Suite
@@ -37,7 +38,7 @@ def boundary_for(
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
         capture=capture,
-        with_pytest=settings.own_tests,
+        jobs=(JOB,) if settings.own_tests else (),
         many=settings.many,
         fork_server=fork_server,
     )
@@ -78,12 +79,15 @@ class Grader:
         asked = [problem for problem in self._problems if needed is None or problem.id in needed]
         self._suite = Suite(asked, course.root, timeout=TEST_SECONDS)
 
-    def grade(self, submission: Submission) -> SubmissionResult:
-        """Return the result of the problems that a submission has an entry for."""
-        files = Opened(submission, self.boundary)
-        session = Session(
-            files, hidden=True, seed=self._settings.seed, watch=False, precedents=files
-        )
+    def grade(self, submission: Submission, seconds: float | None = None) -> SubmissionResult:
+        """Return the result of the problems that a submission has an entry for.
+
+        Args:
+            submission: what to grade.
+            seconds: how long all calls of its code may take, if that is less than usual.
+        """
+        files = Opened(submission, self.boundary, seconds)
+        session = Session(files, hidden=True, seed=self._settings.seed, watch=False)
         problems = [problem for problem in self._problems if problem.id in submission.files]
         try:
             self._suite.run(session, problems)
@@ -113,22 +117,26 @@ class Opened:
     Args:
         submission: whose files.
         boundary: behind which they run.
+        seconds: how long all calls of its code may take, if that is less than usual.
     """
 
-    def __init__(self, submission: Submission, boundary: Boundary) -> None:
+    def __init__(
+        self, submission: Submission, boundary: Boundary, seconds: float | None = None
+    ) -> None:
         self._files = submission.files
         self._boundary = boundary
-        self._budget = boundary.budget()
+        self._budget = boundary.budget(seconds)
         self._opened: dict[str, RemoteProblem | CannotLoad] = {}
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
-        """Return what stands for the problem's module; may raise CannotLoad."""
+        """Return what stands for the problem's module, for another test; may raise CannotLoad."""
         self._end_all_but(problem.id)
         if problem.id not in self._opened:
             self._opened[problem.id] = self._open(self._files[problem.id], forbidden)
         opened = self._opened[problem.id]
         if isinstance(opened, CannotLoad):
             raise opened.afresh()
+        opened.begin_test()
         return opened
 
     def reopen(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
@@ -136,21 +144,6 @@ class Opened:
         self(problem, forbidden).close()  # what could not be loaded isn't tried again
         del self._opened[problem.id]
         return self(problem, forbidden)
-
-    def begin(self, problem: Problem, forbidden: tuple[str, ...], test: Hashable) -> bool:
-        """Begin a test; return whether the file's code answers as code did that passed it."""
-        return self(problem, forbidden).begin_test(test)
-
-    def is_astray(self, problem: Problem) -> bool:
-        """Return whether the test that began last does not ask what it asked before."""
-        opened = self._opened[problem.id]
-        return isinstance(opened, RemoteProblem) and opened.is_astray
-
-    def passed(self, problem: Problem, test: Hashable) -> None:
-        """Keep what the file's code answered for code that does the same."""
-        opened = self._opened[problem.id]
-        if isinstance(opened, RemoteProblem):
-            opened.passed_test(test)
 
     def tried(self, problem: Problem) -> list[str]:
         """Return what the problem's file tried while it was loaded, in sentences."""

@@ -6,7 +6,7 @@
 
 See docs/isolation.md for what it protects against, by which means, and what it doesn't.
 
-- the trusted side, with the tests, runs `boundary`, `proxy`, `connection`, `inbox`, `spawn`,
+- the trusted side, with the tests, runs `boundary`, `proxy`, `connection`, `spawn`,
   `sharing` and the self-test in `sandbox`
 - the untrusted side runs `fork_server`, `worker` and the rest of `sandbox`
 - `siblings` has both forked from one clean interpreter, which runs `zygote`
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from grader.isolation.boundary import Boundary
     from grader.isolation.channel import BoundaryError
     from grader.isolation.connection import WorkerFailure
-    from grader.isolation.proxy.problem import RemoteProblem
+    from grader.isolation.proxy.caller import RemoteProblem
 
 __all__ = ["Boundary", "BoundaryError", "RemoteProblem", "WorkerFailure"]
 
 _PLACES = {
     "Boundary": "boundary",
     "BoundaryError": "channel",
-    "RemoteProblem": "proxy.problem",
+    "RemoteProblem": "proxy.caller",
     "WorkerFailure": "connection",
 }
 

@@ -6,17 +6,21 @@ import math
 import os
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
-from grader.isolation.connection import Budget
-from grader.isolation.precedents import Precedents
-from grader.isolation.proxy.problem import RemoteProblem
+import msgspec
+import torch
+
+from grader.isolation.connection import Budget, Connection
+from grader.isolation.protocol.wire import JobRequest, Load
+from grader.isolation.proxy.caller import RemoteProblem
 from grader.isolation.sandbox.selftest import attack
 from grader.isolation.spawn import BoundaryError, ForkedWorkers, SpawnedWorkers, Workers
-from grader.isolation.trial import run_trial
-from grader.own_tests import OwnTest
+
+T = TypeVar("T")
 
 LEVELS = ("sandbox", "process")
 
@@ -32,7 +36,8 @@ class Boundary:
         submission_seconds: how long all calls of one submission may take together; see `budget`.
         memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox only.
         capture: whether to keep what student code prints, which is lost otherwise.
-        with_pytest: whether workers find pytest loaded, as tests that students wrote need it.
+        jobs: the names of what workers can do beside calls, as `package.module:function`; see
+            `run`.
         many: whether it will serve so many files that a slower start pays.
         fork_server: the connection to a fork server that waits for its settings, as `Siblings`
             gives it; without it a fresh interpreter is started, which takes seconds.
@@ -50,7 +55,7 @@ class Boundary:
         submission_seconds: float = 120.0,
         memory_mb: int = 1024,
         capture: bool = False,
-        with_pytest: bool = False,
+        jobs: Sequence[str] = (),
         many: bool = False,
         fork_server: socket.socket | None = None,
     ) -> None:
@@ -62,12 +67,10 @@ class Boundary:
         self._submission_seconds = submission_seconds
         self._memory = memory_mb << 20
         self._capture = capture
-        self._with_pytest = with_pytest
+        self._jobs = tuple(jobs)
         self._many = many
         self._fork_server = fork_server
         self._workers: Workers | None = None
-        # What is printed in a test is known only of code that is asked.
-        self._precedents = None if capture else Precedents()
 
     def __enter__(self) -> Self:
         """Start it.
@@ -76,7 +79,7 @@ class Boundary:
             BoundaryError: the level asked for isn't to be had here; the text says why.
         """
         if self.level == "process":
-            self._workers = SpawnedWorkers()
+            self._workers = SpawnedWorkers(self._jobs)
             return self
         try:
             self._workers = self._confined()
@@ -109,14 +112,14 @@ class Boundary:
                 with suppress(OSError):  # where it isn't allowed, grading takes longer
                     os.sched_setaffinity(process, {core})
 
-    def forget_precedents(self) -> None:
-        """Forget what was answered that passed: the next file has all tests run."""
-        if self._precedents is not None:
-            self._precedents = Precedents()
+    def budget(self, seconds: float | None = None) -> Budget:
+        """Return the time that a submission may take; to open all of its files with.
 
-    def budget(self) -> Budget:
-        """Return the time that a submission may take; to open all of its files with."""
-        return Budget(self._call_seconds, self._submission_seconds)
+        Args:
+            seconds: how long all of its calls may take, if that is less than usual.
+        """
+        usual = self._submission_seconds
+        return Budget(self._call_seconds, usual if seconds is None else min(seconds, usual))
 
     def open(
         self, source: bytes, forbidden: tuple[str, ...] = (), budget: Budget | None = None
@@ -144,33 +147,34 @@ class Boundary:
             # The fork server may have died. A new one serves this file and the next ones.
             return self._open(self._restarted(self._workers), source, tuple(forbidden), budget)
 
-    def trial(self, file: bytes, tests: bytes, budget: Budget) -> list[OwnTest]:
-        """Run tests that a student wrote on a file, in a new worker.
+    def run(self, job: str, file: bytes, data: bytes, report: type[T], budget: Budget) -> T:
+        """Have a job done on a file, in a new worker, and return what it reports.
 
         Args:
-            file: what is tested; see `grader.isolation.trial` for what must not stand in it.
-            tests: the student's.
+            job: its name, one of those that this boundary was made with. In the worker it is
+                called with the data and the module that the file became.
+            file: what to load.
+            data: the job's input.
+            report: the type of what it reports, as msgspec knows types.
             budget: how long it may take.
 
         Raises:
-            Unusable: the tests can't be run.
-            WorkerFailure: they did not end, or ended their process.
+            WorkerFailure: it did not end, ended its process, or reported something else.
             BoundaryError: no worker could be started.
         """
         if self._workers is None:
             raise BoundaryError("the boundary was not entered")
         try:
-            return run_trial(self._workers.for_files(file, tests), file, tests, budget)
+            return _run(self._workers.for_files(file, data), job, file, data, report, budget)
         except BoundaryError:
             workers = self._restarted(self._workers)
-            return run_trial(workers.for_files(file, tests), file, tests, budget)
+            return _run(workers.for_files(file, data), job, file, data, report, budget)
 
     def _open(
         self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: Budget
     ) -> RemoteProblem:
         printed = self.printed if self._capture else None
-        workers = workers.for_files(source)
-        return RemoteProblem(workers, source, forbidden, budget, printed, self._precedents)
+        return RemoteProblem(workers.for_files(source), source, forbidden, budget, printed)
 
     def _restarted(self, workers: Workers) -> Workers:
         """Start the sandbox again, with its self-test; without one there is nothing to start."""
@@ -197,7 +201,7 @@ class Boundary:
             self._memory,
             math.ceil(self._submission_seconds),
             many=self._many,
-            with_pytest=self._with_pytest,
+            jobs=self._jobs,
             fork_server=fork_server,
         )
         try:
@@ -217,3 +221,17 @@ def _missing() -> str:
     from grader.isolation.sandbox.confine import missing
 
     return missing()
+
+
+def _run(
+    workers: Workers, job: str, file: bytes, data: bytes, report: type[T], budget: Budget
+) -> T:
+    connection = Connection(workers.spawn(), budget)
+    try:
+        for do, text in ((Load(), file), (JobRequest(job), data)):
+            connection.put([torch.frombuffer(bytearray(text + b"\n"), dtype=torch.uint8)])
+            response, _ = connection.exchange(do)
+        with connection.checked():
+            return msgspec.json.decode(response.job, type=report)
+    finally:
+        connection.close()

@@ -1,4 +1,4 @@
-"""The connection to one worker: requests, answers, deadlines, and what to make of a silence."""
+"""The connection to one worker: requests, responses, deadlines, and what to make of a silence."""
 
 from __future__ import annotations
 
@@ -7,28 +7,25 @@ import functools
 import signal
 import time
 import weakref
-from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from collections import defaultdict
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from grader.errors import CannotLoad
-from grader.isolation.ahead import Ahead
-from grader.isolation.inbox import Full, Inbox
-from grader.isolation.precedents import Answered, Asked, Record, Reply, Ways
-from grader.isolation.protocol import Closed, Header, Packed, ProtocolError
-from grader.isolation.protocol.checks import clean_text
-from grader.isolation.protocol.frames import (
-    Left,
-    as_written,
-    read_header,
-    receive_answer,
+from grader.errors import TIME_USED_UP, CannotLoad
+from grader.isolation.protocol.codec import NAMES, Received, tensors_of
+from grader.isolation.protocol.wire import (
+    RESPONSES_AT,
+    Closed,
+    ProtocolError,
+    Request,
+    Response,
+    clean_text,
+    read_response,
+    receive,
     send,
-    tensors_of,
-    written,
 )
-from grader.isolation.protocol.tensors import same
 from grader.isolation.spawn import BoundaryError, Ending, Process
 from grader.result import Status
 from grader.stopwatch import Limit, Stopwatch
@@ -45,11 +42,8 @@ MAX_BYTES = 64 << 30
 
 _FULL = "Your code keeps more of what it is given than fits into memory."
 
-_ASKED_OTHERWISE = "A test did not ask what it asks after the same answers. It is run once more."
-
-T = TypeVar("T")
-
 _READ_AFTER = 0.1
+_SMALLEST = 64
 _GRACE_SECONDS = 2.0
 
 
@@ -102,67 +96,45 @@ class Connection:
         printed: what the student's code prints is added here, if the worker was told to keep it.
 
     Attributes:
-        asked: how many requests it was sent since the last test began.
-        free: numbers of what the worker may forget; sent with the next request.
-        record: of what the test asks; None if nobody wants it.
-        is_astray: whether a test asked something else after the same answers.
+        asked: how many requests it was sent.
+        dead: whether the worker ended.
+        memory: what it shares with this process.
     """
 
     def __init__(self, process: Process, budget: Budget, printed: list[str] | None = None) -> None:
+        self.memory = process.memory
         self._process = process
         self._printed = printed
         self._budget = budget
         self._stopwatch = Stopwatch(process.pid)
-        self._inbox = Inbox(process.memory)
+        self._slots = Slots()
         self._unread = 0.0  # seconds on the wall since the stopwatch was read
-        self._has_ended = False
-        self._begins = False
-        self.record: Record | None = None
-        self.is_astray = False
-        self._ways = Ways()
-        self._start_anew()
+        self.asked = 0
+        self.dead = False
+        self.begin()
         # When nothing refers to the worker any more it may go.
         self._finalizer = weakref.finalize(self, _end_quietly, process)
         self._finalizer.atexit = False
 
-    def _start_anew(self) -> None:
-        self.asked = 0
-        self.free: list[int] = []
+    def begin(self) -> None:
+        """Begin a test: what the worker keeps for an earlier one isn't needed any more."""
+        self._begins = True
+        self._free: list[int] = []
         self._kept: dict[int, weakref.ref[Any]] = {}
         self._random: Tensor | None = None
-        self._tensors: list[Tensor] = []
-        self._placed: list[Packed] = []
-        self._ahead = Ahead(self._ask_ahead, self.checked, self._process.memory.holds_all)
+        self._placed: list[tuple[str, Any, int]] = []
 
-    @property
-    def dead(self) -> bool:
-        """Whether the worker ended, and all that it answered was heard."""
-        return self._has_ended and not self._ahead
+    def random(self, tensors: list[Tensor]) -> int | None:
+        """Add the global random state to a request's tensors and return its place there.
 
-    def begin(self, ways: Ways, names: Collection[str]) -> bool:
-        """Begin a test: what the worker keeps for an earlier one isn't needed any more.
-
-        Args:
-            ways: those in which the test was passed.
-            names: what stands in the file.
-
-        Returns:
-            whether the worker answers as in one of them, so that the test need not run.
+        Returns None if the worker was told that state already; it is some kilobytes.
         """
-        self._start_anew()
-        self._begins, self._ways = True, ways
-        self.record = None if ways.is_given_up else Record(self._process.memory.holds_all)
-        agrees = self._ahead.agrees(ways.of_file(names))
-        self.asked = 0
-        return agrees
-
-    def forget_ahead(self) -> None:
-        """Forget what was answered ahead of a test that did not ask."""
-        self._ahead.forget()
-
-    def finished_record(self) -> Record | None:
-        """Return what was asked since the test began; None if the worker didn't answer all."""
-        return None if self._has_ended or self._ahead else self.record
+        state = torch.default_generator.get_state()
+        if self._random is not None and torch.equal(state, self._random):
+            return None
+        self._random = state
+        tensors.append(state)
+        return len(tensors) - 1
 
     def put(self, tensors: list[Tensor]) -> list[int]:
         """Put the next request's tensors where the worker sees them, and return their places.
@@ -170,44 +142,36 @@ class Connection:
         Raises:
             WorkerFailure: there is no room left.
         """
-        self._tensors = tensors
         try:
-            self._placed = self._ahead.placed() if self._ahead else self._inbox.put(tensors)
+            places = [self._slots.take(tensor.nbytes) for tensor in tensors]
         except Full:
             self.close()
             raise WorkerFailure(Status.MEMORY, _FULL) from None
-        return [place for _, _, place in self._placed]
+        self._placed = [
+            (NAMES[tensor.dtype], tensor.shape, place)
+            for tensor, place in zip(tensors, places, strict=True)
+        ]
+        self.memory.write_all(places, tensors)
+        self._slots.release([p for p, t in zip(places, tensors, strict=True) if not t.nbytes])
+        return places
 
-    def holds(self, place: int, tensor: Tensor) -> bool:
-        """Return whether the worker has left a tensor's bytes at its place as they were."""
-        holds = self._ahead.held if self._ahead else self._inbox.holds
-        return holds(place, tensor)
-
-    def exchange(self, header: Header) -> tuple[Header, list[Tensor]]:
-        """Send a request, whose tensors were put, and return what the answer says.
-
-        Raises:
-            WorkerFailure: there is none.
-        """
-        answer, found = self._safely(functools.partial(self._exchange, header))
-        text = answer.get("printed")
-        if self._printed is not None and isinstance(text, str) and text:
-            self._printed.append(clean_text(text))
-        return answer, found
-
-    def _safely(self, do: Callable[[Left], T]) -> T:
-        """Do what waits for the worker; the budget pays for it.
+    def exchange(self, do: Any) -> tuple[Response, Received]:
+        """Send a request, whose tensors were put, and return the response with its tensors.
 
         Raises:
             WorkerFailure: it took too long, the worker ended, or what it said can't be read.
         """
-        seconds = min(self._budget.call_seconds, self._budget.left)
-        limit = Limit(seconds, self._stopwatch, self._unread)
+        request, seconds = self._next(do), min(self._budget.call_seconds, self._budget.left)
+        channel, limit = self._process.channel, Limit(seconds, self._stopwatch, self._unread)
+        started = time.monotonic()
         try:
             try:
-                return do(limit.left)
+                send(channel, request, 0, limit.left, seconds)
+                text, size = receive(channel, limit.left, seconds)
+                response = read_response(text)
+                tensors = self._tensors(response, size)
             finally:
-                self._charge(limit.wall)  # while the worker is there to be measured
+                self._charge(time.monotonic() - started)  # while the worker is there to be measured
         except TimeoutError:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, "Your code did not come to an end.") from None
@@ -219,24 +183,38 @@ class Connection:
         except BaseException:
             self.close()  # interrupted half-way: what comes next couldn't be told apart
             raise
+        if self._printed is not None and response.printed:
+            self._printed.append(clean_text(response.printed))
+        return response, tensors
 
-    def random(self, tensors: list[Tensor]) -> int | None:
-        """Add the global random state to a request's tensors and return its place there.
+    def _next(self, do: Any) -> Request:
+        """Return the request that is sent next.
 
-        Returns None if the worker was told that state already; it is some kilobytes.
+        Raises:
+            WorkerFailure: there is no time left for it.
         """
-        state = torch.default_generator.get_state()
-        if self._random is not None and same(state, self._random):
-            return None
-        self._random = state
-        tensors.append(state)
-        return len(tensors) - 1
+        if self._budget.left <= 0:
+            self.close()
+            raise WorkerFailure(Status.TIMEOUT, TIME_USED_UP)
+        self.asked += 1
+        free = self._free[:]
+        del self._free[: len(free)]  # the list stays: what is gone later is added to it
+        begins, self._begins = self._begins, False
+        return Request(self.asked, begins, free, self._placed, do)
 
-    def keep(self, number: int, thing: object) -> None:
-        """Let the worker forget what it calls `number` when `thing` is gone."""
-        self._kept[number] = weakref.ref(
-            thing, functools.partial(_forget, self._kept, self.free, number)
-        )
+    def _tensors(self, response: Response, size: int) -> Received:
+        """Return a response's tensors, and take note of what it releases.
+
+        Raises:
+            ProtocolError: it is no response to the last request, or too much came back.
+        """
+        if response.id != self.asked:
+            raise ProtocolError("a response to another request")
+        self._slots.release(response.released)
+        self._budget.build(size)
+        # A copy, since the worker can change what lies there at any time.
+        payload = bytearray(self.memory.bytes[RESPONSES_AT : RESPONSES_AT + size])
+        return Received(tensors_of(response.tensors, payload))
 
     def _charge(self, wall: float) -> None:
         self._unread += wall  # a little at a time isn't looked at: that takes longer than a call
@@ -245,65 +223,72 @@ class Connection:
             self._unread = 0.0
             self._stopwatch.restart()
 
-    def _exchange(self, header: Header, left: Left) -> tuple[Header, list[Tensor]]:
-        free = self.free[:]
-        del self.free[: len(free)]
-        asked = Asked(written(header), free, self._tensors)
-        answer = self._hear(asked) if self._ahead else self._answered(asked, left)
-        if self.record is not None:
-            self.record.add(asked, self._placed, answer, is_last=not self._ahead)
-        says = read_header(answer.text)
-        return says, tensors_of(says, answer.payload)
-
-    def _answered(self, asked: Asked, left: Left) -> Answered:
-        reply = self._ask(asked, left)
-        return Answered(reply.text, reply.payload)
-
-    def _ask(self, asked: Asked, left: Left) -> Reply:
-        """Send a request, and return the answer as it lies before both sides."""
-        if self._budget.left <= 0:
-            raise WorkerFailure(Status.TIMEOUT, "Not run: the time for this submission is used up.")
-        self.asked += 1
-        request = {"id": self.asked, "begins": self._begins, "free": asked.free}
-        request |= {"placed": self._placed, "asks": as_written(asked.text)}
-        self._begins = False
-        send(self._process.channel, request, [], left)
-        answer, size = receive_answer(self._process.channel, left)
-        if answer.id != self.asked:
-            raise ProtocolError("an answer to another request")
-        self._inbox.release(answer.released)
-        self._budget.build(size)
-        return Reply(bytes(answer.says), size, self._process.memory)
-
-    def _hear(self, asked: Asked) -> Answered:
-        """Return the answer to a request that was sent ahead of the test, which asks it now."""
-        self.asked += 1
-        answered = self._ahead.hear(asked)
-        if answered is None:
-            self._ways.give_up()
-            self.is_astray = True
-            raise WorkerFailure(Status.INTERNAL, _ASKED_OTHERWISE)
-        return answered
-
-    def _ask_ahead(self, asked: Asked) -> tuple[list[Packed], Reply]:
-        """Send a request ahead of the test; return where its tensors lie, and the answer."""
-        self.put(asked.tensors)
-        return self._placed, self._safely(functools.partial(self._ask, asked))
+    def keep(self, number: int, thing: object) -> None:
+        """Let the worker forget what it calls `number` when `thing` is gone."""
+        self._kept[number] = weakref.ref(
+            thing, functools.partial(_forget, self._kept, self._free, number)
+        )
 
     def checked(self) -> _Checked:
-        """Take any error while an answer is read as the worker's: it sent something unreadable."""
+        """Take any error while a response is read as the worker's: it sent something unreadable."""
         return _Checked(self, self._budget)
 
     def close(self) -> None:
         """End the worker, unless that was done before."""
-        self._ahead.forget()
-        if not self._has_ended:
+        if not self.dead:
             self._end()
 
     def _end(self, grace: float = 0.0) -> Ending:
-        self._has_ended = True
+        self.dead = True
         self._finalizer.detach()
         return self._process.end(grace)
+
+
+class Full(Exception):  # noqa: N818  (an event)
+    """There is no place left."""
+
+
+class Slots:
+    """The places of requests' tensors in the shared memory, for as long as the worker needs them.
+
+    The trusted side chooses them. A worker says which it doesn't need any more, since the student's
+    code may keep an argument, and torch does for a gradient. If that is a lie, what the worker
+    still needs is overwritten, and nobody else is harmed.
+    """
+
+    def __init__(self) -> None:
+        self._end = 0
+        self._sizes: dict[int, int] = {}
+        self._free: defaultdict[int, list[int]] = defaultdict(list)
+
+    def take(self, count: int) -> int:
+        """Return a place for so many bytes.
+
+        Raises:
+            Full: there is none beside what the worker still needs.
+        """
+        size = max(_SMALLEST, 1 << (count - 1).bit_length())
+        if self._free[size]:
+            place = self._free[size].pop()
+        else:
+            place, self._end = self._end, self._end + size
+            if self._end > RESPONSES_AT:
+                self._end = place
+                raise Full
+        self._sizes[place] = size
+        return place
+
+    def release(self, places: list[int]) -> None:
+        """Take back the places that the worker doesn't need any more.
+
+        Raises:
+            ProtocolError: it never had them.
+        """
+        for place in places:
+            size = self._sizes.pop(place, 0)
+            if not size:
+                raise ProtocolError("a place that was not given")
+            self._free[size].append(place)
 
 
 class _Checked:

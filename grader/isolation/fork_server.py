@@ -21,6 +21,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import signal
 import socket
 import sys
@@ -30,8 +31,7 @@ from typing import Any, NoReturn
 import torch
 
 from grader.forbidden import without_compiler
-from grader.isolation.protocol.frames import send
-from grader.isolation.protocol.memory import Memory
+from grader.isolation.protocol.wire import Memory, Ready, send
 from grader.isolation.reaping import end, keep_only
 from grader.isolation.sandbox import user
 from grader.isolation.sandbox.confine import Limits, confine
@@ -67,8 +67,8 @@ def main(channel: socket.socket) -> None:
 
     Args:
         channel: to the trusted process. Its first message says `memory` in bytes, `cpu_seconds`,
-            `secret` paths and `wanted` paths, and whether there will be `many` workers and they
-            need pytest, `with_pytest`.
+            `secret` paths and `wanted` paths, and whether there will be `many` workers, and the
+            names of `jobs` that they can do beside calls.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
@@ -92,13 +92,11 @@ def _settled(channel: socket.socket) -> tuple[ForkServer, bool]:
     if not message:
         os._exit(0)  # nobody wants it any more
     config = json.loads(message)
-    if config["with_pytest"]:
-        import numpy.random  # noqa: F401  (a worker would load them anew each time)
-        import pytest  # noqa: F401
+    jobs = {name: pkgutil.resolve_name(name) for name in config["jobs"]}
     paths = readable_paths(config["secret"], config["wanted"])
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = user.may_become(user.pick_uid(os.getpid()), readable)
-    server = ForkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid)
+    server = ForkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid, jobs)
     return server, config["many"]
 
 
@@ -158,6 +156,7 @@ class ForkServer:
         cpu_seconds: seconds of CPU time that a worker may use.
         paths: what workers may read.
         own_uid: whether each worker gets a user id of its own.
+        jobs: what workers can do beside calls, by name.
     """
 
     def __init__(
@@ -167,7 +166,9 @@ class ForkServer:
         cpu_seconds: int,
         paths: tuple[str, ...],
         own_uid: bool,
+        jobs: dict[str, Any],
     ) -> None:
+        self._jobs = jobs
         self._channel = channel
         self._memory = memory
         self._cpu_seconds = cpu_seconds
@@ -266,7 +267,7 @@ class ForkServer:
             memory = Memory.attached(shared)
             kept = socket.socket(fileno=keep_only(channel))
             self._confine(kept, parent)
-            serving.main(kept, memory, self._called)
+            serving.main(kept, memory, self._called, self._jobs)
         finally:
             os._exit(1)
 
@@ -277,9 +278,9 @@ class ForkServer:
             uid = user.pick_uid(os.getpid()) if self._own_uid else None
             confine(Limits(self._memory, self._cpu_seconds, uid, self._paths), parent)
         except Exception as error:
-            send(channel, {"ready": False, "reason": repr(error)}, [])
+            send(channel, Ready(False, repr(error)))
             raise
-        send(channel, {"ready": True}, [])
+        send(channel, Ready(True))
 
 
 def _freeze() -> None:

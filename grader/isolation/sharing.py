@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from grader.isolation.protocol.memory import SIZE, Memory
+from grader.isolation.protocol.wire import SIZE, Memory
 
 if sys.platform != "win32":
     import fcntl

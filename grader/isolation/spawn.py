@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -26,9 +27,15 @@ from grader.isolation.interpreter import (
     secret_paths,
     wait_or_kill,
 )
-from grader.isolation.protocol import Closed, ProtocolError
-from grader.isolation.protocol.frames import receive, within
-from grader.isolation.protocol.memory import Memory
+from grader.isolation.protocol.wire import (
+    Closed,
+    Memory,
+    ProtocolError,
+    Ready,
+    read_ready,
+    receive,
+    within,
+)
 from grader.isolation.sharing import shared_memory
 
 _ASK_SECONDS = 60.0
@@ -42,7 +49,7 @@ if sys.platform == "linux":
     from grader.isolation.sandbox.libc import die_with
     die_with(config["parent"])
 gc.enable()
-main(channel, config.pop("shared"))
+main(channel, config.pop("shared"), config.pop("jobs"))
 """
 )
 
@@ -130,7 +137,7 @@ class ForkedWorkers(Workers):
     Args:
         memory: bytes that a worker may use beyond what torch itself takes.
         cpu_seconds: seconds of CPU time that a worker may use.
-        with_pytest: whether workers find pytest loaded.
+        jobs: the names of what workers can do beside calls, as `package.module:function`.
         many: whether there will be so many that a slower start pays.
         fork_server: the connection to a first server that was started already and waits for its
             settings; without it, a fresh interpreter is started.
@@ -145,7 +152,7 @@ class ForkedWorkers(Workers):
         cpu_seconds: int,
         *,
         many: bool = False,
-        with_pytest: bool = False,
+        jobs: Sequence[str] = (),
         fork_server: socket.socket | None = None,
     ) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -156,7 +163,7 @@ class ForkedWorkers(Workers):
         self._servers: dict[_Kind, RequestChannel] = {((), False): first}
         limits = {"memory": memory, "cpu_seconds": cpu_seconds}
         paths = {"secret": secret_paths(), "wanted": library_folders()}
-        first.tell(limits | paths | {"many": many, "with_pytest": with_pytest})
+        first.tell(limits | paths | {"many": many, "jobs": [*jobs]})
         self.processes = (self._wait_for(first)["process"],)
 
     def _wait_for(self, server: RequestChannel) -> Any:
@@ -234,22 +241,29 @@ class _ForkedProcess(Process):
 def _wait_until_ready(process: Process, seconds: float) -> None:
     """Read the worker's first message. It hasn't seen any student code yet."""
     try:
-        told, _ = receive(process.channel, within(seconds))
+        first = read_ready(receive(process.channel, within(seconds))[0])
     except (OSError, Closed, ProtocolError) as error:
-        told = {"reason": f"{type(error).__name__} {error}"}
-    if told.get("ready") is not True:
+        first = Ready(False, f"{type(error).__name__} {error}")
+    if not first.ready:
         process.end()
-        raise BoundaryError(f"a worker could not be made ready: {told.get('reason')}")
+        raise BoundaryError(f"a worker could not be made ready: {first.reason}")
 
 
 class SpawnedWorkers(Workers):
-    """Workers that are fresh interpreters, apart from this process but not confined."""
+    """Workers that are fresh interpreters, apart from this process but not confined.
+
+    Args:
+        jobs: the names of what workers can do beside calls, as `package.module:function`.
+    """
+
+    def __init__(self, jobs: Sequence[str] = ()) -> None:
+        self._jobs = [*jobs]
 
     def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
         """Start an interpreter and wait until it has loaded torch."""
         ours, theirs = socket.socketpair()
         with shared_memory() as (memory, handle):
-            config = {"parent": os.getpid(), "shared": handle}
+            config = {"parent": os.getpid(), "shared": handle, "jobs": self._jobs}
             shared = [handle] if isinstance(handle, int) else []
             started = boot(_BOOT_WORKER, theirs, config, descriptors=shared)
         process = _SpawnedProcess(started, ours, memory)

@@ -81,11 +81,6 @@ def _passed(tests: Sequence[CollectedTest], session: Session) -> set[str]:
         session.open_problem.reopen(problem.problem, problem.forbidden)
     except CannotLoad:
         return set()
-    again = Session(
-        session.open_problem,
-        seed=session.seed,
-        watch=session.watch,
-        precedents=session.precedents,
-    )
+    again = Session(session.open_problem, seed=session.seed, watch=session.watch)
     ended = [run_test(test, again).result for test in tests]
     return {result.id for result in ended if result.status is Status.PASSED}

@@ -16,7 +16,6 @@ from grader.errors import CannotLoad
 from grader.forbidden import Guard
 from grader.result import Status, TestResult
 from grader.stopwatch import Stopwatch
-from grader.testing import clock
 from grader.testing.records import CollectedTest
 from grader.testing.rng import Rng
 from grader.testing.session import Session
@@ -66,7 +65,7 @@ def run_test(
     """
     session.on_start(test.problem.id, test.id)
     guard = Guard(test.tests.forbidden if session.watch else ())
-    exception, seconds = _call_unless_known(test, session, guard, timeout)
+    exception, seconds = _call(test, session, guard, timeout)
     try:
         if exception is not None:
             session.on_exception(test.id, exception)
@@ -91,34 +90,6 @@ def _result(test: CollectedTest, verdict: Verdict, seconds: float) -> TestResult
         message=verdict.message,
         seconds=round(seconds, 4),
     )
-
-
-def _call_unless_known(
-    test: CollectedTest, session: Session, guard: Guard, timeout: float
-) -> tuple[BaseException | None, float]:
-    """Return what a test raised, if anything, and how long it took; one may be known to pass."""
-    precedents, start = session.precedents, time.perf_counter()
-    if precedents is None or _gives_up(test, session):
-        return _call(test, session, guard, timeout)
-    problem, forbidden = test.problem, test.tests.forbidden
-    key = session.seed, test.tests.sha256, test.id
-    try:
-        if precedents.begin(problem, forbidden, key):
-            return None, time.perf_counter() - start
-        reads = clock.reads()
-        exception, seconds = _call(test, session, guard, timeout)
-        if precedents.is_astray(problem):
-            session.open_problem.reopen(problem, forbidden)
-            precedents.begin(problem, forbidden, key)
-            exception, seconds = _call(test, session, guard, timeout)
-    except Exception as failure:  # the code can't be used, or nothing can at the moment
-        return failure, time.perf_counter() - start
-    try:
-        if exception is None and clock.reads() == reads:
-            precedents.passed(problem, key)
-        return exception, seconds
-    finally:
-        del exception  # as above
 
 
 def _call(

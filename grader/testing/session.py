@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from grader.course import Problem
@@ -29,31 +29,6 @@ class Opener(Protocol):
         """Return the code loaded afresh, without what previous calls may have left in it."""
 
 
-class Precedents(Protocol):
-    """Knows what code answered that passed a test, so that the same answers pass it again."""
-
-    def begin(self, problem: Problem, forbidden: tuple[str, ...], test: Hashable) -> bool:
-        """Begin a test; return whether the code is known to pass it, so that it need not run.
-
-        Args:
-            problem: whose test it is.
-            forbidden: the functions that the problem forbids.
-            test: what all that the test asks hangs on, beside the code.
-
-        Raises:
-            CannotLoad: the code can't be used.
-        """
-
-    def is_astray(self, problem: Problem) -> bool:
-        """Return whether the test that began last asks otherwise than it did; it has to run anew.
-
-        From then on it has no precedents.
-        """
-
-    def passed(self, problem: Problem, test: Hashable) -> None:
-        """Take note that the test passed which began last, and ran without reading the clock."""
-
-
 class Session:
     """What a run of the course's tests is about: whose file is tested, and what came of it.
 
@@ -69,7 +44,6 @@ class Session:
             another process, which does so itself.
         diagnose: whether to name mistakes once the tests have run.
         debugger: whether the student may use a debugger, which ends the run when it is left.
-        precedents: knows what code answered that passed; None to run all tests.
 
     Attributes:
         results: what the tests of each problem found, by the problem's id.
@@ -95,7 +69,6 @@ class Session:
         watch: bool = True,
         diagnose: bool = True,
         debugger: bool = False,
-        precedents: Precedents | None = None,
     ) -> None:
         self.open_problem = open_problem
         self.hidden = hidden
@@ -107,7 +80,6 @@ class Session:
         self.watch = watch
         self.names_mistakes = diagnose
         self.debugger = debugger
-        self.precedents = precedents
         self.results: dict[str, ProblemResult] = {}
         self.chosen: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()

@@ -8,8 +8,6 @@ import torch
 
 from grader.cost import counting
 from grader.errors import CannotLoad, InternalError
-from grader.returned import Earlier
-from grader.testing.calls import answers
 from grader.testing.compare import (
     check,
     check_form,
@@ -1219,13 +1217,14 @@ def check_branches(problem, rng):
     call += " under torch.no_grad()"
     pieces = [rng.normal(2, 1 + number % 2, 6) for number in range(7)]
     origins = [None, 0, 1, 2, 2, 3, 4]  # which call each of them goes on from
-    calls, texts = [], []
+    module, found, texts = make_attention(problem, weights, 2), [], []
     for each, origin in zip(pieces, origins, strict=True):
-        calls.append((each,) if origin is None else (each, Earlier(origin, 1)))
+        if origin is None:
+            found.append(two(module(each), call))
+        else:
+            found.append(go_on(module, each, found[origin][1], call))
         texts.append(each if origin is None else torch.cat([texts[origin], each], dim=1))
-    found = answers(make_attention(problem, weights, 2), calls)
-    for returned, each, text in zip(found, pieces, texts, strict=True):
-        output, present = two(returned, call)
+    for (output, present), each, text in zip(found, pieces, texts, strict=True):
         expected, *held = attention_by_hand(text, None, weights, 2)
         shared = f"{call}, when two calls went on from one past, and others from these"
         check(output, expected[:, -each.shape[1] :], shared)

@@ -26,9 +26,14 @@ import torch
 from grader.errors import Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation import BoundaryError, WorkerFailure
-from grader.isolation.protocol import ProtocolError
-from grader.isolation.protocol.frames import receive, within
-from grader.isolation.protocol.values import Unpacker
+from grader.isolation.protocol.codec import Reader
+from grader.isolation.protocol.wire import (
+    ProtocolError,
+    Response,
+    read_response,
+    receive,
+    within,
+)
 from grader.testing.compare import check
 from grader.testing.diagnosis.answers import attempt
 from tests.processes import parent_of, wait_until_gone
@@ -284,10 +289,11 @@ def test_keys_with_the_same_hash_are_read_in_time():
     """A header may hold 40,000 keys, so the time must not grow with the square of their number."""
 
     def seconds(step):
-        packed = {"d": [[n * step, 0] for n in range(6000)]}
+        packed = {"values": [["d", [[n * step, 0] for n in range(6000)]]]}
+        text = json.dumps(packed).encode()
         started = time.process_time()
         with suppress(ProtocolError):  # a fine answer, too
-            Unpacker([]).unpack(packed)
+            Reader([]).read_all(read_response(text).values)
         return time.process_time() - started
 
     assert seconds(2**61 - 1) < 20 * seconds(1) + 0.05
@@ -530,11 +536,12 @@ def test_a_forged_answer_is_well_formed(target):
     """The answers of attack 18 are refused for their number, not because they can't be read."""
     scope = {}
     exec(compile(target.source("18_two_answers"), "18_two_answers.py", "exec"), scope)
-    frame = scope["frame"]({"id": 7, "value": True})
+    frame = scope["frame"]({"id": 7, "values": [True]})
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(frame)
-        assert receive(ours, within(5)) == ({"id": 7, "value": True}, [])
+        text, size = receive(ours, within(5))
+    assert (read_response(text), size) == (Response(id=7, values=[True]), 0)
 
 
 # Once more as an ordinary user, if this is root: there the sandbox has no user to change to.

@@ -13,6 +13,7 @@ from grader.course import own_course
 from grader.grading.breaking import break_submitted
 from grader.isolation import Boundary
 from grader.isolation.siblings import Siblings
+from grader.own_job import JOB
 from grader.testing.breaking import Target, targets
 from tests.attacks.hostile_tests import FINDS_THE_WORD, HEAD, HOSTILE, SPEAKS
 from tests.lent import lent_boundary
@@ -28,7 +29,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def sandbox(origin: Siblings) -> Iterator[Boundary]:
-    with lent_boundary(origin, call_seconds=0.3, with_pytest=True) as boundary:
+    with lent_boundary(origin, call_seconds=0.3, jobs=[JOB]) as boundary:
         yield boundary
 
 

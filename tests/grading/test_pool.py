@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
+from grader.errors import TIME_USED_UP
 from grader.grading import pool
 from grader.grading.settings import Settings
 from grader.intake.submissions import Submission, find_submissions
@@ -32,7 +33,8 @@ class FakeConnection:
         self.answer, self.tasks = answer, []
 
     def send(self, task: object) -> None:
-        self.tasks.append(task)
+        submission, self.seconds = task
+        self.tasks.append(submission)
 
     def recv(self) -> SubmissionResult:
         return self.answer(self.tasks.pop(0))
@@ -102,3 +104,37 @@ def test_what_may_be_nobodys_fault_is_tried_again_alone(
     failed = alone in (Status.INTERNAL, LOST)
     assert (results["bob"].status == Status.INTERNAL) is failed
     assert any("the next run grades it again" in note for note in results["bob"].notes) is failed
+
+
+def test_a_submission_that_needs_much_time_is_graded_last(
+    small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With little time at first, and with all of it when the others are done."""
+    asked: list[tuple[str, bool]] = []
+    connection = FakeConnection(None)
+
+    def answer(submission: Submission) -> SubmissionResult:
+        is_short = connection.seconds is not None
+        asked.append((submission.name, is_short))
+        is_slow = submission.name == "ada" and is_short
+        status = Status.TIMEOUT if is_slow else Status.PASSED
+        text = f"problem.py can't be imported. {TIME_USED_UP}" if is_slow else ""
+        test = TestResult("test_doubles", "it doubles", False, 4, status, text)
+        problem = ProblemResult("01-doubling", tests=[test])
+        return SubmissionResult(submission.name, 0, "sandbox", "", [problem])
+
+    connection.answer = answer
+    start = lambda *_: pool._Job(FakeProcess(), connection, None)  # type: ignore[arg-type]  # noqa: E731
+    monkeypatch.setattr(pool, "_start", start)
+    monkeypatch.setattr(pool, "processes", lambda isolation: nullcontext())
+    monkeypatch.setattr(pool, "wait", lambda connections: connections)
+    for name in ("ada", "bob"):
+        (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
+    found: list[SubmissionResult] = []
+    submissions = find_submissions([tmp_path / "class"], small_course)
+    pool.grade_all(submissions, small_course, Settings(), 1, found.append)
+    assert [each.submission for each in found] == ["bob", "ada"]
+    assert all(each.points == 4 for each in found)
+    assert [short for name, short in asked if name == "ada"] == [True, False]
+    assert dict(asked)["bob"] is True
+    assert [short for name, short in asked if name not in ("ada", "bob")] == [False]

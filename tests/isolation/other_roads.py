@@ -13,15 +13,16 @@ import torch.nn.functional as F
 from torch import distributions, nn
 
 (WORKER,) = [type(found) for found in gc.get_objects() if type(found).__name__ == "Worker"]
-ANSWER = WORKER.answer
+RESPOND = WORKER.respond
 
 
-def lie(self, header, tensors):
-    told, tensors = ANSWER(self, header, tensors)
-    return told | {"called": None}, tensors
+def lie(self, request):
+    told, tensors = RESPOND(self, request)
+    told.called = None
+    return told, tensors
 
 
-WORKER.answer = lie  # whether it was called is the worker's word, what it gives is not
+WORKER.respond = lie  # whether it was called is the worker's word, what it gives is not
 
 LIBRARY = type(torch._C._dispatch_library("FRAGMENT", "mine", "", "mine.py", 0))
 TORCH = os.path.dirname(torch.__file__)

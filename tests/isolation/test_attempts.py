@@ -1,9 +1,11 @@
 """What a file tries while it is loaded, and a sandbox stops, is known though the file hides it."""
 
+import json
+
 import pytest
 
-from grader.isolation.protocol import ProtocolError
-from grader.isolation.proxy.attempts import told_attempts
+from grader.isolation.protocol.wire import ProtocolError, read_response
+from grader.isolation.proxy.exceptions import sentences_on
 
 QUIET = [
     "import torch, json, math, dataclasses, typing, numpy\nfrom torch import nn\n",
@@ -59,4 +61,4 @@ def test_what_is_tried_later_is_another_matter(opened):
 )
 def test_what_is_no_attempt_is_refused(packed):
     with pytest.raises(ProtocolError):
-        told_attempts(packed)
+        sentences_on(read_response(json.dumps({"tried": packed}).encode()).tried)

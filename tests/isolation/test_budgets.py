@@ -14,15 +14,15 @@ from grader.grading.submission import Opened
 from grader.intake.submissions import StudentFile, Submission
 from grader.isolation import WorkerFailure
 from grader.isolation.connection import MAX_BYTES, Budget
-from grader.isolation.protocol import ProtocolError
-from grader.isolation.protocol.values import Received, Unpacker
+from grader.isolation.protocol.codec import Reader, Received
+from grader.isolation.protocol.wire import ProtocolError, TensorValue
 from grader.result import Status
 from grader.testing.verdict import judge
 from tests.processes import lives
 
 # The worker says that one tensor of 16 MB is very many buffers, views, modules or entries.
 OFTEN = """
-import gc, torch
+import gc, msgspec, torch
 from torch import nn
 
 def worker():
@@ -30,13 +30,14 @@ def worker():
 
 def often(change):
     cls = type(worker())
-    answer = cls.answer
-    def lie(self, header, request):
-        told, tensors = answer(self, header, request)
-        if "values" in told and type(told["values"][0]) is dict:
+    respond = cls.respond
+    def lie(self, request):
+        told, tensors = respond(self, request)
+        if told.values and isinstance(told.values[0], msgspec.Struct):
+            told.values[0] = msgspec.to_builtins(told.values[0])
             change(told)
         return told, tensors
-    cls.answer = lie
+    cls.respond = lie
 
 class M(nn.Module):
     def __init__(self):
@@ -49,30 +50,30 @@ def one(): return {"a": torch.ones(4, 1 << 20)}
 LIES = {
     "buffers": (
         "make",
-        "m = told['values'][0]['module']\n"
+        "m = told.values[0][2]\n"
         "    m['buffers'] = [[f'b{i}', m['buffers'][0][1], True] for i in range(150)]",
     ),
     "views": (
         "make",
-        "m = told['values'][0]['module']\n"
-        "    turned = [m['buffers'][0][1] | {'order': o} for o in ([0, 1], [1, 0])] * 75\n"
+        "m = told.values[0][2]\n"
+        "    turned = [['t', 0, o] for o in ([0, 1], [1, 0])] * 75\n"
         "    m['buffers'] = [[f'b{i}', turned[i], True] for i in range(150)]",
     ),
     "parameters": (
         "make",
-        "m = told['values'][0]['module']\n"
+        "m = told.values[0][2]\n"
         "    m['parameters'] = [[f'p{i}', m['buffers'][0][1], False] for i in range(150)]",
     ),
     "modules": (
         "make",
-        "m = told['values'][0]['module']\n"
+        "m = told.values[0][2]\n"
         "    m['children'] = [[f'm{i}', dict(m, children=[])] for i in range(150)]",
     ),
     "several modules": (
         "make",
-        "v = told['values'][0]\n    told['values'][0] = {'l': [dict(v, o=i) for i in range(150)]}",
+        "v = told.values[0]\n    told.values[0] = ['l', [['o', i, v[2]] for i in range(150)]]",
     ),
-    "entries": ("one", "told['values'][0] = {'l': [told['values'][0]] * 150}"),
+    "entries": ("one", "told.values[0] = ['l', [told.values[0]] * 150]"),
 }
 
 
@@ -118,11 +119,11 @@ def test_what_all_answers_bring_is_counted():
 
 
 def test_naming_a_tensor_counts_each_time():
-    unpacker = Unpacker(Received([torch.zeros(1 << 24)]))
+    reader = Reader(Received([torch.zeros(1 << 24)]))
     for _ in range(8):
-        unpacker.unpack({"t": 0})
+        reader.read(TensorValue(0))
     with pytest.raises(ProtocolError):
-        unpacker.unpack({"t": 0})
+        reader.read(TensorValue(0))
 
 
 def test_memory_that_only_the_trusted_side_lacks_is_bad_output():

@@ -3,6 +3,7 @@
 import math
 import textwrap
 
+import numpy
 import pytest
 import torch
 from torch import nn
@@ -10,7 +11,6 @@ from torch import nn
 from grader.errors import Mismatch
 from grader.isolation import WorkerFailure
 from grader.result import Status
-from grader.returned import Earlier
 from grader.testing.calls import answers
 from grader.testing.compare import check
 from grader.testing.diagnosis.answers import attempt
@@ -245,35 +245,6 @@ def test_many_calls_end_where_one_raises(opened):
         answers(opened(DRAWING).picky, [(1,), (0,), (2,)])
 
 
-KEEPING = """
-    import torch
-    def longer(x, room=None):
-        if room is None:
-            room = torch.zeros(9)
-        room[int(room[-1])] = x
-        room[-1] += 1
-        return x, room
-"""
-
-
-def test_a_call_is_given_what_an_earlier_one_returned_itself(opened):
-    here = {}
-    exec(textwrap.dedent(KEEPING), here)
-    for function in (here["longer"], opened(KEEPING).longer):
-        calls = [(3.0,), (4.0, Earlier(0, 1)), {"x": 5.0, "room": Earlier(0, 1)}]
-        first, second, third = answers(function, calls)
-        assert first[0] == 3.0
-        assert first[1].tolist() == second[1].tolist() == third[1].tolist()
-        assert first[1].tolist() == [3.0, 4.0, 5.0, 0, 0, 0, 0, 0, 3.0]
-
-
-def test_a_call_is_given_no_result_that_is_not_there(opened):
-    problem = opened(KEEPING)
-    for number in (1, -1):
-        with pytest.raises(TypeError, match="none before"):
-            answers(problem.longer, [(3.0,), (4.0, Earlier(number, 1))])
-
-
 def test_more_calls_than_go_into_a_message(opened):
     assert answers(opened(DRAWING).picky, [(n,) for n in range(1, 250)])[-1] == 1 / 249
 
@@ -307,3 +278,42 @@ def test_what_can_be_called_can_be_called_wherever_it_is_found(opened):
     assert torch.equal(layer(x), layer.act(x))
     with pytest.raises(AttributeError):
         problem.nothing()
+
+
+ARRAYS = """
+    import numpy as np
+    def double(a): return 2 * a
+    def zero(a): a[...] = 0
+    def turned(a): return a.T, a[::-1]
+    def reshaped(a): a.shape = (6,)
+    def kinds(): return [np.float16(1), np.zeros(2, dtype=object), np.zeros(2, dtype="U3")]
+"""
+
+
+def test_arrays_go_both_ways(opened):
+    problem, array = opened(ARRAYS), numpy.arange(6.0).reshape(2, 3)
+    found = problem.double(array)
+    assert type(found) is numpy.ndarray
+    assert numpy.array_equal(found, 2 * array)
+    assert found.dtype == array.dtype
+    turned, reversed_ = problem.turned(array[:, ::2])
+    assert numpy.array_equal(turned, array[:, ::2].T)
+    assert numpy.array_equal(reversed_, array[::-1, ::2])
+    assert [type(each).__name__ for each in problem.kinds()] == ["float16", "ndarray", "ndarray"]
+
+
+def test_a_changed_array_is_seen(opened):
+    problem, array = opened(ARRAYS), numpy.arange(1.0, 7.0).reshape(2, 3)
+    for function in (problem.zero, problem.reshaped):
+        before = array.copy()
+        function(array)
+        assert not numpy.array_equal(array, before)
+        assert numpy.allclose(array, before)
+    for unmarked in (numpy.arange(3), array[::-1]):
+        with pytest.raises(Mismatch, match="changed its argument a"):
+            problem.zero(unmarked)
+
+
+def test_an_array_of_objects_cannot_be_handed_over(opened):
+    with pytest.raises(TypeError, match="can't be handed"):
+        opened(ARRAYS).double(numpy.zeros(2, dtype=object))

@@ -75,11 +75,13 @@ LIES = """
 import gc
 def told(cost):
     worker = next(o for o in gc.get_objects() if type(o).__name__ == "Worker")
-    answer = type(worker).answer
-    def lie(self, header, request):
-        told, tensors = answer(self, header, request)
-        return told | {"cost": cost}, tensors
-    type(worker).answer = lie
+    respond = type(worker).respond
+    def lie(self, request):
+        told, tensors = respond(self, request)
+        if told.cost is not None:
+            told.cost = cost
+        return told, tensors
+    type(worker).respond = lie
 def f(x): return x @ x
 """
 

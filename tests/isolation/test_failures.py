@@ -18,8 +18,8 @@ import torch
 from grader.errors import CannotLoad
 from grader.isolation import Boundary, BoundaryError, WorkerFailure
 from grader.isolation.connection import Budget
-from grader.isolation.protocol.memory import SIZE
-from grader.isolation.proxy.problem import RemoteProblem
+from grader.isolation.protocol.wire import SIZE
+from grader.isolation.proxy.caller import RemoteProblem
 from grader.isolation.spawn import ForkedWorkers
 from grader.result import Status
 from tests.lent import lent_boundary

@@ -11,6 +11,7 @@ from grader.errors import Mismatch
 from grader.forbidden import ForbiddenCall
 from grader.isolation import WorkerFailure
 from grader.isolation.connection import Connection
+from grader.isolation.protocol.wire import BackwardRequest, TensorValue
 from grader.result import Status
 from grader.testing.calls import answer, answers
 from grader.testing.compare import gradients
@@ -72,9 +73,9 @@ def asked(monkeypatch):
     heard = []
     exchange = Connection.exchange
 
-    def listen(self, header):
-        heard.append(header["do"])
-        return exchange(self, header)
+    def listen(self, do):
+        heard.append("backward" if isinstance(do, BackwardRequest) else "call")
+        return exchange(self, do)
 
     monkeypatch.setattr(Connection, "exchange", listen)
     return heard
@@ -226,9 +227,9 @@ def test_a_foreseen_gradient_of_another_form_is_bad_output(opened, monkeypatch):
     problem.power(x)
     exchange = Connection.exchange
 
-    def lie(self, header):
-        told, found = exchange(self, header)
-        told["graphs"][0][3][0]["value"] = [{"t": 1}] * 2
+    def lie(self, do):
+        told, found = exchange(self, do)
+        told.graphs[0].foreseen.values = [TensorValue(1)] * 2
         return told, found
 
     monkeypatch.setattr(Connection, "exchange", lie)
@@ -242,9 +243,9 @@ def test_a_foreseen_gradient_of_another_form_is_bad_output(opened, monkeypatch):
 def test_a_call_has_one_graph(opened, monkeypatch):
     problem, exchange = opened(SOURCE), Connection.exchange
 
-    def lie(self, header):
-        told, found = exchange(self, header)
-        told["graphs"] *= 2
+    def lie(self, do):
+        told, found = exchange(self, do)
+        told.graphs *= 2
         return told, found
 
     problem.power(numbers(3))

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from grader.isolation import WorkerFailure
-from grader.isolation.protocol import MAX_FIELDS, MAX_HANDLES
+from grader.isolation.protocol.wire import MAX_FIELDS, MAX_REFERENCES
 from grader.result import Status
 
 LIES = """
 import gc
+import msgspec
 from typing import NamedTuple
 
 class Thing:
@@ -25,13 +26,14 @@ class Pair(NamedTuple):
 
 def lie(change):
     cls = type(next(o for o in gc.get_objects() if type(o).__name__ == "Worker"))
-    answer = cls.answer
-    def lying(self, header, request):
-        told, tensors = answer(self, header, request)
-        if "values" in told and type(told["values"][0]) is dict:
+    respond = cls.respond
+    def lying(self, request):
+        told, tensors = respond(self, request)
+        if told.values and isinstance(told.values[0], msgspec.Struct):
+            told.values[0] = msgspec.to_builtins(told.values[0])
             change(told)
         return told, tensors
-    cls.answer = lying
+    cls.respond = lying
 
 def thing(): return Thing()
 def pair(): return Pair(1)
@@ -40,45 +42,45 @@ def number(thing): return thing.number
 """
 
 OF_THINGS = {
-    "a number below zero": "v['h'] = -1",
-    "a number beyond all": "v['h'] = 1 << 62",
-    "a number that is a text": "v['h'] = '1'",
-    "a number that is none": "v['h'] = True",
-    "a class without a name": "v['x'] = ''",
-    "a class with a long name": "v['x'] = 'x' * 101",
-    "a class that is no name": "v['x'] = 'a\\nb'",
-    "no fields": "del v['fields']",
-    "fields that are none": "v['fields'] = {'a': 1}",
-    "a field without a value": "v['fields'] = [['a']]",
-    "a field that Python uses": "v['fields'] = [['__class__', 1]]",
-    "a field that the handle uses": "v['fields'] = [['_caller', 1]]",
-    "a field that is no name": "v['fields'] = [['a b', 1]]",
-    "a field that is a list": "v['fields'] = [['a', {'l': []}]]",
-    "a field that is a tensor": "v['fields'] = [['a', {'t': 0}]]",
-    "a field that is an object": "v['fields'] = [['a', dict(v)]]",
-    "a field of 65 bits": "v['fields'] = [['a', 1 << 64]]",
-    "a field that is too long": "v['fields'] = [['a', 'x' * 4001]]",
-    "too many fields": f"v['fields'] = [[f'a{{i}}', i] for i in range({MAX_FIELDS + 1})]",
-    "too many objects": f"told['values'][0] = {{'l': [dict(v)] * {MAX_HANDLES + 1}}}",
-    "a method that is an object": "told['values'][0] = dict(v, method=True, h='x')",
+    "a number below zero": "v[1] = -1",
+    "a number beyond all": "v[1] = 1 << 62",
+    "a number that is a text": "v[1] = '1'",
+    "a number that is none": "v[1] = True",
+    "a class without a name": "v[2] = ''",
+    "a class with a long name": "v[2] = 'x' * 101",
+    "a class that is no name": "v[2] = 'a\\nb'",
+    "no fields": "v[3] = None",
+    "fields that are none": "v[3] = {'a': 1}",
+    "a field without a value": "v[3] = [['a']]",
+    "a field that Python uses": "v[3] = [['__class__', 1]]",
+    "a field that the reference uses": "v[3] = [['_caller', 1]]",
+    "a field that is no name": "v[3] = [['a b', 1]]",
+    "a field that is a list": "v[3] = [['a', ['l', []]]]",
+    "a field that is a tensor": "v[3] = [['a', ['t', 0]]]",
+    "a field that is an object": "v[3] = [['a', [*v]]]",
+    "a field of 65 bits": "v[3] = [['a', 1 << 64]]",
+    "a field that is too long": "v[3] = [['a', 'x' * 4001]]",
+    "too many fields": f"v[3] = [[f'a{{i}}', i] for i in range({MAX_FIELDS + 1})]",
+    "too many objects": f"told.values[0] = ['l', [v] * {MAX_REFERENCES + 1}]",
+    "a method that is an object": "told.values[0] = ['h', 'x', 'Thing', []]",
 }
 OF_PAIRS = {
-    "a class of tuples without a name": "v['as'] = ''",
-    "a class of tuples that is a list": "v['as'] = ['Pair']",
-    "a field that Python uses in a tuple": "v['names'] = ['__class__']",
-    "a field without a name": "v['names'] = ['']",
-    "too many names": "v['names'] = ['a', 'b']",
-    "names that are none": "v['names'] = 'a'",
-    "a size of a class": "told['values'][0] = {'s': [1], 'as': 'Pair'}",
-    "a number of a class": "told['values'][0] = {'f': 'nan', 'as': 'Pair'}",
-    "an object of a class of tuples": "told['values'][0] = {'y': 'int64', 'as': 'Pair'}",
+    "a class of tuples without a name": "v[2] = ''",
+    "a class of tuples that is a list": "v[2] = ['Pair']",
+    "a field that Python uses in a tuple": "v[3] = ['__class__']",
+    "a field without a name": "v[3] = ['']",
+    "too many names": "v[3] = ['a', 'b']",
+    "names that are none": "v[3] = 'a'",
+    "a size of a class": "told.values[0] = ['k', ['s', [1]], 'Pair']",
+    "a number of a class": "told.values[0] = ['k', ['f', 'nan'], 'Pair']",
+    "an object of a class of tuples": "told.values[0] = ['k', ['y', 'int64'], 'Pair']",
 }
 
 
 @pytest.mark.parametrize("name", [*OF_THINGS, *OF_PAIRS])
 def test_what_is_no_object_is_bad_output(opened, name):
     change = (OF_THINGS | OF_PAIRS)[name]
-    source = f"{LIES}\ndef change(told):\n    v = told['values'][0]\n    {change}\nlie(change)\n"
+    source = f"{LIES}\ndef change(told):\n    v = told.values[0]\n    {change}\nlie(change)\n"
     problem = opened(source)
     with pytest.raises(WorkerFailure) as caught:
         (problem.thing if name in OF_THINGS else problem.pair)()
@@ -86,10 +88,10 @@ def test_what_is_no_object_is_bad_output(opened, name):
 
 
 def test_numbers_that_collide_harm_the_worker_only(opened):
-    """A handle that is dropped takes with it what the worker called by the same number."""
+    """A reference that is dropped takes with it what the worker called by the same number."""
     problem = opened(
-        f"{LIES}\ndef change(told):\n    v = told['values'][0]\n"
-        "    if 'h' in v: told['values'][0] = {'l': [dict(v), dict(v, x='Other')]}\nlie(change)\n"
+        f"{LIES}\ndef change(told):\n    v = told.values[0]\n"
+        "    if v[0] == 'h': told.values[0] = ['l', [v, ['h', v[1], 'Other', v[3]]]]\nlie(change)\n"
     )
     one, other = problem.thing()
     assert (type(one).__name__, type(other).__name__) == ("Thing", "Other")

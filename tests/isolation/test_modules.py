@@ -68,9 +68,9 @@ def test_numbers_come_with_a_module_until_something_else_is_asked(opened, monkey
     """)
     asked, exchange = [], Connection.exchange
 
-    def listen(self, header):
-        asked.append(header["name"])
-        return exchange(self, header)
+    def listen(self, do):
+        asked.append(do.target.name)
+        return exchange(self, do)
 
     monkeypatch.setattr(Connection, "exchange", listen)
     layer = problem.Layer()

@@ -41,13 +41,14 @@ modules = [serving["remove"].__globals__, serving["audit_hook"].__dict__]
 modules += [modules[0]["betrayed"].__globals__]
 
 warnings.simplefilter("error")
-ANSWER = Worker.answer
+RESPOND = Worker.respond
 
-def lie(self, header, tensors):
-    told, tensors = ANSWER(self, header, tensors)
-    return told | {"called": None}, tensors
+def lie(self, request):
+    told, tensors = RESPOND(self, request)
+    told.called = None
+    return told, tensors
 
-Worker.answer = lie
+Worker.respond = lie
 for module in modules:
     for name in list(module):
         if not name.startswith("__"):

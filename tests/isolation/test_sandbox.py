@@ -282,7 +282,6 @@ def of_a_worker(module):
     allowed = {"grader", "grader.isolation"}
     allowed |= {"grader.cost", "grader.forbidden", "grader.operands"}
     allowed |= {"grader.returned", "grader.unwritten"}
-    allowed |= {"grader.own_cases", "grader.own_tests", "grader.own_unusable"}
     mine = any(f"{module}.".startswith(f"grader.isolation.{name}.") for name in packages)
     return (mine or module in allowed) and module != "grader.isolation.sandbox.selftest"
 

@@ -197,3 +197,16 @@ def test_code_that_leaves_gradients_off_leaves_them_off(opened):
         assert not torch.is_grad_enabled()
     finally:
         torch.set_grad_enabled(True)
+
+
+def test_results_of_an_earlier_test_may_change(opened):
+    """A test that failed may hold some for long; no later one may fail for that."""
+    source = "last = []\ndef f(x):\n    [y.zero_() for y in last]\n    last[:] = [x * 2]\n"
+    problem = opened(f"{source}    return last[0]")
+    problem.begin_test()
+    held = problem.f(torch.ones(2))
+    problem.begin_test()
+    own = problem.f(torch.ones(2))
+    assert own.tolist() == held.tolist() == [2, 2]
+    with pytest.raises(Mismatch, match="earlier call"):
+        problem.f(torch.ones(2))

@@ -1,7 +1,7 @@
 """The trusted side's `problem`: acts like the student's module, whose code runs in a worker.
 
 The process with the tests runs this; a worker never loads it. What a test may do is the subset of
-PyTorch that docs/isolation.md lists: call functions with tensors and plain values, make modules,
+PyTorch that ../README.md lists: call functions with tensors and plain values, make modules,
 read and set their parameters and buffers, call them, move them to another dtype, take gradients.
 Anything else is refused with a TypeError that says so.
 
@@ -11,12 +11,10 @@ on by this side itself. No module of the student's runs on this side, not even i
 torch's own layers. And what arrives is only ever read as plain data (see `protocol`); what can't be
 read so is `bad_output`.
 
-- `problem` is what tests see first: the module, whose `functions` are remote
-- `loaded_file` has the student's file in a worker, and starts a new one when that has ended
-- `caller` sends requests, `answers` reads the values that come back, `outcomes` how they ended
-- `values` writes a test's values and reads a worker's
-- `modules` are the student's modules, which `builder` builds and whose state `twin` keeps
-- `handles` stand for objects that stay in the worker
+- `caller` is what tests see first, the module and its functions, and shows how a call goes: pack,
+  send, receive, unpack
+- `modules` are the student's modules, each with what its worker knows of it
+- `stand_ins` stand for what stays in the worker
 - `autograd` makes a call a part of this side's graph
-- `exceptions` and `changes` say what went wrong in a call
+- `exceptions` reads how a request ended
 """

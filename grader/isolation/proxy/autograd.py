@@ -10,11 +10,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from grader.isolation.connection import Connection, WorkerFailure
-from grader.isolation.protocol import Header, Packed, ProtocolError
-from grader.isolation.protocol.checks import items
-from grader.isolation.protocol.tensors import own, same
-from grader.isolation.protocol.values import Unpacker
-from grader.isolation.proxy.values import RequestPacker
+from grader.isolation.protocol.codec import RequestPacker, ResponseReader, own, same
+from grader.isolation.protocol.wire import (
+    BackwardRequest,
+    Gradients,
+    ProtocolError,
+    Response,
+    SomeTensor,
+)
 from grader.result import Status
 
 if TYPE_CHECKING:
@@ -35,23 +38,26 @@ class Backward:
         self._connection = connection
         self._graph = graph
         self.outputs: tuple[Tensor, ...] = ()
-        self._foreseen: tuple[Tensor, Header, list[Tensor]] | None = None
+        self._foreseen: tuple[Tensor, Gradients, list[Tensor]] | None = None
         connection.keep(graph, self)
 
-    def foresee(self, upstream: Tensor, answer: Header, tensors: list[Tensor]) -> None:
-        """Take what the worker will have answered if it is asked for this gradient.
+    def foresee(self, upstream: Tensor, gradients: Gradients, tensors: list[Tensor]) -> None:
+        """Take what the worker would say if it were asked for this gradient.
 
         It is read then: until a test asks, what became of the gradient says nothing.
 
         Args:
             upstream: the gradient of the only output.
-            answer: what it answers.
-            tensors: those that the answer names.
+            gradients: those of all inputs.
+            tensors: those that are named there.
         """
-        self._foreseen = upstream, answer, tensors
+        self._foreseen = upstream, gradients, tensors
 
     def run(
-        self, upstream: tuple[Tensor | None, ...], wanted: tuple[bool, ...], shapes: list[Packed]
+        self,
+        upstream: tuple[Tensor | None, ...],
+        wanted: tuple[bool, ...],
+        forms: list[tuple[torch.Size, torch.dtype]],
     ) -> list[Tensor | None]:
         """Return the gradients of the inputs, None for those that aren't wanted or reached."""
         result: list[Tensor | None] = [None] * len(wanted)
@@ -61,48 +67,58 @@ class Backward:
         if self._connection.dead:
             raise WorkerFailure(Status.CRASH, "The process that held this result has ended.")
         with self._caller.apart():
-            answer, tensors = self._known(upstream, wanted) or self._ask(upstream, places)
+            found, tensors = self._known(upstream, wanted) or self._ask(upstream, places)
             with self._connection.checked():
-                unpacker = Unpacker(tensors)
-                for place, packed in zip(places, items(answer["value"]), strict=True):
-                    result[place] = _checked(unpacker.unpack(packed), shapes[place])
+                reader = ResponseReader(tensors)
+                for place, value in zip(places, found, strict=True):
+                    result[place] = _checked(reader, value, forms[place])
         return result
 
     def _known(
         self, upstream: tuple[Tensor | None, ...], wanted: tuple[bool, ...]
-    ) -> tuple[Header, list[Tensor]] | None:
-        """Return the answer that came with the call, if it is one to this; it is given once."""
+    ) -> tuple[list[SomeTensor], list[Tensor]] | None:
+        """Return the gradients that came with the call, if they are these; they are given once."""
         if self._foreseen is None or self._caller.costs or not all(wanted):
             return None
-        (expected, answer, tensors), self._foreseen = self._foreseen, None
+        (expected, gradients, tensors), self._foreseen = self._foreseen, None
         if len(upstream) != 1 or upstream[0] is None or not _alike(upstream[0], expected):
             return None
-        self._caller.settle(self._connection, answer, RequestPacker(self._connection))
-        return answer, tensors
+        self._settle(Response(), gradients)
+        return gradients.values, tensors
 
     def _ask(
         self, upstream: tuple[Tensor | None, ...], wanted: list[int]
-    ) -> tuple[Header, list[Tensor]]:
-        packer = RequestPacker(self._connection)
-        gradients = [None if g is None else packer.plain(g) for g in upstream]
-        header = {"do": "backward", "graph": self._graph, "upstream": gradients, "wanted": wanted}
-        header["count"] = bool(self._caller.costs)
+    ) -> tuple[list[SomeTensor], list[Tensor]]:
+        packer = RequestPacker()
+        written = [None if gradient is None else packer.plain(gradient) for gradient in upstream]
         self._connection.put(packer.tensors)
-        answer, tensors = self._connection.exchange(header)
-        self._caller.settle(self._connection, answer, packer)
-        return answer, tensors
+        request = BackwardRequest(self._graph, written, wanted, bool(self._caller.costs))
+        response, tensors = self._connection.exchange(request)
+        gradients = response.gradients or Gradients()
+        self._settle(response, gradients)
+        return gradients.values, tensors
+
+    def _settle(self, response: Response, gradients: Gradients) -> None:
+        """Count what the worker counted, and raise what taking the gradients ended with."""
+        response.called = response.called or gradients.called
+        response.unsendable = response.unsendable or gradients.unsendable
+        response.error = response.error or gradients.error
+        self._caller.settle(self._connection, response)
 
 
 def _alike(upstream: Tensor, expected: Tensor) -> bool:
     return upstream.stride() == expected.stride() and same(upstream, expected)
 
 
-def _checked(gradient: Any, form: Packed) -> Tensor | None:
+def _checked(
+    reader: ResponseReader, value: SomeTensor, form: tuple[torch.Size, torch.dtype]
+) -> Tensor | None:
     """Return what a worker calls a gradient, if it can be one of a tensor of this form."""
-    if gradient is None:
+    if value is None:
         return None
-    if not isinstance(gradient, Tensor) or gradient.is_meta:
-        raise ProtocolError("a gradient has no numbers")
+    gradient = reader.plain(value)
+    if gradient.is_meta:
+        raise ProtocolError("a gradient has no entries")
     if (gradient.shape, gradient.dtype) != form:
         raise ProtocolError("a gradient has another form than its tensor")
     return gradient

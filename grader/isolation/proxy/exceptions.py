@@ -9,14 +9,22 @@ import builtins
 import linecache
 import re
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-from grader.isolation.protocol import MODULE, Header, Packed, ProtocolError
-from grader.isolation.protocol.checks import clean_text, identifier, index, items, name_in, texts
+from grader.isolation.protocol.wire import (
+    FILE,
+    MAX_OPERANDS,
+    MODULE,
+    ErrorForm,
+    ProtocolError,
+    Response,
+    clean_text,
+    identifier,
+    named,
+)
+from grader.text import quoted
 
 _SOURCE_LINE = 300
-_MOST_LINES = 1 << 31
-_MOST_OPERANDS = 4
 _NAME = re.compile(r"[^\W\d][\w.]{0,59}")
 _FORM = re.compile(r"\([\d, ]{0,200}\) \w{1,30}")
 
@@ -29,7 +37,40 @@ _BUILTIN: Mapping[str, type[Exception]] = {
 }
 
 
-def read_exception(error: Header, file: str) -> Exception:
+class Ending(NamedTuple):
+    """What a response says of its end. All of it is the worker's word.
+
+    Attributes:
+        called: the first forbidden function that was called, or None.
+        unsendable: what can't be sent of the value, or None.
+        exception: what the student's code raised, or None.
+    """
+
+    called: str | None
+    unsendable: str | None
+    exception: Exception | None
+
+
+def ending_of(response: Response, forbidden: tuple[str, ...], file: str) -> Ending:
+    """Return how a request ended.
+
+    Args:
+        response: the worker's.
+        forbidden: the functions that may not be called.
+        file: the student's, as tracebacks name it.
+
+    Raises:
+        ProtocolError: that isn't to be read from it.
+    """
+    called = None if response.called is None else named(response.called, forbidden)
+    unsendable = response.unsendable
+    if unsendable is not None:
+        unsendable = clean_text(unsendable, 200)
+    exception = None if response.error is None else read_exception(response.error, file)
+    return Ending(called, unsendable, exception)
+
+
+def read_exception(error: ErrorForm, file: str) -> Exception:
     """Return the exception that the worker describes, of a built-in type or of one below it.
 
     Its `student_place` tells line, function and source, if it came from the student's file.
@@ -37,11 +78,12 @@ def read_exception(error: Header, file: str) -> Exception:
     Raises:
         ProtocolError: it describes none.
     """
-    base = _BUILTIN[name_in(error["kind"], _BUILTIN)]
-    name, text = identifier(error["name"]), clean_text(texts([error["text"]])[0])
-    line, where = index(error["line"], _MOST_LINES), texts([error["in"]])[0]
-    if "syntax" in error:
-        return _syntax_error(error["syntax"], file)
+    base = _BUILTIN[named(error.kind, _BUILTIN)]
+    name, text, line = identifier(error.name), clean_text(error.text), error.line
+    if error.syntax is not None:
+        message, line, source = error.syntax
+        message, source = clean_text(message, _SOURCE_LINE), clean_text(source, _SOURCE_LINE)
+        return SyntaxError(message, (file, line, 1, source))
     cls: Any = base
     if name != base.__name__ or base.__str__ is not BaseException.__str__:
         members = {"__str__": lambda self: str(self.args[0]), "__module__": MODULE}
@@ -49,29 +91,19 @@ def read_exception(error: Header, file: str) -> Exception:
     exception: Exception = cls.__new__(cls)
     exception.args = (text,)
     if line:
-        place = (
-            line,
-            " ".join(clean_text(where, 200).split()),
-            linecache.getline(file, line).strip(),
-        )
+        where = " ".join(clean_text(error.where, 200).split())
+        place = line, where, linecache.getline(file, line).strip()
         exception.student_place = place  # type: ignore[attr-defined]
-    exception.operands = _operands(error.get("operands", []))  # type: ignore[attr-defined]
+    exception.operands = _operands(error.operands)  # type: ignore[attr-defined]
     return exception
 
 
-def _operands(described: Packed) -> dict[str, str]:
+def _operands(described: list[tuple[str, str]]) -> dict[str, str]:
     """Return the forms of the tensors in the student's line, by name."""
-    pairs = [texts(items(pair, 2)) for pair in items(described)[:_MOST_OPERANDS]]
+    pairs = described[:MAX_OPERANDS]
     if not all(_NAME.fullmatch(name) and _FORM.fullmatch(form) for name, form in pairs):
         raise ProtocolError("an operand isn't a name with a form")
-    return dict(pairs)  # of two each
-
-
-def _syntax_error(described: Packed, file: str) -> SyntaxError:
-    message, line, text = items(described, 3)
-    index(line, _MOST_LINES)
-    message, text = (clean_text(t, _SOURCE_LINE) for t in texts([message, text]))
-    return SyntaxError(message, (file, line, 1, text))
+    return dict(pairs)
 
 
 def raise_as_students(exception: Exception, file: str) -> NoReturn:
@@ -89,3 +121,27 @@ def readable_lines(source: bytes) -> list[str]:
     """Return the lines of the student's source as they may be shown."""
     text = source.decode("utf-8", errors="replace")
     return [clean_text(line, _SOURCE_LINE) + "\n" for line in text.splitlines()]
+
+
+_ATTEMPTED = {
+    "read": "read {name}",
+    "write": "write to {name}",
+    "start": "start the program {name}",
+    "fork": "start another process",
+    "signal": "send a signal to a process",
+    "connect": "use the network",
+}
+
+
+def sentences_on(attempts: list[tuple[str, str]]) -> list[str]:
+    """Return a sentence for each attempt of a file while it was loaded.
+
+    Raises:
+        ProtocolError: there is no such kind of attempt.
+    """
+    return [_sentence(kind, name) for kind, name in attempts]
+
+
+def _sentence(kind: str, name: str) -> str:
+    what = _ATTEMPTED[named(kind, _ATTEMPTED)].format(name=quoted(clean_text(name)))
+    return f"While it was loaded, {FILE} tried to {what}."

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.errors import CannotLoad
 from grader.isolation.connection import Budget
-from grader.isolation.proxy.problem import RemoteProblem
+from grader.isolation.proxy.caller import RemoteProblem
 from grader.isolation.spawn import Workers
 
 _SECONDS = 20.0

@@ -12,7 +12,7 @@ import sysconfig
 from types import FrameType
 from typing import Any
 
-from grader.isolation.protocol import MAX_ATTEMPTS, MAX_NAME, Packed
+from grader.isolation.protocol.wire import MAX_ATTEMPTS, MAX_NAME
 
 _KINDS = {
     "os.remove": "write",
@@ -43,17 +43,17 @@ _INSTALLED = "-packages" + os.sep  # such folders may lie in Python's own
 
 
 class Attempts:
-    """What the student's code attempts, from now until it is told."""
+    """What the student's code attempts, from now until that is asked."""
 
     def __init__(self) -> None:
         self._heard: list[tuple[str, str]] | None = []
         sys.addaudithook(self._hear)
 
-    def told(self) -> list[Packed]:
+    def heard(self) -> list[tuple[str, str]]:
         """Return what was attempted, each as kind and name, and listen no more."""
         heard, self._heard = self._heard or [], None
         tried = dict.fromkeys(each for each in heard if each[0] != "read" or _is_refused(each[1]))
-        return [[kind, name[:MAX_NAME]] for kind, name in tried][:MAX_ATTEMPTS]
+        return [(kind, name[:MAX_NAME]) for kind, name in tried][:MAX_ATTEMPTS]
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if self._heard is None or (event != "open" and event not in _KINDS):

@@ -7,38 +7,53 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from grader.cost import counting
-from grader.isolation.protocol import Header
-from grader.isolation.worker.exceptions import attempt
+from grader.isolation.protocol.wire import Response
+from grader.isolation.worker.exceptions import describe_exception
 from grader.isolation.worker.products import MOST, recorded
 
 _NOTHING_COUNTS = nullcontext()
-_STOPPED = {"unsendable": "what it costs, because it stopped the counting"}
+_STOPPED = "what it costs, because it stopped the counting"
 
 
-def counted(function: Callable[[], Any], header: Header) -> tuple[Header, Any]:
-    """Run the student's code, and tell what it cost if that was asked.
+def counted(function: Callable[[], Any], count: bool) -> tuple[Response, Any]:
+    """Run the student's code, and say what it cost if that is wanted.
 
     Returns:
-        How it ended, for the answer, and its value.
+        How it ended, for the response, and its value.
     """
-    if not header["count"]:
-        return attempt(function)
+    if not count:
+        return _attempt(function)
     with recorded() as products, counting() as cost:
-        answer, value = attempt(function)
+        response, value = _attempt(function)
     numbers = max(cost.operations, *products), cost.elements, cost.largest
-    answer["cost"] = [min(number, MOST) for number in numbers]
-    return answer | (_STOPPED if MOST in products else {}), value
+    response.cost = _at_most(*numbers)
+    if MOST in products:
+        response.unsendable = _STOPPED
+    return response, value
 
 
-def counted_on(answer: Header) -> AbstractContextManager[None]:
+def _attempt(function: Callable[[], Any]) -> tuple[Response, Any]:
+    try:
+        return Response(), function()
+    except BaseException as exception:
+        return Response(error=describe_exception(exception)), None
+
+
+def _at_most(*numbers: int) -> tuple[int, int, int]:
+    operations, elements, largest = (min(number, MOST) for number in numbers)
+    return operations, elements, largest
+
+
+def counted_on(response: Response) -> AbstractContextManager[None]:
     """Go on counting while a value is written down: it may be computed only now."""
-    return _counted_on(answer) if "cost" in answer else _NOTHING_COUNTS
+    return _NOTHING_COUNTS if response.cost is None else _counted_on(response)
 
 
 @contextmanager
-def _counted_on(answer: Header) -> Iterator[None]:
+def _counted_on(response: Response) -> Iterator[None]:
+    assert response.cost is not None
+    before, elements, largest = response.cost
     with recorded() as products, counting() as cost:
         yield
-    before, elements, largest = answer["cost"]
     now = before + max(cost.operations, *products), elements + cost.elements, largest
-    answer["cost"] = [min(number, MOST) for number in now]
+    response.cost = _at_most(*now)

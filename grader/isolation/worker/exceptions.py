@@ -8,44 +8,27 @@ import linecache
 import re
 import traceback
 from collections.abc import Callable
-from typing import Any
 
-from grader.isolation.protocol import FILE, MAX_NAME, MAX_TEXT, MODULE, Header
+from grader.isolation.protocol.codec import class_name
+from grader.isolation.protocol.wire import FILE, MAX_TEXT, MODULE, ErrorForm
 from grader.operands import Operands, operands_of
 from grader.unwritten import came_after, says_unwritten
 
 _META = re.compile(r"\bmeta\b|\bMeta\w+Type\b")
-# As they are, where a metaclass has properties of these names.
-_NAME: Callable[[type], str] = type.__dict__["__name__"].__get__
+# As it is, where a metaclass has a property of this name.
 _MRO: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
-_NO_LETTER = re.compile(r"\W", re.ASCII)
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 
 
-def attempt(function: Callable[[], Any]) -> tuple[Header, Any]:
-    """Call a function of the student's; return how that ended, for the answer, and its value."""
-    try:
-        return {}, function()
-    except BaseException as exception:
-        return {"error": describe_exception(exception)}, None
-
-
-def class_name(cls: type) -> str:
-    """Return what a class is called, as an identifier, whatever its metaclass would say."""
-    name = _NAME(cls)[:MAX_NAME]
-    return name if name.isidentifier() else _NO_LETTER.sub("_", f"_{name}"[:MAX_NAME])
-
-
-def describe_exception(exception: BaseException) -> Header:
+def describe_exception(exception: BaseException) -> ErrorForm:
     """Return an exception as plain data: its type, its text and its place in the student's file."""
     try:
         return _described(exception)
     except BaseException:  # one that fights back when it is looked at
-        name = class_name(type(exception))
-        return {"kind": "RuntimeError", "name": name, "text": "", "line": 0, "in": ""}
+        return ErrorForm("RuntimeError", class_name(type(exception)))
 
 
-def _described(exception: BaseException) -> Header:
+def _described(exception: BaseException) -> ErrorForm:
     text = _text(exception)
     kind = _builtin(type(exception))
     if kind == "NotImplementedError" and not says_unwritten(exception):
@@ -57,19 +40,17 @@ def _described(exception: BaseException) -> Header:
     ):
         kind = "MemoryError"
     line, where, operands = _place(exception)
-    name = class_name(type(exception))
-    return {"kind": kind, "name": name, "text": text[:MAX_TEXT], "line": line, "in": where} | {
-        "operands": [[name, form] for name, form in operands.items()]
-    }
+    name, pairs = class_name(type(exception)), [*operands.items()]
+    return ErrorForm(kind, name, text[:MAX_TEXT], line, where, pairs)
 
 
 def _is_of_memory(exception: BaseException) -> bool:
     return isinstance(exception, OSError) and exception.errno == errno.ENOMEM
 
 
-def speaks_of_meta(error: Header | None) -> bool:
+def speaks_of_meta(error: ErrorForm) -> bool:
     """Return whether torch itself refused a gradient that is on the meta device."""
-    return error is not None and not error["line"] and bool(_META.search(error["text"]))
+    return not error.line and bool(_META.search(error.text))
 
 
 def _text(exception: BaseException) -> str:
@@ -79,21 +60,22 @@ def _text(exception: BaseException) -> str:
         return ""
 
 
-def describe_loading(exception: BaseException, source: bytes) -> Header:
+def describe_loading(exception: BaseException, source: bytes) -> ErrorForm:
     """Return an exception that loading a file raised; with more if the file can't even be read."""
-    return describe_exception(exception) | _unreadable(exception, source)
+    described = describe_exception(exception)
+    if not described.line:  # else it stopped while it ran
+        described.syntax = _unreadable(exception, source)
+    return described
 
 
-def _unreadable(exception: BaseException, source: bytes) -> Header:
-    if _place(exception)[0]:
-        return {}  # it stopped while it ran
+def _unreadable(exception: BaseException, source: bytes) -> tuple[str, int, str] | None:
     if isinstance(exception, UnicodeDecodeError):
         line = source.count(b"\n", 0, exception.start) + 1
-        return {"syntax": [str(exception)[:MAX_TEXT], line, ""]}
+        return str(exception)[:MAX_TEXT], line, ""
     if isinstance(exception, SyntaxError):
         text = (exception.text or "")[:MAX_TEXT]
-        return {"syntax": [str(exception.msg)[:MAX_TEXT], exception.lineno or 0, text]}
-    return {}
+        return str(exception.msg)[:MAX_TEXT], exception.lineno or 0, text
+    return None
 
 
 def _builtin(cls: type[BaseException]) -> str:

@@ -6,16 +6,18 @@ import __future__
 import ast
 import functools
 import importlib.util
+import io
 import linecache
 import operator
 import sys
 from types import ModuleType
 
 from grader.forbidden import ForbiddenCall
-from grader.isolation.protocol import FILE, MAX_NAME, MODULE, Header
+from grader.isolation.protocol.wire import FILE, MAX_NAME, MODULE, ErrorForm
 from grader.isolation.worker.exceptions import describe_loading
 
 _NAMES_TOLD = 2000
+_MOST_PRINTED = 20_000
 
 _FUTURE = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -27,7 +29,7 @@ def hide_own_modules() -> None:
     """Take the grader's modules away from `import`, and all names from the main module.
 
     What is left of a worker's word is then not one assignment away. Who looks through frames or all
-    objects still finds them; docs/isolation.md says what hangs on it.
+    objects still finds them; README.md says what depends on it.
     """
     for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]:
         del sys.modules[name]
@@ -36,8 +38,8 @@ def hide_own_modules() -> None:
         del main[name]
 
 
-def run_file(source: bytes, module: ModuleType) -> Header:
-    """Run a file's source as a module; return what was raised, for the answer, or nothing."""
+def run_file(source: bytes, module: ModuleType) -> ErrorForm | None:
+    """Run a file's source as a module; return what was raised, or None."""
     module.__file__ = FILE
     sys.modules[MODULE] = module
     try:
@@ -47,8 +49,8 @@ def run_file(source: bytes, module: ModuleType) -> Header:
         linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
         _run(file, flags, module)
     except BaseException as exception:
-        return {"error": describe_loading(exception, source)}
-    return {}
+        return describe_loading(exception, source)
+    return None
 
 
 def _read(source: bytes) -> tuple[ast.Module, int]:
@@ -102,3 +104,20 @@ def _is_public(name: object) -> bool:
     if type(name) is not str or name.startswith("_"):
         return False
     return name.isidentifier() and len(name) <= MAX_NAME
+
+
+class Printed(io.TextIOBase):
+    """What the student's code prints between two answers, cut."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def write(self, text: str) -> int:
+        """Keep a text."""
+        self._text += str(text)[: _MOST_PRINTED - len(self._text)]
+        return len(text)
+
+    def take(self) -> str:
+        """Return what was printed since the last time."""
+        text, self._text = self._text, ""
+        return text.encode("utf-8", "replace").decode()

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import pkgutil
 import socket
 
-from grader.isolation.protocol.frames import send
-from grader.isolation.protocol.memory import Memory
+from grader.isolation.protocol.wire import Memory, Ready, send
 from grader.isolation.worker import serving
 from grader.isolation.worker.loading import hide_own_modules
 
 
-def main(channel: socket.socket, memory: int | str) -> None:
+def main(channel: socket.socket, memory: int | str, jobs: list[str]) -> None:
     """Say that this process is ready, and answer requests.
 
     Args:
         channel: to the trusted process.
         memory: by what the shared memory is found.
+        jobs: the names of what may be asked for beside calls.
     """
+    known = {name: pkgutil.resolve_name(name) for name in jobs}
     hide_own_modules()
-    send(channel, {"ready": True}, [])
-    serving.main(channel, Memory.attached(memory))
+    send(channel, Ready(True))
+    serving.main(channel, Memory.attached(memory), jobs=known)

@@ -4,17 +4,17 @@ import gc
 
 (worker,) = [found for found in gc.get_objects() if type(found).__name__ == "Worker"]
 Worker = type(worker)
-answer = Worker.answer
+respond = Worker.respond
 
 
-def lie(self, header, request):
-    told, tensors = answer(self, header, request)
-    told.pop("error", None)
-    lies = {"status": "passed", "values": [True], "graphs": [], "moved_away": [], "called": None}
-    return told | lies, tensors
+def lie(self, request):
+    told, tensors = respond(self, request)
+    told.error = told.called = None
+    told.values, told.graphs, told.moved_away = [True], [], []
+    return told, tensors
 
 
-Worker.answer = lie
+Worker.respond = lie
 
 
 def double(x):

@@ -6,8 +6,6 @@ import struct
 
 
 def double(x):
-    says = {"values": [True], "graphs": [], "moved_away": [], "changed_lists": [], "stale": False}
-    says |= {"moved": False, "generators": [], "called": None, "tensors": []}
-    text = json.dumps({"id": 10**6, "released": [], "says": says}).encode()
+    text = json.dumps({"id": 10**6, "values": [True]}).encode()
     os.write(3, struct.pack("!II", len(text), 0) + text)
     return x

@@ -8,18 +8,16 @@ import sys
 
 def request_number():
     frame = sys._getframe()
-    while "id" not in frame.f_locals.get("header", {}):
+    while not hasattr(frame.f_locals.get("request"), "id"):
         frame = frame.f_back
-    return frame.f_locals["header"]["id"]
+    return frame.f_locals["request"].id
 
 
-def frame(header):
-    text = json.dumps(header).encode()
+def frame(message):
+    text = json.dumps(message).encode()
     return struct.pack("!II", len(text), 0) + text
 
 
 def double(x):
-    says = {"values": [True], "graphs": [], "moved_away": [], "changed_lists": [], "stale": False}
-    says |= {"moved": False, "generators": [], "called": None, "tensors": []}
-    os.write(3, frame({"id": request_number(), "released": [], "says": says}) * 2)
+    os.write(3, frame({"id": request_number(), "values": [True]}) * 2)
     return x

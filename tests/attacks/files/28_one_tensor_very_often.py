@@ -6,17 +6,17 @@ import torch
 
 (worker,) = [found for found in gc.get_objects() if type(found).__name__ == "Worker"]
 Worker = type(worker)
-answer = Worker.answer
+respond = Worker.respond
 
 
-def lie(self, header, request):
-    told, tensors = answer(self, header, request)
-    if "values" in told:
-        told["values"] = [{"l": told["values"] * 4000}]
+def lie(self, request):
+    told, tensors = respond(self, request)
+    if told.values:
+        told.values = [["l", told.values * 4000]]
     return told, tensors
 
 
-Worker.answer = lie
+Worker.respond = lie
 
 
 def double(x):
