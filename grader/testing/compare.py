@@ -63,13 +63,15 @@ def check(
         rtol: allowed difference relative to the expected entry; by default from the dtype.
         atol: allowed difference beyond that; by default from the dtype.
         sizes: sizes such as `{"d_k": 16}`, in whose terms a constant factor may be named.
-        all_digits: whether float64 must be right to its last digits. That is for the tests of the
-            rule about digits alone; all others bear a step in float32 on the way.
+        all_digits: whether the dtype must be the expected one and float64 right to its last
+            digits. That is for the tests of the rule about dtypes alone; all others bear a step in
+            float32 on the way, and a result in a wider dtype such as float64 for float32.
 
     Raises:
         Mismatch: with a message for the student.
     """
-    tensor, expected = check_form(actual, expected, call), expected.detach()
+    tensor = check_form(actual, expected, call, same_dtype=all_digits)
+    expected = expected.detach()
     default_rtol, default_atol = _tolerance(expected.dtype, all_digits)
     atol = default_atol if atol is None else atol
     if _all_within(tensor, expected, atol):
@@ -85,19 +87,32 @@ def _tolerance(dtype: torch.dtype, all_digits: bool) -> tuple[float, float]:
     return _TOLERANCE.get(dtype, (0.0, 0.0))
 
 
-def check_form(actual: object, expected: Tensor, call: str) -> Tensor:
+def check_form(actual: object, expected: Tensor, call: str, *, same_dtype: bool = False) -> Tensor:
     """Check that `actual` is a tensor of the dtype and shape of `expected`, and return it detached.
+
+    Args:
+        actual: what the student's code returned; anything.
+        expected: a tensor of the form that is right.
+        call: what was called, as a student would write it.
+        same_dtype: whether a floating point dtype that is wider than the expected one is wrong.
 
     Raises:
         Mismatch: with a message for the student.
     """
     if not isinstance(actual, Tensor):
         _fail(call, f"It returned {_kind(actual)}, but a tensor of {_form(expected)} was expected.")
-    if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
+    fits = actual.dtype == expected.dtype or (not same_dtype and _wider(actual, expected))
+    if not fits or actual.shape != expected.shape:
         _fail(call, _form_message(actual, expected))
     if actual.is_meta:
         _fail(call, "It returned a tensor on the meta device, which has a shape but no numbers.")
     return actual.detach()
+
+
+def _wider(actual: Tensor, expected: Tensor) -> bool:
+    """Return whether both are floating point numbers, and `actual` of more bytes each."""
+    both = actual.is_floating_point() and expected.is_floating_point()
+    return both and actual.element_size() > expected.element_size()
 
 
 def check_number(actual: object, low: float, high: float, call: str, meaning: str) -> None:

@@ -249,13 +249,14 @@ def test_dtype_is_kept(problem, rng, dtype):
     # Multiples of 1/2, whose products and sums every dtype holds without rounding.
     q, k = ((rng.normal(n, 4) * 2).round().clamp(-4, 4).to(dtype) / 2 for n in (3, 2))
     scores = torch.tensor(similarity_by_hand(q.tolist(), k.tolist()), dtype=dtype)
-    check(problem.dot_product_similarity(q, k), scores, f"dot_product_similarity(q, k) in {name}")
+    call = f"dot_product_similarity(q, k) in {name}"
+    check(problem.dot_product_similarity(q, k), scores, call, all_digits=True)
 
     x = rng.normal(3, 5, dtype=dtype) * 2
     x[1, 3] = torch.finfo(dtype).max
     x[2] = torch.tensor([-300, -400, -300, -200, -300])
     expected = softmax_along(x, -1)
-    check(problem.softmax(x), expected, f"softmax(x) in {name}")
+    check(problem.softmax(x), expected, f"softmax(x) in {name}", all_digits=True)
 
 
 @pytest.mark.points(0.25)

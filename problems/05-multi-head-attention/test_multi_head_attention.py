@@ -473,8 +473,8 @@ def test_dtype_is_kept(problem, rng, dtype):
     weights, x = gpt2_weights(rng, 6, dtype=dtype), rng.normal(2, 5, 6, dtype=dtype)
     name = str(dtype).removeprefix("torch.")
     heads = split_by_hand(x, 3)
-    check(problem.split_heads(x.clone(), 3), heads, f"split_heads(x, 3) in {name}")
-    check(problem.merge_heads(heads), x, f"merge_heads(x) in {name}")
+    check(problem.split_heads(x.clone(), 3), heads, f"split_heads(x, 3) in {name}", all_digits=True)
+    check(problem.merge_heads(heads), x, f"merge_heads(x) in {name}", all_digits=True)
     for causal in (False, True):
         module = make_attention(problem, weights, 2, causal=causal)
         call = f"{named(6, 2, causal=causal)}(x) in {name}"

@@ -87,8 +87,8 @@ def named(name, *arguments, **options):
 
 
 def all_digits(dtype):
-    """How near numbers should be, where digits are what is asked for."""
-    return ALL_DIGITS if dtype == torch.float64 else {}
+    """How near numbers should be, where dtypes and digits are what is asked for."""
+    return {"all_digits": True, **(ALL_DIGITS if dtype == torch.float64 else {})}
 
 
 def check_parameters(module, expected, call):
