@@ -24,12 +24,12 @@ from typing import Any
 import torch
 
 import grader
+from grader.boundary.connection import Budget
+from grader.boundary.proxy.caller import RemoteProblem
+from grader.boundary.sharing import shared_memory
+from grader.boundary.spawn import Ending, Process, Workers
+from grader.boundary.worker import serving
 from grader.course import own_course
-from grader.isolation.connection import Budget
-from grader.isolation.proxy.caller import RemoteProblem
-from grader.isolation.sharing import shared_memory
-from grader.isolation.spawn import Ending, Process, Workers
-from grader.isolation.worker import serving
 
 PACKAGE = str(Path(grader.__file__).parent) + os.sep
 _LENGTH = 8

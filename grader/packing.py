@@ -7,10 +7,10 @@ from pathlib import Path
 FOR_STUDENTS = ("testing", "student")
 """What a student runs: the problems' tests, and the commands around them."""
 
-FOR_AN_AUTOGRADER = ("testing", "isolation", "intake", "grading", "book", "reports")
+FOR_AN_AUTOGRADER = ("testing", "boundary", "intake", "grading", "book", "reports")
 """What grades submissions and writes reports."""
 
-MARKS_REST_ON = ("testing", "isolation", "grading")
+MARKS_REST_ON = ("testing", "boundary", "grading")
 """What a mark depends on. What reads submissions is not in it, as marks rest on what was read; nor
 are the reports, and what students and authors run."""
 

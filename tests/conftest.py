@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.boundary.siblings import Siblings
 from grader.course import Course, own_course
-from grader.isolation.siblings import Siblings
 from grader.result import ProblemResult
 from tests.warm import WarmPython
 

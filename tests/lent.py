@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
 
-from grader.isolation import Boundary
-from grader.isolation.siblings import Siblings
+from grader.boundary import Boundary
+from grader.boundary.siblings import Siblings
 from tests.processes import below, wait_until_gone
 
 HANG_SECONDS = 120

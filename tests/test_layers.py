@@ -25,19 +25,19 @@ TOP |= {"packing", "result", "returned", "stopwatch", "text", "unknown", "unwrit
 MAY_IMPORT = {
     **dict.fromkeys(TOP, TOP),
     "testing": TOP | {"testing"},
-    "isolation": TOP | {"isolation"},
+    "boundary": TOP | {"boundary"},
     "intake": TOP | {"intake"},
     "book": {"errors", "files", "result", "text", "book"},
     "reports": {"break_result", "errors", "files", "result", "text", "unknown", "reports"},
     "student": TOP | {"testing", "student"},
-    "grading": TOP | {"testing", "isolation", "intake", "book", "reports", "grading"},
-    "author": TOP | {"testing", "isolation", "intake", "reports", "grading", "author"},
+    "grading": TOP | {"testing", "boundary", "intake", "book", "reports", "grading"},
+    "author": TOP | {"testing", "boundary", "intake", "reports", "grading", "author"},
     "cli": TOP
-    | {"testing", "isolation", "intake", "book", "reports", "student", "grading", "author"},
+    | {"testing", "boundary", "intake", "book", "reports", "student", "grading", "author"},
 }
 """For each folder, and each file at the top: the folders and files whose modules it may import."""
 
-WORKERS_SIDE = {"isolation/worker", "isolation/protocol", "cost", "forbidden", "operands"}
+WORKERS_SIDE = {"boundary/worker", "boundary/protocol", "cost", "forbidden", "operands"}
 WORKERS_SIDE |= {"returned", "unwritten"}
 """All that a process with a student's code in it may hold of the package."""
 
@@ -101,7 +101,7 @@ def test_files_at_the_top_import_each_other_one_way() -> None:
 
 
 def test_a_worker_holds_its_protocol_and_what_is_forbidden() -> None:
-    waiting, seen = {"isolation/worker"}, set[str]()
+    waiting, seen = {"boundary/worker"}, set[str]()
     while waiting:
         place = waiting.pop()
         seen.add(place)

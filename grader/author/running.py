@@ -19,10 +19,10 @@ import torch
 
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
 from grader.author.weights import NotesNames, Weight
+from grader.boundary.interpreter import end_with_parent
 from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CannotLoad
 from grader.grading.processes import undisturbed
-from grader.isolation.interpreter import end_with_parent
 from grader.result import ProblemResult, Status, TestResult
 from grader.testing.breaking import stripped
 from grader.testing.diagnosis.fingerprints import Text

@@ -16,10 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from grader import forbidden as watching
+from grader.boundary import Boundary, BoundaryError
+from grader.boundary.proxy.caller import RemoteProblem
 from grader.course import Course, Problem
 from grader.forbidden import ForbiddenCall
-from grader.isolation import Boundary, BoundaryError
-from grader.isolation.proxy.caller import RemoteProblem
 from grader.testing.suite import Suite
 
 _SOURCE = (Path(__file__).parent / "swept.py").read_bytes()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
+from grader.boundary import Boundary, WorkerFailure
 from grader.break_result import BREAK_POINTS, BreakResult
 from grader.course import Course, Problem
 from grader.errors import InternalError
-from grader.isolation import Boundary, WorkerFailure
 from grader.own_job import JOB, Report
 from grader.own_tests import OwnTest
 from grader.result import Status

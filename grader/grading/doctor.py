@@ -117,7 +117,7 @@ def _layers() -> Iterator[Finding]:
     """Look for each layer of the sandbox by itself."""
     if sys.platform != "linux":
         return
-    from grader.isolation.sandbox import landlock, seccomp
+    from grader.boundary.sandbox import landlock, seccomp
 
     version = landlock.version()
     if version:
@@ -147,7 +147,7 @@ def _no_landlock() -> str:
 def _user() -> Finding:
     if os.geteuid() != 0:
         return Finding("Users", "workers stay the user that you are; that will do")
-    from grader.isolation.sandbox import user
+    from grader.boundary.sandbox import user
 
     found = find_spec("torch")
     readable = [os.__file__, *([found.origin] if found and found.origin else [])]

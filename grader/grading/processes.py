@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
+from grader.boundary.interpreter import end_with_parent
+from grader.boundary.siblings import Siblings
 from grader.errors import CourseError, InternalError, SubmissionError, UsageError
-from grader.isolation.interpreter import end_with_parent
-from grader.isolation.siblings import Siblings
 from grader.result import Isolation
 
 _GRACE_SECONDS = 5.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from grader.isolation import Boundary
+from grader.boundary import Boundary
 
 
 def try_sandbox(fork_server: socket.socket | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Collection
 
+from grader.boundary import Boundary, RemoteProblem
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
 from grader.grading.breaking import Catalogue, break_submitted
@@ -12,7 +13,6 @@ from grader.grading.outcome import assemble
 from grader.grading.provenance import common_provenance, grader_sha256, provenance
 from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile, Submission
-from grader.isolation import Boundary, RemoteProblem
 from grader.own_job import JOB
 from grader.result import ProblemResult, Status, SubmissionResult
 from grader.testing.session import Session

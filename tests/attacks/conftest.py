@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from grader.boundary import Boundary
+from grader.boundary.siblings import Siblings
 from grader.course import Course
 from grader.grading.settings import Settings
 from grader.grading.submission import Grader
 from grader.intake.submissions import StudentFile, Submission
-from grader.isolation import Boundary
-from grader.isolation.siblings import Siblings
 from grader.result import ProblemResult, SubmissionResult
 from tests.lent import lent_boundary
 

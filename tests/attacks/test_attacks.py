@@ -23,17 +23,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.errors import Mismatch
-from grader.forbidden import ForbiddenCall
-from grader.isolation import BoundaryError, WorkerFailure
-from grader.isolation.protocol.codec import Reader
-from grader.isolation.protocol.wire import (
+from grader.boundary import BoundaryError, WorkerFailure
+from grader.boundary.protocol.codec import Reader
+from grader.boundary.protocol.wire import (
     ProtocolError,
     Response,
     read_response,
     receive,
     within,
 )
+from grader.errors import Mismatch
+from grader.forbidden import ForbiddenCall
 from grader.testing.compare import check
 from grader.testing.diagnosis.answers import attempt
 from tests.processes import parent_of, wait_until_gone

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from grader.boundary import Boundary
+from grader.boundary.siblings import Siblings
 from grader.break_result import BreakResult
 from grader.course import own_course
 from grader.grading.breaking import break_submitted
-from grader.isolation import Boundary
-from grader.isolation.siblings import Siblings
 from grader.own_job import JOB
 from grader.testing.breaking import Target, targets
 from tests.attacks.hostile_tests import FINDS_THE_WORD, HEAD, HOSTILE, SPEAKS

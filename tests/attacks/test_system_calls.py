@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.boundary.siblings import Siblings
 from grader.course import own_course
-from grader.isolation.siblings import Siblings
 from tests.attacks.conftest import Attacked, Target, descendants
 from tests.lent import lent_boundary
 

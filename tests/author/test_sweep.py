@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from grader.author.sweep import answering, left_open
-from grader.isolation import Boundary
-from grader.isolation.siblings import Siblings
+from grader.boundary import Boundary
+from grader.boundary.siblings import Siblings
 from tests.lent import lent_boundary
 
 SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp", "scaled_dot_product_attention")

@@ -7,9 +7,9 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from grader.boundary import BoundaryError
 from grader.cli import app
 from grader.grading import doctor
-from grader.isolation import BoundaryError
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def test_a_machine_without_one_can_not_and_is_told_what_to_do(no_sandbox: None) 
 def test_a_missing_layer_is_named_with_what_to_do(
     no_sandbox: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.isolation.sandbox.landlock.version", lambda: 0)
-    monkeypatch.setattr("grader.isolation.sandbox.seccomp.usable", lambda: False)
+    monkeypatch.setattr("grader.boundary.sandbox.landlock.version", lambda: 0)
+    monkeypatch.setattr("grader.boundary.sandbox.seccomp.usable", lambda: False)
     found = {finding.name: finding for finding in doctor.examine().findings}
     assert found["Course"].found.startswith("part one with 5 problems")
     assert found["Landlock"].found == "none"

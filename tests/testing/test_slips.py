@@ -9,8 +9,8 @@ from types import FrameType
 import pytest
 import torch
 
+from grader.boundary import Boundary
 from grader.forbidden import Guard
-from grader.isolation import Boundary
 from grader.operands import operands_of
 from grader.result import ProblemResult
 from grader.testing.slips import slip

@@ -1,0 +1,42 @@
+"""The boundary between tests and student code: each side in a process of its own.
+
+    with Boundary() as boundary:
+        problem = boundary.open(source, forbidden=("softmax",))
+        problem.softmax(x)
+
+See docs/isolation.md for what it protects against, by which means, and what it doesn't.
+
+- the trusted side, with the tests, runs `boundary`, `proxy`, `connection`, `spawn`,
+  `sharing` and the self-test in `sandbox`
+- the untrusted side runs `fork_server`, `worker` and the rest of `sandbox`
+- `siblings` has both forked from one clean interpreter, which runs `zygote`
+- both speak `protocol`
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grader.boundary.boundary import Boundary
+    from grader.boundary.channel import BoundaryError
+    from grader.boundary.connection import WorkerFailure
+    from grader.boundary.proxy.caller import RemoteProblem
+
+__all__ = ["Boundary", "BoundaryError", "RemoteProblem", "WorkerFailure"]
+
+_PLACES = {
+    "Boundary": "boundary",
+    "BoundaryError": "channel",
+    "RemoteProblem": "proxy.caller",
+    "WorkerFailure": "connection",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Only when asked for: a worker imports this package too, and must not load the trusted half.
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

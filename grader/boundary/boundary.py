@@ -1,0 +1,237 @@
+"""The public face of the boundary: starts it, says how strong it is, opens submissions."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self, TypeVar
+
+import msgspec
+import torch
+
+from grader.boundary.connection import Budget, Connection
+from grader.boundary.protocol.wire import JobRequest, Load
+from grader.boundary.proxy.caller import RemoteProblem
+from grader.boundary.sandbox.selftest import attack
+from grader.boundary.spawn import BoundaryError, ForkedWorkers, SpawnedWorkers, Workers
+
+T = TypeVar("T")
+
+LEVELS = ("sandbox", "process")
+
+
+class Boundary:
+    """Where student code runs, apart from the process that uses this. A context manager.
+
+    Entering it starts what it needs. It serves one thread of the process that enters it.
+
+    Args:
+        level: "sandbox" (confined processes; Linux) or "process" (other processes, not confined).
+        call_seconds: how long one call of student code may take.
+        submission_seconds: how long all calls of one submission may take together; see `budget`.
+        memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox only.
+        capture: whether to keep what student code prints, which is lost otherwise.
+        jobs: the names of what workers can do beside calls, as `package.module:function`; see
+            `run`.
+        many: whether it will serve so many files that a slower start pays.
+        fork_server: the connection to a fork server that waits for its settings, as `Siblings`
+            gives it; without it a fresh interpreter is started, which takes seconds.
+
+    Attributes:
+        level: the same.
+        printed: what student code printed, call by call, if that is kept.
+    """
+
+    def __init__(
+        self,
+        level: str = "sandbox",
+        *,
+        call_seconds: float = 10.0,
+        submission_seconds: float = 120.0,
+        memory_mb: int = 1024,
+        capture: bool = False,
+        jobs: Sequence[str] = (),
+        many: bool = False,
+        fork_server: socket.socket | None = None,
+    ) -> None:
+        if level not in LEVELS:
+            raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
+        self.level = level
+        self.printed: list[str] = []
+        self._call_seconds = call_seconds
+        self._submission_seconds = submission_seconds
+        self._memory = memory_mb << 20
+        self._capture = capture
+        self._jobs = tuple(jobs)
+        self._many = many
+        self._fork_server = fork_server
+        self._workers: Workers | None = None
+
+    def __enter__(self) -> Self:
+        """Start it.
+
+        Raises:
+            BoundaryError: the level asked for isn't to be had here; the text says why.
+        """
+        if self.level == "process":
+            self._workers = SpawnedWorkers(self._jobs)
+            return self
+        try:
+            self._workers = self._confined()
+        except BoundaryError as reason:
+            raise BoundaryError(
+                f"this machine can't keep student code in a sandbox: {reason}.\n"
+                "Use a Linux machine or container, or choose the level 'process', which runs "
+                "student code with all rights of your own user."
+            ) from None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End everything that was started."""
+        if self._workers is not None:
+            self._workers.close()
+
+    def stay_on(self, core: int) -> None:
+        """Keep this process and its workers on one core from now on; on Linux only.
+
+        Each waits while the other works, thousands of times for each submission. On one core that
+        is a quick change, while to wake another core can take longer than a call.
+        """
+        if self._workers is not None and hasattr(os, "sched_setaffinity"):
+            for process in (0, *self._workers.processes):
+                with suppress(OSError):  # where it isn't allowed, grading takes longer
+                    os.sched_setaffinity(process, {core})
+
+    def budget(self, seconds: float | None = None) -> Budget:
+        """Return the time that a submission may take; to open all of its files with.
+
+        Args:
+            seconds: how long all of its calls may take, if that is less than usual.
+        """
+        usual = self._submission_seconds
+        return Budget(self._call_seconds, usual if seconds is None else min(seconds, usual))
+
+    def open(
+        self, source: bytes, forbidden: tuple[str, ...] = (), budget: Budget | None = None
+    ) -> RemoteProblem:
+        """Load a student's file in a new worker.
+
+        Args:
+            source: what is in the file.
+            forbidden: the functions that it may not call, as `grader.forbidden.Guard` names them.
+            budget: the submission's time; when None, this file is a submission by itself.
+
+        Returns:
+            What acts like the module. Close it when it isn't needed any more.
+
+        Raises:
+            CannotLoad: the file can't be used; with a status and what the student reads.
+            BoundaryError: no worker could be started.
+        """
+        if self._workers is None:
+            raise BoundaryError("the boundary was not entered")
+        budget = budget or self.budget()
+        try:
+            return self._open(self._workers, source, tuple(forbidden), budget)
+        except BoundaryError:
+            # The fork server may have died. A new one serves this file and the next ones.
+            return self._open(self._restarted(self._workers), source, tuple(forbidden), budget)
+
+    def run(self, job: str, file: bytes, data: bytes, report: type[T], budget: Budget) -> T:
+        """Have a job done on a file, in a new worker, and return what it reports.
+
+        Args:
+            job: its name, one of those that this boundary was made with. In the worker it is
+                called with the data and the module that the file became.
+            file: what to load.
+            data: the job's input.
+            report: the type of what it reports, as msgspec knows types.
+            budget: how long it may take.
+
+        Raises:
+            WorkerFailure: it did not end, ended its process, or reported something else.
+            BoundaryError: no worker could be started.
+        """
+        if self._workers is None:
+            raise BoundaryError("the boundary was not entered")
+        try:
+            return _run(self._workers.for_files(file, data), job, file, data, report, budget)
+        except BoundaryError:
+            workers = self._restarted(self._workers)
+            return _run(workers.for_files(file, data), job, file, data, report, budget)
+
+    def _open(
+        self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: Budget
+    ) -> RemoteProblem:
+        printed = self.printed if self._capture else None
+        return RemoteProblem(workers.for_files(source), source, forbidden, budget, printed)
+
+    def _restarted(self, workers: Workers) -> Workers:
+        """Start the sandbox again, with its self-test; without one there is nothing to start."""
+        if isinstance(workers, ForkedWorkers):
+            workers.close()
+            try:
+                workers = self._workers = self._confined()
+            except BoundaryError as reason:
+                text = f"the sandbox could not be started again: {reason}"
+                raise BoundaryError(text) from None
+        return workers
+
+    def _confined(self) -> Workers:
+        """Return where confined workers come from, which an attack on one of them has proved.
+
+        Raises:
+            BoundaryError: that can't be; the text says why.
+        """
+        reason = _missing()
+        if reason:
+            raise BoundaryError(reason)
+        fork_server, self._fork_server = self._fork_server, None  # another time it isn't there
+        workers = ForkedWorkers(
+            self._memory,
+            math.ceil(self._submission_seconds),
+            many=self._many,
+            jobs=self._jobs,
+            fork_server=fork_server,
+        )
+        try:
+            holes = attack(workers)
+        except BaseException:
+            workers.close()
+            raise
+        if holes:
+            workers.close()
+            raise BoundaryError(f"its self-test found a hole ({'; '.join(holes)})")
+        return workers
+
+
+def _missing() -> str:
+    if sys.platform != "linux":
+        return f"there is none for {sys.platform}"
+    from grader.boundary.sandbox.confine import missing
+
+    return missing()
+
+
+def _run(
+    workers: Workers, job: str, file: bytes, data: bytes, report: type[T], budget: Budget
+) -> T:
+    connection = Connection(workers.spawn(), budget)
+    try:
+        for do, text in ((Load(), file), (JobRequest(job), data)):
+            connection.put([torch.frombuffer(bytearray(text + b"\n"), dtype=torch.uint8)])
+            response, _ = connection.exchange(do)
+        with connection.checked():
+            return msgspec.json.decode(response.job, type=report)
+    finally:
+        connection.close()

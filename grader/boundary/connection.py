@@ -1,0 +1,342 @@
+"""The connection to one worker: requests, responses, deadlines, and what to make of a silence."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import signal
+import time
+import weakref
+from collections import defaultdict
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grader.boundary.protocol.codec import NAMES, Received, tensors_of
+from grader.boundary.protocol.wire import (
+    RESPONSES_AT,
+    Closed,
+    ProtocolError,
+    Request,
+    Response,
+    clean_text,
+    read_response,
+    receive,
+    send,
+)
+from grader.boundary.spawn import BoundaryError, Ending, Process
+from grader.errors import TIME_USED_UP, CannotLoad
+from grader.result import Status
+from grader.stopwatch import Limit, Stopwatch
+
+BAD_OUTPUT = "What came back from your code can't be read as tensors and plain values"
+
+KILLED = (
+    "Something on this machine killed the process of the student's code (SIGKILL), as Linux does "
+    "where memory runs out. That is no fault of the code's."
+)
+
+MAX_BYTES = 64 << 30
+"""Bytes of tensors that all answers of a submission may have: ten times what the course needs."""
+
+_FULL = "Your code keeps more of what it is given than fits into memory."
+
+_READ_AFTER = 0.1
+_SMALLEST = 64
+_GRACE_SECONDS = 2.0
+
+
+class WorkerFailure(CannotLoad):
+    """The student's process didn't answer, ended, or answered nonsense.
+
+    Args:
+        status: `timeout`, `crash`, `memory` or `bad_output`; `internal` where it was killed by
+            something else.
+        message: what the student reads.
+    """
+
+
+class Budget:
+    """How long a submission's calls may take, and the reading of what they answer.
+
+    Time for which the worker only waited for a processor doesn't count; see `grader.stopwatch`.
+
+    Args:
+        call_seconds: seconds that one call may take.
+        seconds: seconds that all calls may take.
+    """
+
+    def __init__(self, call_seconds: float, seconds: float) -> None:
+        self.call_seconds = call_seconds
+        self.left = seconds
+        self._bytes = MAX_BYTES
+
+    def spend(self, seconds: float) -> None:
+        """Take note of time that was used."""
+        self.left = max(0.0, self.left - seconds)
+
+    def build(self, size: int) -> None:
+        """Take note of so many bytes that came as tensors.
+
+        Raises:
+            ProtocolError: those of all answers are too many.
+        """
+        self._bytes -= size
+        if self._bytes < 0:
+            raise ProtocolError("too much came back")
+
+
+class Connection:
+    """The connection to one live worker.
+
+    Args:
+        process: the worker.
+        budget: how long it may take.
+        printed: what the student's code prints is added here, if the worker was told to keep it.
+
+    Attributes:
+        asked: how many requests it was sent.
+        dead: whether the worker ended.
+        memory: what it shares with this process.
+    """
+
+    def __init__(self, process: Process, budget: Budget, printed: list[str] | None = None) -> None:
+        self.memory = process.memory
+        self._process = process
+        self._printed = printed
+        self._budget = budget
+        self._stopwatch = Stopwatch(process.pid)
+        self._slots = Slots()
+        self._unread = 0.0  # seconds on the wall since the stopwatch was read
+        self.asked = 0
+        self.dead = False
+        self.begin()
+        # When nothing refers to the worker any more it may go.
+        self._finalizer = weakref.finalize(self, _end_quietly, process)
+        self._finalizer.atexit = False
+
+    def begin(self) -> None:
+        """Begin a test: what the worker keeps for an earlier one isn't needed any more."""
+        self._begins = True
+        self._free: list[int] = []
+        self._kept: dict[int, weakref.ref[Any]] = {}
+        self._random: Tensor | None = None
+        self._placed: list[tuple[str, Any, int]] = []
+
+    def random(self, tensors: list[Tensor]) -> int | None:
+        """Add the global random state to a request's tensors and return its place there.
+
+        Returns None if the worker was told that state already; it is some kilobytes.
+        """
+        state = torch.default_generator.get_state()
+        if self._random is not None and torch.equal(state, self._random):
+            return None
+        self._random = state
+        tensors.append(state)
+        return len(tensors) - 1
+
+    def put(self, tensors: list[Tensor]) -> list[int]:
+        """Put the next request's tensors where the worker sees them, and return their places.
+
+        Raises:
+            WorkerFailure: there is no room left.
+        """
+        try:
+            places = [self._slots.take(tensor.nbytes) for tensor in tensors]
+        except Full:
+            self.close()
+            raise WorkerFailure(Status.MEMORY, _FULL) from None
+        self._placed = [
+            (NAMES[tensor.dtype], tensor.shape, place)
+            for tensor, place in zip(tensors, places, strict=True)
+        ]
+        self.memory.write_all(places, tensors)
+        self._slots.release([p for p, t in zip(places, tensors, strict=True) if not t.nbytes])
+        return places
+
+    def exchange(self, do: Any) -> tuple[Response, Received]:
+        """Send a request, whose tensors were put, and return the response with its tensors.
+
+        Raises:
+            WorkerFailure: it took too long, the worker ended, or what it said can't be read.
+        """
+        request, seconds = self._next(do), min(self._budget.call_seconds, self._budget.left)
+        channel, limit = self._process.channel, Limit(seconds, self._stopwatch, self._unread)
+        started = time.monotonic()
+        try:
+            try:
+                send(channel, request, 0, limit.left, seconds)
+                text, size = receive(channel, limit.left, seconds)
+                response = read_response(text)
+                tensors = self._tensors(response, size)
+            finally:
+                self._charge(time.monotonic() - started)  # while the worker is there to be measured
+        except TimeoutError:
+            self.close()
+            raise WorkerFailure(Status.TIMEOUT, "Your code did not come to an end.") from None
+        except (Closed, ConnectionError):
+            raise _failure(self._end(_GRACE_SECONDS)) from None
+        except (ProtocolError, MemoryError):
+            self.close()
+            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
+        except BaseException:
+            self.close()  # interrupted half-way: what comes next couldn't be told apart
+            raise
+        if self._printed is not None and response.printed:
+            self._printed.append(clean_text(response.printed))
+        return response, tensors
+
+    def _next(self, do: Any) -> Request:
+        """Return the request that is sent next.
+
+        Raises:
+            WorkerFailure: there is no time left for it.
+        """
+        if self._budget.left <= 0:
+            self.close()
+            raise WorkerFailure(Status.TIMEOUT, TIME_USED_UP)
+        self.asked += 1
+        free = self._free[:]
+        del self._free[: len(free)]  # the list stays: what is gone later is added to it
+        begins, self._begins = self._begins, False
+        return Request(self.asked, begins, free, self._placed, do)
+
+    def _tensors(self, response: Response, size: int) -> Received:
+        """Return a response's tensors, and take note of what it releases.
+
+        Raises:
+            ProtocolError: it is no response to the last request, or too much came back.
+        """
+        if response.id != self.asked:
+            raise ProtocolError("a response to another request")
+        self._slots.release(response.released)
+        self._budget.build(size)
+        # A copy, since the worker can change what lies there at any time.
+        payload = bytearray(self.memory.bytes[RESPONSES_AT : RESPONSES_AT + size])
+        return Received(tensors_of(response.tensors, payload))
+
+    def _charge(self, wall: float) -> None:
+        self._unread += wall  # a little at a time isn't looked at: that takes longer than a call
+        if self._unread >= _READ_AFTER:
+            self._budget.spend(self._stopwatch.seconds(self._unread))
+            self._unread = 0.0
+            self._stopwatch.restart()
+
+    def keep(self, number: int, thing: object) -> None:
+        """Let the worker forget what it calls `number` when `thing` is gone."""
+        self._kept[number] = weakref.ref(
+            thing, functools.partial(_forget, self._kept, self._free, number)
+        )
+
+    def checked(self) -> _Checked:
+        """Take any error while a response is read as the worker's: it sent something unreadable."""
+        return _Checked(self, self._budget)
+
+    def close(self) -> None:
+        """End the worker, unless that was done before."""
+        if not self.dead:
+            self._end()
+
+    def _end(self, grace: float = 0.0) -> Ending:
+        self.dead = True
+        self._finalizer.detach()
+        return self._process.end(grace)
+
+
+class Full(Exception):  # noqa: N818  (an event)
+    """There is no place left."""
+
+
+class Slots:
+    """The places of requests' tensors in the shared memory, for as long as the worker needs them.
+
+    The trusted side chooses them. A worker says which it doesn't need any more, since the student's
+    code may keep an argument, and torch does for a gradient. If that is a lie, what the worker
+    still needs is overwritten, and nobody else is harmed.
+    """
+
+    def __init__(self) -> None:
+        self._end = 0
+        self._sizes: dict[int, int] = {}
+        self._free: defaultdict[int, list[int]] = defaultdict(list)
+
+    def take(self, count: int) -> int:
+        """Return a place for so many bytes.
+
+        Raises:
+            Full: there is none beside what the worker still needs.
+        """
+        size = max(_SMALLEST, 1 << (count - 1).bit_length())
+        if self._free[size]:
+            place = self._free[size].pop()
+        else:
+            place, self._end = self._end, self._end + size
+            if self._end > RESPONSES_AT:
+                self._end = place
+                raise Full
+        self._sizes[place] = size
+        return place
+
+    def release(self, places: list[int]) -> None:
+        """Take back the places that the worker doesn't need any more.
+
+        Raises:
+            ProtocolError: it never had them.
+        """
+        for place in places:
+            size = self._sizes.pop(place, 0)
+            if not size:
+                raise ProtocolError("a place that was not given")
+            self._free[size].append(place)
+
+
+class _Checked:
+    """What `Connection.checked` gives; contextlib takes longer, and each answer needs it twice.
+
+    An answer's size is the worker's choice, so the time for reading it is charged.
+    """
+
+    def __init__(self, connection: Connection, budget: Budget) -> None:
+        self._connection = connection
+        self._budget = budget
+        self._started = 0.0
+
+    def __enter__(self) -> None:
+        self._started = time.thread_time()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: object
+    ) -> None:
+        self._budget.spend(time.thread_time() - self._started)
+        if isinstance(error, Exception):
+            self._connection.close()
+            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
+
+
+def _forget(kept: dict[int, Any], free: list[int], number: int, gone: object) -> None:
+    kept.pop(number, None)
+    free.append(number)
+
+
+def _end_quietly(process: Process) -> None:
+    with contextlib.suppress(BoundaryError, OSError):
+        process.end()
+
+
+def _failure(ending: Ending) -> WorkerFailure:
+    """Return what to say of a worker that closed its connection."""
+    code = ending.code
+    if ending.killed:
+        return WorkerFailure(Status.CRASH, "Your code closed its process's connection.")
+    if ending.out_of_time:
+        return WorkerFailure(Status.TIMEOUT, "Your code used more CPU time than it may.")
+    if code == -getattr(signal, "SIGKILL", 9):
+        return WorkerFailure(Status.INTERNAL, KILLED)
+    if code >= 0:
+        return WorkerFailure(Status.CRASH, f"Your code ended its process (exit status {code}).")
+    names = {s.value: s.name for s in signal.Signals}
+    name = names.get(-code, "unknown")
+    # Where torch can't raise an exception for memory that it doesn't get, it ends the process.
+    hint = " Does it need very much memory?" if code == -signal.SIGABRT else ""
+    return WorkerFailure(Status.CRASH, f"Your code's process died (signal {-code}, {name}).{hint}")

@@ -1,0 +1,289 @@
+"""The fork server: has torch loaded, and forks a worker whenever it is asked to.
+
+It is started by exec with a clean environment, so that neither it nor a worker holds anything of
+the tests, the solutions or the trusted process. It has one thread, keeps no secret and never runs
+student code.
+
+    trusted process                 this process                    workers
+    --- "fork" + a socket ------>   fork, confine, serve  ------->  answers on that socket
+    --- "end" ------------------>   kill, wait
+    <-- how it ended ------------
+
+Asked to "prepare", it forks another fork server, which takes the functions away that a problem
+forbids, or loads what few files need; once, and not in each worker.
+
+When a connection closes, for whatever reason, its server's workers are killed and the server ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import torch
+
+from grader.boundary.protocol.wire import Memory, Ready, send
+from grader.boundary.reaping import end, keep_only
+from grader.boundary.sandbox import user
+from grader.boundary.sandbox.confine import Limits, confine
+from grader.boundary.sandbox.landlock import readable_paths
+from grader.boundary.sandbox.libc import (
+    die_with,
+    hide_from_debuggers,
+    keep_memory,
+    use_large_pages,
+)
+from grader.boundary.sandbox.mounts import keep_access_times
+from grader.boundary.worker import serving
+from grader.boundary.worker.loading import hide_own_modules
+from grader.boundary.worker.removal import close_roads, functions, operators, remove
+from grader.forbidden import without_compiler
+
+_MESSAGE, _SETTINGS = 4096, 1 << 17
+_ROUNDING = 0.1
+"""Seconds of CPU time by which the kernel's two ways of counting them may differ."""
+
+_LATE = (
+    "torch._decomp.decompositions_for_jvp",  # derivatives in forward mode
+    "torch.masked.maskedtensor._ops_refs",
+    "torch.nested._internal.ops",
+    "torch.nested._internal.sdpa",
+    "torch.utils.flop_counter",
+    "torch._inductor.compiler_bisector",  # the derivative as a function, in torch 2.6
+)
+"""What torch loads when it is first used, and which knows of forbidden functions."""
+
+
+def main(channel: socket.socket) -> None:
+    """Serve until the connection closes.
+
+    Args:
+        channel: to the trusted process. Its first message says `memory` in bytes, `cpu_seconds`,
+            `secret` paths and `wanted` paths, and whether there will be `many` workers, and the
+            names of `jobs` that they can do beside calls.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.chdir("/")
+    keep_access_times()
+    warm()
+    server, is_worth_it = _settled(channel)
+    hide_from_debuggers()
+    hide_own_modules()
+    _freeze()
+    if is_worth_it:
+        use_large_pages()
+    server.run()
+
+
+def _settled(channel: socket.socket) -> tuple[ForkServer, bool]:
+    """Return a server with the settings that come first, and whether there will be many workers.
+
+    Every worker is a copy of this process, with what its frames hold; so they are read here.
+    """
+    message = channel.recv(_SETTINGS)
+    if not message:
+        os._exit(0)  # nobody wants it any more
+    config = json.loads(message)
+    jobs = {name: pkgutil.resolve_name(name) for name in config["jobs"]}
+    paths = readable_paths(config["secret"], config["wanted"])
+    readable = [*config["wanted"], os.__file__, torch.__file__]
+    own_uid = user.may_become(user.pick_uid(os.getpid()), readable)
+    server = ForkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid, jobs)
+    return server, config["many"]
+
+
+def warm() -> None:
+    """Do what torch does once per process: a worker would do it again, or could not any more."""
+    keep_memory()
+    torch.set_num_threads(1)
+    # A worker can't make threads, and torch would wait for them.
+    torch.set_num_threads = torch._C.set_num_threads = _ignore
+    without_compiler()
+    _use_torch()
+    close_roads()
+    operators()
+    functions()
+
+
+def _ignore(nthreads: int) -> None:
+    pass
+
+
+def _use_torch() -> None:
+    x = torch.ones(2, 2, requires_grad=True)
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5), torch.nn.GELU())
+    output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
+    output.sum().backward()
+    torch.randn(2, generator=torch.Generator().manual_seed(0))
+
+
+def load_compiler() -> None:
+    """Load the modules of torch's compiler, which takes nearly as long as to load torch.
+
+    Some of torch wants them though nothing is compiled: what gives shapes without numbers, and its
+    optimizers. A worker could not load them, as a forbidden function is in them. The same goes for
+    a few more modules, which take a tenth of a second.
+    """
+    torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
+    with suppress(Exception):  # as below
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        FakeTensorMode().from_tensor(torch.ones(1))  # torch 2.6 loads as much again for that
+    for name in _LATE:
+        # Not every version of torch has all of it, and some of it asks who the user is.
+        with suppress(Exception):
+            importlib.import_module(name)
+    operators.cache_clear()
+    functions.cache_clear()
+    operators()
+    functions()
+
+
+class ForkServer:
+    """The channel, and the workers.
+
+    Args:
+        channel: brings requests.
+        memory: bytes that a worker may use.
+        cpu_seconds: seconds of CPU time that a worker may use.
+        paths: what workers may read.
+        own_uid: whether each worker gets a user id of its own.
+        jobs: what workers can do beside calls, by name.
+    """
+
+    def __init__(
+        self,
+        channel: socket.socket,
+        memory: int,
+        cpu_seconds: int,
+        paths: tuple[str, ...],
+        own_uid: bool,
+        jobs: dict[str, Any],
+    ) -> None:
+        self._jobs = jobs
+        self._channel = channel
+        self._memory = memory
+        self._cpu_seconds = cpu_seconds
+        self._paths = paths
+        self._own_uid = own_uid
+        self._workers: set[int] = set()
+        self._servers: set[int] = set()
+        self._called: list[str] | None = None
+
+    def run(self) -> NoReturn:
+        """Say that it is ready, and answer until the connection closes; then end this process."""
+        try:
+            self._channel.send(json.dumps({"ready": True, "process": os.getpid()}).encode())
+            self.serve()
+        except ConnectionError:
+            pass  # the other side was killed
+        except Exception as error:
+            print(f"fork server: {error!r}", file=sys.stderr)
+        self.end_workers()
+        # What torch's libraries do at the end is of no use here, and some of it is printed.
+        os._exit(0)
+
+    def serve(self) -> None:
+        """Answer until the connection closes."""
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(self._channel, _MESSAGE, 4)
+            if not message:
+                return
+            request = json.loads(message)
+            try:
+                answer = self._carry_out(request, descriptors)
+            finally:
+                for passed_on in descriptors:
+                    os.close(passed_on)
+            self._channel.send(json.dumps(answer | {"id": request["id"]}).encode())
+
+    def end_workers(self) -> None:
+        """Kill all workers, and wait for the servers forked from here, whose connections closed."""
+        while self._workers:
+            end(self._workers.pop(), 0.0)
+        while self._servers:
+            os.waitpid(self._servers.pop(), 0)
+
+    def _carry_out(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        if request["do"] == "prepare":
+            self._servers.add(self._prepared(request, *descriptors))
+            return {}
+        if request["do"] == "fork":
+            process = self._fork(*descriptors)
+            self._workers.add(process)
+            return {"worker": process}
+        process = request["worker"]
+        if process not in self._workers:
+            return {"code": 0, "killed": True, "out_of_time": False}
+        self._workers.remove(process)
+        code, killed, seconds = end(process, request["grace"])
+        out_of_time = seconds > self._cpu_seconds - _ROUNDING
+        return {"code": code, "killed": killed, "out_of_time": out_of_time}
+
+    def _prepared(self, request: dict[str, Any], channel: int) -> int:
+        """Fork a server for the workers of problems that forbid some functions, or of some files.
+
+        Args:
+            request: the `forbidden` functions, and whether to load the `compiler`.
+            channel: what the new server answers.
+        """
+        parent = os.getpid()
+        process = os.fork()
+        if process:
+            return process
+        # In the new server. It must never return into the loop above.
+        try:
+            die_with(parent)
+            self._channel.close()
+            self._channel = socket.socket(fileno=channel)
+            self._workers.clear()
+            self._servers.clear()
+            if request["compiler"]:
+                load_compiler()
+            if request["forbidden"]:
+                self._called = []
+                remove(request["forbidden"], self._called)
+            del request
+            _freeze()
+            self.run()
+        finally:
+            os._exit(1)
+
+    def _fork(self, channel: int, shared: int) -> int:
+        parent = os.getpid()
+        process = os.fork()
+        if process:
+            return process
+        # In the worker. It must never return into the loop above.
+        try:
+            memory = Memory.attached(shared)
+            kept = socket.socket(fileno=keep_only(channel))
+            self._confine(kept, parent)
+            serving.main(kept, memory, self._called, self._jobs)
+        finally:
+            os._exit(1)
+
+    def _confine(self, channel: socket.socket, parent: int) -> None:
+        """Confine this process and say so, or say what went wrong; before it knows any code."""
+        try:
+            os.setsid()
+            uid = user.pick_uid(os.getpid()) if self._own_uid else None
+            confine(Limits(self._memory, self._cpu_seconds, uid, self._paths), parent)
+        except Exception as error:
+            send(channel, Ready(False, repr(error)))
+            raise
+        send(channel, Ready(True))
+
+
+def _freeze() -> None:
+    """Keep the collector away from what is there, so that few pages of it change in a worker."""
+    gc.freeze()
+    gc.enable()

@@ -1,0 +1,147 @@
+"""Exceptions that a worker describes, made again on this side as if raised by the student's file.
+
+Each function's `file` is the name by which `linecache` knows the student's source.
+"""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from grader.boundary.protocol.wire import (
+    FILE,
+    MAX_OPERANDS,
+    MODULE,
+    ErrorForm,
+    ProtocolError,
+    Response,
+    clean_text,
+    identifier,
+    named,
+)
+from grader.text import quoted
+
+_SOURCE_LINE = 300
+_NAME = re.compile(r"[^\W\d][\w.]{0,59}")
+_FORM = re.compile(r"\([\d, ]{0,200}\) \w{1,30}")
+
+_BUILTIN: Mapping[str, type[Exception]] = {
+    name: value
+    for name, value in vars(builtins).items()
+    if isinstance(value, type)
+    and issubclass(value, Exception)
+    and not issubclass(value, BaseExceptionGroup)
+}
+
+
+class Ending(NamedTuple):
+    """What a response says of its end. All of it is the worker's word.
+
+    Attributes:
+        called: the first forbidden function that was called, or None.
+        unsendable: what can't be sent of the value, or None.
+        exception: what the student's code raised, or None.
+    """
+
+    called: str | None
+    unsendable: str | None
+    exception: Exception | None
+
+
+def ending_of(response: Response, forbidden: tuple[str, ...], file: str) -> Ending:
+    """Return how a request ended.
+
+    Args:
+        response: the worker's.
+        forbidden: the functions that may not be called.
+        file: the student's, as tracebacks name it.
+
+    Raises:
+        ProtocolError: that isn't to be read from it.
+    """
+    called = None if response.called is None else named(response.called, forbidden)
+    unsendable = response.unsendable
+    if unsendable is not None:
+        unsendable = clean_text(unsendable, 200)
+    exception = None if response.error is None else read_exception(response.error, file)
+    return Ending(called, unsendable, exception)
+
+
+def read_exception(error: ErrorForm, file: str) -> Exception:
+    """Return the exception that the worker describes, of a built-in type or of one below it.
+
+    Its `student_place` tells line, function and source, if it came from the student's file.
+
+    Raises:
+        ProtocolError: it describes none.
+    """
+    base = _BUILTIN[named(error.kind, _BUILTIN)]
+    name, text, line = identifier(error.name), clean_text(error.text), error.line
+    if error.syntax is not None:
+        message, line, source = error.syntax
+        message, source = clean_text(message, _SOURCE_LINE), clean_text(source, _SOURCE_LINE)
+        return SyntaxError(message, (file, line, 1, source))
+    cls: Any = base
+    if name != base.__name__ or base.__str__ is not BaseException.__str__:
+        members = {"__str__": lambda self: str(self.args[0]), "__module__": MODULE}
+        cls = type(name, (base,), members)
+    exception: Exception = cls.__new__(cls)
+    exception.args = (text,)
+    if line:
+        where = " ".join(clean_text(error.where, 200).split())
+        place = line, where, linecache.getline(file, line).strip()
+        exception.student_place = place  # type: ignore[attr-defined]
+    exception.operands = _operands(error.operands)  # type: ignore[attr-defined]
+    return exception
+
+
+def _operands(described: list[tuple[str, str]]) -> dict[str, str]:
+    """Return the forms of the tensors in the student's line, by name."""
+    pairs = described[:MAX_OPERANDS]
+    if not all(_NAME.fullmatch(name) and _FORM.fullmatch(form) for name, form in pairs):
+        raise ProtocolError("an operand isn't a name with a form")
+    return dict(pairs)
+
+
+def raise_as_students(exception: Exception, file: str) -> NoReturn:
+    """Raise `exception` from a frame that looks like the student's, so it is judged as such."""
+    line, where, _ = getattr(exception, "student_place", (0, "", ""))
+    if not line:
+        raise exception
+    code = compile("raise exception", file, "exec")
+    code = code.replace(co_firstlineno=line, co_name=where, co_qualname=where)
+    exec(code, {"__name__": MODULE, "exception": exception})
+    raise AssertionError("unreachable")
+
+
+def readable_lines(source: bytes) -> list[str]:
+    """Return the lines of the student's source as they may be shown."""
+    text = source.decode("utf-8", errors="replace")
+    return [clean_text(line, _SOURCE_LINE) + "\n" for line in text.splitlines()]
+
+
+_ATTEMPTED = {
+    "read": "read {name}",
+    "write": "write to {name}",
+    "start": "start the program {name}",
+    "fork": "start another process",
+    "signal": "send a signal to a process",
+    "connect": "use the network",
+}
+
+
+def sentences_on(attempts: list[tuple[str, str]]) -> list[str]:
+    """Return a sentence for each attempt of a file while it was loaded.
+
+    Raises:
+        ProtocolError: there is no such kind of attempt.
+    """
+    return [_sentence(kind, name) for kind, name in attempts]
+
+
+def _sentence(kind: str, name: str) -> str:
+    what = _ATTEMPTED[named(kind, _ATTEMPTED)].format(name=quoted(clean_text(name)))
+    return f"While it was loaded, {FILE} tried to {what}."

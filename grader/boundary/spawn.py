@@ -1,0 +1,292 @@
+"""Spawns the processes that student code runs in. This is the trusted side's half.
+
+Two ways: `ForkedWorkers` asks a fork server for workers, which it forks and confines;
+`SpawnedWorkers` starts a fresh interpreter for each, which works everywhere and confines nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from grader.boundary.channel import BoundaryError as BoundaryError
+from grader.boundary.channel import RequestChannel
+from grader.boundary.compiler import may_want_compiler
+from grader.boundary.interpreter import (
+    BOOT,
+    START_SECONDS,
+    boot,
+    library_folders,
+    message_pair,
+    secret_paths,
+    wait_or_kill,
+)
+from grader.boundary.protocol.wire import (
+    Closed,
+    Memory,
+    ProtocolError,
+    Ready,
+    read_ready,
+    receive,
+    within,
+)
+from grader.boundary.sharing import shared_memory
+
+_ASK_SECONDS = 60.0
+
+# What is left in the main module, student code can read.
+_BOOT_FORK_SERVER = BOOT.format(module="fork_server") + "del config\nmain(channel)\n"
+_BOOT_WORKER = (
+    BOOT.format(module="worker.spawned")
+    + """
+if sys.platform == "linux":
+    from grader.boundary.sandbox.libc import die_with
+    die_with(config["parent"])
+gc.enable()
+main(channel, config.pop("shared"), config.pop("jobs"))
+"""
+)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a worker ended.
+
+    Attributes:
+        code: its exit code; -N after signal N.
+        killed: whether it was still alive, and was killed from here.
+        out_of_time: whether it had used all the processor time that the kernel grants it.
+    """
+
+    code: int
+    killed: bool = False
+    out_of_time: bool = False
+
+
+class Process(ABC):
+    """A worker process.
+
+    Attributes:
+        channel: a stream socket to it.
+        pid: its id.
+        memory: what it shares with this process.
+    """
+
+    channel: socket.socket
+    pid: int
+    memory: Memory
+
+    @abstractmethod
+    def end(self, grace: float = 0.0) -> Ending:
+        """Kill it, unless it ended already, and give back the memory that it shared.
+
+        That is up to half a gigabyte of the machine's, and a traceback can hold this object for
+        long after the worker is gone.
+
+        Args:
+            grace: seconds that it has to end by itself; it closes its files a little before.
+        """
+
+
+class Workers(ABC):
+    """Where workers come from.
+
+    Attributes:
+        processes: ids of the processes that workers are forked from.
+    """
+
+    processes: tuple[int, ...] = ()
+
+    @abstractmethod
+    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
+        """Start a worker.
+
+        Args:
+            forbidden: the functions that are taken away from it, at the latest when it is told so
+                with the file that it loads.
+
+        Raises:
+            BoundaryError: that wasn't possible.
+        """
+
+    def for_files(self, *sources: bytes) -> Workers:
+        """Return where workers come from that are made for these files."""
+        return self
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what serves all workers. Each worker is ended by itself."""
+
+
+_Kind = tuple[tuple[str, ...], bool]
+"""Of workers: the functions taken away from them, and whether torch's compiler is loaded."""
+
+
+class ForkedWorkers(Workers):
+    """Workers that fork servers fork and confine. Linux only.
+
+    From the first server another one is forked for each set of forbidden functions, which are taken
+    away there once, and one for files that may want torch's compiler, which is loaded there.
+
+    Args:
+        memory: bytes that a worker may use beyond what torch itself takes.
+        cpu_seconds: seconds of CPU time that a worker may use.
+        jobs: the names of what workers can do beside calls, as `package.module:function`.
+        many: whether there will be so many that a slower start pays.
+        fork_server: the connection to a first server that was started already and waits for its
+            settings; without it, a fresh interpreter is started.
+
+    Raises:
+        BoundaryError: the fork server did not start.
+    """
+
+    def __init__(
+        self,
+        memory: int,
+        cpu_seconds: int,
+        *,
+        many: bool = False,
+        jobs: Sequence[str] = (),
+        fork_server: socket.socket | None = None,
+    ) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        if fork_server is None:
+            fork_server, theirs = message_pair()
+            self._process = boot(_BOOT_FORK_SERVER, theirs, {})
+        first = RequestChannel(fork_server, "the fork server")
+        self._servers: dict[_Kind, RequestChannel] = {((), False): first}
+        limits = {"memory": memory, "cpu_seconds": cpu_seconds}
+        paths = {"secret": secret_paths(), "wanted": library_folders()}
+        first.tell(limits | paths | {"many": many, "jobs": [*jobs]})
+        self.processes = (self._wait_for(first)["process"],)
+
+    def _wait_for(self, server: RequestChannel) -> Any:
+        try:
+            return server.wait_until_ready()
+        except BoundaryError:
+            self.close()
+            raise
+
+    def for_files(self, *sources: bytes) -> Workers:
+        """Return where workers come from that have loaded all that these files may want."""
+        if any(map(may_want_compiler, sources)):
+            return _WithCompiler(self)
+        return self
+
+    def spawn(self, forbidden: tuple[str, ...] = (), *, compiler: bool = False) -> Process:
+        """Ask for a new worker."""
+        server = self._server((forbidden, compiler))
+        ours, theirs = socket.socketpair()
+        with theirs, shared_memory() as (memory, handle):
+            answer = server.ask({"do": "fork"}, [theirs.fileno(), int(handle)])
+        process = _ForkedProcess(server, answer["worker"], ours, memory)
+        _wait_until_ready(process, _ASK_SECONDS)
+        return process
+
+    def _server(self, kind: _Kind) -> RequestChannel:
+        """Return the server whose workers are of a kind."""
+        if kind not in self._servers:
+            forbidden, compiler = kind
+            # What was loaded first is taken away from, too.
+            origin = self._server(((), compiler and bool(forbidden)))
+            ours, theirs = message_pair()
+            with theirs:
+                request = {"do": "prepare", "forbidden": forbidden, "compiler": compiler}
+                origin.ask(request, [theirs.fileno()])
+            self._servers[kind] = RequestChannel(ours, "the fork server")
+            self._wait_for(self._servers[kind])
+        return self._servers[kind]
+
+    def close(self) -> None:
+        """End the fork servers and with them all workers."""
+        for server in self._servers.values():
+            server.close()
+        if self._process is not None:
+            wait_or_kill(self._process)
+
+
+class _WithCompiler(Workers):
+    def __init__(self, workers: ForkedWorkers) -> None:
+        self._workers = workers
+
+    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
+        return self._workers.spawn(forbidden, compiler=True)
+
+    def close(self) -> None:
+        self._workers.close()
+
+
+class _ForkedProcess(Process):
+    def __init__(
+        self, server: RequestChannel, pid: int, channel: socket.socket, memory: Memory
+    ) -> None:
+        self._server = server
+        self.pid = pid
+        self.channel = channel
+        self.memory = memory
+
+    def end(self, grace: float = 0.0) -> Ending:
+        self.channel.close()
+        self.memory.close()
+        answer = self._server.ask({"do": "end", "worker": self.pid, "grace": grace})
+        return Ending(answer["code"], answer["killed"], answer["out_of_time"])
+
+
+def _wait_until_ready(process: Process, seconds: float) -> None:
+    """Read the worker's first message. It hasn't seen any student code yet."""
+    try:
+        first = read_ready(receive(process.channel, within(seconds))[0])
+    except (OSError, Closed, ProtocolError) as error:
+        first = Ready(False, f"{type(error).__name__} {error}")
+    if not first.ready:
+        process.end()
+        raise BoundaryError(f"a worker could not be made ready: {first.reason}")
+
+
+class SpawnedWorkers(Workers):
+    """Workers that are fresh interpreters, apart from this process but not confined.
+
+    Args:
+        jobs: the names of what workers can do beside calls, as `package.module:function`.
+    """
+
+    def __init__(self, jobs: Sequence[str] = ()) -> None:
+        self._jobs = [*jobs]
+
+    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
+        """Start an interpreter and wait until it has loaded torch."""
+        ours, theirs = socket.socketpair()
+        with shared_memory() as (memory, handle):
+            config = {"parent": os.getpid(), "shared": handle, "jobs": self._jobs}
+            shared = [handle] if isinstance(handle, int) else []
+            started = boot(_BOOT_WORKER, theirs, config, descriptors=shared)
+        process = _SpawnedProcess(started, ours, memory)
+        _wait_until_ready(process, START_SECONDS)
+        return process
+
+    def close(self) -> None:
+        """Do nothing: there is only the workers."""
+
+
+class _SpawnedProcess(Process):
+    def __init__(
+        self, process: subprocess.Popen[bytes], channel: socket.socket, memory: Memory
+    ) -> None:
+        self._process = process
+        self.pid = process.pid
+        self.channel = channel
+        self.memory = memory
+
+    def end(self, grace: float = 0.0) -> Ending:
+        self.channel.close()
+        self.memory.close()
+        with suppress(subprocess.TimeoutExpired):
+            return Ending(self._process.wait(grace))
+        self._process.kill()
+        return Ending(self._process.wait(), killed=True)

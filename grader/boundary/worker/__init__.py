@@ -1,0 +1,21 @@
+"""The untrusted side: holds one student's module and responds to requests over a socket.
+
+Only a worker runs this, with the student's code in the same process. Whatever it says may be a lie,
+because the student's code can change anything in it. So it only describes: values, names, what was
+raised. The trusted side decides what follows from that.
+
+Whether it changed tensors that it was given isn't asked: they lie in shared memory. Lists don't; of
+these it tells which hold other things than before.
+
+- `serving` shows it from top to bottom: it receives a request, runs the student's code, responds
+- `loading` runs the student's file, and keeps what it prints
+- `objects` describes and updates the modules and objects that the trusted side knows
+- `exceptions` describes what was raised
+- `costs` counts what code costs; `products` does so below what code can switch off
+- `attempts` hears what the file tries while it is loaded
+- `removal` and `audit_hook` take forbidden functions away
+- `spawned` starts a worker where there is no prefork server
+
+All of it stands on `grader.boundary.protocol`, `grader.cost`, `grader.forbidden`,
+`grader.operands` and `grader.unwritten` only: what is loaded here, student code can read.
+"""

@@ -1,0 +1,123 @@
+"""Runs the student's file and lists what is in it."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import functools
+import importlib.util
+import io
+import linecache
+import operator
+import sys
+from types import ModuleType
+
+from grader.boundary.protocol.wire import FILE, MAX_NAME, MODULE, ErrorForm
+from grader.boundary.worker.exceptions import describe_loading
+from grader.forbidden import ForbiddenCall
+
+_NAMES_TOLD = 2000
+_MOST_PRINTED = 20_000
+
+_FUTURE = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+"""What `from __future__ import ...` says of all statements of a file."""
+
+
+def hide_own_modules() -> None:
+    """Take the grader's modules away from `import`, and all names from the main module.
+
+    What is left of a worker's word is then not one assignment away. Who looks through frames or all
+    objects still finds them; README.md says what depends on it.
+    """
+    for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]:
+        del sys.modules[name]
+    main = vars(sys.modules["__main__"])
+    for name in [name for name in main if not name.startswith("__")]:
+        del main[name]
+
+
+def run_file(source: bytes, module: ModuleType) -> ErrorForm | None:
+    """Run a file's source as a module; return what was raised, or None."""
+    module.__file__ = FILE
+    sys.modules[MODULE] = module
+    try:
+        file, flags = _read(source)
+        text = importlib.util.decode_source(source)  # compile doesn't look into comments
+        # For what reads its own source, as torch.jit.script does.
+        linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
+        _run(file, flags, module)
+    except BaseException as exception:
+        return describe_loading(exception, source)
+    return None
+
+
+def _read(source: bytes) -> tuple[ast.Module, int]:
+    """Return a file's statements, and what it says of all of them by `from __future__ import`."""
+    try:
+        try:
+            file = ast.parse(source, FILE)
+        except MemoryError:  # so Python's parser tells that it can't go deeper
+            raise RecursionError from None
+        return file, compile(file, FILE, "exec").co_flags & _FUTURE
+    except RecursionError:
+        raise SyntaxError("it is nested too deeply") from None
+
+
+def _run(file: ast.Module, flags: int, module: ModuleType) -> None:
+    """Run a file statement by statement, without those that need a forbidden function.
+
+    To compare one's own function with torch's while the file is loaded is no offence; there is just
+    nothing to compare with. What such a statement would have named is missing then, and so what
+    needs these names is left out as well.
+    """
+    missing: set[str] = set()
+    for statement in file.body:
+        part = ast.Module([statement], [])
+        code = compile(part, FILE, "exec", flags, dont_inherit=True)
+        try:
+            exec(code, module.__dict__)
+        except ForbiddenCall:
+            missing |= _names_set(statement)
+        except NameError as error:
+            if error.name not in missing:
+                raise
+            missing |= _names_set(statement)
+
+
+def _names_set(statement: ast.stmt) -> set[str]:
+    nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    return {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Return the names of the functions and classes that a test could call, the latest of many."""
+    members = list(vars(module).items())
+    names = [name for name, value in members if _is_public(name) and callable(value)]
+    return names[-_NAMES_TOLD:]
+
+
+def _is_public(name: object) -> bool:
+    """Return whether a key of a module's is a name that a test could use."""
+    # Through globals() a module may have any key.
+    if type(name) is not str or name.startswith("_"):
+        return False
+    return name.isidentifier() and len(name) <= MAX_NAME
+
+
+class Printed(io.TextIOBase):
+    """What the student's code prints between two answers, cut."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def write(self, text: str) -> int:
+        """Keep a text."""
+        self._text += str(text)[: _MOST_PRINTED - len(self._text)]
+        return len(text)
+
+    def take(self) -> str:
+        """Return what was printed since the last time."""
+        text, self._text = self._text, ""
+        return text.encode("utf-8", "replace").decode()

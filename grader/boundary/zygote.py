@@ -1,0 +1,167 @@
+"""The zygote: a clean interpreter that loads torch once, and forks the two sides of a boundary.
+
+To load torch takes longer than most of what comes then, and both sides need it. So it is loaded
+before there are two sides, in a process that was started by exec with a clean environment and holds
+nothing of the tests, the solutions, the students or who grades them:
+
+    command                      this process                    its forks
+    --- "start" + a socket --->  fork, fork  ----------------->  a fork server
+                                                 ------------->  a trusted process, which gets what
+                                                                 it is to do by that socket
+    --- "look", "end" -------->  wait, kill
+
+The two are siblings, joined by a connection. What the trusted one is told later, and what it loads,
+the fork server and its workers never had. A zygote has one thread, keeps no secret and runs no
+student code. When the command's connection closes, for whatever reason, all that it forked is
+killed and it ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+import os
+import pkgutil
+import random
+import signal
+import socket
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
+
+import torch  # noqa: F401  (what both sides need)
+
+from grader.boundary.reaping import end, ended_by_itself, keep_only
+from grader.boundary.sandbox.libc import die_with
+
+_MESSAGE = 4096
+_GRACE_SECONDS = 5.0
+
+
+def main(channel: socket.socket, config: dict[str, Any]) -> NoReturn:
+    """Serve until the connection closes, or be one of the processes that are forked meanwhile.
+
+    Args:
+        channel: to the command.
+        config: the `parent` that started this process, and the `root` of the grader.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with(config["parent"])
+    gc.freeze()  # so that few pages of what is there change in a process that is forked
+    try:
+        become = _Zygote(channel, config["root"]).serve()
+        del channel, config
+        become()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        # What torch's libraries do at the end is of no use here, and some of it is printed.
+        os._exit(0)
+
+
+class _Zygote:
+    def __init__(self, channel: socket.socket, root: str) -> None:
+        self._channel = channel
+        self._root = root
+        self._forked: set[int] = set()
+
+    def serve(self) -> Callable[[], None]:
+        """Answer until the connection closes; return what this process, or a fork of it, does then.
+
+        It is returned so that nothing of this is left on the stack, where student code could look.
+        """
+        while True:
+            try:
+                message, descriptors, _, _ = socket.recv_fds(self._channel, _MESSAGE, 4)
+            except ConnectionError:
+                message, descriptors = b"", []
+            if not message:
+                return self._end_all
+            request = json.loads(message)
+            if request["do"] == "start":
+                become = self._start(descriptors[0], request["id"])
+                if become is not None:
+                    return become
+            else:
+                self._answer(request["id"], self._look_or_end(request))
+
+    def _start(self, connection: int, request: int) -> Callable[[], None] | None:
+        """Fork both sides; in each of them, return what it does."""
+        zygote = os.getpid()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        server = os.fork()
+        if not server:
+            die_with(zygote)
+            ours.close()
+            self._channel.close()
+            return _fork_server(keep_only(theirs.detach(), silent=False), self._root)
+        theirs.close()
+        trusted = os.fork()
+        if not trusted:
+            die_with(zygote)
+            self._channel.close()
+            return functools.partial(_be_trusted, connection, ours)
+        ours.close()
+        os.close(connection)
+        self._forked |= {server, trusted}
+        self._answer(request, {"process": trusted})
+        return None
+
+    def _look_or_end(self, request: dict[str, Any]) -> dict[str, Any]:
+        process = request["process"]
+        if process not in self._forked:
+            return {"code": 0}
+        if request["do"] == "look":
+            ended = ended_by_itself(process)
+            code = None if ended is None else ended[0]
+        else:
+            code, _, _ = end(process, request["grace"])
+        if code is not None:
+            self._forked.remove(process)
+        return {"code": code}
+
+    def _answer(self, request: int, answer: dict[str, Any]) -> None:
+        with suppress(ConnectionError):  # the loop notices
+            self._channel.send(json.dumps(answer | {"id": request}).encode())
+
+    def _end_all(self) -> None:
+        # The trusted ones end when their connections do, and with them their fork servers.
+        for process in sorted(self._forked, reverse=True):
+            end(process, _GRACE_SECONDS)
+
+
+def _fork_server(channel: int, root: str) -> Callable[[], None]:
+    """Load what a fork server needs, and return what it does."""
+    os.setsid()
+    warnings.simplefilter("ignore")
+    sys.path.insert(0, root)
+    from grader.boundary.fork_server import main as serve
+
+    sys.path.remove(root)
+    return functools.partial(serve, socket.socket(fileno=channel))
+
+
+def _be_trusted(connection: int, fork_server: socket.socket) -> None:
+    """Become like the command that wants this process, and do what it says."""
+    link = Connection(connection)
+    setup = json.loads(link.recv_bytes())
+    os.environ.clear()
+    os.environ.update(setup["environment"])
+    sys.path[:] = setup["path"]
+    sys.argv[:] = setup["arguments"]
+    sys.dont_write_bytecode = setup["dont_write_bytecode"]
+    tempfile.tempdir = None  # it was looked up without this environment
+    random.seed()  # a worker could know what is drawn otherwise
+    target, arguments = link.recv()
+    found = pkgutil.resolve_name(target)
+    gc.enable()
+    found(link, fork_server, *arguments)
