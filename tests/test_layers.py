@@ -16,10 +16,6 @@ TOP |= {
     "loading",
     "needs",
     "operands",
-    "own_cases",
-    "own_job",
-    "own_tests",
-    "own_unusable",
 }
 TOP |= {"packing", "result", "returned", "stopwatch", "text", "unknown", "unwritten"}
 MAY_IMPORT = {

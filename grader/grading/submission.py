@@ -13,8 +13,8 @@ from grader.grading.outcome import assemble
 from grader.grading.provenance import common_provenance, grader_sha256, provenance
 from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile, Submission
-from grader.own_job import JOB
 from grader.result import ProblemResult, Status, SubmissionResult
+from grader.testing.own_tests import JOB
 from grader.testing.session import Session
 from grader.testing.suite import Suite
 

@@ -10,8 +10,8 @@ from grader.break_result import BreakResult
 from grader.course import OWN_TESTS, Course, Problem
 from grader.errors import UsageError
 from grader.loading import STUDENT_MODULE
-from grader.own_tests import OwnTest, run_own_tests
 from grader.testing.breaking import NoEnd, judge_own_tests, opened, targets
+from grader.testing.own_tests import OwnTest, run_own_tests
 from grader.testing.quiet import quiet
 from grader.testing.time_limit import DoesNotEnd, time_limit
 

@@ -19,11 +19,10 @@ from pathlib import Path
 from grader.break_result import BreakResult
 from grader.course import Course, Problem
 from grader.errors import CourseError, UsageError
-from grader.own_tests import Ended, OwnTest
-from grader.own_unusable import Refused, Unusable
 from grader.result import total
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints
 from grader.testing.edits import Mistake, mistakes_of, right_files
+from grader.testing.own_tests import Ended, OwnTest, Refused, Unusable
 from grader.testing.quote import Quote
 
 _WITHOUT_END = 3
@@ -245,7 +244,7 @@ class _Judged:
         for test in found:
             name = self.quote.name(test.name)
             if test.ended is Ended.STOPPED:
-                self._note(target, f"{name} ends the run.")
+                self._note(target, f"{name} ends the run, or is skipped.")
             elif test.ended is Ended.FAILED:
                 self._note(target, f"{name} fails{self.quote.line(test.line)}.", name)
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import re
 
-from grader.own_unusable import Refused, Unusable
+from grader.testing.own_tests import Refused, Unusable
 from grader.text import line
 
 _LONGEST = 100

@@ -60,7 +60,7 @@ for frame in frames():
     "patches the runner's functions": WALK
     + """
 for frame in frames():
-    for name in ('_run', '_how', '_line', 'cases'):
+    for name in ('_run', '_line', '_all_cases'):
         if name in frame.f_globals:
             frame.f_globals[name] = lambda *a, **k: []
 """
@@ -78,7 +78,7 @@ for frame in frames():
     "patches torch's generator": "torch.default_generator = None\n" + FAIL,
     "patches isinstance": "builtins.isinstance = lambda *a: True\n" + FAIL,
     "patches getattr": "builtins.getattr = lambda *a: None\n" + FAIL,
-    "patches pytest": "import pytest\npytest.MonkeyPatch = None\n" + FAIL,
+    "patches pytest": "import pytest\npytest.mark = None\n" + FAIL,
     "an exception that lies": """
 class Skipped(Exception):
     @property
@@ -222,7 +222,7 @@ def problem(): return torch
     ),
     "imports what it is to test": "from problem import softmax\ndef test_it(problem): assert 0\n",
     "imports the grader": "import grader.result\n" + FAIL,
-    "imports the worker's own": "import grader.own_tests\n" + FAIL,
+    "imports the worker's own": "import grader.testing.own_tests\n" + FAIL,
 }
 
 SPEAKS = {

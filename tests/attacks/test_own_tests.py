@@ -13,8 +13,8 @@ from grader.boundary.siblings import Siblings
 from grader.break_result import BreakResult
 from grader.course import own_course
 from grader.grading.breaking import break_submitted
-from grader.own_job import JOB
 from grader.testing.breaking import Target, targets
+from grader.testing.own_tests import JOB
 from tests.attacks.hostile_tests import FINDS_THE_WORD, HEAD, HOSTILE, SPEAKS
 from tests.lent import lent_boundary
 
@@ -177,7 +177,7 @@ def test_nothing_in_the_process_says_in_words_what_is_wrong(some, sandbox):
             found = {{(len(s), hashlib.sha256(s.encode(errors="replace")).hexdigest())
                      for s in strings()}}
             assert not any((length, digest) in found for length, digest in LOOKED_FOR)
-            assert "grader.own_tests" not in sys.modules
+            assert "grader.testing.own_tests" not in sys.modules
             assert (problem.__doc__, problem.softmax.__doc__) == (None, None)
     """
     result = broken(text, some, sandbox)

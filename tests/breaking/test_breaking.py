@@ -13,8 +13,6 @@ import pytest
 from grader.break_result import BreakResult
 from grader.course import own_course
 from grader.errors import UsageError
-from grader.own_tests import Ended, OwnTest, run_own_tests
-from grader.own_unusable import Unusable
 from grader.student.breaking import break_problem
 from grader.testing.breaking import (
     Target,
@@ -26,6 +24,7 @@ from grader.testing.breaking import (
     targets,
 )
 from grader.testing.edits import mistakes_of
+from grader.testing.own_tests import Ended, OwnTest, Unusable, run_own_tests
 from grader.testing.shaking import shaken
 
 FILES = sorted((Path(__file__).parent / "files").glob("*.py"))
@@ -113,27 +112,6 @@ def ended(text: str) -> list[Ended]:
 
 
 USUAL = {
-    "own fixtures": """
-        @pytest.fixture
-        def one(): return 1
-        @pytest.fixture(name="two")
-        def made(one): yield one + one
-        @pytest.fixture(autouse=True)
-        def always(monkeypatch): monkeypatch.setenv("A_TEST", "1")
-        def test_it(problem, two):
-            import os
-            assert (two, os.environ["A_TEST"]) == (2, "1")
-    """,
-    "a class": """
-        class TestIt:
-            size = 3
-            @pytest.fixture
-            def wide(self): return self.size
-            @pytest.mark.parametrize("n", [3], ids=["three"])
-            def test_it(self, problem, wide, n): assert n == wide
-            @staticmethod
-            def test_static(problem): pass
-    """,
     "approx and testing": """
         def test_it(problem):
             assert [0.1 + 0.2] == pytest.approx([0.3])
@@ -142,21 +120,7 @@ USUAL = {
             with pytest.raises(ValueError, match="no"):
                 raise ValueError("no")
     """,
-    "conditions": """
-        @pytest.mark.skipif(False, reason="no")
-        @pytest.mark.skipif("1 > 2", reason="no")
-        @pytest.mark.xfail(False, reason="no")
-        @pytest.mark.slow
-        def test_it(problem): pass
-    """,
-    "used fixtures": """
-        seen = []
-        @pytest.fixture
-        def first(): seen.append(1)
-        pytestmark = pytest.mark.usefixtures("first")
-        def test_it(problem): assert seen
-    """,
-    "marks on cases": """
+    "cases": """
         @pytest.mark.parametrize("n", [1, pytest.param(2, id="two")])
         @pytest.mark.parametrize(("a", "b"), [(1, 2)])
         def test_it(problem, n, a, b): assert (a, b) == (1, 2)
@@ -167,6 +131,12 @@ USUAL = {
             got = torch.rand(1).item(), np.random.rand(), random.random()
             torch.manual_seed(20), np.random.seed(20), random.seed(20)
             assert got == (torch.rand(1).item(), np.random.rand(), random.random())
+    """,
+    "a function and a class to help": """
+        class Model:
+            size = 2
+        def set_up_model(): return Model()
+        def test_it(problem): assert set_up_model().size == 2
     """,
     "a class of unittest's in use": """
         from unittest import TestCase, mock
@@ -182,36 +152,11 @@ def test_usual_ways_to_write_tests(name):
 
 
 ODD = {
-    "a skip": ("import pytest\ndef test_it(problem):\n    pytest.skip()", Ended.SKIPPED),
-    "a mark": (
-        "import pytest\n@pytest.mark.skip\ndef test_it(problem):\n    assert 0",
-        Ended.SKIPPED,
-    ),
+    "a skip": ("import pytest\ndef test_it(problem):\n    pytest.skip()", Ended.STOPPED),
     "fail": ("import pytest\ndef test_it(problem):\n    pytest.fail('no')", Ended.FAILED),
     "exit": ("import pytest\ndef test_it(problem):\n    pytest.exit('no')", Ended.STOPPED),
     "SystemExit": ("def test_it(problem):\n    raise SystemExit", Ended.STOPPED),
-    "skipif": (
-        "import pytest\n@pytest.mark.skipif(True, reason='')\ndef test_it(problem):\n    assert 0",
-        Ended.SKIPPED,
-    ),
-    "xfail": (
-        "import pytest\n@pytest.mark.xfail\ndef test_it(problem):\n    assert 0",
-        Ended.SKIPPED,
-    ),
-    "strict xfail that passes": (
-        "import pytest\n@pytest.mark.xfail(strict=True)\ndef test_it(problem):\n    pass",
-        Ended.FAILED,
-    ),
-    "xfail for another reason": (
-        "import pytest\n@pytest.mark.xfail(raises=KeyError)\ndef test_it(problem):\n    1 / 0",
-        Ended.FAILED,
-    ),
-    "xfail in words": ("import pytest\ndef test_it(problem):\n    pytest.xfail()", Ended.SKIPPED),
-    "a fixture that fails at its end": (
-        "import pytest\n@pytest.fixture\ndef one():\n    yield\n    assert 0\n"
-        "def test_it(problem, one):\n    pass",
-        Ended.FAILED,
-    ),
+    "xfail in words": ("import pytest\ndef test_it(problem):\n    pytest.xfail()", Ended.STOPPED),
     "a case": (
         "import pytest\n@pytest.mark.parametrize('a, b', [(1, 2), pytest.param(1, 2)])\n"
         "def test_it(problem, a, b):\n    assert (a, b) == (1, 2)",
@@ -230,16 +175,23 @@ UNUSABLE = {
     "not Python": "def test_it(problem:\n",
     "nothing in it": "x = 1\n",
     "a fixture": "def test_it(problem, tmp_path):\n    pass\n",
-    "params": (
-        "import pytest\n@pytest.fixture(params=[1])\ndef one(request): pass\n"
-        "def test_it(problem, one): pass"
+    "monkeypatch": "def test_it(problem, monkeypatch):\n    pass\n",
+    "a fixture of its own": (
+        "import pytest\n@pytest.fixture(autouse=True)\ndef one(): pass\ndef test_it(problem): pass"
+    ),
+    "a class of tests": "class TestIt:\n    def test_it(self, problem): pass",
+    "xfail": "import pytest\n@pytest.mark.xfail\ndef test_it(problem): pass",
+    "a mark on all": (
+        "import pytest\npytestmark = pytest.mark.skipif(True, reason='')\n"
+        "def test_it(problem): pass"
+    ),
+    "a mark on a case": (
+        "import pytest\n@pytest.mark.parametrize('a', [pytest.param(1, marks=pytest.mark.skip)])\n"
+        "def test_it(problem, a): pass"
     ),
     "the problem as a module": "from problem import softmax\ndef test_it(problem): pass",
     "the grader": "from grader.testing.compare import check\ndef test_it(problem): pass",
     "unittest": "import unittest\nclass TestIt(unittest.TestCase):\n    def test_it(self): pass",
-    "a class with __init__": (
-        "class TestIt:\n    def __init__(self): pass\n    def test_it(self, problem): pass"
-    ),
     "a setup": "def setup_function(): pass\ndef test_it(problem): pass",
     "odd marks": "def test_it(problem): pass\ntest_it.pytestmark = [7]",
     "a coroutine": "async def test_it(problem):\n    pass\n",
@@ -263,6 +215,17 @@ def test_what_is_no_file_of_tests_says_why(name):
     result = judged(UNUSABLE[name])
     assert result.reason == str(raised.value)
     assert result.points == 0
+
+
+def test_what_is_not_supported_is_said_with_what_is():
+    text = "import pytest\n\n@pytest.fixture\ndef one(): pass\n\ndef test_it(problem, one): pass"
+    assert judged(text).reason == (
+        "one is a fixture, line 4, which is not run here. Make what a test needs in the test, or "
+        "in a function that it calls."
+    )
+    assert "has the mark skip. The only mark that is known here is parametrize." in (
+        judged("import pytest\n@pytest.mark.skip\ndef test_it(problem): pass").reason
+    )
 
 
 def test_nobody_knows_which_file_comes_when():
