@@ -25,7 +25,7 @@ from grader.grading.cores import core_of_its_own
 from grader.grading.outcome import as_result
 from grader.grading.provenance import grader_sha256, torch_version
 from grader.grading.reference import reference_submission, require_full_marks
-from grader.grading.retries import alone, to_retry
+from grader.grading.retries import alone, first_seconds, to_retry
 from grader.grading.settings import Settings
 from grader.intake.submissions import Submission
 from grader.result import SubmissionResult
@@ -63,9 +63,12 @@ def grade_on_cluster(
         from distributed import as_completed
 
         def grade(submission: Submission) -> SubmissionResult:
-            return _received(client.submit(_grade, submission, order, pure=False), submission)
+            future = client.submit(_grade, submission, order, None, pure=False)
+            return _received(future, submission)
 
-        asked = {client.submit(_grade, each, order, pure=False): each for each in submissions}
+        first = first_seconds(settings)
+        futures = client.map(_grade, submissions, order=order, seconds=first, pure=False)
+        asked = dict(zip(futures, submissions, strict=True))
         for future in as_completed(list(asked)):
             submission = asked.pop(future)
             result = _received(future, submission)
@@ -185,8 +188,8 @@ _desk: _Desk | None = None
 _turn = threading.Lock()
 
 
-def _grade(submission: Submission, order: _Order) -> SubmissionResult | str:
-    """Grade one submission in a worker."""
+def _grade(submission: Submission, order: _Order, seconds: float | None) -> SubmissionResult | str:
+    """Grade one submission in a worker, all calls of whose code may take so many seconds."""
     from grader.grading.job import answer, memory_limit  # here: who asks does without torch
 
     global _desk
@@ -197,7 +200,7 @@ def _grade(submission: Submission, order: _Order) -> SubmissionResult | str:
                 _desk = None
             _desk = _opened(order)
         with memory_limit():
-            return answer(submission, _desk.grader)
+            return answer(submission, _desk.grader, seconds)
 
 
 def _opened(order: _Order) -> _Desk:

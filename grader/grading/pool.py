@@ -18,19 +18,13 @@ from grader.grading.cores import cores
 from grader.grading.outcome import as_result
 from grader.grading.processes import Process, Start, processes, undisturbed
 from grader.grading.reference import reference_submission, require_full_marks
-from grader.grading.retries import alone, to_retry
+from grader.grading.retries import alone, first_seconds, to_retry
 from grader.grading.settings import Settings
 from grader.intake.submissions import Submission
 from grader.result import Isolation, SubmissionResult
 
 _MANY = 20
 """More submissions than these are many."""
-
-_FIRST_SECONDS = 20.0
-"""How long all calls of a submission may take at first: ten times what a right one needs.
-
-One that needs more is graded again when all others are done, with all the time that it may take.
-"""
 
 
 @dataclass
@@ -73,7 +67,7 @@ def grade_all(
     settings = replace(settings, many=len(submissions) > _MANY)
     start = partial(_start, course, settings, needed)
     with _pool(start, settings.isolation, min(jobs, len(submissions))) as pool:
-        first = max(_FIRST_SECONDS, 2 * settings.call_seconds)
+        first = first_seconds(settings)
         for job in pool.jobs:
             _give(job, waiting, None if waiting[-1:] == [reference] else first)
         while any(job.submission for job in pool.jobs):

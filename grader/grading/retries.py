@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from grader.errors import TIME_USED_UP
+from grader.grading.settings import Settings
 from grader.intake.submissions import Submission
 from grader.result import Status, SubmissionResult
 
@@ -17,6 +18,17 @@ GRADED_AGAIN = (
     "This failed twice, through no fault of the student's. No mark was given; the next run grades "
     "it again."
 )
+
+
+_FIRST_SECONDS = 20.0
+
+
+def first_seconds(settings: Settings) -> float:
+    """Return how long all calls of a submission may take at first: ten times what right ones need.
+
+    One that needs more is graded again when all others are done, with all the time it may take.
+    """
+    return max(_FIRST_SECONDS, 2 * settings.call_seconds)
 
 
 def to_retry(submission: Submission, result: SubmissionResult, *, shared: bool) -> list[str]:

@@ -42,13 +42,13 @@ def test_a_worker_of_dasks_has_the_limit_of_memory_while_it_grades(
     import resource
 
     class Looks:
-        def grade(self, submission: Submission) -> tuple[int, int]:
+        def grade(self, submission: Submission, seconds: float | None) -> tuple[int, int]:
             return resource.getrlimit(resource.RLIMIT_DATA)
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
     order = cluster._Order(None, Settings(), ())
     monkeypatch.setattr(cluster, "_desk", cluster._Desk(order, Looks(), lambda: None))
-    limit, _ = cluster._grade(Submission("ada", {}), order)
+    limit, _ = cluster._grade(Submission("ada", {}), order, None)
     assert 0 < limit < 1 << 40
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
@@ -183,6 +183,38 @@ def test_results_are_those_of_one_machine(
     cluster.grade_on_cluster(submissions, small_course, Settings(), address, there.append)
     assert without_seconds(there) == without_seconds(here)
     assert [r.points for r in sorted(there, key=lambda r: r.submission)] == [4, 0, 0, 0]
+
+
+SLOW = """
+import time
+
+def double(x):
+    end = time.process_time() + 1
+    while time.process_time() < end:
+        pass
+    return x * 2
+"""
+
+
+@pytest.mark.slow
+def test_a_submission_that_needs_much_time_is_graded_last(
+    small_course: Course,
+    submissions: list[Submission],
+    scheduler: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster, "first_seconds", lambda settings: 0.5)
+    file = tmp_path / "slow" / "zoe" / "01-doubling" / "problem.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(SLOW)
+    slow = find_submissions([tmp_path / "slow"], small_course)
+    found: list[SubmissionResult] = []
+    address = scheduler.scheduler_address
+    cluster.grade_on_cluster([*slow, *submissions], small_course, Settings(), address, found.append)
+    assert found[-1].submission == "zoe"
+    assert (found[-1].points, found[-1].problems[0].repeated) == (4, True)
+    assert not any(each.problems[0].repeated for each in found[:-1] if each.problems)
 
 
 @pytest.mark.slow
