@@ -855,7 +855,7 @@ def check_learning(problem, rng, seed):
     for step in range(STEPS):
         _, loss = model(idx, targets)
         if not step:
-            check_first_loss(model, loss, idx, targets, call)
+            check_first_loss(rng, model, loss, idx, targets, call)
         losses.append(loss.item())
         if losses[-1] < ENOUGH:
             return
@@ -891,9 +891,10 @@ def take_step(learning, number, rate=2e-2, betas=(0.9, 0.999), decay=0.01):
             weight.addcdiv_(mean, size, value=-rate / (1 - betas[0] ** number))
 
 
-def check_first_loss(model, loss, idx, targets, call):
+def check_first_loss(rng, model, loss, idx, targets, call):
     """Require the loss of the definition: a wrong one teaches nothing."""
-    weights = {name: weight.detach().double() for name, weight in parameters(model).items()}
+    found = parameters_of(model, shapes_of(rng, LEARNER))
+    weights = {name: weight.detach().double() for name, weight in found.items()}
     logits = batched(gpt_by_hand, idx, weights, LEARNER["n_head"])
     check(loss, loss_by_hand(logits, targets).float(), f"{call}, before the first step")
 
