@@ -77,7 +77,8 @@ Jobs = Annotated[int | None, typer.Option(min=1, help="at a time; default: cores
 
 def _version(wanted: bool) -> None:
     if wanted:
-        console.print(f"grader {version('attention-course')}")
+        with _faults():
+            console.print(f"grader {version('attention-course')}")
         raise typer.Exit
 
 

@@ -88,3 +88,16 @@ def test_a_limit_of_the_shell_is_found(tmp_path: Path, mb: int) -> None:
         [sys.executable, "-c", limited], capture_output=True, text=True, timeout=300
     )
     assert ("`ulimit -v` lets a process have 300 MB" in done.stderr) is (mb == 300)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+def test_a_version_that_can_not_be_printed_is_told_in_a_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from grader.cli import app; app()", "--version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("There is no room left")

@@ -9,7 +9,7 @@ from typing import Any
 from grader.reports.feedback import Line, Section, sections
 from grader.reports.isolation import for_students
 from grader.reports.totals import told_totals
-from grader.result import Part, Policy, SubmissionResult, shown
+from grader.result import Part, Policy, SubmissionResult, shown, total
 from grader.text import plain
 
 # When students see a hidden test. They may hand in again and again, and each score that they see
@@ -35,7 +35,12 @@ def results_json(result: SubmissionResult, policy: Policy) -> str:
     """
     tests = [test for part in sections(result, policy) for test in _tests(part, policy)]
     both = result.of_part(Part.ONE) and result.of_part(Part.TWO)
-    told = [*result.notes, *(told_totals(result) if both else []), for_students(result)]
+    told = [
+        *result.notes,
+        *(told_totals(result) if both else []),
+        *([] if policy is Policy.FULL else [_visible_points(result)]),
+        for_students(result),
+    ]
     score = result.points if result.of_part(Part.ONE) else result.part_two_points
     data = {
         "score": _rounded(score),
@@ -58,10 +63,19 @@ def refused_json(reason: str) -> str:
     return json.dumps(data, indent=2, ensure_ascii=True) + "\n"
 
 
+def _visible_points(result: SubmissionResult) -> str:
+    """Return what the visible tests gave: Gradescope hides the total while a test is hidden."""
+    visible = [test for problem in result.problems for test in problem.tests if not test.hidden]
+    points, most = total(test.points for test in visible), total(test.max for test in visible)
+    return f"Visible tests: {shown(points)} of {shown(most)} points"
+
+
 def _tests(section: Section, policy: Policy) -> Iterator[dict[str, Any]]:
     about = "\n".join(section.sentences)
-    for number, line in enumerate(section.visible):
-        yield _test(section, line, "visible", about if number == 0 else "")
+    failed = [line for line in section.visible if not line.passed]
+    told = (failed or section.visible)[:1]  # what is named stands under what failed for it
+    for line in section.visible:
+        yield _test(section, line, "visible", about if line in told else "")
     for line in section.hidden:
         yield _test(section, line, _HIDDEN[policy])
     if section.hidden_max and not section.hidden:

@@ -7,13 +7,14 @@ Its message says what was called, what came back, what was expected, and which r
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
 from grader.errors import Mismatch
+from grader.result import NOT_YET
 from grader.testing.observe import observations
 
 # (relative, absolute). The mistakes of the catalogue differ by 5e-4 or more. Half precision rounds
@@ -211,24 +212,38 @@ def parameters(module: nn.Module) -> dict[str, nn.Parameter]:
     return dict(module.named_parameters(remove_duplicate=False))
 
 
+def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Parameter]:
+    """Return a module's parameters of these names, such as `query.weight`.
+
+    Raises:
+        Mismatch: one isn't there. Nothing can be said then of what the module computes; that it is
+            missing is for a test of its layers.
+    """
+    owner, found = type(module).__name__, parameters(module)
+    for name in names:
+        if name not in found:
+            here = ", ".join(found) or "none"
+            raise Mismatch(
+                f"{NOT_YET}{owner} has no parameter `{name}`. The parameters found are: {here}."
+            )
+    return {name: found[name] for name in names}
+
+
 def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Copy `weights`, by name such as `query.weight`, into the module's parameters.
 
     By name, so the order in which a student makes the layers doesn't matter.
 
     Raises:
-        Mismatch: a parameter isn't there or has another shape.
+        Mismatch: a parameter isn't there or has another shape, so nothing can be judged yet.
     """
     owner = type(module).__name__
-    found = parameters(module)
+    found = parameters_of(module, weights)
     for name, weight in weights.items():
-        if name not in found:
-            here = ", ".join(found) or "none"
-            raise Mismatch(f"{owner} has no parameter `{name}`. The parameters found are: {here}.")
         shape = tuple(found[name].shape)
         require(
             shape == tuple(weight.shape),
-            f"`{name}` of {owner} has shape {shape}; expected {tuple(weight.shape)}.",
+            f"{NOT_YET}`{name}` of {owner} has shape {shape}; expected {tuple(weight.shape)}.",
         )
         with torch.no_grad():
             found[name].copy_(weight)

@@ -371,6 +371,34 @@ def test_mask_is_a_buffer(problem, n_positions):
     check_mask(layer, n_positions, f"the buffer mask of CausalAttention(3, {n_positions})")
 
 
+@pytest.mark.points(1.5)
+def test_attention_in_numbers(problem):
+    """CausalAttention gives the output of the worked example"""
+    # Token i is 1 at place i and 0 elsewhere, so column i of each matrix is what it turns into.
+    tokens = torch.eye(4, 8)[None]
+    tables = zip(LAYERS, (Q, K, V), strict=True)
+    weights = {f"{name}.weight": torch.cat([rows.T, 0 * rows.T], 1) for name, rows in tables}
+    actual = make_attention(problem, weights, n_positions=6)(tokens)
+    check(actual, CAUSAL_OUTPUT[None], "CausalAttention on the worked example")
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize(
+    ("shape", "n_positions"),
+    [((2, 5, 6), 9), ((4, 3, 10), 5), ((1, 4, 3), 7), ((3, 1, 5), 2), ((1, 6, 2), 8)],
+    ids=str,
+)
+def test_attention(problem, rng, shape, n_positions, bias):
+    """For each position CausalAttention averages the values up to it, by scaled scores"""
+    x, weights = rng.normal(*shape), random_weights(rng, shape[-1], bias=bias)
+    layer = make_attention(problem, weights, n_positions).train(bias)
+    mode = "" if bias else ", in evaluation"
+    call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}{mode}"
+    expected = causal_attention_by_hand(x, weights)
+    check(layer(x.clone()), expected, call, sizes={"n_embd": shape[-1]})
+
+
 @pytest.mark.points(0.5)
 def test_no_look_ahead(problem, rng):
     """What comes later changes nothing: the first output is the first token's own value"""
@@ -412,34 +440,6 @@ def test_weights_of_the_last_token(problem, rng):
     call = "CausalAttention(11, 13) on x of shape (3, 7, 11): the weights of the last token"
     actual, expected = check_form(actual, x, call), causal_attention_by_hand(x, weights)
     check(actual[0, -1, :7], expected[0, -1, :7], call, sizes={"d_k": 11})
-
-
-@pytest.mark.points(1.5)
-def test_attention_in_numbers(problem):
-    """CausalAttention gives the output of the worked example"""
-    # Token i is 1 at place i and 0 elsewhere, so column i of each matrix is what it turns into.
-    tokens = torch.eye(4, 8)[None]
-    tables = zip(LAYERS, (Q, K, V), strict=True)
-    weights = {f"{name}.weight": torch.cat([rows.T, 0 * rows.T], 1) for name, rows in tables}
-    actual = make_attention(problem, weights, n_positions=6)(tokens)
-    check(actual, CAUSAL_OUTPUT[None], "CausalAttention on the worked example")
-
-
-@pytest.mark.points(2)
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
-@pytest.mark.parametrize(
-    ("shape", "n_positions"),
-    [((2, 5, 6), 9), ((4, 3, 10), 5), ((1, 4, 3), 7), ((3, 1, 5), 2), ((1, 6, 2), 8)],
-    ids=str,
-)
-def test_attention(problem, rng, shape, n_positions, bias):
-    """For each position CausalAttention averages the values up to it, by scaled scores"""
-    x, weights = rng.normal(*shape), random_weights(rng, shape[-1], bias=bias)
-    layer = make_attention(problem, weights, n_positions).train(bias)
-    mode = "" if bias else ", in evaluation"
-    call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}{mode}"
-    expected = causal_attention_by_hand(x, weights)
-    check(layer(x.clone()), expected, call, sizes={"n_embd": shape[-1]})
 
 
 @pytest.mark.points(0.25)

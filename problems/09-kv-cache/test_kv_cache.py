@@ -341,9 +341,8 @@ def test_defaults_and_names(problem, rng):
     module = problem.CachedAttention()
     check_layer(module, "c_attn", 768, 3 * 768)
     check_layer(module, "c_proj", 768, 768)
-    past, x = random_past(rng, 1, 12, 1, 64), rng.normal(1, 1, 768)
-    _, present = two(module(past=past, x=x), "CachedAttention()(past=past, x=x)")
-    keys, _ = pair(present, "CachedAttention()(past=past, x=x)")
+    _, present = two(module(x=rng.normal(1, 2, 768)), "CachedAttention()(x=x)")
+    keys, _ = pair(present, "CachedAttention()(x=x)")
     check_form(keys, torch.empty(1, 12, 2, 64), "the keys in the present of CachedAttention()(x)")
     module = problem.CachedAttention(bias=False, n_head=3, n_embd=6)
     check_layer(module, "c_attn", 6, 18, bias=False)
@@ -395,9 +394,12 @@ def test_present(problem, rng, batch, n_new, n_embd, n_head, n_past):
     weights, x = attention_weights(rng, n_embd), rng.normal(batch, n_new, n_embd)
     past = random_past(rng, batch, n_head, n_past, n_embd // n_head) if n_past else None
     call = f"CachedAttention({n_embd}, {n_head})(x, past) with {n_past} past and {n_new} new tokens"
-    _, present = attend(make_attention(problem, weights, n_head), x, past, call)
+    module = make_attention(problem, weights, n_head)
+    _, present = attend(module, x, past, call)
     _, *expected = attention_by_hand(x, past, weights, n_head)
     check_pair(present, expected, call)
+    _, present = two(module(past=past, x=x), f"{call}, as attention(past=past, x=x)")
+    check_pair(present, expected, f"{call}, as attention(past=past, x=x)")
 
 
 @pytest.mark.points(0.5)

@@ -185,6 +185,21 @@ def test_gradescope_gets_the_points(policy: Policy) -> None:
     assert [test["visibility"] for test in tests] == ["visible", shown]
 
 
+def test_gradescope_tells_a_mistake_where_it_shows() -> None:
+    text = "It looks as if nothing is scaled."
+    tests = [
+        TestResult("test_one", "It adds", False, 2, Status.PASSED),
+        TestResult("test_two", "It scales", False, 4, Status.FAILED, "wrong"),
+        TestResult("test_unseen", "Other numbers", True, 2, Status.FAILED),
+    ]
+    problem = ProblemResult("01-softmax", "abc", tests, diagnoses=[text])
+    result = SubmissionResult("ada", 0, "sandbox", "", [problem])
+    data = json.loads(results_json(result, Policy.TITLES))
+    assert [text in test["output"] for test in data["tests"]] == [False, True, False]
+    assert "Visible tests: 2 of 6 points" in data["output"]
+    assert "Visible tests" not in json.loads(results_json(result, Policy.FULL))["output"]
+
+
 def test_gradescope_is_told_why_there_is_nothing_to_grade() -> None:
     data = json.loads(refused_json("It holds\x1b nothing."))
     assert (data["score"], data["output"]) == (0, "It holds\ufffd nothing.")
