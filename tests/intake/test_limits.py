@@ -122,9 +122,9 @@ def test_the_time_for_names_counts(
 
     monkeypatch.setattr(limits.time, "thread_time", lambda: clock[0])
     monkeypatch.setattr(members, "split_name", slowly)
-    few, many = ([(FILE, RIGHT), *((f"slow/{n}", b"") for n in range(n))] for n in (19, 21))
+    few, many = ([(FILE, RIGHT), *((f"slow/{n}", b"") for n in range(n))] for n in (9, 11))
     assert read(pack(*few), ending).files["01-doubling"].source == RIGHT
-    assert_bad(read(pack(*many), ending), "takes more than 20 seconds to read")
+    assert_bad(read(pack(*many), ending), "takes more than 10 seconds to read")
 
 
 @pytest.mark.parametrize("mark", ["\u0300", "\u0315\u0300\u05ae"])
