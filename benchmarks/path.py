@@ -26,8 +26,7 @@ import torch
 import grader
 from grader.boundary.connection import Budget
 from grader.boundary.proxy.caller import RemoteProblem
-from grader.boundary.sharing import shared_memory
-from grader.boundary.spawn import Ending, Process, Workers
+from grader.boundary.spawn import Ending, Process, Workers, shared_memory
 from grader.boundary.worker import serving
 from grader.course import own_course
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.boundary.siblings import Siblings
+from grader.boundary.starting import TemplateProcess
 from grader.course import Course, own_course
 from grader.result import ProblemResult
 from tests.warm import WarmPython
@@ -107,12 +107,12 @@ def probe(problem):
 
 
 @pytest.fixture(scope="session")
-def origin() -> Iterator[Siblings]:
+def origin() -> Iterator[TemplateProcess]:
     """The interpreter that sandboxes are forked from; see `tests.lent`."""
     if sys.platform != "linux":
         pytest.skip("the sandbox exists on Linux only")
-    with Siblings() as siblings:
-        yield siblings
+    with TemplateProcess() as template:
+        yield template
 
 
 @pytest.fixture(scope="session")

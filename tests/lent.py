@@ -9,38 +9,38 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
 
 from grader.boundary import Boundary
-from grader.boundary.siblings import Siblings
+from grader.boundary.starting import TemplateProcess
 from tests.processes import below, wait_until_gone
 
 HANG_SECONDS = 120
 
 
-def lend(connection: Connection, fork_server: socket.socket) -> None:
-    """Hand the fork server over that came with this process, which has nothing else to do.
+def lend(connection: Connection, prefork_server: socket.socket) -> None:
+    """Hand the prefork server over that came with this process, which has nothing else to do.
 
     Args:
         connection: to the test that wants it.
-        fork_server: the connection to it.
+        prefork_server: the connection to it.
     """
-    send_handle(connection, fork_server.fileno(), None)
-    fork_server.close()
+    send_handle(connection, prefork_server.fileno(), None)
+    prefork_server.close()
     with suppress(EOFError):
         connection.recv()
 
 
 @contextmanager
-def lent_boundary(siblings: Siblings, **options: object) -> Iterator[Boundary]:
-    """Enter a sandbox whose fork server comes from siblings; afterwards no process of it is left.
+def lent_boundary(template: TemplateProcess, **options: object) -> Iterator[Boundary]:
+    """Enter a sandbox whose prefork server is a fork of a template; no process of it is left.
 
     Args:
-        siblings: what to fork from.
+        template: the process to fork from.
         options: of the boundary.
     """
-    process, connection = siblings.start("tests.lent:lend")
+    process, connection = template.start("tests.lent:lend")
     with connection:
-        fork_server = socket.socket(fileno=recv_handle(connection))
+        prefork_server = socket.socket(fileno=recv_handle(connection))
     process.join(HANG_SECONDS)
-    with Boundary("sandbox", fork_server=fork_server, **options) as boundary:  # type: ignore[arg-type]
+    with Boundary("sandbox", prefork_server=prefork_server, **options) as boundary:  # type: ignore[arg-type]
         assert boundary._workers is not None
         yield boundary
         ends = [id for first in boundary._workers.processes for id in (first, *below(first))]

@@ -19,7 +19,7 @@ import torch
 
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
 from grader.author.weights import NotesNames, Weight
-from grader.boundary.interpreter import end_with_parent
+from grader.boundary.starting import end_with_parent
 from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CannotLoad
 from grader.grading.processes import undisturbed

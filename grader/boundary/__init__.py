@@ -6,10 +6,10 @@
 
 See docs/isolation.md for what it protects against, by which means, and what it doesn't.
 
-- the trusted side, with the tests, runs `boundary`, `proxy`, `connection`, `spawn`,
-  `sharing` and the self-test in `sandbox`
-- the untrusted side runs `fork_server`, `worker` and the rest of `sandbox`
-- `siblings` has both forked from one clean interpreter, which runs `zygote`
+- the trusted side, with the tests, runs `boundary`, `proxy`, `connection`, `spawn` and the
+  self-test in `sandbox`
+- the untrusted side runs `prefork_server`, `worker` and the rest of `sandbox`
+- `starting` has both forked from one clean interpreter, which runs `template`
 - both speak `protocol`
 """
 
@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grader.boundary.boundary import Boundary
-    from grader.boundary.channel import BoundaryError
     from grader.boundary.connection import WorkerFailure
     from grader.boundary.proxy.caller import RemoteProblem
+    from grader.boundary.starting import BoundaryError
 
 __all__ = ["Boundary", "BoundaryError", "RemoteProblem", "WorkerFailure"]
 
 _PLACES = {
     "Boundary": "boundary",
-    "BoundaryError": "channel",
+    "BoundaryError": "starting",
     "RemoteProblem": "proxy.caller",
     "WorkerFailure": "connection",
 }

@@ -39,7 +39,7 @@ class Boundary:
         jobs: the names of what workers can do beside calls, as `package.module:function`; see
             `run`.
         many: whether it will serve so many files that a slower start pays.
-        fork_server: the connection to a fork server that waits for its settings, as `Siblings`
+        prefork_server: the connection to one that waits for its settings, as `TemplateProcess`
             gives it; without it a fresh interpreter is started, which takes seconds.
 
     Attributes:
@@ -57,7 +57,7 @@ class Boundary:
         capture: bool = False,
         jobs: Sequence[str] = (),
         many: bool = False,
-        fork_server: socket.socket | None = None,
+        prefork_server: socket.socket | None = None,
     ) -> None:
         if level not in LEVELS:
             raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
@@ -69,7 +69,7 @@ class Boundary:
         self._capture = capture
         self._jobs = tuple(jobs)
         self._many = many
-        self._fork_server = fork_server
+        self._prefork_server = prefork_server
         self._workers: Workers | None = None
 
     def __enter__(self) -> Self:
@@ -144,7 +144,7 @@ class Boundary:
         try:
             return self._open(self._workers, source, tuple(forbidden), budget)
         except BoundaryError:
-            # The fork server may have died. A new one serves this file and the next ones.
+            # The prefork server may have died. A new one serves this file and the next ones.
             return self._open(self._restarted(self._workers), source, tuple(forbidden), budget)
 
     def run(self, job: str, file: bytes, data: bytes, report: type[T], budget: Budget) -> T:
@@ -196,13 +196,14 @@ class Boundary:
         reason = _missing()
         if reason:
             raise BoundaryError(reason)
-        fork_server, self._fork_server = self._fork_server, None  # another time it isn't there
+        # Another time it isn't there.
+        server, self._prefork_server = self._prefork_server, None
         workers = ForkedWorkers(
             self._memory,
             math.ceil(self._submission_seconds),
             many=self._many,
             jobs=self._jobs,
-            fork_server=fork_server,
+            prefork_server=server,
         )
         try:
             holes = attack(workers)

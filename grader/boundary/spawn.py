@@ -1,33 +1,28 @@
 """Spawns the processes that student code runs in. This is the trusted side's half.
 
-Two ways: `ForkedWorkers` asks a fork server for workers, which it forks and confines;
+Two ways: `ForkedWorkers` asks a prefork server for workers, which it forks and confines;
 `SpawnedWorkers` starts a fresh interpreter for each, which works everywhere and confines nothing.
+Each worker shares some memory with this side, which is made here.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
+import re
+import secrets
 import socket
 import subprocess
+import sys
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
-from grader.boundary.channel import BoundaryError as BoundaryError
-from grader.boundary.channel import RequestChannel
-from grader.boundary.compiler import may_want_compiler
-from grader.boundary.interpreter import (
-    BOOT,
-    START_SECONDS,
-    boot,
-    library_folders,
-    message_pair,
-    secret_paths,
-    wait_or_kill,
-)
 from grader.boundary.protocol.wire import (
+    SIZE,
     Closed,
     Memory,
     ProtocolError,
@@ -36,12 +31,22 @@ from grader.boundary.protocol.wire import (
     receive,
     within,
 )
-from grader.boundary.sharing import shared_memory
+from grader.boundary.starting import (
+    BOOT,
+    START_SECONDS,
+    RequestChannel,
+    boot,
+    library_folders,
+    message_pair,
+    secret_paths,
+    wait_or_kill,
+)
+from grader.boundary.starting import BoundaryError as BoundaryError
 
 _ASK_SECONDS = 60.0
 
 # What is left in the main module, student code can read.
-_BOOT_FORK_SERVER = BOOT.format(module="fork_server") + "del config\nmain(channel)\n"
+_BOOT_FORK_SERVER = BOOT.format(module="prefork_server") + "del config\nmain(channel)\n"
 _BOOT_WORKER = (
     BOOT.format(module="worker.spawned")
     + """
@@ -129,7 +134,7 @@ _Kind = tuple[tuple[str, ...], bool]
 
 
 class ForkedWorkers(Workers):
-    """Workers that fork servers fork and confine. Linux only.
+    """Workers that prefork servers fork and confine. Linux only.
 
     From the first server another one is forked for each set of forbidden functions, which are taken
     away there once, and one for files that may want torch's compiler, which is loaded there.
@@ -139,11 +144,11 @@ class ForkedWorkers(Workers):
         cpu_seconds: seconds of CPU time that a worker may use.
         jobs: the names of what workers can do beside calls, as `package.module:function`.
         many: whether there will be so many that a slower start pays.
-        fork_server: the connection to a first server that was started already and waits for its
+        prefork_server: the connection to a first server that was started already and waits for its
             settings; without it, a fresh interpreter is started.
 
     Raises:
-        BoundaryError: the fork server did not start.
+        BoundaryError: the prefork server did not start.
     """
 
     def __init__(
@@ -153,13 +158,13 @@ class ForkedWorkers(Workers):
         *,
         many: bool = False,
         jobs: Sequence[str] = (),
-        fork_server: socket.socket | None = None,
+        prefork_server: socket.socket | None = None,
     ) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        if fork_server is None:
-            fork_server, theirs = message_pair()
+        if prefork_server is None:
+            prefork_server, theirs = message_pair()
             self._process = boot(_BOOT_FORK_SERVER, theirs, {})
-        first = RequestChannel(fork_server, "the fork server")
+        first = RequestChannel(prefork_server, "the prefork server")
         self._servers: dict[_Kind, RequestChannel] = {((), False): first}
         limits = {"memory": memory, "cpu_seconds": cpu_seconds}
         paths = {"secret": secret_paths(), "wanted": library_folders()}
@@ -199,12 +204,12 @@ class ForkedWorkers(Workers):
             with theirs:
                 request = {"do": "prepare", "forbidden": forbidden, "compiler": compiler}
                 origin.ask(request, [theirs.fileno()])
-            self._servers[kind] = RequestChannel(ours, "the fork server")
+            self._servers[kind] = RequestChannel(ours, "the prefork server")
             self._wait_for(self._servers[kind])
         return self._servers[kind]
 
     def close(self) -> None:
-        """End the fork servers and with them all workers."""
+        """End the prefork servers and with them all workers."""
         for server in self._servers.values():
             server.close()
         if self._process is not None:
@@ -290,3 +295,54 @@ class _SpawnedProcess(Process):
             return Ending(self._process.wait(grace))
         self._process.kill()
         return Ending(self._process.wait(), killed=True)
+
+
+if sys.platform != "win32":
+    import fcntl
+
+_SEALS = 0x1 | 0x2 | 0x4  # no other seals, no smaller size, no larger one
+
+
+@contextmanager
+def shared_memory() -> Iterator[tuple[Memory, int | str]]:
+    """Give memory to share with a worker, and by what that finds it while this context lasts.
+
+    The worker can't make it smaller: who reads behind its end would be killed.
+    """
+    if sys.platform == "win32":
+        name = f"grader-{secrets.token_hex(16)}"
+        yield Memory(mmap.mmap(-1, SIZE, tagname=name)), name
+        return
+    with _anonymous_file() as file:
+        file.truncate(SIZE)
+        if sys.platform == "linux":
+            fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
+        yield Memory(mmap.mmap(file.fileno(), SIZE)), file.fileno()
+
+
+def _anonymous_file() -> IO[bytes]:
+    if sys.platform != "linux":
+        file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (its context is the caller's)
+    else:
+        flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+        file = os.fdopen(os.memfd_create("tensors", flags), "r+b")
+    return file
+
+
+_PARTS = (
+    b"meta compil dynamo inductor functorch vmap jvp vjp jac hess checkpoint export script librar "
+    b"custom dispatch distrib onnx sparse nested quant sympy _refs _prims _decomp getattr "
+    b"importlib __import__ flex tensor.parallel fake symbol parametri scan while_loop forward_ad "
+    b"dual_level make_dual torch.masked maskedtensor masked_tensor use_deterministic higher_order "
+    b"_check sys.modules globals __dict__ vars("
+).split()
+_WORDS = re.compile(
+    rb"\b(?:optim|fx|jit|_c|ops|cond|utils|torch\.func|import func)\b"
+    rb"|exec\b|bias import|import masked|\bsym_"
+)
+
+
+def may_want_compiler(source: bytes) -> bool:
+    """Return whether a student's file mentions anything for which torch could load its compiler."""
+    text = source.lower()
+    return any(part in text for part in _PARTS) or _WORDS.search(text) is not None

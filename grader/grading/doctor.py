@@ -24,7 +24,7 @@ from grader.text import counted
 
 _NEEDED = (3, 11)
 _MB_FOR_ONE = 1500
-"""What one job of `grade` takes: the process with the tests, the fork server, a worker."""
+"""What one job of `grade` takes: the process with the tests, the prefork server, a worker."""
 
 
 @dataclass(frozen=True)
@@ -147,11 +147,11 @@ def _no_landlock() -> str:
 def _user() -> Finding:
     if os.geteuid() != 0:
         return Finding("Users", "workers stay the user that you are; that will do")
-    from grader.boundary.sandbox import user
+    from grader.boundary.sandbox import confine
 
     found = find_spec("torch")
     readable = [os.__file__, *([found.origin] if found and found.origin else [])]
-    if user.may_become(user.pick_uid(os.getpid()), readable):
+    if confine.may_become(confine.pick_uid(os.getpid()), readable):
         return Finding("Users", "you are root; each worker becomes a user of its own")
     return Finding(
         "Users",

@@ -31,7 +31,7 @@ _MEMORY = 4 << 30
 
 def serve(
     connection: Connection,
-    fork_server: socket.socket | None,
+    prefork_server: socket.socket | None,
     course: Course,
     settings: Settings,
     needed: Collection[str],
@@ -41,7 +41,7 @@ def serve(
 
     Args:
         connection: brings submissions, each with its seconds, and takes what `answer` says of each.
-        fork_server: the connection to one that was started with this process, if any was.
+        prefork_server: the connection to one that was started with this process, if any was.
         course: whose tests to run.
         settings: seed, limits and level of isolation.
         needed: ids of the problems that submissions will come for.
@@ -49,7 +49,7 @@ def serve(
     """
     with suppress(EOFError, BrokenPipeError):
         try:
-            with grader_for(course, settings, core, fork_server, needed) as grader:
+            with grader_for(course, settings, core, prefork_server, needed) as grader:
                 limit_memory(_MEMORY)
                 while True:
                     submission, seconds = connection.recv()
@@ -90,7 +90,7 @@ def grader_for(
     course: Course,
     settings: Settings,
     core: int | None = None,
-    fork_server: socket.socket | None = None,
+    prefork_server: socket.socket | None = None,
     needed: Collection[str] | None = None,
 ) -> Iterator[Grader]:
     """Give what grades this course's submissions, behind a boundary of its own.
@@ -99,7 +99,7 @@ def grader_for(
         course: whose tests to run.
         settings: limits and level of isolation, and the seed.
         core: the only core to grade on; None for any.
-        fork_server: the connection to one that was started with this process, if any was.
+        prefork_server: the connection to one that was started with this process, if any was.
         needed: ids of the problems that submissions will come for; None for all.
 
     Raises:
@@ -107,7 +107,7 @@ def grader_for(
         CourseError: a test file itself can't be run.
     """
     torch.set_num_threads(1)  # there is a job for each core, and small tensors need no second one
-    with boundary_for(settings, fork_server) as boundary:
+    with boundary_for(settings, prefork_server) as boundary:
         grader = Grader(course, settings, boundary, needed)
         # What is here now stays: the collector of garbage need not look at it again and again.
         gc.freeze()

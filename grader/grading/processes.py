@@ -1,7 +1,7 @@
 """Starts the trusted processes of a run, which hold the tests. The command does without torch.
 
-Behind a sandbox each comes with a fork server that has torch loaded already, as it has itself.
-Elsewhere it is a fresh interpreter that loads torch, and there is no fork server.
+Behind a sandbox each comes with a prefork server that has torch loaded already, as it has itself.
+Elsewhere it is a fresh interpreter that loads torch, and there is no prefork server.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from grader.boundary.interpreter import end_with_parent
-from grader.boundary.siblings import Siblings
+from grader.boundary.starting import TemplateProcess, end_with_parent
 from grader.errors import CourseError, InternalError, SubmissionError, UsageError
 from grader.result import Isolation
 
@@ -46,8 +45,8 @@ class Process(Protocol):
 Start = Callable[..., tuple[Process, Connection]]
 """Starts a process that runs a function, named as `package.module:function`, with arguments.
 
-The first two are a connection to this process, and one to a fork server or None. By name, so that
-this process need not import what it takes torch to import.
+The first two are a connection to this process, and one to a prefork server or None. By name, so
+that this process need not import what it takes torch to import.
 """
 
 
@@ -61,14 +60,14 @@ def processes(isolation: Isolation) -> Iterator[Start]:
     if isolation is not Isolation.SANDBOX or sys.platform != "linux":
         yield _start_fresh
         return
-    siblings = Siblings()
+    template = TemplateProcess()
     with undisturbed():
-        siblings.__enter__()
+        template.__enter__()
     try:
-        yield siblings.start
+        yield template.start
     finally:
         with undisturbed():
-            siblings.__exit__(None, None, None)
+            template.__exit__(None, None, None)
 
 
 def call_apart(function: str, isolation: Isolation, *arguments: Any) -> Any:
@@ -102,13 +101,13 @@ def call_apart(function: str, isolation: Isolation, *arguments: Any) -> Any:
 
 def answer_call(
     connection: Connection,
-    fork_server: socket.socket | None,
+    prefork_server: socket.socket | None,
     function: str,
     arguments: tuple[Any, ...],
 ) -> None:
     """Do what `call_apart` wants, in the process that it started."""
     try:
-        answer = True, pkgutil.resolve_name(function)(fork_server, *arguments)
+        answer = True, pkgutil.resolve_name(function)(prefork_server, *arguments)
     except (CourseError, InternalError, SubmissionError, UsageError) as error:
         answer = False, error
     with suppress(BrokenPipeError):

@@ -17,7 +17,7 @@ from grader.testing.suite import run_tests
 
 
 def run_again(
-    fork_server: socket.socket | None,
+    prefork_server: socket.socket | None,
     submission: Submission,
     problem: Problem,
     test: str,
@@ -27,7 +27,7 @@ def run_again(
     """Run one test of a problem on a submission.
 
     Args:
-        fork_server: the connection to one that was started with this process, if any was.
+        prefork_server: the connection to one that was started with this process, if any was.
         submission: whose code runs.
         problem: whose test it is.
         test: its name, or the id of a case.
@@ -40,7 +40,7 @@ def run_again(
     """
     torch.set_num_threads(1)
     witness = _Witness(problem)
-    with boundary_for(settings, fork_server, capture=True) as boundary:
+    with boundary_for(settings, prefork_server, capture=True) as boundary:
         files = Opened(submission, boundary)
         session = Session(
             files,

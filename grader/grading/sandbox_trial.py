@@ -7,14 +7,14 @@ import socket
 from grader.boundary import Boundary
 
 
-def try_sandbox(fork_server: socket.socket | None) -> None:
+def try_sandbox(prefork_server: socket.socket | None) -> None:
     """Start the sandbox, attack it as every run does, and end it.
 
     Args:
-        fork_server: the connection to one that was started with this process, if any was.
+        prefork_server: the connection to one that was started with this process, if any was.
 
     Raises:
         BoundaryError: there is none, or it has a hole; the text says why.
     """
-    with Boundary("sandbox", fork_server=fork_server):
+    with Boundary("sandbox", prefork_server=prefork_server):
         pass

@@ -24,13 +24,13 @@ TEST_SECONDS = 2400.0
 
 
 def boundary_for(
-    settings: Settings, fork_server: socket.socket | None = None, *, capture: bool = False
+    settings: Settings, prefork_server: socket.socket | None = None, *, capture: bool = False
 ) -> Boundary:
     """Return the boundary that students' code is graded behind, to be entered.
 
     Args:
         settings: limits and level of isolation.
-        fork_server: the connection to one that was started with this process.
+        prefork_server: the connection to one that was started with this process.
         capture: whether to keep what student code prints.
     """
     return Boundary(
@@ -40,7 +40,7 @@ def boundary_for(
         capture=capture,
         jobs=(JOB,) if settings.own_tests else (),
         many=settings.many,
-        fork_server=fork_server,
+        prefork_server=prefork_server,
     )
 
 

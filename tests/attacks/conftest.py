@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from grader.boundary import Boundary
-from grader.boundary.siblings import Siblings
+from grader.boundary.starting import TemplateProcess
 from grader.course import Course
 from grader.grading.settings import Settings
 from grader.grading.submission import Grader
@@ -160,7 +160,7 @@ class Attacked:
 def grade(
     tmp_path_factory: pytest.TempPathFactory,
     new_course: Callable[[Path], Course],
-    origin: Siblings,
+    origin: TemplateProcess,
 ) -> Iterator[Attacked]:
     """Grades source text behind one boundary."""
     course = new_course(tmp_path_factory.mktemp("graded") / "course")
@@ -170,7 +170,7 @@ def grade(
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with lent_boundary(origin, call_seconds=CALL_SECONDS, memory_mb=256) as boundary:
         attacked = Attacked(course, boundary)
-        for kind in (b"", b"# may want torch.compile\n"):  # the fork servers of both stay
+        for kind in (b"", b"# may want torch.compile\n"):  # the prefork servers of both stay
             assert attacked(kind + RIGHT).points == 4
         yield attacked
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
@@ -178,12 +178,12 @@ def grade(
 
 
 @pytest.fixture(scope="session")
-def impatient(grade: Attacked, origin: Siblings) -> Iterator[Attacked]:
+def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
     """The same for what never ends."""
     limits = {"call_seconds": HANGING_SECONDS, "memory_mb": 256}
     with lent_boundary(origin, **limits) as boundary:
         attacked = Attacked(grade.course, boundary, HANGING_SECONDS)
-        assert attacked(RIGHT).points == 4  # its fork servers stay, too
+        assert attacked(RIGHT).points == 4  # its prefork servers stay, too
         yield attacked
 
 

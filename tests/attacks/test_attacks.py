@@ -390,7 +390,7 @@ grade_all(submissions, Course(Path(sys.argv[1])), Settings(call_seconds=100), 1,
 
 @pytest.mark.slow
 def test_nothing_outlives_a_batch_that_is_killed(grade):
-    """The kernel ends its jobs, they the fork servers, and those the workers."""
+    """The kernel ends its jobs, they the prefork servers, and those the workers."""
     before = grade.processes()
     batch = subprocess.Popen([sys.executable, "-c", GRADE, str(grade.course.root)])
     try:
@@ -405,7 +405,7 @@ def is_busy_worker(process, batch):
     """Return whether it is a worker of the batch that has computed for a while."""
     with suppress(OSError):
         above = [parent_of(process)]
-        while above[-1] > 1:  # fork servers, the job, and the batch
+        while above[-1] > 1:  # prefork servers, the job, and the batch
             above.append(parent_of(above[-1]))
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return batch in above[2:] and int(fields[11]) > 50

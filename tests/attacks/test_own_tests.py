@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from grader.boundary import Boundary
-from grader.boundary.siblings import Siblings
+from grader.boundary.starting import TemplateProcess
 from grader.break_result import BreakResult
 from grader.course import own_course
 from grader.grading.breaking import break_submitted
@@ -28,7 +28,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def sandbox(origin: Siblings) -> Iterator[Boundary]:
+def sandbox(origin: TemplateProcess) -> Iterator[Boundary]:
     with lent_boundary(origin, call_seconds=0.3, jobs=[JOB]) as boundary:
         yield boundary
 

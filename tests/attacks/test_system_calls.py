@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.boundary.siblings import Siblings
+from grader.boundary.starting import TemplateProcess
 from grader.course import own_course
 from tests.attacks.conftest import Attacked, Target, descendants
 from tests.lent import lent_boundary
@@ -42,11 +42,11 @@ def source(target: Target, attack: str) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def sampled(origin: Siblings) -> Iterator[Attacked]:
+def sampled(origin: TemplateProcess) -> Iterator[Attacked]:
     """Grades problem 08 of this course."""
     with lent_boundary(origin, call_seconds=10, memory_mb=256) as boundary:
         attacked = Attacked(own_course(), boundary, 10, SAMPLING)
-        for kind in ("", "# may want torch.compile\n"):  # the fork servers of both stay
+        for kind in ("", "# may want torch.compile\n"):  # the prefork servers of both stay
             assert attacked((kind + SOLUTION).encode()).passed
         yield attacked
 

@@ -8,7 +8,7 @@ import pytest
 
 from grader.author.sweep import answering, left_open
 from grader.boundary import Boundary
-from grader.boundary.siblings import Siblings
+from grader.boundary.starting import TemplateProcess
 from tests.lent import lent_boundary
 
 SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp", "scaled_dot_product_attention")
@@ -30,7 +30,7 @@ WAYS = {
 
 
 @pytest.fixture(scope="module")
-def boundary(origin: Siblings) -> Iterator[Boundary]:
+def boundary(origin: TemplateProcess) -> Iterator[Boundary]:
     with lent_boundary(origin, call_seconds=30, submission_seconds=900) as boundary:
         yield boundary
 

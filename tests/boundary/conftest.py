@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from grader.boundary import Boundary, RemoteProblem
-from grader.boundary.siblings import Siblings
+from grader.boundary.starting import TemplateProcess
 from tests.lent import lent_boundary
 
 Open = Callable[..., RemoteProblem]
 
 
 @pytest.fixture(scope="session")
-def sandbox(origin: Siblings) -> Iterator[Boundary]:
+def sandbox(origin: TemplateProcess) -> Iterator[Boundary]:
     with lent_boundary(origin, call_seconds=30) as boundary:
         yield boundary
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from grader.boundary.compiler import may_want_compiler
+from grader.boundary.spawn import may_want_compiler
 from grader.course import Course
 from grader.forbidden import ForbiddenCall, Guard
 

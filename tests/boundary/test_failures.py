@@ -244,7 +244,7 @@ def test_workers_end_with_the_connection(opened):
 
 
 @pytest.mark.slow
-def test_a_fork_server_whose_grader_is_gone_ends_without_a_word(sandbox, capfd):
+def test_a_prefork_server_whose_grader_is_gone_ends_without_a_word(sandbox, capfd):
     """Also if an answer was on its way, as when the grader is killed."""
     workers = ForkedWorkers(1 << 28, 60)
     ours, theirs = socket.socketpair()

@@ -28,7 +28,7 @@ SCRIPT = """
 import json, os, sys
 layer, other, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 sys.path.insert(0, ROOT)
-from grader.boundary.sandbox import confine, landlock, libc, resources, seccomp, user
+from grader.boundary.sandbox import confine, landlock, libc, seccomp
 import resource, signal, socket, threading, fcntl, ctypes, encodings.idna
 if other:
     os.setgroups([]); os.setresgid(other, other, other); os.setresuid(other, other, other)
@@ -36,7 +36,7 @@ if other:
 def put_up():
     paths = landlock.readable_paths([ROOT])
     if layer == "limits":
-        resources.limit_resources(1 << 28, 30, private_uid=False)
+        confine.limit_resources(1 << 28, 30, private_uid=False)
     elif layer == "files":
         libc.gain_no_privileges()
         landlock.restrict_files(paths)
@@ -44,7 +44,7 @@ def put_up():
         libc.gain_no_privileges()
         seccomp.restrict_calls()
     elif layer == "all":
-        uid = user.pick_uid(os.getpid()) if os.geteuid() == 0 else None
+        uid = confine.pick_uid(os.getpid()) if os.geteuid() == 0 else None
         confine.confine(confine.Limits(1 << 28, 30, uid, paths), os.getppid())
 
 def outcome(name):
@@ -278,7 +278,7 @@ def test_large_tensors_lie_in_large_pages(opened):
 
 def of_a_worker(module):
     """Return whether a module of the grader's may be in a worker: no more than it needs itself."""
-    packages = ("protocol", "sandbox", "worker", "fork_server", "zygote", "reaping")
+    packages = ("protocol", "sandbox", "worker", "prefork_server", "template")
     allowed = {"grader", "grader.boundary"}
     allowed |= {"grader.cost", "grader.forbidden", "grader.operands"}
     allowed |= {"grader.returned", "grader.unwritten"}
@@ -286,7 +286,7 @@ def of_a_worker(module):
     return (mine or module in allowed) and module != "grader.boundary.sandbox.selftest"
 
 
-@pytest.mark.parametrize("entry", ["fork_server", "worker.serving", "sandbox.confine"])
+@pytest.mark.parametrize("entry", ["prefork_server", "worker.serving", "sandbox.confine"])
 @pytest.mark.slow
 def test_what_a_worker_runs_loads_nothing_of_the_trusted_side(entry):
     """Not by a detour either: what is loaded there, student code can read and patch."""
@@ -332,7 +332,7 @@ def open_files():
 @pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
 @pytest.mark.slow
 def test_a_workers_memory_holds_no_word_of_the_tests():
-    """Search all memory of a fork server, which every worker is a copy of."""
+    """Search all memory of a prefork server, which every worker is a copy of."""
     from grader.boundary.spawn import ForkedWorkers
 
     canary = "-".join(["canary", "of", "the", "tests", str(os.getpid())])

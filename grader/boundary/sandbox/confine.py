@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grader.boundary.sandbox import landlock, seccomp, user
-from grader.boundary.sandbox.libc import die_with, gain_no_privileges, hide_from_debuggers
-from grader.boundary.sandbox.resources import limit_resources
+from grader.boundary.sandbox import landlock, seccomp
+from grader.boundary.sandbox.libc import (
+    die_with,
+    drop_capabilities,
+    gain_no_privileges,
+    hide_from_debuggers,
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ def confine(limits: Limits, parent: int) -> None:
     """
     die_with(parent)
     if limits.uid is not None:
-        user.become(limits.uid)
+        become(limits.uid)
         die_with(parent)  # a change of user clears it
     limit_resources(limits.memory, limits.cpu_seconds, private_uid=limits.uid is not None)
     gain_no_privileges()
@@ -63,3 +69,68 @@ def missing() -> str:
     if landlock.version() == 0:
         return "the kernel doesn't offer Landlock (Linux 5.13 or later, enabled at boot)"
     return ""
+
+
+def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None:
+    """Limit memory, CPU time and files.
+
+    Args:
+        memory: bytes of address space beyond what the process has now. Never an absolute number:
+            torch alone maps more than half a gigabyte.
+        cpu_seconds: after these the process gets SIGXCPU, a second later SIGKILL.
+        private_uid: whether the user is this process's alone, so that its threads can be counted.
+    """
+    limits = {
+        resource.RLIMIT_AS: (address_space() + memory,) * 2,
+        resource.RLIMIT_CPU: (cpu_seconds, cpu_seconds + 1),
+        resource.RLIMIT_NOFILE: (64, 64),
+        resource.RLIMIT_FSIZE: (0, 0),
+        resource.RLIMIT_CORE: (0, 0),
+        resource.RLIMIT_MEMLOCK: (0, 0),
+        resource.RLIMIT_MSGQUEUE: (0, 0),
+    }
+    if private_uid:
+        limits[resource.RLIMIT_NPROC] = (64, 64)
+    for number, limit in limits.items():
+        resource.setrlimit(number, limit)
+
+
+def address_space() -> int:
+    """Return how many bytes of address space this process has."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+_FIRST_UID, _UIDS = 60500, 4000
+
+
+def pick_uid(process: int) -> int:
+    """Return a user id that nobody has, another one for each of the processes alive."""
+    return _FIRST_UID + process % _UIDS
+
+
+def become(uid: int) -> None:
+    """Become a user without any rights, for good."""
+    drop_capabilities()
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def may_become(uid: int, paths: Iterable[str]) -> bool:
+    """Return whether this process can become `uid` and would still be able to read `paths`.
+
+    An interpreter below a private home directory isn't readable for anybody else.
+    """
+    if os.geteuid() != 0:
+        return False
+    try:
+        os.setgroups([])
+        os.setegid(uid)
+        os.seteuid(uid)
+        return all(os.access(p, os.R_OK, effective_ids=True) for p in paths)
+    except OSError:
+        return False
+    finally:
+        os.seteuid(0)
+        os.setegid(0)

@@ -11,7 +11,7 @@ these it tells which hold other things than before.
 - `loading` runs the student's file, and keeps what it prints
 - `objects` describes and updates the modules and objects that the trusted side knows
 - `exceptions` describes what was raised
-- `costs` counts what code costs; `products` does so below what code can switch off
+- `costs` counts what code costs, also below what code can switch off
 - `attempts` hears what the file tries while it is loaded
 - `removal` and `audit_hook` take forbidden functions away
 - `spawned` starts a worker where there is no prefork server

@@ -1,4 +1,4 @@
-"""A worker that is a fresh interpreter, on systems and at levels without a fork server."""
+"""A worker that is a fresh interpreter, on systems and at levels without a prefork server."""
 
 from __future__ import annotations
 

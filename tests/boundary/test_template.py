@@ -1,4 +1,4 @@
-"""A run's trusted process and its fork server are forks of one clean interpreter.
+"""A run's trusted process and its prefork server are forks of one clean interpreter.
 
 What the trusted side is told and loads, the other side never had.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from grader.boundary.siblings import Siblings
+from grader.boundary.starting import TemplateProcess
 from tests.processes import memory_of, parent_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and /proc are Linux's")
@@ -43,7 +43,7 @@ def open_files():
     return found
 
 def environment():
-    return [*os.environ, *(name for name in ("SIBLINGS_CANARY",) if os.getenv(name))]
+    return [*os.environ, *(name for name in ("TEMPLATE_CANARY",) if os.getenv(name))]
 
 def arguments():
     return [*sys.argv, *sys.path]
@@ -84,22 +84,22 @@ TARGETS = """
 import os, sys, tempfile
 from grader.boundary import Boundary
 
-def look(connection, fork_server, canary, source):
-    with Boundary("sandbox", call_seconds=60, fork_server=fork_server) as boundary:
+def look(connection, prefork_server, canary, source):
+    with Boundary("sandbox", call_seconds=60, prefork_server=prefork_server) as boundary:
         problem = boundary.open(source)
         asked = ("modules", "threads", "open_files", "environment", "arguments")
         found = {name: getattr(problem, name)() for name in asked}
         found["texts"] = problem.texts_that_begin("cana")
         found["own threads"] = len(os.listdir("/proc/self/task"))
-        found["own canary"] = os.environ["SIBLINGS_CANARY"]
+        found["own canary"] = os.environ["TEMPLATE_CANARY"]
         found["own temporary folder"] = tempfile.gettempdir()
         found["own modules"] = sorted(sys.modules)
         found["own word"] = canary
         connection.send(found)
 
-def call(connection, fork_server, source, forbidden):
+def call(connection, prefork_server, source, forbidden):
     ended = {}
-    with Boundary("sandbox", call_seconds=60, fork_server=fork_server) as boundary:
+    with Boundary("sandbox", call_seconds=60, prefork_server=prefork_server) as boundary:
         problem = boundary.open(source, forbidden)
         for name in ("attends", "encodes", "encodes_without_a_graph"):
             try:
@@ -109,15 +109,15 @@ def call(connection, fork_server, source, forbidden):
                 ended[name] = type(error).__name__
     connection.send(ended)
 
-def hold(connection, fork_server, canary):
-    with Boundary("sandbox", fork_server=fork_server) as boundary:
+def hold(connection, prefork_server, canary):
+    with Boundary("sandbox", prefork_server=prefork_server) as boundary:
         connection.send((os.getpid(), *boundary._workers.processes))
         try:
             connection.recv()
         except EOFError:
             pass
 
-def wait(connection, fork_server):
+def wait(connection, prefork_server):
     connection.send(os.getpid())
     try:
         connection.recv()
@@ -127,20 +127,20 @@ def wait(connection, fork_server):
 
 
 @pytest.fixture(scope="module")
-def siblings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Siblings]:
+def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemplateProcess]:
     folder = tmp_path_factory.mktemp("trusted")
-    (folder / "targets_of_siblings.py").write_text(TARGETS)
-    with pytest.MonkeyPatch.context() as patch, Siblings() as found:
+    (folder / "targets_of_template.py").write_text(TARGETS)
+    with pytest.MonkeyPatch.context() as patch, TemplateProcess() as found:
         patch.setattr(sys, "path", [*sys.path, str(folder)])
-        patch.setenv("SIBLINGS_CANARY", "canary-in-the-environment")
+        patch.setenv("TEMPLATE_CANARY", "canary-in-the-environment")
         patch.setenv("TMPDIR", str(folder))
         patch.setattr(sys, "argv", [*sys.argv, "canary-as-an-argument"])
         yield found
 
 
-def look(siblings: Siblings, canary: str) -> dict[str, Any]:
+def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
     """Return what a worker sees whose trusted side knows a word, and what that side has."""
-    process, connection = siblings.start("targets_of_siblings:look", canary, LOOK)
+    process, connection = template.start("targets_of_template:look", canary, LOOK)
     with connection:
         found: dict[str, Any] = connection.recv()
     process.join(60)
@@ -149,23 +149,23 @@ def look(siblings: Siblings, canary: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_worker_has_nothing_of_what_its_trusted_side_has(siblings: Siblings) -> None:
-    """Also not of a pair that was started before: the zygote keeps nothing of what it passed on."""
-    waiting, connection = siblings.start("targets_of_siblings:wait")
+def test_a_worker_has_nothing_of_what_its_trusted_side_has(template: TemplateProcess) -> None:
+    """Also not of a pair that was started before: the template keeps nothing that it passed on."""
+    waiting, connection = template.start("targets_of_template:wait")
     with connection:
         connection.recv()
         for canary in ("canary-of-the-second", "canary-of-the-third"):
-            found = look(siblings, canary)
+            found = look(template, canary)
             assert found["own word"] == canary
             assert found["own canary"] == "canary-in-the-environment"
             assert found["own temporary folder"] == os.environ["TMPDIR"]
-            assert "targets_of_siblings" in found["own modules"]
+            assert "targets_of_template" in found["own modules"]
             assert found["own threads"] == found["threads"] == 1
             assert found["texts"] == []
             assert found["environment"] == []
             assert not [entry for entry in found["arguments"] if "canary" in entry]
             assert found["open_files"] == [0, 1, 2, 3]
-            own = ("grader", "pytest", "targets_of_siblings")
+            own = ("grader", "pytest", "targets_of_template")
             assert not [name for name in found["modules"] if name.partition(".")[0] in own]
             assert "torch" in found["modules"]
     waiting.join(60)
@@ -176,18 +176,18 @@ def test_a_worker_has_nothing_of_what_its_trusted_side_has(siblings: Siblings) -
 @pytest.mark.parametrize("text", [b"", b"# meta\n"], ids=["plain", "may want the compiler"])
 @pytest.mark.parametrize("forbidden", [FORBIDDEN, ()], ids=["forbidden", "not forbidden"])
 def test_what_is_forbidden_is_gone_from_its_workers(
-    siblings: Siblings, forbidden: tuple[str, ...], text: bytes
+    template: TemplateProcess, forbidden: tuple[str, ...], text: bytes
 ) -> None:
     """Also what torch has written in Python, whoever loaded it."""
-    process, connection = siblings.start("targets_of_siblings:call", CALLS + text, forbidden)
+    process, connection = template.start("targets_of_template:call", CALLS + text, forbidden)
     with connection:
         ended = connection.recv()
     process.join(60)
     assert {*ended.values()} == ({"ForbiddenCall"} if forbidden else {"answered"}), ended
 
 
-def test_a_process_that_is_killed_is_told(siblings: Siblings) -> None:
-    process, connection = siblings.start("targets_of_siblings:wait")
+def test_a_process_that_is_killed_is_told(template: TemplateProcess) -> None:
+    process, connection = template.start("targets_of_template:wait")
     with connection:
         os.kill(connection.recv(), signal.SIGKILL)
         with pytest.raises(EOFError):
@@ -198,16 +198,16 @@ def test_a_process_that_is_killed_is_told(siblings: Siblings) -> None:
 
 
 @pytest.mark.slow
-def test_a_zygote_that_is_killed_is_replaced(siblings: Siblings) -> None:
+def test_a_template_process_that_is_killed_is_replaced(template: TemplateProcess) -> None:
     """What it forked ends with it."""
-    process, connection = siblings.start("targets_of_siblings:wait")
+    process, connection = template.start("targets_of_template:wait")
     with connection:
         pid = connection.recv()
         os.kill(parent_of(pid), signal.SIGKILL)
         with pytest.raises((EOFError, ConnectionResetError)):
             connection.recv()
     assert not process.is_alive()
-    another, connection = siblings.start("targets_of_siblings:wait")
+    another, connection = template.start("targets_of_template:wait")
     with connection:
         assert connection.recv() != pid
     another.join(60)
@@ -216,16 +216,18 @@ def test_a_zygote_that_is_killed_is_replaced(siblings: Siblings) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
 @pytest.mark.slow
-def test_the_memory_of_a_fork_server_holds_no_word_of_its_sibling(siblings: Siblings) -> None:
+def test_the_memory_of_a_prefork_server_holds_no_word_of_its_sibling(
+    template: TemplateProcess,
+) -> None:
     """Every worker is a copy of it."""
     canary = "-".join(["canary", "told", str(os.getpid())])
-    process, connection = siblings.start("targets_of_siblings:hold", canary)
+    process, connection = template.start("targets_of_template:hold", canary)
     with connection:
-        pid, fork_server = connection.recv()
+        pid, prefork_server = connection.recv()
         held = {"own": canary.encode() in memory_of(pid)}
-        held["fork server's"] = canary.encode() in memory_of(fork_server)
+        held["prefork server's"] = canary.encode() in memory_of(prefork_server)
     process.join(60)
-    assert held == {"own": True, "fork server's": False}
+    assert held == {"own": True, "prefork server's": False}
 
 
 def test_libraries_are_found_in_the_order_in_which_this_process_finds_them(tmp_path):
@@ -237,7 +239,7 @@ def test_libraries_are_found_in_the_order_in_which_this_process_finds_them(tmp_p
             (folder / name / "__init__.py").touch()
     program = (
         "import sys; sys.path[:0] = sys.argv[2:]; sys.path.append(sys.argv[1])\n"
-        "from grader.boundary.interpreter import library_folders\n"
+        "from grader.boundary.starting import library_folders\n"
         "print(*library_folders(), sep='\\n')"
     )
     arguments = [sys.executable, "-S", "-c", program, str(ROOT), *map(str, folders)]

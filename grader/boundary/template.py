@@ -1,23 +1,24 @@
-"""The zygote: a clean interpreter that loads torch once, and forks the two sides of a boundary.
+"""The template process: a clean interpreter that loads torch once and forks both sides.
 
 To load torch takes longer than most of what comes then, and both sides need it. So it is loaded
 before there are two sides, in a process that was started by exec with a clean environment and holds
 nothing of the tests, the solutions, the students or who grades them:
 
     command                      this process                    its forks
-    --- "start" + a socket --->  fork, fork  ----------------->  a fork server
+    --- "start" + a socket --->  fork, fork  ----------------->  a prefork server
                                                  ------------->  a trusted process, which gets what
                                                                  it is to do by that socket
     --- "look", "end" -------->  wait, kill
 
-The two are siblings, joined by a connection. What the trusted one is told later, and what it loads,
-the fork server and its workers never had. A zygote has one thread, keeps no secret and runs no
+A connection joins the two. What the trusted one receives later, and what it loads, the prefork
+server and its workers never had. A template process has one thread, keeps no secret and runs no
 student code. When the command's connection closes, for whatever reason, all that it forked is
 killed and it ends.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import json
@@ -28,6 +29,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 from collections.abc import Callable
@@ -37,7 +39,6 @@ from typing import Any, NoReturn
 
 import torch  # noqa: F401  (what both sides need)
 
-from grader.boundary.reaping import end, ended_by_itself, keep_only
 from grader.boundary.sandbox.libc import die_with
 
 _MESSAGE = 4096
@@ -55,7 +56,7 @@ def main(channel: socket.socket, config: dict[str, Any]) -> NoReturn:
     die_with(config["parent"])
     gc.freeze()  # so that few pages of what is there change in a process that is forked
     try:
-        become = _Zygote(channel, config["root"]).serve()
+        become = _Template(channel, config["root"]).serve()
         del channel, config
         become()
     except BaseException:
@@ -68,7 +69,7 @@ def main(channel: socket.socket, config: dict[str, Any]) -> NoReturn:
         os._exit(0)
 
 
-class _Zygote:
+class _Template:
     def __init__(self, channel: socket.socket, root: str) -> None:
         self._channel = channel
         self._root = root
@@ -96,18 +97,18 @@ class _Zygote:
 
     def _start(self, connection: int, request: int) -> Callable[[], None] | None:
         """Fork both sides; in each of them, return what it does."""
-        zygote = os.getpid()
+        template = os.getpid()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         server = os.fork()
         if not server:
-            die_with(zygote)
+            die_with(template)
             ours.close()
             self._channel.close()
-            return _fork_server(keep_only(theirs.detach(), silent=False), self._root)
+            return _prefork_server(keep_only(theirs.detach(), silent=False), self._root)
         theirs.close()
         trusted = os.fork()
         if not trusted:
-            die_with(zygote)
+            die_with(template)
             self._channel.close()
             return functools.partial(_be_trusted, connection, ours)
         ours.close()
@@ -134,23 +135,23 @@ class _Zygote:
             self._channel.send(json.dumps(answer | {"id": request}).encode())
 
     def _end_all(self) -> None:
-        # The trusted ones end when their connections do, and with them their fork servers.
+        # The trusted ones end when their connections do, and with them their prefork servers.
         for process in sorted(self._forked, reverse=True):
             end(process, _GRACE_SECONDS)
 
 
-def _fork_server(channel: int, root: str) -> Callable[[], None]:
-    """Load what a fork server needs, and return what it does."""
+def _prefork_server(channel: int, root: str) -> Callable[[], None]:
+    """Load what a prefork server needs, and return what it does."""
     os.setsid()
     warnings.simplefilter("ignore")
     sys.path.insert(0, root)
-    from grader.boundary.fork_server import main as serve
+    from grader.boundary.prefork_server import main as serve
 
     sys.path.remove(root)
     return functools.partial(serve, socket.socket(fileno=channel))
 
 
-def _be_trusted(connection: int, fork_server: socket.socket) -> None:
+def _be_trusted(connection: int, prefork_server: socket.socket) -> None:
     """Become like the command that wants this process, and do what it says."""
     link = Connection(connection)
     setup = json.loads(link.recv_bytes())
@@ -164,4 +165,55 @@ def _be_trusted(connection: int, fork_server: socket.socket) -> None:
     target, arguments = link.recv()
     found = pkgutil.resolve_name(target)
     gc.enable()
-    found(link, fork_server, *arguments)
+    found(link, prefork_server, *arguments)
+
+
+def keep_only(descriptor: int, *, silent: bool = True) -> int:
+    """Close all files of this process but one, which becomes number 3; give that number.
+
+    Args:
+        descriptor: the one.
+        silent: whether 0, 1 and 2 lead to nothing then; else 2 stays, where errors are told.
+    """
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2) if silent else (0, 1):
+        os.dup2(null, number)
+    if descriptor != 3:
+        os.dup2(descriptor, 3)
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+    return 3
+
+
+def end(process: int, grace: float) -> tuple[int, bool, float]:
+    """End a process.
+
+    Args:
+        process: a child of this one, which was not waited for.
+        grace: seconds that it has to end by itself.
+
+    Returns:
+        Its exit code, -N after signal N; whether it had to be killed; its seconds of CPU time.
+    """
+    ended = ended_by_itself(process)
+    deadline = time.monotonic() + grace
+    while ended is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+        ended = ended_by_itself(process)
+    if ended is not None:
+        return ended[0], False, ended[1]
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+    code, seconds = _waited_for(process, 0) or (0, 0.0)
+    return code, True, seconds
+
+
+def ended_by_itself(process: int) -> tuple[int, float] | None:
+    """Return a process's exit code and seconds of CPU time; None if it is still alive."""
+    return _waited_for(process, os.WNOHANG)
+
+
+def _waited_for(process: int, options: int) -> tuple[int, float] | None:
+    found, status, usage = os.wait4(process, options)
+    if not found:
+        return None
+    return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime

@@ -1,4 +1,4 @@
-"""The fork server: has torch loaded, and forks a worker whenever it is asked to.
+"""The prefork server: has torch loaded, and forks a worker whenever it is asked to.
 
 It is started by exec with a clean environment, so that neither it nor a worker holds anything of
 the tests, the solutions or the trusted process. It has one thread, keeps no secret and never runs
@@ -9,7 +9,7 @@ student code.
     --- "end" ------------------>   kill, wait
     <-- how it ended ------------
 
-Asked to "prepare", it forks another fork server, which takes the functions away that a problem
+Asked to "prepare", it forks another prefork server, which takes the functions away that a problem
 forbids, or loads what few files need; once, and not in each worker.
 
 When a connection closes, for whatever reason, its server's workers are killed and the server ends.
@@ -31,9 +31,7 @@ from typing import Any, NoReturn
 import torch
 
 from grader.boundary.protocol.wire import Memory, Ready, send
-from grader.boundary.reaping import end, keep_only
-from grader.boundary.sandbox import user
-from grader.boundary.sandbox.confine import Limits, confine
+from grader.boundary.sandbox.confine import Limits, confine, may_become, pick_uid
 from grader.boundary.sandbox.landlock import readable_paths
 from grader.boundary.sandbox.libc import (
     die_with,
@@ -42,6 +40,7 @@ from grader.boundary.sandbox.libc import (
     use_large_pages,
 )
 from grader.boundary.sandbox.mounts import keep_access_times
+from grader.boundary.template import end, keep_only
 from grader.boundary.worker import serving
 from grader.boundary.worker.loading import hide_own_modules
 from grader.boundary.worker.removal import close_roads, functions, operators, remove
@@ -83,7 +82,7 @@ def main(channel: socket.socket) -> None:
     server.run()
 
 
-def _settled(channel: socket.socket) -> tuple[ForkServer, bool]:
+def _settled(channel: socket.socket) -> tuple[PreforkServer, bool]:
     """Return a server with the settings that come first, and whether there will be many workers.
 
     Every worker is a copy of this process, with what its frames hold; so they are read here.
@@ -95,8 +94,8 @@ def _settled(channel: socket.socket) -> tuple[ForkServer, bool]:
     jobs = {name: pkgutil.resolve_name(name) for name in config["jobs"]}
     paths = readable_paths(config["secret"], config["wanted"])
     readable = [*config["wanted"], os.__file__, torch.__file__]
-    own_uid = user.may_become(user.pick_uid(os.getpid()), readable)
-    server = ForkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid, jobs)
+    own_uid = may_become(pick_uid(os.getpid()), readable)
+    server = PreforkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid, jobs)
     return server, config["many"]
 
 
@@ -147,7 +146,7 @@ def load_compiler() -> None:
     functions()
 
 
-class ForkServer:
+class PreforkServer:
     """The channel, and the workers.
 
     Args:
@@ -186,7 +185,7 @@ class ForkServer:
         except ConnectionError:
             pass  # the other side was killed
         except Exception as error:
-            print(f"fork server: {error!r}", file=sys.stderr)
+            print(f"prefork server: {error!r}", file=sys.stderr)
         self.end_workers()
         # What torch's libraries do at the end is of no use here, and some of it is printed.
         os._exit(0)
@@ -275,7 +274,7 @@ class ForkServer:
         """Confine this process and say so, or say what went wrong; before it knows any code."""
         try:
             os.setsid()
-            uid = user.pick_uid(os.getpid()) if self._own_uid else None
+            uid = pick_uid(os.getpid()) if self._own_uid else None
             confine(Limits(self._memory, self._cpu_seconds, uid, self._paths), parent)
         except Exception as error:
             send(channel, Ready(False, repr(error)))
