@@ -96,7 +96,7 @@ class Connection:
         printed: what the student's code prints is added here, if the worker was told to keep it.
 
     Attributes:
-        asked: how many requests it was sent.
+        sent: how many requests it was sent.
         dead: whether the worker ended.
         memory: what it shares with this process.
     """
@@ -109,7 +109,7 @@ class Connection:
         self._stopwatch = Stopwatch(process.pid)
         self._slots = Slots()
         self._unread = 0.0  # seconds on the wall since the stopwatch was read
-        self.asked = 0
+        self.sent = 0
         self.dead = False
         self.begin()
         # When nothing refers to the worker any more it may go.
@@ -196,11 +196,11 @@ class Connection:
         if self._budget.left <= 0:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, TIME_USED_UP)
-        self.asked += 1
+        self.sent += 1
         free = self._free[:]
         del self._free[: len(free)]  # the list stays: what is gone later is added to it
         begins, self._begins = self._begins, False
-        return Request(self.asked, begins, free, self._placed, do)
+        return Request(self.sent, begins, free, self._placed, do)
 
     def _tensors(self, response: Response, size: int) -> Received:
         """Return a response's tensors, and take note of what it releases.
@@ -208,7 +208,7 @@ class Connection:
         Raises:
             ProtocolError: it is no response to the last request, or too much came back.
         """
-        if response.id != self.asked:
+        if response.id != self.sent:
             raise ProtocolError("a response to another request")
         self._slots.release(response.released)
         self._budget.build(size)

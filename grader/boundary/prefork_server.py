@@ -42,8 +42,8 @@ from grader.boundary.sandbox.libc import (
 from grader.boundary.sandbox.mounts import keep_access_times
 from grader.boundary.template import end, keep_only
 from grader.boundary.worker import serving
-from grader.boundary.worker.loading import hide_own_modules
 from grader.boundary.worker.removal import close_roads, functions, operators, remove
+from grader.boundary.worker.student_file import hide_own_modules
 from grader.forbidden import without_compiler
 
 _MESSAGE, _SETTINGS = 4096, 1 << 17

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from grader.boundary.protocol.wire import ProtocolError, read_response
-from grader.boundary.proxy.exceptions import sentences_on
+from grader.boundary.proxy.endings import sentences_on
 
 QUIET = [
     "import torch, json, math, dataclasses, typing, numpy\nfrom torch import nn\n",

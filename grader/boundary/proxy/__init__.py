@@ -16,5 +16,5 @@ read so is `bad_output`.
 - `modules` are the student's modules, each with what its worker knows of it
 - `stand_ins` stand for what stays in the worker
 - `autograd` makes a call a part of this side's graph
-- `exceptions` reads how a request ended
+- `endings` reads how a request ended
 """

@@ -48,7 +48,7 @@ from grader.boundary.protocol.wire import (
     numbered,
 )
 from grader.boundary.proxy.autograd import Backward, connect
-from grader.boundary.proxy.exceptions import (
+from grader.boundary.proxy.endings import (
     Ending,
     ending_of,
     raise_as_students,

@@ -95,7 +95,7 @@ class Twin:
     def __init__(self, connection: Connection, number: int) -> None:
         self.connection = connection
         self.number = number
-        self._made_at = connection.asked
+        self._made_at = connection.sent
         self._buffers: dict[str, Tensor] = {}
         self._settings: dict[str, list[Any]] = {}
         self._names: set[str] = set()
@@ -106,7 +106,7 @@ class Twin:
 
     def is_new(self) -> bool:
         """Return whether the worker has been asked for nothing since it told of the module."""
-        return not self.connection.dead and self.connection.asked == self._made_at
+        return not self.connection.dead and self.connection.sent == self._made_at
 
     def remember(self, root: nn.Module) -> None:
         """Take the buffers and settings of `root` for what the worker has."""

@@ -8,11 +8,11 @@ Whether it changed tensors that it was given isn't asked: they lie in shared mem
 these it tells which hold other things than before.
 
 - `serving` shows it from top to bottom: it receives a request, runs the student's code, responds
-- `loading` runs the student's file, and keeps what it prints
+- `student_file` runs the student's file, and keeps what it prints
 - `objects` describes and updates the modules and objects that the trusted side knows
 - `exceptions` describes what was raised
 - `costs` counts what code costs, also below what code can switch off
-- `attempts` hears what the file tries while it is loaded
+- `attempts` notes what the file tries while it is loaded
 - `removal` and `audit_hook` take forbidden functions away
 - `spawned` starts a worker where there is no prefork server
 

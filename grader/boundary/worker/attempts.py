@@ -1,6 +1,6 @@
 """What a student's file tries while it is loaded and a sandbox stops, also where it hides that.
 
-It is heard by Python's audit hooks, so it is this process's own word: something for an instructor
+It is found by Python's audit hooks, so it is this process's own word: something for an instructor
 to know, and nothing that a mark hangs on.
 """
 
@@ -36,7 +36,7 @@ _KINDS = {
 }
 _NAMED = {"read", "write", "start"}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_MOST_HEARD = 1000
+_MOST_FOUND = 1000
 
 _PYTHONS = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 _INSTALLED = "-packages" + os.sep  # such folders may lie in Python's own
@@ -46,21 +46,21 @@ class Attempts:
     """What the student's code attempts, from now until that is asked."""
 
     def __init__(self) -> None:
-        self._heard: list[tuple[str, str]] | None = []
-        sys.addaudithook(self._hear)
+        self._found: list[tuple[str, str]] | None = []
+        sys.addaudithook(self._note)
 
-    def heard(self) -> list[tuple[str, str]]:
+    def found(self) -> list[tuple[str, str]]:
         """Return what was attempted, each as kind and name, and listen no more."""
-        heard, self._heard = self._heard or [], None
-        tried = dict.fromkeys(each for each in heard if each[0] != "read" or _is_refused(each[1]))
+        found, self._found = self._found or [], None
+        tried = dict.fromkeys(each for each in found if each[0] != "read" or _is_refused(each[1]))
         return [(kind, name[:MAX_NAME]) for kind, name in tried][:MAX_ATTEMPTS]
 
-    def _hear(self, event: str, args: tuple[Any, ...]) -> None:
-        if self._heard is None or (event != "open" and event not in _KINDS):
+    def _note(self, event: str, args: tuple[Any, ...]) -> None:
+        if self._found is None or (event != "open" and event not in _KINDS):
             return
         try:
-            if len(self._heard) < _MOST_HEARD and _is_students(sys._getframe(1)):
-                self._heard.append(_described(event, args))
+            if len(self._found) < _MOST_FOUND and _is_students(sys._getframe(1)):
+                self._found.append(_described(event, args))
         except Exception:  # never in the way of what is right
             pass
 

@@ -61,7 +61,6 @@ from grader.boundary.worker import audit_hook
 from grader.boundary.worker.attempts import Attempts
 from grader.boundary.worker.costs import counted, counted_on
 from grader.boundary.worker.exceptions import describe_exception, speaks_of_meta
-from grader.boundary.worker.loading import Printed, public_names, run_file
 from grader.boundary.worker.objects import (
     StudentModule,
     describe_module,
@@ -69,6 +68,7 @@ from grader.boundary.worker.objects import (
     plain_fields,
 )
 from grader.boundary.worker.removal import remove
+from grader.boundary.worker.student_file import Printed, public_names, run_file
 from grader.returned import Results
 
 # Taken before a student's code can put anything else in their places.
@@ -216,7 +216,7 @@ class Worker:
         error = run_file(reader.tensors[0].numpy().tobytes(), self._module)
         self._called.clear()  # what was called while the file was loaded is no offence
         names = public_names(self._module)
-        return Response(error=error, names=names, tried=attempts.heard()), []
+        return Response(error=error, names=names, tried=attempts.found()), []
 
     def _call(self, do: CallRequest, reader: RequestReader) -> tuple[Response, list[Tensor]]:
         module, weights = self._updated(do.target, reader, do.weights)

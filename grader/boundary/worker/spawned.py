@@ -7,7 +7,7 @@ import socket
 
 from grader.boundary.protocol.wire import Memory, Ready, send
 from grader.boundary.worker import serving
-from grader.boundary.worker.loading import hide_own_modules
+from grader.boundary.worker.student_file import hide_own_modules
 
 
 def main(channel: socket.socket, memory: int | str, jobs: list[str]) -> None:
