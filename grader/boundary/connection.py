@@ -38,7 +38,7 @@ KILLED = (
 )
 
 MAX_BYTES = 64 << 30
-"""Bytes of tensors that all answers of a submission may have: ten times what the course needs."""
+"""Bytes of tensors that all responses of a submission may have: ten times what the course needs."""
 
 _FULL = "Your code keeps more of what it is given than fits into memory."
 
@@ -48,7 +48,7 @@ _GRACE_SECONDS = 2.0
 
 
 class WorkerFailure(CannotLoad):
-    """The student's process didn't answer, ended, or answered nonsense.
+    """The student's process didn't respond, ended, or responded with nonsense.
 
     Args:
         status: `timeout`, `crash`, `memory` or `bad_output`; `internal` where it was killed by
@@ -58,7 +58,7 @@ class WorkerFailure(CannotLoad):
 
 
 class Budget:
-    """How long a submission's calls may take, and the reading of what they answer.
+    """How long a submission's calls may take, and the reading of what comes back.
 
     Time for which the worker only waited for a processor doesn't count; see `grader.stopwatch`.
 
@@ -80,7 +80,7 @@ class Budget:
         """Take note of so many bytes that came as tensors.
 
         Raises:
-            ProtocolError: those of all answers are too many.
+            ProtocolError: those of all responses are too many.
         """
         self._bytes -= size
         if self._bytes < 0:
@@ -93,7 +93,7 @@ class Connection:
     Args:
         process: the worker.
         budget: how long it may take.
-        printed: what the student's code prints is added here, if the worker was told to keep it.
+        printed: what the student's code prints is added here, if the worker keeps it.
 
     Attributes:
         sent: how many requests it was sent.
@@ -127,7 +127,7 @@ class Connection:
     def random(self, tensors: list[Tensor]) -> int | None:
         """Add the global random state to a request's tensors and return its place there.
 
-        Returns None if the worker was told that state already; it is some kilobytes.
+        Returns None if the worker has that state already; it is some kilobytes.
         """
         state = torch.default_generator.get_state()
         if self._random is not None and torch.equal(state, self._random):
@@ -292,9 +292,9 @@ class Slots:
 
 
 class _Checked:
-    """What `Connection.checked` gives; contextlib takes longer, and each answer needs it twice.
+    """What `Connection.checked` gives; contextlib takes longer, and each response needs it twice.
 
-    An answer's size is the worker's choice, so the time for reading it is charged.
+    A response's size is the worker's choice, so the time for reading it is charged.
     """
 
     def __init__(self, connection: Connection, budget: Budget) -> None:

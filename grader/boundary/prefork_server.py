@@ -1,16 +1,16 @@
-"""The prefork server: has torch loaded, and forks a worker whenever it is asked to.
+"""The prefork server: has torch loaded, and forks a worker whenever a request says so.
 
 It is started by exec with a clean environment, so that neither it nor a worker holds anything of
 the tests, the solutions or the trusted process. It has one thread, keeps no secret and never runs
 student code.
 
     trusted process                 this process                    workers
-    --- "fork" + a socket ------>   fork, confine, serve  ------->  answers on that socket
+    --- "fork" + a socket ------>   fork, confine, serve  ------->  respond on that socket
     --- "end" ------------------>   kill, wait
     <-- how it ended ------------
 
-Asked to "prepare", it forks another prefork server, which takes the functions away that a problem
-forbids, or loads what few files need; once, and not in each worker.
+A request to "prepare" makes it fork another prefork server, which takes the functions away that a
+problem forbids, or loads what few files need; once, and not in each worker.
 
 When a connection closes, for whatever reason, its server's workers are killed and the server ends.
 """
@@ -178,7 +178,7 @@ class PreforkServer:
         self._called: list[str] | None = None
 
     def run(self) -> NoReturn:
-        """Say that it is ready, and answer until the connection closes; then end this process."""
+        """Say that it is ready, and respond until the connection closes; then end this process."""
         try:
             self._channel.send(json.dumps({"ready": True, "process": os.getpid()}).encode())
             self.serve()
@@ -191,18 +191,18 @@ class PreforkServer:
         os._exit(0)
 
     def serve(self) -> None:
-        """Answer until the connection closes."""
+        """Respond until the connection closes."""
         while True:
             message, descriptors, _, _ = socket.recv_fds(self._channel, _MESSAGE, 4)
             if not message:
                 return
             request = json.loads(message)
             try:
-                answer = self._carry_out(request, descriptors)
+                response = self._carry_out(request, descriptors)
             finally:
                 for passed_on in descriptors:
                     os.close(passed_on)
-            self._channel.send(json.dumps(answer | {"id": request["id"]}).encode())
+            self._channel.send(json.dumps(response | {"id": request["id"]}).encode())
 
     def end_workers(self) -> None:
         """Kill all workers, and wait for the servers forked from here, whose connections closed."""
@@ -232,7 +232,7 @@ class PreforkServer:
 
         Args:
             request: the `forbidden` functions, and whether to load the `compiler`.
-            channel: what the new server answers.
+            channel: where the new server gets its requests.
         """
         parent = os.getpid()
         process = os.fork()

@@ -43,7 +43,7 @@ from grader.boundary.starting import (
 )
 from grader.boundary.starting import BoundaryError as BoundaryError
 
-_ASK_SECONDS = 60.0
+_RESPONSE_SECONDS = 60.0
 
 # What is left in the main module, student code can read.
 _BOOT_FORK_SERVER = BOOT.format(module="prefork_server") + "del config\nmain(channel)\n"
@@ -168,7 +168,7 @@ class ForkedWorkers(Workers):
         self._servers: dict[_Kind, RequestChannel] = {((), False): first}
         limits = {"memory": memory, "cpu_seconds": cpu_seconds}
         paths = {"secret": secret_paths(), "wanted": library_folders()}
-        first.tell(limits | paths | {"many": many, "jobs": [*jobs]})
+        first.send(limits | paths | {"many": many, "jobs": [*jobs]})
         self.processes = (self._wait_for(first)["process"],)
 
     def _wait_for(self, server: RequestChannel) -> Any:
@@ -189,9 +189,9 @@ class ForkedWorkers(Workers):
         server = self._server((forbidden, compiler))
         ours, theirs = socket.socketpair()
         with theirs, shared_memory() as (memory, handle):
-            answer = server.ask({"do": "fork"}, [theirs.fileno(), int(handle)])
-        process = _ForkedProcess(server, answer["worker"], ours, memory)
-        _wait_until_ready(process, _ASK_SECONDS)
+            response = server.request({"do": "fork"}, [theirs.fileno(), int(handle)])
+        process = _ForkedProcess(server, response["worker"], ours, memory)
+        _wait_until_ready(process, _RESPONSE_SECONDS)
         return process
 
     def _server(self, kind: _Kind) -> RequestChannel:
@@ -203,7 +203,7 @@ class ForkedWorkers(Workers):
             ours, theirs = message_pair()
             with theirs:
                 request = {"do": "prepare", "forbidden": forbidden, "compiler": compiler}
-                origin.ask(request, [theirs.fileno()])
+                origin.request(request, [theirs.fileno()])
             self._servers[kind] = RequestChannel(ours, "the prefork server")
             self._wait_for(self._servers[kind])
         return self._servers[kind]
@@ -239,8 +239,8 @@ class _ForkedProcess(Process):
     def end(self, grace: float = 0.0) -> Ending:
         self.channel.close()
         self.memory.close()
-        answer = self._server.ask({"do": "end", "worker": self.pid, "grace": grace})
-        return Ending(answer["code"], answer["killed"], answer["out_of_time"])
+        response = self._server.request({"do": "end", "worker": self.pid, "grace": grace})
+        return Ending(response["code"], response["killed"], response["out_of_time"])
 
 
 def _wait_until_ready(process: Process, seconds: float) -> None:

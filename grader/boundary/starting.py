@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120.0
 """How long a fresh interpreter may take to load torch, on a busy machine."""
 
-# What a fresh interpreter runs. It is told what to do on its standard input, not by arguments,
+# What a fresh interpreter runs. It reads what to do from its standard input, not from arguments,
 # which student code could read. The course is on its path only while its few modules are imported.
 BOOT = """
 import base64, gc, json, os, socket, sys
@@ -152,7 +152,7 @@ def wait_or_kill(process: subprocess.Popen[bytes], seconds: float = 5.0) -> None
         process.wait()
 
 
-_ASK_SECONDS = 60.0
+_RESPONSE_SECONDS = 60.0
 
 
 class BoundaryError(InternalError):
@@ -180,21 +180,21 @@ class RequestChannel:
             BoundaryError: there is none.
         """
         try:
-            told = json.loads(self._channel.recv(4096))
+            first = json.loads(self._channel.recv(4096))
         except (OSError, ValueError):
             raise BoundaryError(f"{self._name} did not start") from None
-        self._channel.settimeout(_ASK_SECONDS)
-        return told
+        self._channel.settimeout(_RESPONSE_SECONDS)
+        return first
 
-    def tell(self, message: dict[str, Any]) -> None:
-        """Send a message that is not answered; what is wrong with it shows later."""
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message that has no response; what is wrong with it shows later."""
         try:
             self._channel.send(json.dumps(message).encode())
         except OSError:
             raise BoundaryError(f"{self._name} did not start") from None
 
-    def ask(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> Any:
-        """Send a request, and return what is answered.
+    def request(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> Any:
+        """Send a request, and return the response.
 
         Raises:
             BoundaryError: nothing is.
@@ -203,15 +203,15 @@ class RequestChannel:
         text = json.dumps(request | {"id": self._count}).encode()
         try:
             socket.send_fds(self._channel, [text], descriptors)
-            deadline = time.monotonic() + (self._channel.gettimeout() or _ASK_SECONDS)
+            deadline = time.monotonic() + (self._channel.gettimeout() or _RESPONSE_SECONDS)
             while time.monotonic() < deadline:
-                answer = json.loads(self._channel.recv(4096))
-                # An answer to a request that was interrupted may still lie there.
-                if answer["id"] == self._count:
-                    return answer
+                response = json.loads(self._channel.recv(4096))
+                # A response to a request that was interrupted may still lie there.
+                if response["id"] == self._count:
+                    return response
         except (OSError, ValueError):
             pass
-        raise BoundaryError(f"{self._name} does not answer")
+        raise BoundaryError(f"{self._name} does not respond")
 
     def close(self) -> None:
         """Let it end."""
@@ -268,13 +268,13 @@ class TemplateProcess:
 
     def _forked(self, connection: int) -> int:
         try:
-            answer = self._channel.ask({"do": "start"}, [connection])
+            response = self._channel.request({"do": "start"}, [connection])
         except BoundaryError:
             # It may have been killed. A new one serves from now on.
             self.__exit__(None, None, None)
             self._boot()
-            answer = self._channel.ask({"do": "start"}, [connection])
-        return int(answer["process"])
+            response = self._channel.request({"do": "start"}, [connection])
+        return int(response["process"])
 
 
 def _setup() -> dict[str, object]:
@@ -302,22 +302,22 @@ class TrustedProcess:
 
     def is_alive(self) -> bool:
         """Return whether it has not ended."""
-        self._ask({"do": "look"})
+        self._request({"do": "look"})
         return not self._ended
 
     def join(self, timeout: float) -> None:
         """Wait until it has ended by itself, and end it after so many seconds."""
-        self._ask({"do": "end", "grace": timeout})
+        self._request({"do": "end", "grace": timeout})
 
     def kill(self) -> None:
         """End it at once."""
         self.join(0.0)
 
-    def _ask(self, request: dict[str, object]) -> None:
+    def _request(self, request: dict[str, object]) -> None:
         if self._ended:
             return
         try:
-            self.exitcode = self._channel.ask(request | {"process": self._process})["code"]
+            self.exitcode = self._channel.request(request | {"process": self._process})["code"]
             self._ended = self.exitcode is not None
         except BoundaryError:
             self._ended = True  # with the one that it was forked from

@@ -76,7 +76,7 @@ class _Template:
         self._forked: set[int] = set()
 
     def serve(self) -> Callable[[], None]:
-        """Answer until the connection closes; return what this process, or a fork of it, does then.
+        """Respond until the connection closes; return what this process, or its fork, does then.
 
         It is returned so that nothing of this is left on the stack, where student code could look.
         """
@@ -93,7 +93,7 @@ class _Template:
                 if become is not None:
                     return become
             else:
-                self._answer(request["id"], self._look_or_end(request))
+                self._respond(request["id"], self._look_or_end(request))
 
     def _start(self, connection: int, request: int) -> Callable[[], None] | None:
         """Fork both sides; in each of them, return what it does."""
@@ -114,7 +114,7 @@ class _Template:
         ours.close()
         os.close(connection)
         self._forked |= {server, trusted}
-        self._answer(request, {"process": trusted})
+        self._respond(request, {"process": trusted})
         return None
 
     def _look_or_end(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -130,9 +130,9 @@ class _Template:
             self._forked.remove(process)
         return {"code": code}
 
-    def _answer(self, request: int, answer: dict[str, Any]) -> None:
+    def _respond(self, request: int, response: dict[str, Any]) -> None:
         with suppress(ConnectionError):  # the loop notices
-            self._channel.send(json.dumps(answer | {"id": request}).encode())
+            self._channel.send(json.dumps(response | {"id": request}).encode())
 
     def _end_all(self) -> None:
         # The trusted ones end when their connections do, and with them their prefork servers.
@@ -173,7 +173,7 @@ def keep_only(descriptor: int, *, silent: bool = True) -> int:
 
     Args:
         descriptor: the one.
-        silent: whether 0, 1 and 2 lead to nothing then; else 2 stays, where errors are told.
+        silent: whether 0, 1 and 2 lead to nothing then; else 2 stays, where errors go.
     """
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2) if silent else (0, 1):

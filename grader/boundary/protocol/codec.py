@@ -348,7 +348,7 @@ class Packer:
 
 
 def _few(kind: Any, values: Any) -> list[Any]:
-    # More can't be told in a message; this keeps a giant list from being walked to its end.
+    # More can't be said in a message; this keeps a giant list from being walked to its end.
     if kind.__len__(values) > MAX_HEADER // 2:
         raise Unsendable("it has too many items")
     return list(kind.__iter__(values))

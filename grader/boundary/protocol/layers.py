@@ -27,7 +27,7 @@ def stock_name(module: nn.Module) -> str | None:
 def tensors_of(module: nn.Module) -> Iterator[tuple[str, Tensor, bool]]:
     """Yield name and tensor of a module's parameters and buffers, and whether it is a parameter.
 
-    Each is told once, by its first name, as `named_parameters` and `named_buffers` do, which take
+    Each is listed once, by its first name, as `named_parameters` and `named_buffers` do, which take
     much longer; before each call both sides look for what was changed.
     """
     return tensors_in(parts_of(module))

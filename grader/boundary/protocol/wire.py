@@ -614,7 +614,7 @@ def receive(
         if left is not None and len(data) < end:
             channel.settimeout(left())
     if len(data) != end:
-        raise ProtocolError("more than one frame")  # each side waits for the other's answer
+        raise ProtocolError("more than one frame")  # each side waits for the other's response
     return data[_LENGTHS.size :], size
 
 

@@ -1,4 +1,4 @@
-"""A call in the worker as a part of this side's graph: gradients are asked of the worker."""
+"""A call in the worker as a part of this side's graph: gradients are requested from the worker."""
 
 from __future__ import annotations
 

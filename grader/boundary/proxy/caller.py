@@ -266,7 +266,7 @@ class Caller:
 
     Attributes:
         called: the first forbidden function that was called, or None.
-        costs: what counts during a request, and is told what the worker counted.
+        costs: what counts during a request, and gets what the worker counted.
     """
 
     def __init__(self, file: LoadedFile) -> None:
@@ -404,7 +404,7 @@ class Caller:
         return Setting(random, dtype, torch.is_grad_enabled(), bool(self.costs))
 
     def _parameters(self, connection: Connection, subject: Subject) -> list[str]:
-        """Return the names of a function's parameters, as its worker tells them."""
+        """Return the names of a function's parameters, as its worker reports them."""
         connection.put([])
         target = self._target(subject, ArgumentPacker(connection))
         target.state = None

@@ -1,7 +1,7 @@
 """The student's modules as tests hold them, and for each what its worker knows of it.
 
 A module's parameters, buffers and layers are here, so that a test can read and set them; its
-`forward` is in the worker. Its twin keeps what of that the worker was told.
+`forward` is in the worker. Its twin keeps what the worker knows of that.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Twin:
         self._names = {name for name, _, is_parameter in tensors if is_parameter}
 
     def state(self, root: nn.Module | None, packer: RequestPacker) -> ModuleState:
-        """Return what changed here since the worker was last told; give the packer the weights.
+        """Return what changed here since the last request; give the packer the weights.
 
         Raises:
             TypeError: a weight isn't shared as it is in the worker.
@@ -200,7 +200,7 @@ class Twin:
             self._buffers[name] = tensor.clone()
         replaced = [named(name, self._known) for name in response.state.replaced]
         for name in replaced:
-            del self._known[name]  # the worker is told again
+            del self._known[name]  # the worker gets it again
         holds = self.connection.memory.holds
         return replaced + [n for n, place, tensor in self._weights if not holds(place, tensor)]
 

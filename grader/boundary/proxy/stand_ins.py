@@ -75,7 +75,7 @@ class RemoteReference(Foreign):
     """Stands for an object that stays in its worker, and can be handed to a later call there.
 
     Its plain fields are those that it had when it came back; a test holds them, so nothing that a
-    worker does later changes them. Everything else is asked of the worker each time.
+    worker does later changes them. Everything else is requested from the worker each time.
     """
 
     _caller: Caller

@@ -43,7 +43,7 @@ _INSTALLED = "-packages" + os.sep  # such folders may lie in Python's own
 
 
 class Attempts:
-    """What the student's code attempts, from now until that is asked."""
+    """What the student's code attempts, from now until `found`."""
 
     def __init__(self) -> None:
         self._found: list[tuple[str, str]] | None = []

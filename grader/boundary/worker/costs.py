@@ -21,7 +21,7 @@ from grader.boundary.worker.exceptions import describe_exception
 from grader.cost import counting
 
 MOST = (1 << 62) - 1
-"""What is told where a count was stopped from within, and of all that is more."""
+"""What is reported where a count was stopped from within, and of all that is more."""
 
 Shapes = list[list[int]]
 

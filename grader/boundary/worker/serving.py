@@ -143,7 +143,7 @@ _NAMES = {dtype: name for name, dtype in SENT_DTYPES.items()}
 
 
 def _refusal(error: BaseException) -> Response:
-    """Return the response to a request whose response can't be told."""
+    """Return the response to a request whose response can't be written."""
     raises = f"something that raises {class_name(type(error))} when it is looked at"
     return Response(unsendable=str(error) if isinstance(error, Unsendable) else raises)
 
@@ -568,7 +568,7 @@ class Kept:
         return numbers
 
     def some_changed(self) -> bool:
-        """Return whether earlier results changed; each is told once, for it was the last call's."""
+        """Return whether earlier results changed; each is reported once, for the last call."""
         changed = [n for n, (result, copy) in self._results.items() if not _is_same(result, copy)]
         for number in changed:
             del self._results[number]

@@ -11,7 +11,7 @@ from grader.boundary.worker.student_file import hide_own_modules
 
 
 def main(channel: socket.socket, memory: int | str, jobs: list[str]) -> None:
-    """Say that this process is ready, and answer requests.
+    """Say that this process is ready, and respond to requests.
 
     Args:
         channel: to the trusted process.

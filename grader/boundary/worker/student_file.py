@@ -107,7 +107,7 @@ def _is_public(name: object) -> bool:
 
 
 class Printed(io.TextIOBase):
-    """What the student's code prints between two answers, cut."""
+    """What the student's code prints between two responses, cut."""
 
     def __init__(self) -> None:
         self._text = ""
