@@ -34,7 +34,7 @@ def told(number: str, folder: Path, *edits: tuple[str, str]) -> list[str]:
     assert probe is not None
     with quiet(), torch.enable_grad():
         answers = ask(probe, LocalFiles(lambda _: path)(problem))
-    return [each.text for each in diagnose(Fingerprints.load(problem.fingerprints), answers)]
+    return [each.sentence for each in diagnose(Fingerprints.load(problem.fingerprints), answers)]
 
 
 ROW = "self.{0} = nn.Linear(n_embd, n_embd, bias=bias)"
