@@ -77,6 +77,20 @@ def moves_random_state(call: Callable[[], object]) -> bool:
     return not torch.equal(torch.get_rng_state(), before)
 
 
+def varies(call: Callable[[], Any]) -> bool:
+    """Tell whether calls that should be alike differ; where code stops, they don't.
+
+    Few numbers are dropped, so two answers agree by chance at times.
+    """
+    try:
+        answers = [first(call()).nan_to_num() for _ in range(6)]
+    except NotImplementedError:
+        raise
+    except Exception:
+        return False
+    return not all(torch.equal(answers[0], each) for each in answers)
+
+
 def loses_digits(output: Tensor, right: Tensor) -> bool:
     """Tell whether an output is right, but not to the last digits."""
     off = float((output.detach() - right).abs().max())
@@ -213,17 +227,16 @@ def of_module(
         make: makes it, in evaluation, always with the same weights; in float64 or in the dtype
             that it is given.
         x: with which it gives ordinary numbers.
-        other: another input, perhaps of another length, that comes first in a second call.
+        other: an input of another length, that comes before x in a second call.
         weights: the names of parameters whose gradients are asked.
         large: how many times as large x is to be given, too; 0 for not.
     """
-    other = 1.5 * x + 0.5 if other is None else other
     given = {"x": x}
 
-    def remembers() -> bool:
+    def remembers(before: Tensor) -> bool:
         """Whether a call answers otherwise than it would as the first one."""
         used = make()
-        used(other.clone())
+        used(before.clone())
         answers = (first(module(x.clone())) for module in (used, make()))
         return not torch.allclose(*answers, equal_nan=True)
 
@@ -244,11 +257,13 @@ def of_module(
     questions = of_function(lambda x: make()(x), given, large=large)
     questions |= {
         "float32": lambda: first(make(torch.float32)(x.float())),
-        "second call": remembers,
+        "second call": lambda: remembers(1.5 * x + 0.5),
         "random state moves": lambda: _draws(make, x),
         "changes weights": changes_weights,
         "training differs": training_differs,
     }
+    if other is not None:
+        questions["second call, of another length"] = lambda: remembers(other)
     for name in weights:
         questions[f"gradient by {name}"] = lambda name=name: gradient(name)
     return questions
