@@ -102,7 +102,7 @@ def about_attention(problem):
                 "d_k = 11": lambda: attend(2, d_k=11),
             },
         ),
-        edges=edges.of_function(called, inputs(2))
+        edges=edges.of_function(called, inputs(2, 3))
         | unless_left_to_chance(
             lambda: attend(2),
             {

@@ -166,7 +166,7 @@ def of_function(run: Run, given: Mapping[str, Tensor], *, large: float = 0) -> Q
         try:
             run(*tensors.values())
         except Mismatch as found:  # in grading a change is noticed at once
-            return name in str(found)
+            return f"argument {name}." in str(found)
         return not torch.equal(tensors[name], given[name])
 
     def gradient(name: str, size: float = _SMALL) -> Tensor | float | None:
@@ -233,17 +233,22 @@ def of_module(
     """
     given = {"x": x}
 
-    def remembers(before: Tensor) -> bool:
-        """Whether a call answers otherwise than it would as the first one."""
+    def after(before: Tensor) -> Any:
         used = make()
         used(before.clone())
-        answers = (first(module(x.clone())) for module in (used, make()))
-        return not torch.allclose(*answers, equal_nan=True)
+        return first(used(x.clone()))
+
+    def remembers(before: Tensor) -> bool:
+        """Whether a call answers otherwise than it would as the first one."""
+        return not torch.allclose(after(before), first(make()(x.clone())), equal_nan=True)
 
     def changes_weights() -> bool:
         module = make()
         before = {name: each.detach().clone() for name, each in parameters(module).items()}
-        module(x.clone())
+        try:
+            module(x.clone())
+        except Mismatch:  # as above
+            return True
         return not all(torch.equal(parameters(module)[n], each) for n, each in before.items())
 
     def gradient(name: str) -> Tensor | None:
@@ -257,7 +262,7 @@ def of_module(
     questions = of_function(lambda x: make()(x), given, large=large)
     questions |= {
         "float32": lambda: first(make(torch.float32)(x.float())),
-        "second call": lambda: remembers(1.5 * x + 0.5),
+        "second call": lambda: after(1.5 * x + 0.5),
         "random state moves": lambda: _draws(make, x),
         "changes weights": changes_weights,
         "training differs": training_differs,
