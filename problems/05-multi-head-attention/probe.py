@@ -1,5 +1,6 @@
 """The questions by which a mistake in problem 05 is told. An instrument, not a lesson."""
 
+import contextlib
 import functools
 import itertools
 import math
@@ -8,6 +9,7 @@ import torch
 from torch import nn
 
 from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis import edges
 from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
@@ -29,30 +31,11 @@ def probe(problem):
     }
 
 
-def slope(output, by, size=2.0**-20):
-    """The gradient of a sum of the output's entries, each with a weight of its own.
-
-    What comes in is so small that nobody clips it, and is made up for afterwards.
-    """
-    upstream = size * numbers(*output.shape, start=0.7)
-    found = torch.autograd.grad(output, by, upstream, retain_graph=True, allow_unused=True)[0]
-    return found if found is None else found / size
-
-
 def about_splitting(problem):
     """Questions about split_heads."""
 
     def split(*shape, n_head):
         return problem.split_heads(numbers(*shape), n_head)
-
-    def gradient():
-        x = numbers(2, 4, 6).requires_grad_()
-        return slope(problem.split_heads(x, 3), x)
-
-    def changes():
-        x = numbers(2, 4, 6)
-        problem.split_heads(x, 3)
-        return not torch.equal(x, numbers(2, 4, 6))
 
     return Part(
         main={
@@ -63,15 +46,12 @@ def about_splitting(problem):
             "3 heads of one sequence": lambda: split(1, 4, 6, n_head=3),
             "heads of width 64": lambda: split(1, 2, 128, n_head=2),
         },
-        edges={
+        edges=edges.of_function(lambda x: problem.split_heads(x, 3), {"x": numbers(2, 4, 6)})
+        | {
             "1 head": lambda: split(2, 4, 3, n_head=1),
             "heads of width 1": lambda: split(2, 4, 3, n_head=3),
             "1 position": lambda: split(2, 1, 6, n_head=3),
-            "not contiguous": lambda: problem.split_heads(numbers(2, 6, 4).mT, 3),
-            "float32": lambda: problem.split_heads(numbers(2, 4, 6).float(), 3),
             "by name": lambda: problem.split_heads(n_head=3, x=numbers(2, 4, 6)),
-            "gradient": gradient,
-            "changes x": changes,
         },
     )
 
@@ -82,15 +62,6 @@ def about_merging(problem):
     def merge(*shape):
         return problem.merge_heads(numbers(*shape))
 
-    def gradient():
-        x = numbers(2, 3, 4, 2).requires_grad_()
-        return slope(problem.merge_heads(x), x)
-
-    def changes():
-        x = numbers(2, 3, 4, 2)
-        problem.merge_heads(x)
-        return not torch.equal(x, numbers(2, 3, 4, 2))
-
     return Part(
         main={
             "all of size 2": lambda: merge(2, 2, 2, 2),
@@ -100,15 +71,13 @@ def about_merging(problem):
             "3 heads of one sequence": lambda: merge(1, 3, 4, 2),
             "1 head": lambda: merge(2, 1, 4, 3),
         },
-        edges={
+        edges=edges.of_function(problem.merge_heads, {"x": numbers(2, 3, 4, 2)})
+        | {
             "heads of width 1": lambda: merge(2, 3, 4, 1),
             "1 position": lambda: merge(2, 3, 1, 2),
             "1 head of 1 sequence": lambda: merge(1, 1, 4, 3),
             "as split": lambda: problem.merge_heads(numbers(2, 4, 3, 2).transpose(1, 2)),
-            "float32": lambda: problem.merge_heads(numbers(2, 3, 4, 2).float()),
             "by name": lambda: problem.merge_heads(x=numbers(2, 3, 4, 2)),
-            "gradient": gradient,
-            "changes x": changes,
         },
     )
 
@@ -139,7 +108,7 @@ EXACT = {2: -8.069136539385912, 6: 0.18217476121435006}
 """By number of heads, a sum over the entries of an output to the last digit."""
 
 
-LEAVES = ("x", "c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
+LEAVES = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
 
 
 def about_attention(problem):
@@ -181,18 +150,17 @@ def about_attention(problem):
         far = ((found * numbers(2, 4, 6, start=0.7)).sum() - EXACT[n_head]).abs()
         return bool(1e-11 < far < 1e-3)
 
-    def form(*shape, n_head, causal=False, dtype=torch.float64):
+    def form(*shape, n_head, causal=False):
         """The form of an output and whether its numbers are finite; which ones is asked above."""
-        return 0 * output(*shape, n_head=n_head, causal=causal, dtype=dtype)
+        return 0 * output(*shape, n_head=n_head, causal=causal)
 
-    def not_contiguous():
-        return 0 * made(problem, ordinary_weights(4), 2)(numbers(2, 4, 6).mT)
+    def ordinary(dtype=torch.float64):
+        return made(problem, ordinary_weights(6), 2, causal=True, dtype=dtype).eval()
 
-    def remembers(*inputs):
+    def remembers_lengths():
         """Whether a call answers otherwise than it would as the first one."""
-        used = made(problem, ordinary_weights(6), 2, causal=True).eval()
-        new = [made(problem, ordinary_weights(6), 2, causal=True).eval() for _ in inputs]
-        pairs = [(used(x.clone()), fresh(x.clone())) for x, fresh in zip(inputs, new, strict=True)]
+        used = ordinary()
+        pairs = [(used(x[:, :n].clone()), ordinary()(x[:, :n].clone())) for n in (3, 4, 2, 1)]
         return not all(torch.allclose(*pair, equal_nan=True) for pair in pairs)
 
     @torch.no_grad()
@@ -217,40 +185,6 @@ def about_attention(problem):
         counts = [not torch.allclose(output[0, -1], each, 1e-9, 1e-9) for each in output[1:, -1]]
         return torch.tensor([torch.allclose(output[:, :4], short), *counts]).float()
 
-    def leaves():
-        module = made(problem, ordinary_weights(6), 2, causal=True).eval()
-        x = numbers(2, 4, 6, start=0.5).requires_grad_()
-        return module(x), {"x": x, **parameters(module)}
-
-    def gradient(name):
-        output, by = leaves()
-        found = slope(output, by[name])
-        return found if name == "x" else found.sum(-1)
-
-    def grows():
-        """Whether the gradient grows with what comes in."""
-        output, by = leaves()
-        return torch.allclose(slope(output, by["x"]), slope(output, by["x"], 2.0**20))
-
-    def reached():
-        """Which of the input and the weights a gradient reaches."""
-        output, by = leaves()
-        found = [slope(output, by[name]) if output.requires_grad else None for name in LEAVES]
-        return torch.tensor([each is not None and bool(each.any()) for each in found])
-
-    def changes(what):
-        module, x = made(problem, ordinary_weights(6), 2, causal=True), numbers(2, 4, 6)
-        before = {name: weight.detach().clone() for name, weight in parameters(module).items()}
-        module(x)
-        if what == "x":
-            return not torch.equal(x, numbers(2, 4, 6))
-        return not all(torch.equal(parameters(module)[name], w) for name, w in before.items())
-
-    def kind():
-        """0 for a tensor, -1 for several things at once."""
-        found = made(problem, ordinary_weights(6), 2)(x.clone())
-        return -1 if isinstance(found, tuple | list) else 0 * found.sum()
-
     def only_of_width_64():
         try:
             output(2, 4, 6, n_head=2)
@@ -272,16 +206,14 @@ def about_attention(problem):
             "1 head, causal": lambda: output(2, 5, 7, n_head=1, causal=True),
             "no bias": lambda: output(2, 5, 10, n_head=2, bias=False),
             "1 position": lambda: output(2, 1, 6, n_head=2),
-            "kind": kind,
+            "kind": lambda: edges.kind(ordinary()(x.clone())),
         },
-        edges={
+        edges=edges.of_module(ordinary, x, weights=LEAVES)
+        | {
             "1 sequence": lambda: form(1, 4, 6, n_head=2, causal=True),
             "1 head of 1 sequence": lambda: form(1, 4, 3, n_head=1),
             "heads of width 1": lambda: form(2, 4, 6, n_head=6),
             "only heads of width 64": only_of_width_64,
-            "not contiguous": not_contiguous,
-            "float32": lambda: form(2, 4, 6, n_head=2, dtype=torch.float32),
-            "float32, causal": lambda: form(2, 4, 6, n_head=2, causal=True, dtype=torch.float32),
             "digits lost": lambda: digits_lost(2),
             "digits lost, heads of width 1": lambda: digits_lost(6),
             "large scores": large,
@@ -289,15 +221,8 @@ def about_attention(problem):
             "future far above": lambda: extreme("future far above", causal=True),
             "far apart": lambda: extreme("far apart", causal=False),
             "far apart, causal": lambda: extreme("far apart", causal=True),
-            "remembers": lambda: remembers(x, x + 1),
-            "remembers lengths": lambda: remembers(*(x[:, :n] for n in (3, 4, 2, 1))),
+            "remembers lengths": remembers_lengths,
             "long": long,
-            "gradients reach": reached,
-            "gradient by x": lambda: gradient("x"),
-            "gradient by c_attn": lambda: gradient("c_attn.weight"),
-            "gradient grows": grows,
-            "changes x": lambda: changes("x"),
-            "changes weights": lambda: changes("weights"),
         },
         estimators=tuple(
             about_heads(
@@ -336,14 +261,6 @@ def about_layers(problem):
     def dropouts(rate):
         return torch.tensor(rates(problem.MultiHeadAttention(12, 3, dropout=rate)))
 
-    def starts_alike():
-        starts = []
-        for seed in (1, 2):
-            torch.default_generator.manual_seed(seed)
-            module = problem.MultiHeadAttention(6, 2)
-            starts.append([weight.detach().clone() for weight in module.parameters()])
-        return any(torch.equal(*pair) for pair in zip(*starts, strict=True))
-
     return Part(
         main={
             "with bias": lambda: layers(True),
@@ -353,7 +270,9 @@ def about_layers(problem):
             "dropout 0.25": lambda: dropouts(0.25),
             "dropout 0": lambda: dropouts(0.0),
         },
-        edges={"starts alike": starts_alike},
+        edges={
+            "starts alike": lambda: edges.starts_alike(lambda: problem.MultiHeadAttention(6, 2))
+        },
     )
 
 
@@ -407,17 +326,12 @@ def about_number_of_heads(problem):
 
     def outcome(n_head):
         """What a number of heads leads to; a division by 0 is as good as no check."""
-        try:
-            problem.MultiHeadAttention(12, n_head)
-        except (ValueError, AssertionError) as exception:
-            return 1.0 if isinstance(exception, ValueError) else 2.0
-        except ZeroDivisionError:
-            return 0.0
-        except NotImplementedError:
-            raise
-        except Exception:
-            return 3.0
-        return 0.0
+
+        def make():
+            with contextlib.suppress(ZeroDivisionError):
+                problem.MultiHeadAttention(12, n_head)
+
+        return edges.refusal(make)
 
     def outcomes(*numbers_of_heads):
         return torch.tensor([outcome(n_head) for n_head in numbers_of_heads])
@@ -583,7 +497,7 @@ def about_dropout(problem):
 
     def gradient():
         module = made(problem, ordinary_weights(6), 2, dropout=RATE)
-        found = slope(module(numbers(2, 4, 6)), parameters(module)["c_attn.weight"])
+        found = edges.slope(module(numbers(2, 4, 6)), parameters(module)["c_attn.weight"])
         return found.isfinite().all()
 
     def gradient_of_what_is_kept():
@@ -596,16 +510,13 @@ def about_dropout(problem):
         by = parameters(module)
         output = module(sequence.repeat(4, 1, 1))
         values = slice(2 * HEADS * WIDTH, None)
-        shares = slope(output, by["c_attn.weight"])[values] * by["c_attn.weight"][values]
-        told = shares.sum() + (slope(output, by["c_proj.bias"]) * by["c_proj.bias"]).sum()
+        shares = edges.slope(output, by["c_attn.weight"])[values] * by["c_attn.weight"][values]
+        told = shares.sum() + (edges.slope(output, by["c_proj.bias"]) * by["c_proj.bias"]).sum()
         return torch.allclose(told, (output * numbers(*output.shape, start=0.7)).sum())
 
     def draws_in_evaluation():
         module, sequence = telltale(problem, RATE)
-        torch.default_generator.manual_seed(6)
-        before = torch.get_rng_state()
-        module.eval()(sequence[None])
-        return not torch.equal(torch.get_rng_state(), before)
+        return edges.moves_random_state(lambda: module.eval()(sequence[None]))
 
     return Part(
         main={

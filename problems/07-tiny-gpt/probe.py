@@ -7,6 +7,8 @@ import torch
 
 from grader.cost import counting
 from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis import edges
+from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.estimate_shapes import about_names
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
@@ -216,14 +218,6 @@ def about_start(problem):
         found = [each for name, each in started(3).items() if each.dim() == 1 and kind in name]
         return torch.tensor([[bool((each == 0).all()), bool((each == 1).all())] for each in found])
 
-    def starts_alike():
-        starts = []
-        for seed in (1, 2):
-            torch.default_generator.manual_seed(seed)
-            weights = problem.GPT(problem.GPTConfig(**ORDINARY)).parameters()
-            starts.append(torch.cat([weight.detach().flatten() for weight in weights]))
-        return torch.equal(*starts)
-
     return Part(
         main={
             "embeddings": lambda: spread(3, "transformer.wte.weight", "transformer.wpe.weight"),
@@ -234,7 +228,11 @@ def about_start(problem):
             "biases": lambda: constant("bias"),
             "norms": lambda: constant("ln_"),
         },
-        edges={"starts alike": starts_alike},
+        edges={
+            "starts alike": lambda: edges.starts_alike(
+                lambda: problem.GPT(problem.GPTConfig(**ORDINARY))
+            )
+        },
     )
 
 
@@ -260,19 +258,6 @@ def about_logits(problem):
         if answer[0] is None or answer[0].dim() == 0:
             return 2
         return 3 if (answer[1] is None) == targets else 0
-
-    def refused(length):
-        """1 for a ValueError, 2 for an AssertionError, 3 for another error, else 0."""
-        model_of(ORDINARY)(tokens(7, 2, 5))  # what stops there refuses nothing here
-        try:
-            model_of(ORDINARY)(tokens(7, 2, length))
-        except (ValueError, AssertionError) as exception:
-            return 1 if isinstance(exception, ValueError) else 2
-        except NotImplementedError:
-            raise
-        except Exception:
-            return 3
-        return 0
 
     def in_float32():
         return logits_of(filled(problem, ORDINARY, dtype=torch.float32), tokens(7, 2, 5))
@@ -302,10 +287,7 @@ def about_logits(problem):
 
     def draws():
         model = filled(problem, ORDINARY | {"dropout": 0.5})
-        torch.default_generator.manual_seed(6)
-        before = torch.get_rng_state()
-        logits_of(model, tokens(7, 2, 5))
-        return not torch.equal(torch.get_rng_state(), before)
+        return edges.moves_random_state(lambda: model(tokens(7, 2, 5)))
 
     return Part(
         main={
@@ -319,7 +301,9 @@ def about_logits(problem):
             "no bias": lambda: logits(ORDINARY | {"bias": False}, 2, 5),
             "1 token": lambda: logits(ORDINARY, 3, 1),
             "kind": lambda: torch.tensor([kind(False), kind(True)]),
-            "too long": lambda: torch.tensor([refused(n) for n in (6, 7, 9)]),
+            "too long": lambda: edges.refusals(
+                lambda length: model_of(ORDINARY)(tokens(7, 2, length)), 5, (6, 7, 9)
+            ),
         },
         edges={
             "float32": in_float32,
@@ -381,9 +365,7 @@ def about_loss(problem):
         names = ("wte.weight", "wpe.weight", "h.0.attn.c_attn.weight")
         held = parameters(model)
         weights = [held[f"transformer.{name}"] for name in names]
-        if not found.requires_grad:
-            return False
-        slopes = torch.autograd.grad(found, weights, allow_unused=True)
+        slopes = [edges.slope(found, weight) for weight in weights]
         return all(each is not None and bool(each.any()) for each in slopes)
 
     def of_logits():
@@ -394,8 +376,7 @@ def about_loss(problem):
         return found - wanted
 
     def digits_lost():
-        far = of_logits().detach().abs()
-        return (far > 1e-10) & (far < 1e-5)
+        return edges.loses_digits(of_logits(), torch.zeros(()))
 
     def changes():
         targets = with_ignored(mixed, [1, 5])
@@ -484,18 +465,12 @@ def about_dropout(problem):
 def draws(problem):
     """Whether generate draws random numbers in evaluation."""
     model = filled(problem, ORDINARY)
-    torch.default_generator.manual_seed(4)
-    before = torch.get_rng_state()
-    model.generate(tokens(7, 2, 3), 2)
-    return not torch.equal(torch.get_rng_state(), before)
+    return edges.moves_random_state(lambda: model.generate(tokens(7, 2, 3), 2))
 
 
 def generates_by_chance(problem):
     """The same; where code stops it doesn't."""
-    try:
-        return draws(problem)
-    except Exception:
-        return False
+    return attempt(lambda: draws(problem)).numbers[:1] == (1.0,)
 
 
 def about_generate(problem, by_chance):
@@ -658,9 +633,7 @@ def about_modes(problem, by_chance):
 
     def draws():
         model = filled(problem, given).train()
-        before = torch.get_rng_state()
-        model.generate(tokens(13, 3, 6), 2)
-        return not torch.equal(torch.get_rng_state(), before)
+        return edges.moves_random_state(lambda: model.generate(tokens(13, 3, 6), 2))
 
     dropping = {"alike": alike, "as in evaluation": as_in_evaluation}
     return Part(
@@ -734,27 +707,20 @@ def about_batches(problem):
         pairs = [(e[0], e[i]) for e in (given, without) for i in (1, 2)]
         return torch.tensor([torch.equal(*pair) for pair in pairs])
 
-    def refused(length, n_positions):
-        torch.default_generator.manual_seed(1)
-        problem.get_batch(torch.arange(30), n_positions, 2)  # what stops there refuses nothing
+    def too_short(length):
         torch.default_generator.manual_seed(1)
         try:
-            problem.get_batch(torch.arange(length), n_positions, 2)
-        except (ValueError, AssertionError) as exception:
-            return (
-                1 if isinstance(exception, ValueError) and "expected" not in str(exception) else 2
-            )
-        except NotImplementedError:
+            problem.get_batch(torch.arange(length), 5, 2)
+        except ValueError as exception:
+            if "expected" in str(exception):  # torch's own
+                raise AssertionError from None
             raise
-        except Exception:
-            return 3
-        return 0
 
     def global_state():
-        torch.default_generator.manual_seed(1)
-        before = torch.get_rng_state()
-        problem.get_batch(torch.arange(30), 3, 4, torch.Generator().manual_seed(1))
-        return not torch.equal(torch.get_rng_state(), before)
+        generator = torch.Generator().manual_seed(1)
+        return edges.moves_random_state(
+            lambda: problem.get_batch(torch.arange(30), 3, 4, generator)
+        )
 
     return Part(
         main={
@@ -769,7 +735,7 @@ def about_batches(problem):
             "neighbours": neighbours,
             "many rows": lambda: forms(12, 4, 50),
             "seeds": seeds,
-            "too short": lambda: torch.tensor([refused(n, 5) for n in (5, 4, 6, 7)]).clamp(max=2),
+            "too short": lambda: edges.refusals(too_short, 30, (5, 4, 6, 7)).clamp(max=2),
         },
         edges={"global state": global_state},
     )
