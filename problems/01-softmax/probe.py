@@ -47,7 +47,9 @@ def about_similarity(problem):
             "as many queries as numbers": lambda: score(2, n=5),
             "d of 11": lambda: score(n=4, m=3, d=11),
         },
-        edges=edges.of_function(problem.dot_product_similarity, inputs(2), large=30)
+        edges=edges.of_function(
+            lambda *given: problem.dot_product_similarity(*given), inputs(2), large=30
+        )
         | {
             "one in a batch": lambda: score(1),
             "one query": lambda: score(2, n=1),
@@ -121,7 +123,7 @@ def about_softmax(problem):
             "larger than 0": lambda: weigh(2.2 + numbers(3, 4)),
             "smaller than 0": lambda: weigh(-2.2 + numbers(3, 4)),
         },
-        edges=edges.of_function(problem.softmax, {"x": 1.5 * numbers(3, 4)})
+        edges=edges.of_function(lambda x: problem.softmax(x), {"x": 1.5 * numbers(3, 4)})
         | {
             "one column": lambda: asked(4, 1, dim=[0]).double(),
             "one entry": lambda: asked(1).double(),

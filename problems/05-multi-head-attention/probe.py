@@ -13,9 +13,10 @@ from grader.testing.diagnosis import edges
 from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
+from ordinary_weights import attention_weights, filled
 from shown_weights import about_heads
 from telltale import COPIES, plain_weights
-from worked_example import loops_over_pairs
+from worked_example import loops_over_pairs, multi_head_by_hand
 
 
 def probe(problem):
@@ -71,7 +72,7 @@ def about_merging(problem):
             "3 heads of one sequence": lambda: merge(1, 3, 4, 2),
             "1 head": lambda: merge(2, 1, 4, 3),
         },
-        edges=edges.of_function(problem.merge_heads, {"x": numbers(2, 3, 4, 2)})
+        edges=edges.of_function(lambda x: problem.merge_heads(x), {"x": numbers(2, 3, 4, 2)})
         | {
             "heads of width 1": lambda: merge(2, 3, 4, 1),
             "1 position": lambda: merge(2, 3, 1, 2),
@@ -82,30 +83,11 @@ def about_merging(problem):
     )
 
 
-def ordinary_weights(n_embd, bias=True):
-    """Weights for which the scores are neither all alike nor far apart."""
-    weights = {
-        "c_attn.weight": numbers(3 * n_embd, n_embd, start=0.1) * 1.2 / math.sqrt(n_embd),
-        "c_proj.weight": numbers(n_embd, n_embd, start=0.3) / math.sqrt(n_embd),
-    }
-    biases = {"c_attn.bias": numbers(3 * n_embd, start=0.2) / 2, "c_proj.bias": numbers(n_embd)}
-    return weights | biases if bias else weights
-
-
 def made(problem, weights, n_head, *, dropout=0.0, causal=False, dtype=torch.float64):
     """A layer of the student's that holds `weights`."""
     n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
     options = {"dropout": dropout, "causal": causal, "bias": bias}
-    module = problem.MultiHeadAttention(n_embd, n_head, **options).to(dtype)
-    # A bias that should not be there is told by the layers; here it must not count.
-    biases = [name for name in ("c_attn.bias", "c_proj.bias") if name in parameters(module)]
-    zeros = {name: torch.zeros_like(parameters(module)[name]) for name in biases}
-    set_weights(module, zeros | weights)
-    return module
-
-
-EXACT = {2: -8.069136539385912, 6: 0.18217476121435006}
-"""By number of heads, a sum over the entries of an output to the last digit."""
+    return filled(problem.MultiHeadAttention(n_embd, n_head, **options), weights, dtype)
 
 
 LEAVES = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
@@ -115,13 +97,13 @@ def about_attention(problem):
     """Questions about what a layer computes without dropout."""
 
     def output(*shape, n_head, causal=False, bias=True, dtype=torch.float64):
-        weights = ordinary_weights(shape[-1], bias)
+        weights = attention_weights(shape[-1], bias)
         module = made(problem, weights, n_head, causal=causal, dtype=dtype).eval()
         return module(numbers(*shape, start=0.5).to(dtype))
 
     def in_training():
         """A causal layer's output in training; what is drawn there at rate 0 is for dropout."""
-        module = made(problem, ordinary_weights(9), 3, causal=True).train()
+        module = made(problem, attention_weights(9), 3, causal=True).train()
         x = numbers(3, 3, 9, start=0.5)
         first, second = module(x.clone()), module(x.clone())
         return first if torch.allclose(first, second, equal_nan=True) else module.eval()(x)
@@ -141,21 +123,21 @@ def about_attention(problem):
         return made(problem, weights, 2, causal=causal).eval()(x)
 
     def large():
-        weights = ordinary_weights(6)
+        weights = attention_weights(6)
         weights["c_attn.weight"][:6] *= 40
         return made(problem, weights, 2).eval()(numbers(2, 4, 6, start=0.5))
 
     def digits_lost(n_head):
-        found = output(2, 4, 6, n_head=n_head)
-        far = ((found * numbers(2, 4, 6, start=0.7)).sum() - EXACT[n_head]).abs()
-        return bool(1e-11 < far < 1e-3)
+        weights, x = attention_weights(6), numbers(2, 4, 6, start=0.5)
+        right = multi_head_by_hand(x, weights, n_head)
+        return edges.loses_digits(output(2, 4, 6, n_head=n_head), right)
 
     def form(*shape, n_head, causal=False):
         """The form of an output and whether its numbers are finite; which ones is asked above."""
         return 0 * output(*shape, n_head=n_head, causal=causal)
 
     def ordinary(dtype=torch.float64):
-        return made(problem, ordinary_weights(6), 2, causal=True, dtype=dtype).eval()
+        return made(problem, attention_weights(6), 2, causal=True, dtype=dtype).eval()
 
     def remembers_lengths():
         """Whether a call answers otherwise than it would as the first one."""
@@ -170,7 +152,7 @@ def about_attention(problem):
         What comes later leaves the first outputs alone; the first value counts in the last output;
         so does the last.
         """
-        weights, x = ordinary_weights(4), numbers(1, 1030, 4).repeat(3, 1, 1)
+        weights, x = attention_weights(4), numbers(1, 1030, 4).repeat(3, 1, 1)
         weights["c_attn.weight"][:8, 3] = 0  # the last number of a token is for its value alone
         x[1, 0, 3] += 1
         x[2, -1, 3] += 1
@@ -284,7 +266,7 @@ def rates(module):
 
 def is_like(problem, module, *, causal, bias):
     """Whether a layer of width 6 with 2 heads does what the student's own (causal) one does."""
-    weights, x = ordinary_weights(6, bias), numbers(2, 4, 6)
+    weights, x = attention_weights(6, bias), numbers(2, 4, 6)
     set_weights(module.double(), weights)
     layers = [module, *(made(problem, weights, 2, causal=each) for each in (causal, not causal))]
     output, wanted, other = (layer.eval()(x.clone()) for layer in layers)
@@ -496,7 +478,7 @@ def about_dropout(problem):
         return values(drawn(module.train(train), sequence, 2, seed=5))
 
     def gradient():
-        module = made(problem, ordinary_weights(6), 2, dropout=RATE)
+        module = made(problem, attention_weights(6), 2, dropout=RATE)
         found = edges.slope(module(numbers(2, 4, 6)), parameters(module)["c_attn.weight"])
         return found.isfinite().all()
 

@@ -11,6 +11,7 @@ from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.estimate_shapes import about_names
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
+from ordinary_weights import filled
 from small_gpt import (
     batched,
     block_by_hand,
@@ -91,7 +92,7 @@ def about_gelu(problem):
             "fine": fine,
             "one number": lambda: problem.gelu(numbers(1, start=0.5)[0]),
         },
-        edges=edges.of_function(problem.gelu, {"x": numbers(3, 4) * 2})
+        edges=edges.of_function(lambda x: problem.gelu(x), {"x": numbers(3, 4) * 2})
         | {
             "large": lambda: large([1e4, 1e6], torch.float64),
             "far below 0": lambda: large([-12, -300, -1e4, -1e13, -1e30], torch.float64),
@@ -110,13 +111,8 @@ def about_gelu(problem):
 def made(problem, name, weights, *arguments, dtype=torch.float64, **options):
     """A module of the student's that holds `weights`, in evaluation."""
     bias = any("bias" in each for each in weights)
-    module = getattr(problem, name)(*arguments, **({"bias": bias} | options)).to(dtype)
-    # A bias that should not be there is told by the parameters; here it must not count.
-    found = parameters(module)
-    biases = {each: torch.zeros_like(w) for each, w in found.items() if each.endswith("bias")}
-    set_weights(module, biases)  # first: one may be a second name of another
-    set_weights(module, weights)
-    return module.eval()
+    module = getattr(problem, name)(*arguments, **({"bias": bias} | options))
+    return filled(module, weights, dtype).eval()
 
 
 def about_norm(problem):

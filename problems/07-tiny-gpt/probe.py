@@ -12,6 +12,9 @@ from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.estimate_shapes import about_names
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
+from ordinary_weights import filled as filled_with
+from ordinary_weights import gpt_weights, quiet
+from small_gpt import batched, gpt_by_hand
 
 
 def tokens(vocab_size, *shape, start=3):
@@ -38,23 +41,7 @@ EVEN_3 = sizes(3, 3, 3, 1, 3)
 
 def shapes(given):
     """The shapes that the parameters of a model of these sizes should have."""
-    width, bias = given["n_embd"], given.get("bias", True)
-    found = {"wte": (given["vocab_size"], width), "wpe": (given["n_positions"], width)}
-    layers = {
-        "attn.c_attn": (3, 1),
-        "attn.c_proj": (1, 1),
-        "mlp.c_fc": (4, 1),
-        "mlp.c_proj": (1, 4),
-    }
-    for number in range(given["n_layer"]):
-        for name, (n_out, n_in) in layers.items():
-            found[f"h.{number}.{name}"] = (n_out * width, n_in * width)
-        found |= {f"h.{number}.{norm}": (width,) for norm in ("ln_1", "ln_2")}
-    found["ln_f"] = (width,)
-    named = {f"transformer.{name}.weight": shape for name, shape in found.items()}
-    biased = [name for name in found if bias and name not in ("wte", "wpe")]
-    named |= {f"transformer.{name}.bias": found[name][:1] for name in biased}
-    return named | {"lm_head.weight": found["wte"]}
+    return {name: tuple(each.shape) for name, each in gpt_weights(given).items()}
 
 
 def named_once(model, given):
@@ -62,28 +49,6 @@ def named_once(model, given):
     found, wanted = parameters(model), shapes(given)
     expected = {id(each) for name, each in found.items() if name in wanted}
     return {n: each for n, each in found.items() if n in wanted or id(each) not in expected}
-
-
-def ordinary_weights(given):
-    """Weights that make each part of a model count."""
-    return dict(made_weights(tuple(given.items())))
-
-
-@functools.cache
-def made_weights(given):
-    """The same for sizes that can be looked up: made once, since no model changes them."""
-    given, weights = dict(given), {}
-    for place, (name, shape) in enumerate(sorted(shapes(given).items())):
-        weight = numbers(*shape, start=0.1 * place)
-        if "ln_" in name and name.endswith("weight"):
-            weight = 1 + weight / 3
-        elif name.endswith("bias"):
-            weight = weight / 3
-        elif ".h." in name:
-            weight = weight * 1.4 / math.sqrt(shape[-1])
-        weights[name] = weight
-    weights["lm_head.weight"] = weights["transformer.wte.weight"]
-    return weights
 
 
 def models(problem):
@@ -97,19 +62,16 @@ def filled(problem, given, weights=None, dtype=torch.float64):
 
     What is missing or too much is told by another part; here it must not count.
     """
-    model = problem.GPT(problem.GPTConfig(**given)).to(dtype)
-    weights = ordinary_weights(given) if weights is None else weights
+    model = problem.GPT(problem.GPTConfig(**given))
+    weights = gpt_weights(given) if weights is None else weights
     found = parameters(model)
-    zeros = {name: torch.zeros_like(each) for name, each in found.items() if "bias" in name}
     fitting = {
         name: each for name, each in weights.items()
         if name in found and found[name].shape == each.shape
     }  # fmt: skip
     if "transformer.wte.weight" not in fitting:
         raise AttributeError("no embeddings")
-    set_weights(model, zeros)  # first: one may be a second name of another
-    set_weights(model, fitting)
-    return model.eval()
+    return filled_with(model, fitting, dtype).eval()
 
 
 def logits_of(model, *arguments):
@@ -236,10 +198,6 @@ def about_start(problem):
     )
 
 
-EXACT = -65.52634910357153
-"""A sum over the entries of some logits, to the last digit."""
-
-
 def about_logits(problem):
     """Questions about the logits, with and without targets."""
     model_of = models(problem)
@@ -264,7 +222,8 @@ def about_logits(problem):
 
     def digits_lost():
         found = logits_of(model_of(ORDINARY), tokens(7, 2, 5))
-        return ((found * numbers(2, 5, 7, start=0.7)).sum() - EXACT).abs() > 1e-8
+        right = batched(gpt_by_hand, tokens(7, 2, 5), gpt_weights(ORDINARY), 2, dtype=torch.float64)
+        return edges.loses_digits(found, right)
 
     def keeps_weights():
         """Whether a model whose weights are changed goes on as if they weren't."""
@@ -317,8 +276,7 @@ def about_logits(problem):
 
 def plain_weights(given):
     """Weights of blocks that add nothing."""
-    weights = ordinary_weights(given)
-    return {n: torch.zeros_like(w) if ".c_proj." in n else w for n, w in weights.items()}
+    return quiet(gpt_weights(given))
 
 
 def about_positions(problem):
@@ -340,7 +298,7 @@ def about_loss(problem):
     @functools.cache
     def model_of(vocab_size):
         given = {3: EVEN_3, 4: EVEN, 7: ORDINARY}[vocab_size]
-        weights = ordinary_weights(given)
+        weights = gpt_weights(given)
         weights["transformer.ln_f.weight"] = 0 * weights["transformer.ln_f.weight"]
         weights["transformer.ln_f.bias"] = numbers(given["n_embd"], start=0.4)
         return filled(problem, given, weights)

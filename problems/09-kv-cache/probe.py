@@ -1,7 +1,6 @@
 """The questions by which a mistake in problem 09 is told. An instrument, not a lesson."""
 
 import functools
-import math
 import operator
 
 import torch
@@ -15,8 +14,8 @@ from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.estimate import Estimate
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
+from ordinary_weights import attention_weights, filled, gpt_weights, quiet
 from shown_weights import about_heads
-from small_gpt import under
 
 
 def probe(problem):
@@ -108,31 +107,10 @@ def about_longer(problem):
 # Attention
 
 
-def linear(n_in, n_out, start, bias=True, size=1.0):
-    """Weights of a linear layer."""
-    weights = {"weight": numbers(n_out, n_in, start=start) * size / math.sqrt(n_in)}
-    return weights | ({"bias": numbers(n_out, start=start + 0.1) / 2} if bias else {})
-
-
-def ordinary_weights(n_embd, bias=True, start=0.1):
-    """Weights for which the scores are neither all alike nor far apart."""
-    return under("c_attn", linear(n_embd, 3 * n_embd, start, bias, size=1.2)) | under(
-        "c_proj", linear(n_embd, n_embd, start + 0.2, bias)
-    )
-
-
-def filled(module, weights, dtype=torch.float64):
-    """The module in this dtype, with these weights, and 0 where it has a bias too many."""
-    module = module.to(dtype)
-    biases = {n: torch.zeros_like(p) for n, p in parameters(module).items() if n.endswith("bias")}
-    set_weights(module, biases | weights)
-    return module
-
-
 def attention(problem, n_embd, n_head, bias=True, dtype=torch.float64):
     """An attention of the student's that holds ordinary weights."""
     made = problem.CachedAttention(n_embd, n_head, bias).eval()
-    return filled(made, ordinary_weights(n_embd, bias), dtype)
+    return filled(made, attention_weights(n_embd, bias), dtype)
 
 
 def some_past(batch, n_head, length, head_dim, dtype=torch.float64):
@@ -177,9 +155,6 @@ SUMS_OF_ATTENTION = (
 )
 """What comes of these calls when all is right."""
 
-EXACT = 4.665205013493985
-"""A sum over the entries of an output to the last digit."""
-
 
 def about_attention(problem):
     """Questions about the output of an attention."""
@@ -201,9 +176,9 @@ def about_attention(problem):
         edges.first(module(numbers(2, 3, 6, start=0.2)))
         return edges.first(module(numbers(2, 2, 6, start=0.5), some_past(2, 2, length, 3)))
 
-    def digits_lost():
-        found = (output(2, 3, 6, 2, 2) * numbers(2, 3, 6, start=0.7)).sum()
-        return edges.loses_digits(found, torch.tensor(EXACT).double())
+    def steps_lost():
+        module = attention(problem, 6, 2)
+        return edges.loses_steps(lambda x: module(x, some_past(2, 2, 3, 3)), numbers(2, 3, 6))
 
     def remembers(first, second):
         """Whether a call with a past of its own answers otherwise than as the first one."""
@@ -214,14 +189,14 @@ def about_attention(problem):
         return not torch.allclose(*answers, equal_nan=True)
 
     def large():
-        weights = ordinary_weights(6)
+        weights = attention_weights(6)
         weights["c_attn.weight"][:6] *= 3000
         module = filled(problem.CachedAttention(6, 2), weights)
         return edges.first(module(numbers(2, 2, 6), some_past(2, 2, 3, 3))).isfinite().all()
 
     def growing():
         """The first of two new outputs, where the score of the second is larger by some 10,000."""
-        weights, rows = ordinary_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
+        weights, rows = attention_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
         weights["c_attn.weight"][rows - 6] = weights["c_attn.weight"][rows] = 0
         weights["c_attn.bias"][rows - 6] = 1
         weights["c_attn.bias"][rows] = 0
@@ -233,7 +208,7 @@ def about_attention(problem):
 
     def low():
         """Two new outputs, where all scores are near -20,000."""
-        weights, rows = ordinary_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
+        weights, rows = attention_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
         weights["c_attn.weight"][rows - 6] = weights["c_attn.weight"][rows] = 0
         weights["c_attn.bias"][rows - 6] = 1
         weights["c_attn.bias"][rows] = -35_000
@@ -311,7 +286,7 @@ def about_attention(problem):
         )
         | {
             "float32, with a past": lambda: 0 * output(2, 3, 6, 2, 2, dtype=torch.float32),
-            "digits lost": digits_lost,
+            "steps are lost, with a past": steps_lost,
             "large scores": large,
             "hidden far above": growing,
             "scores far below": low,
@@ -514,38 +489,13 @@ def about_layers(problem):
 SIZES = {"vocab_size": 13, "n_positions": 24, "n_embd": 8, "n_layer": 2, "n_head": 2}
 
 
-@functools.cache
-def ordinary_model(n_embd, n_layer, vocab_size, n_positions, quiet=False):
-    """Weights of a model, by their names; those of a quiet one add nothing in the blocks."""
-    kinds = numbers(vocab_size, n_embd, start=2.47)
-    kinds = kinds * math.sqrt(n_embd) / 2 / kinds.norm(dim=-1, keepdim=True)
-    weights = {"wte.weight": kinds, "wpe.weight": numbers(n_positions, n_embd, start=0.4)}
-    for number in range(n_layer):
-        start = 0.1 + number
-        weights |= under(f"h.{number}.ln_1", norm(n_embd, start))
-        weights |= under(f"h.{number}.attn", ordinary_weights(n_embd, start=start))
-        weights |= under(f"h.{number}.ln_2", norm(n_embd, start + 0.5))
-        weights |= under(f"h.{number}.mlp.c_fc", linear(n_embd, 4 * n_embd, start + 0.6))
-        weights |= under(f"h.{number}.mlp.c_proj", linear(4 * n_embd, n_embd, start + 0.7))
-    weights |= under("ln_f", norm(n_embd, 0.8))
-    weights["ln_f.bias"] = weights["ln_f.bias"] * 0
-    if quiet:
-        weights |= {name: w * 0 for name, w in weights.items() if "c_proj" in name}
-    return under("transformer", weights) | {"lm_head.weight": kinds}
-
-
-def norm(n_embd, start):
-    """Weights of a layer norm."""
-    return {"weight": 1 + numbers(n_embd, start=start) / 4, "bias": numbers(n_embd, start=start)}
-
-
-def model(problem, *, quiet=False, dtype=torch.float64, **sizes):
-    """A model of the student's that holds ordinary weights."""
+def model(problem, *, silent=False, dtype=torch.float64, **sizes):
+    """A model of the student's that holds ordinary weights; blocks of a silent one add nothing."""
     config = SIZES | sizes
-    names = ("n_embd", "n_layer", "vocab_size", "n_positions")
-    weights = ordinary_model(*(config[name] for name in names), quiet=quiet)
+    weights = gpt_weights(config)
+    weights["transformer.ln_f.bias"] = 0 * weights["transformer.ln_f.bias"]
     made = problem.CachedGPT(problem.GPTConfig(**config)).eval()
-    return filled(made, {name: w.to(dtype) for name, w in weights.items()}, dtype)
+    return filled(made, quiet(weights) if silent else weights, dtype)
 
 
 def text(batch, length, start=0):
@@ -564,10 +514,10 @@ def sums_of_model(problem):
 
 
 SUMS_OF_MODEL = (
-    -3.033048599,
-    -3.135377886,
-    6.621858948,
-    -2.580333545,
+    -1.925064184,
+    -3.700823517,
+    9.544575798,
+    -0.614492425,
 )
 """What comes of these chunks when all is right."""
 
@@ -644,8 +594,8 @@ def about_model(problem):
         main={
             "form": form,
             "form after a past": form_after_a_past,
-            "quiet": lambda: logits(3, quiet=True),
-            "quiet, in chunks": lambda: logits(2, 3, 1, quiet=True),
+            "quiet": lambda: logits(3, silent=True),
+            "quiet, in chunks": lambda: logits(2, 3, 1, silent=True),
             "one pass": lambda: logits(4),
             "one layer": lambda: logits(3, n_layer=1),
             "one layer, in ones": lambda: logits(1, 1, 1, n_layer=1),
@@ -741,7 +691,7 @@ def about_generate(problem):
 
     def each_once():
         """New tokens in the order of their numbers, each at the position of that number."""
-        module = model(problem, quiet=True)
+        module = model(problem, silent=True)
         kinds = parameters(module)["transformer.wte.weight"].detach()
         places = 20 * kinds[torch.arange(24) % 13]
         set_weights(module, {"transformer.wpe.weight": places})

@@ -369,6 +369,14 @@ def test_a_probe_imports_what_stands_in_its_own_course(
         assert ask(probe, SimpleNamespace())["f"].main["number"] == answer_of(number)
 
 
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_what_is_not_there_keeps_nothing_else_from_being_asked(problem: Problem) -> None:
+    probe, known = load_probe(problem), Fingerprints.load(problem.fingerprints)
+    assert probe is not None
+    names = {owner(part) for part in known.reference}
+    assert {owner(part) for part in ask(probe, SimpleNamespace())} == names
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
 def test_what_only_stops_is_given_no_name(problem: Problem) -> None:
