@@ -82,7 +82,7 @@ def about_attention(problem):
         expected, output = (q @ k.mT / math.sqrt(3)).softmax(-1) @ v, edges.first(called(q, k, v))
         v[-1] += 1
         counts = not torch.allclose(output, edges.first(called(q, k, v)))
-        behind = attend(q=q, k=k, v=torch.eye(149, dtype=torch.float64)).log()
+        behind = weights(q, k).log()
         behind, scores = (t - t.mean(-1, keepdim=True) for t in (behind, q @ k.mT))
         sharper = torch.allclose(behind, scores * (behind[0, 0] / scores[0, 0]))
         return torch.tensor([torch.allclose(output, expected), output[-1].any(), counts, sharper])

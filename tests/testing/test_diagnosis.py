@@ -377,6 +377,18 @@ def test_what_is_not_there_keeps_nothing_else_from_being_asked(problem: Problem)
     assert {owner(part) for part in ask(probe, SimpleNamespace())} == names
 
 
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_right_code_answers_each_question(problem: Problem) -> None:
+    reference = Fingerprints.load(problem.fingerprints).reference
+    stops = [
+        (part, question)
+        for part, given in reference.items()
+        for question, answer in {**given.main, **given.edges}.items()
+        if answer.instead
+    ]
+    assert stops == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
 def test_what_only_stops_is_given_no_name(problem: Problem) -> None:

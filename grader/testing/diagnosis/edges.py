@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +24,7 @@ from grader.testing.diagnosis.probe import Question
 _SMALL = 2.0**-20
 """So small are gradients from above that nobody clips them."""
 
-_KINDS = (Tensor, bool, float, int, type(None), tuple, list)
+_KINDS: tuple[type, ...] = (Tensor, bool, float, int, type(None), tuple, list)
 
 Questions = dict[str, Question]
 Run = Callable[..., Any]
@@ -62,11 +62,22 @@ def slope(output: Tensor, by: Tensor, size: float = _SMALL) -> Tensor | None:
     if not output.requires_grad:
         return None
     # As a sum, for with weights as an argument torch first imports a library of algebra.
-    loss = (output * (size * numbers(*output.shape, start=0.7))).sum()
-    found = torch.autograd.grad(loss, by, retain_graph=True, allow_unused=True)[0]
+    with torch.enable_grad():  # code may leave it off
+        loss = (output * (size * numbers(*output.shape, start=0.7))).sum()
+    (slopes,) = torch.autograd.grad(loss, by, retain_graph=True, allow_unused=True)
+    found = cast("Tensor | None", slopes)
     if found is None:
         return None
     return found / size if found.isfinite().all() else found * math.nan
+
+
+def _others(tensor: Tensor) -> Tensor:
+    """Return other numbers of the same form."""
+    return 1.5 * tensor + 0.5
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return torch.allclose(one, other, equal_nan=True)
 
 
 def moves_random_state(call: Callable[[], object]) -> bool:
@@ -118,7 +129,7 @@ def starts_alike(make: Callable[[], nn.Module]) -> bool:
         torch.default_generator.manual_seed(seed)
         starts.append([each.detach().clone() for each in make().parameters()])
     drawn = [pair for pair in zip(*starts, strict=True) if len(pair[0].unique()) > 1]
-    return not drawn or any(torch.equal(*pair) for pair in drawn)
+    return not drawn or any(torch.equal(one, other) for one, other in drawn)
 
 
 def refusal(call: Callable[[], object]) -> float:
@@ -141,7 +152,7 @@ def refusal(call: Callable[[], object]) -> float:
 def refusals(call: Callable[[Any], object], fine: Any, amounts: tuple[Any, ...]) -> Tensor:
     """Return how calls with these amounts end; code that stops at a fine one refuses nothing."""
     call(fine)
-    return torch.tensor([refusal(lambda amount=amount: call(amount)) for amount in amounts])
+    return torch.tensor([refusal(partial(call, amount)) for amount in amounts])
 
 
 def of_function(run: Run, given: Mapping[str, Tensor], *, large: float = 0) -> Questions:
@@ -158,13 +169,14 @@ def of_function(run: Run, given: Mapping[str, Tensor], *, large: float = 0) -> Q
         return {n: change(t) if n in floats else t.clone() for n, t in given.items()}
 
     def output(tensors: Mapping[str, Tensor]) -> Any:
-        return first(run(*tensors.values()))
+        with torch.enable_grad():  # code may leave it off
+            return first(run(*tensors.values()))
 
     @cache
     def changes(name: str) -> bool:
         tensors = fresh()
         try:
-            run(*tensors.values())
+            output(tensors)
         except Mismatch as found:  # in grading a change is noticed at once
             return f"argument {name}." in str(found)
         return not torch.equal(tensors[name], given[name])
@@ -177,19 +189,19 @@ def of_function(run: Run, given: Mapping[str, Tensor], *, large: float = 0) -> Q
         return slope(output(tensors), tensors[name], size)
 
     def grows() -> bool:
-        pair = (gradient(floats[0], size) for size in (_SMALL, 1 / _SMALL))
-        return torch.allclose(*pair, equal_nan=True)
+        small, large = (gradient(floats[0], size) for size in (_SMALL, 1 / _SMALL))
+        return _alike(small, large)
 
     def second_call() -> Any:
-        output(fresh(lambda t: 1.5 * t + 0.5))
-        return output(fresh())
+        output(fresh())
+        return output(fresh(_others))
 
     def keeps_mode() -> bool:
         with torch.no_grad():
-            answer = output(fresh())
+            answer = first(run(*fresh().values()))
             off = not torch.is_grad_enabled() and not answer.requires_grad
         with torch.enable_grad():
-            output(fresh())
+            run(*fresh().values())
             return off and torch.is_grad_enabled()
 
     questions: Questions = {
@@ -205,9 +217,9 @@ def of_function(run: Run, given: Mapping[str, Tensor], *, large: float = 0) -> Q
         "gradient grows": grows,
     }
     for name in given:
-        questions[f"changes {name}"] = lambda name=name: changes(name)
+        questions[f"changes {name}"] = partial(changes, name)
     for name in floats:
-        questions[f"gradient by {name}"] = lambda name=name: gradient(name)
+        questions[f"gradient by {name}"] = partial(gradient, name)
     if large:
         questions["large numbers"] = lambda: output(fresh(lambda t: large * t))
     return questions
@@ -233,14 +245,16 @@ def of_module(
     """
     given = {"x": x}
 
-    def after(before: Tensor) -> Any:
-        used = make()
-        used(before.clone())
-        return first(used(x.clone()))
+    def second_call() -> Any:
+        module = make()
+        module(x.clone())
+        return first(module(_others(x)))
 
     def remembers(before: Tensor) -> bool:
         """Whether a call answers otherwise than it would as the first one."""
-        return not torch.allclose(after(before), first(make()(x.clone())), equal_nan=True)
+        used = make()
+        used(before.clone())
+        return not _alike(first(used(x.clone())), first(make()(x.clone())))
 
     def changes_weights() -> bool:
         module = make()
@@ -256,13 +270,12 @@ def of_module(
         return slope(first(module(x.clone())), parameters(module)[name])
 
     def training_differs() -> bool:
-        answers = (first(make().train(mode)(x.clone())) for mode in (True, False))
-        return not torch.allclose(*answers, equal_nan=True)
+        return not _alike(*(first(make().train(mode)(x.clone())) for mode in (True, False)))
 
     questions = of_function(lambda x: make()(x), given, large=large)
     questions |= {
         "float32": lambda: first(make(torch.float32)(x.float())),
-        "second call": lambda: after(1.5 * x + 0.5),
+        "second call": second_call,
         "random state moves": lambda: _draws(make, x),
         "changes weights": changes_weights,
         "training differs": training_differs,
@@ -270,7 +283,7 @@ def of_module(
     if other is not None:
         questions["second call, of another length"] = lambda: remembers(other)
     for name in weights:
-        questions[f"gradient by {name}"] = lambda name=name: gradient(name)
+        questions[f"gradient by {name}"] = partial(gradient, name)
     return questions
 
 
