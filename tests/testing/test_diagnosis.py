@@ -377,6 +377,11 @@ def test_what_is_not_there_keeps_nothing_else_from_being_asked(problem: Problem)
     assert {owner(part) for part in ask(probe, SimpleNamespace())} == names
 
 
+def test_a_right_number_speaks_for_no_fault_however_near() -> None:
+    found = known(near={"f": Answers({"a": value(1.00025)}, {})})
+    assert names(found, given({"a": value(1.00012)}, large=value(7))) == []
+
+
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
 def test_right_code_answers_each_question(problem: Problem) -> None:
     reference = Fingerprints.load(problem.fingerprints).reference

@@ -269,7 +269,10 @@ def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
         if answer.is_value and expected.is_value:
             if not same(answer, expected, dtype=False):
                 return 0.0
-            is_wrong = question in of_fault.main
+            # What is right but for rounding speaks for no fault, however near that comes.
+            is_wrong = question in of_fault.main and not same(
+                answer, reference.main[question], dtype=False
+            )
             speaking, score = speaking + is_wrong * _weight(answer), score + is_wrong
         elif answer.instead and expected.instead:
             score += 0.5
