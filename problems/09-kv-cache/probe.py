@@ -16,6 +16,7 @@ from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
 from ordinary_weights import attention_weights, filled, gpt_weights, quiet
 from shown_weights import about_heads
+from worked_example import multi_head_by_hand
 
 
 def probe(problem):
@@ -176,6 +177,11 @@ def about_attention(problem):
         edges.first(module(numbers(2, 3, 6, start=0.2)))
         return edges.first(module(numbers(2, 2, 6, start=0.5), some_past(2, 2, length, 3)))
 
+    def digits_lost():
+        x = numbers(2, 3, 6, start=0.5)
+        right = multi_head_by_hand(x, attention_weights(6), 2, causal=True)
+        return edges.loses_digits(output(2, 3, 6, 2), right)
+
     def steps_lost():
         module = attention(problem, 6, 2)
         return edges.loses_steps(lambda x: module(x, some_past(2, 2, 3, 3)), numbers(2, 3, 6))
@@ -286,6 +292,7 @@ def about_attention(problem):
         )
         | {
             "float32, with a past": lambda: 0 * output(2, 3, 6, 2, 2, dtype=torch.float32),
+            "digits lost": digits_lost,
             "steps are lost, with a past": steps_lost,
             "large scores": large,
             "hidden far above": growing,

@@ -71,15 +71,6 @@ def slope(output: Tensor, by: Tensor, size: float = _SMALL) -> Tensor | None:
     return found / size if found.isfinite().all() else found * math.nan
 
 
-def _others(tensor: Tensor) -> Tensor:
-    """Return other numbers of the same form."""
-    return 1.5 * tensor + 0.5
-
-
-def _alike(one: Any, other: Any) -> bool:
-    return torch.allclose(one, other, equal_nan=True)
-
-
 def moves_random_state(call: Callable[[], object]) -> bool:
     """Tell whether a call draws from torch's global generator."""
     torch.default_generator.manual_seed(1)
@@ -189,8 +180,8 @@ def of_function(run: Run, given: Mapping[str, Tensor], *, large: float = 0) -> Q
         return slope(output(tensors), tensors[name], size)
 
     def grows() -> bool:
-        small, large = (gradient(floats[0], size) for size in (_SMALL, 1 / _SMALL))
-        return _alike(small, large)
+        one, other = (gradient(floats[0], size) for size in (_SMALL, 1 / _SMALL))
+        return _alike(one, other)
 
     def second_call() -> Any:
         output(fresh())
@@ -285,6 +276,15 @@ def of_module(
     for name in weights:
         questions[f"gradient by {name}"] = partial(gradient, name)
     return questions
+
+
+def _others(tensor: Tensor) -> Tensor:
+    """Return other numbers of the same form."""
+    return 1.5 * tensor + 0.5
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return torch.allclose(one, other, equal_nan=True)
 
 
 def _draws(make: Callable[..., nn.Module], x: Tensor) -> bool:
