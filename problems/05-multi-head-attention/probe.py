@@ -6,7 +6,6 @@ import itertools
 import math
 
 import torch
-from torch import nn
 
 from grader.testing.compare import parameters, set_weights
 from grader.testing.diagnosis import edges
@@ -221,16 +220,9 @@ def about_attention(problem):
 def about_layers(problem):
     """Questions about what a layer is made of."""
 
-    def linear(module, name):
-        """What in, out and bias of a linear layer are; -1 where there is none."""
-        layer = getattr(module, name, None)
-        if not isinstance(layer, nn.Linear):
-            return [-1.0, -1.0, -1.0]
-        return [layer.in_features, layer.out_features, float(layer.bias is not None)]
-
     def layers(bias):
         module = problem.MultiHeadAttention(12, 3, bias=bias)
-        return torch.tensor([linear(module, name) for name in ("c_attn", "c_proj")])
+        return torch.tensor(edges.linear_sizes(module, "c_attn", "c_proj"))
 
     def how_many(bias):
         return len(list(problem.MultiHeadAttention(12, 3, bias=bias).parameters()))
@@ -259,9 +251,8 @@ def about_layers(problem):
 
 
 def rates(module):
-    """The rates of the two dropouts; -1 for what is no nn.Dropout."""
-    found = [getattr(module, name, None) for name in ("attn_dropout", "resid_dropout")]
-    return [float(each.p) if isinstance(each, nn.Dropout) else -1.0 for each in found]
+    """The rates of the two dropouts."""
+    return edges.dropout_rates(module, "attn_dropout", "resid_dropout")
 
 
 def is_like(problem, module, *, causal, bias):

@@ -279,21 +279,13 @@ def names_in(module, weights, bias):
 def about_layers(problem):
     """Questions about what MLP is made of."""
 
-    def linear(module, name):
-        """What in, out and bias of a linear layer are; -1 where there is none."""
-        layer = getattr(module, name, None)
-        if not isinstance(layer, nn.Linear):
-            return [-1.0, -1.0, -1.0]
-        return [layer.in_features, layer.out_features, float(layer.bias is not None)]
-
     def layers(bias):
         module = problem.MLP(6, bias=bias)
-        found = [*linear(module, "c_fc"), *linear(module, "c_proj")]
-        return torch.tensor([*found, float(len(list(module.parameters())))])
+        sizes = torch.tensor(edges.linear_sizes(module, "c_fc", "c_proj")).flatten()
+        return torch.tensor([*sizes, float(len(list(module.parameters())))])
 
     def rate_of(module):
-        child = getattr(module, "dropout", None)
-        return float(child.p) if isinstance(child, nn.Dropout) else -1.0
+        return edges.dropout_rates(module, "dropout")[0]
 
     def by_position():
         module = problem.MLP(6, 0.25, False)

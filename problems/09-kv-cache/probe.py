@@ -4,7 +4,6 @@ import functools
 import operator
 
 import torch
-from torch import nn
 
 from grader.cost import counting
 from grader.errors import Mismatch
@@ -468,16 +467,9 @@ def has_changed(past, call):
 def about_layers(problem):
     """Questions about what an attention is made of."""
 
-    def sizes(module, name):
-        """In, out and bias of a linear layer; -1 where there is none."""
-        layer = getattr(module, name, None)
-        if not isinstance(layer, nn.Linear):
-            return [-1.0, -1.0, -1.0]
-        return [layer.in_features, layer.out_features, float(layer.bias is not None)]
-
     def layers(*arguments, **named):
         module = problem.CachedAttention(*arguments, **named)
-        return torch.tensor([sizes(module, name) for name in ("c_attn", "c_proj")])
+        return torch.tensor(edges.linear_sizes(module, "c_attn", "c_proj"))
 
     return Part(
         main={

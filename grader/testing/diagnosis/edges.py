@@ -123,6 +123,23 @@ def starts_alike(make: Callable[[], nn.Module]) -> bool:
     return not drawn or any(torch.equal(one, other) for one, other in drawn)
 
 
+def linear_sizes(module: nn.Module, *names: str) -> list[list[float]]:
+    """Return what in, out and bias of linear layers are; -1 for what is none."""
+    layers = [getattr(module, name, None) for name in names]
+    return [
+        [each.in_features, each.out_features, float(each.bias is not None)]
+        if isinstance(each, nn.Linear)
+        else [-1.0, -1.0, -1.0]
+        for each in layers
+    ]
+
+
+def dropout_rates(module: nn.Module, *names: str) -> list[float]:
+    """Return the rates of dropouts; -1 for what is no nn.Dropout."""
+    layers = [getattr(module, name, None) for name in names]
+    return [float(each.p) if isinstance(each, nn.Dropout) else -1.0 for each in layers]
+
+
 def refusal(call: Callable[[], object]) -> float:
     """Return what comes of a call: 0 if it returns, 1 for a ValueError, 2 for an assertion, or 3.
 
