@@ -6,6 +6,8 @@ anybody else does wrong ends the run, and gives nobody a zero.
 
 from __future__ import annotations
 
+from typing import Any
+
 from grader.result import Status
 
 # The student's
@@ -16,7 +18,15 @@ TIME_USED_UP = "Not run: the time for this submission is used up."
 
 
 class Mismatch(AssertionError):  # noqa: N818  (a finding, not an error of the program)
-    """An answer is not what it should be. The text is for the student."""
+    """An answer is not what it should be. The text is for the student.
+
+    Attributes:
+        shown: what the answer shows of the mistake, where something looked at it.
+    """
+
+    def __init__(self, text: str, shown: Any = None) -> None:
+        super().__init__(text)
+        self.shown = shown
 
 
 class CannotLoad(Exception):  # noqa: N818  (it is a verdict on its way up)

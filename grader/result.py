@@ -178,8 +178,9 @@ class ProblemResult:
         sha256: the hash of the student's file; empty when there is none.
         tests: in the order of the test file.
         notes: sentences about the file itself, for example a name that was nearly right.
-        diagnoses: what to tell the student about the known mistakes that the answers show.
-        mistakes: for each diagnosis the names of its mistakes in the catalogue.
+        diagnoses: what to tell the student about the known mistakes that the answers show. The
+            first may be the message of the first test that fails, about a module's parts.
+        mistakes: for each diagnosis the names of its mistakes in the catalogue; none for that.
         repeated: whether a test took too long while others were graded at the same time, or its
             process was killed by something else, so that this is the result of a second run, alone.
         provenance: what the marks rest on.

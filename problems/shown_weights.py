@@ -93,11 +93,46 @@ def weighing_of_layers(make, n_embd, length, batch):
     return Weighing(sizes, q @ k.mT, shown)
 
 
-def names_of_layers(module):
-    """Which parameters the layers have, as numbers, and which of their names a parameter has."""
+def layer_weights(n_embd, size, bias=True):
+    """Weights of the layers query, key and value, by name; `size` is that of the matrices."""
+    weights = {}
+    for start, name in enumerate(LAYERS):
+        weights[f"{name}.weight"] = size * numbers(n_embd, n_embd, start=1.3 * start)
+        if bias:
+            weights[f"{name}.bias"] = 0.4 * numbers(n_embd, start=2.0 + start)
+    return weights
+
+
+def filled(module, weights, dtype=torch.float64):
+    """Give a module these weights by name, and what else it has numbers that its shape tells.
+
+    A bias that isn't there stays away, and one that should not be there isn't 0: what comes out
+    tells as much.
+    """
+    module = module.to(dtype)
     found = parameters(module)
+    set_weights(module, {n: w for n, w in weights.items() if n in found or n.endswith("weight")})
+    given = {id(each) for name, each in found.items() if name in weights}  # under any of its names
+    others = {name: each for name, each in found.items() if id(each) not in given}
+    set_weights(module, {name: numbers(*p.shape, start=4.0) for name, p in others.items()})
+    return module
+
+
+def parts_of_layers(make):
+    """Return the questions about which parameters the layers have, with a bias and without.
+
+    Asked is also which names of the layers a parameter has.
+    """
     names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
-    return torch.tensor([float(name in found) for name in (*names, *LAYERS)])
+
+    def there(bias):
+        found = parameters(make(bias))
+        return torch.tensor([float(name in found) for name in (*names, *LAYERS)])
+
+    return {
+        "parameters with bias": lambda: there(True),
+        "parameters without bias": lambda: there(False),
+    }
 
 
 def _asked(bias):

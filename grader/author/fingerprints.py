@@ -27,6 +27,7 @@ from grader.testing.diagnosis.fingerprints import (
 )
 from grader.testing.diagnosis.naming import diagnose
 from grader.testing.diagnosis.probe import Answers, ask, load_probe
+from grader.testing.evidence import ranked
 from grader.testing.quiet import quiet
 from grader.testing.session import DIAGNOSED
 
@@ -116,12 +117,12 @@ def fingerprints_of(
 def diagnosed(outcome: Outcome, known: Fingerprints) -> Outcome:
     """Return the outcome with the diagnosis that the known fingerprints give."""
     found = diagnose(known, outcome.answers)
-    names = tuple(name for diagnosis in found for name in diagnosis.mistakes)
+    names = tuple(name for diagnosis in found for name in diagnosis.names)
     tests = [_with_diagnosis(test, names) for test in outcome.result.tests]
     outcome.result.tests[:] = tests
     statuses = {test.status for test in tests}
     if statuses & DIAGNOSED and Status.TIMEOUT not in statuses:  # as where students' code is graded
-        outcome.result.diagnoses = [diagnosis.text for diagnosis in found]
+        outcome.result.diagnoses = [diagnosis.sentence for diagnosis in ranked(found)]
     return outcome
 
 

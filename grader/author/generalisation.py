@@ -154,7 +154,7 @@ def _judged(
     answers: dict[str, Answers],
     known: Fingerprints,
 ) -> Mutant:
-    told = tuple(each.text for each in diagnose(known, answers))
+    told = tuple(each.sentence for each in diagnose(known, answers))
     is_right = any(re.search(fault.says, text) for text in told)
     return Mutant(problem.id, style, fault.name, source, told, is_right)
 

@@ -130,7 +130,7 @@ def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -
         not failed,
         total(test.points for test in cases),
         total(test.max for test in cases),
-        "" if message in problem.notes else message,  # notes are said above, once
+        "" if message in (*problem.notes, *problem.diagnoses) else message,  # said above, once
     )
 
 

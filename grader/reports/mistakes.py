@@ -46,6 +46,9 @@ def mistakes_made(results: Iterable[SubmissionResult]) -> list[MistakeRow]:
 
 
 def mistakes_named(problem: ProblemResult) -> list[tuple[str, str]]:
-    """Return the mistakes that a problem's answers show: their names, and what to say of them."""
-    names = [" or ".join(names) for names in problem.mistakes]
-    return list(zip(names, problem.diagnoses, strict=False))
+    """Return the mistakes that a problem's answers show: their names, and what to say of them.
+
+    What a test has seen of a module's parts has no name; that test says it.
+    """
+    told = zip(problem.mistakes, problem.diagnoses, strict=False)
+    return [(" or ".join(names), text) for names, text in told if names]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 
@@ -81,13 +81,25 @@ def trouble(
     if _stops_alike(result):
         lines = [wrapped(wrong[0][0].message, width), *_printed_lines(wrong[0][0], printed, width)]
         return "\n".join([*lines, "", "So none of the tests can be judged yet."])
-    lines = [line for text in result.diagnoses for line in (wrapped(text, width), "")]
-    lines += _wrong_lines(wrong[0], printed, width)
+    lines = _first_lines(result.diagnoses, wrong[0], printed, width)
     if len(wrong) > 1:
         others = counted(len(wrong) - 1, "other test")
         where = "" if in_full else " All: uv run pytest -v"
         lines += ["", wrapped(f"{others} may well pass once this one does.{where}", width)]
     return "\n".join(lines)
+
+
+def _first_lines(
+    told: Sequence[str], cases: list[TestResult], printed: Mapping[str, str], width: int
+) -> list[str]:
+    """Return what is known of the mistake, and the first test that fails.
+
+    They stand in this order, unless it is the test's own sentence that comes first of all.
+    """
+    shown_test = _wrong_lines(cases, printed, width)
+    if told and told[0] == _failed(cases)[0].message:
+        return [*shown_test, *(line for text in told[1:] for line in ("", wrapped(text, width)))]
+    return [*(line for text in told for line in (wrapped(text, width), "")), *shown_test]
 
 
 def _by_function(result: ProblemResult) -> list[list[TestResult]]:

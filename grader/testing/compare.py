@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from grader.errors import Mismatch
 from grader.result import NOT_YET
+from grader.testing.evidence import Certainty, Evidence, Shown, Source
 from grader.testing.observe import observations
 
 # (relative, absolute). The mistakes of the catalogue differ by 5e-4 or more. Half precision rounds
@@ -79,7 +80,13 @@ def check(
         return  # so it is nearly always when it is right, and what follows takes much longer
     wrong = _wrong_entries(tensor, expected, default_rtol if rtol is None else rtol, atol)
     if wrong.any():
-        _fail(call, _values_message(tensor, expected, wrong, sizes or {}, atol))
+        found = tuple(observations(tensor, expected, wrong, sizes or {}, atol))
+        lines = [_values_message(tensor, expected, wrong), *(each.sentence for each in found)]
+        raise Mismatch("\n".join([call, *lines]), _shown(tensor, found, call, wrong))
+
+
+def _shown(tensor: Tensor, found: tuple[Evidence, ...], call: str, wrong: Tensor) -> Shown:
+    return Shown(found, call, _where(wrong), bool(tensor.isfinite().all()))
 
 
 def _tolerance(dtype: torch.dtype, all_digits: bool) -> tuple[float, float]:
@@ -199,12 +206,26 @@ def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bo
     layer = getattr(module, name, None)
     if layer is None:
         here = ", ".join(child for child, _ in module.named_children()) or "none"
-        raise Mismatch(f"{owner} has no layer called `{name}`. The layers found are: {here}.")
+        raise wrong_part(
+            f"{owner} has no layer called `{name}`. The layers found are: {here}.", owner
+        )
     if not isinstance(layer, nn.Linear):
-        raise Mismatch(f"`{name}` of {owner} is {_kind(layer)}; it should be {wanted}.")
+        raise wrong_part(f"`{name}` of {owner} is {_kind(layer)}; it should be {wanted}.", owner)
     form = (layer.in_features, layer.out_features, layer.bias is not None)
     found = f"nn.Linear({form[0]}, {form[1]}, bias={form[2]})"
-    require(form == (n_in, n_out, bias), f"`{name}` of {owner} is {found}; it should be {wanted}.")
+    if form != (n_in, n_out, bias):
+        raise wrong_part(f"`{name}` of {owner} is {found}; it should be {wanted}.", owner)
+
+
+def wrong_part(sentence: str, owner: str, *, before: str = "") -> Mismatch:
+    """Return what to raise where a module lacks a part, or has one of another kind.
+
+    Args:
+        sentence: what is wrong, in full: it stands above all names of mistakes.
+        owner: the module's class.
+        before: what the test's own message begins with, such as that it can't be judged yet.
+    """
+    return Mismatch(before + sentence, Shown((Evidence(sentence, Certainty.SEEN, Source.PARTS, (owner,)),)))
 
 
 def parameters(module: nn.Module) -> dict[str, nn.Parameter]:
@@ -223,9 +244,8 @@ def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Param
     for name in names:
         if name not in found:
             here = ", ".join(found) or "none"
-            raise Mismatch(
-                f"{NOT_YET}{owner} has no parameter `{name}`. The parameters found are: {here}."
-            )
+            text = f"{owner} has no parameter `{name}`. The parameters found are: {here}."
+            raise wrong_part(text, owner, before=NOT_YET)
     return {name: found[name] for name in names}
 
 
@@ -240,11 +260,10 @@ def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
     owner = type(module).__name__
     found = parameters_of(module, weights)
     for name, weight in weights.items():
-        shape = tuple(found[name].shape)
-        require(
-            shape == tuple(weight.shape),
-            f"{NOT_YET}`{name}` of {owner} has shape {shape}; expected {tuple(weight.shape)}.",
-        )
+        shape, wanted = tuple(found[name].shape), tuple(weight.shape)
+        if shape != wanted:
+            text = f"`{name}` of {owner} has shape {shape}; expected {wanted}."
+            raise wrong_part(text, owner, before=NOT_YET)
         with torch.no_grad():
             found[name].copy_(weight)
 
@@ -305,17 +324,16 @@ def _wrong_entries(actual: Tensor, expected: Tensor, rtol: float, atol: float) -
     return ~torch.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
 
 
-def _values_message(
-    actual: Tensor, expected: Tensor, wrong: Tensor, sizes: Mapping[str, int], atol: float
-) -> str:
-    lines = [_where(wrong)]
+def _values_message(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
+    some = wrong.dim() > 1 and not wrong.any(-1).all()
+    lines = [f"{_where(wrong)}, for example:" if some else f"{_where(wrong)}:"]
     for row in _rows(wrong)[:_ROWS_SHOWN]:
         place = f"row {list(row)}: " if row else ""
         given = _LINE - len(f"  {place}expected ")
         got, want = _numbers(actual[row], expected[row], wrong[row], given)
         lines.append(f"  {place}got      {got}")
         lines.append(f"  {' ' * len(place)}expected {want}")
-    return "\n".join(lines + observations(actual, expected, wrong, sizes, atol))
+    return "\n".join(lines)
 
 
 def _rows(wrong: Tensor) -> list[tuple[int, ...]]:
@@ -327,13 +345,13 @@ def _rows(wrong: Tensor) -> list[tuple[int, ...]]:
 
 def _where(wrong: Tensor) -> str:
     if wrong.numel() == 1:
-        return "It differs:"
+        return "It differs"
     if wrong.dim() < 2:
-        return f"{int(wrong.sum())} of {wrong.numel()} entries differ:"
+        return f"{int(wrong.sum())} of {wrong.numel()} entries differ"
     rows = wrong.any(-1)
     if rows.all():
-        return "All rows differ:"
-    return f"{int(rows.sum())} of {rows.numel()} rows differ, for example:"
+        return "All rows differ"
+    return f"{int(rows.sum())} of {rows.numel()} rows differ"
 
 
 def _digits(actual: Tensor, expected: Tensor) -> int:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import permutations
 
 import torch
 from torch import Tensor
 
+from grader.testing.evidence import Certainty, Evidence, Source, ranked
 from grader.testing.relations import close as _close
 from grader.testing.relations import relations
+
+_MOST_TOLD = 2
+"""How many sentences are told of one answer."""
 
 
 def observations(
     actual: Tensor, expected: Tensor, wrong: Tensor, sizes: Mapping[str, int], exactness: float = 0
-) -> list[str]:
-    """Return sentences on how `actual` is related to `expected`; empty when nothing stands out.
+) -> list[Evidence]:
+    """Return how `actual` is related to `expected`, ranked; empty when nothing stands out.
 
     Args:
         actual: a tensor of the form of `expected`.
@@ -32,17 +36,26 @@ def observations(
     if _nearly(got, want, share=0.5 if is_double else 0.0):
         cut = torch.equal(got, got.float().double()) and is_double
         lost = "float64 was cut to float32" if cut else "digits were lost"
-        return [f"It is nearly right, but not to the last digits: somewhere {lost}."]
-    looks: list[Callable[[], str | None]] = [
-        lambda: _not_finite(got, want),
-        lambda: _factor(got, want, sizes),
-        lambda: _sharpness(got, want, sizes, exactness),
-        lambda: _row_sums(got, want, exactness),
-        lambda: next(iter(relations(got, want)), None) or _other_order(got, want),
-        lambda: _good_rows(wrong),
+        sentence = f"It is nearly right, but not to the last digits: somewhere {lost}."
+        return [Evidence(sentence, Certainty.ALL, Source.NUMBERS)]
+    return ranked(_looks(got, want, wrong, sizes, exactness))[:_MOST_TOLD]
+
+
+def _looks(
+    got: Tensor, want: Tensor, wrong: Tensor, sizes: Mapping[str, int], exactness: float
+) -> Iterator[Evidence]:
+    """Yield what stands out, what is simplest to say first."""
+    related = next(iter(relations(got, want)), None)
+    looks = [
+        (_factor(got, want, sizes), Certainty.ALL, Source.NUMBERS),
+        (_sharpness(got, want, sizes, exactness), Certainty.ALL, Source.NUMBERS),
+        (related, Certainty.ALL, Source.RELATION),
+        (_not_finite(got, want), Certainty.SOME, Source.NUMBERS),
+        (_row_sums(got, want, exactness), Certainty.SOME, Source.NUMBERS),
+        (_other_order(got, want), Certainty.SOME, Source.RELATION),
+        (_good_rows(wrong), Certainty.SOME, Source.NUMBERS),
     ]
-    found = (look() for look in looks)
-    return [sentence for sentence in found if sentence][:2]
+    return (Evidence(text, sure, source) for text, sure, source in looks if text)
 
 
 def _not_finite(got: Tensor, want: Tensor) -> str | None:

@@ -70,8 +70,11 @@ def run_test(
         if exception is not None:
             session.on_exception(test.id, exception)
         verdict = judge(exception, guard, remote=not session.watch)
-        result = _result(test, judged_by_looking(verdict) if test.by_looking else verdict, seconds)
+        verdict = judged_by_looking(verdict) if test.by_looking else verdict
+        result = _result(test, verdict, seconds)
         session.printed[test.problem.id][test.id] = printed()
+        if verdict.shown is not None:
+            session.shown[test.problem.id][test.id] = verdict.shown
         session.add(test, result)
         return Outcome(result, exception)
     finally:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from grader.course import Problem
 from grader.result import ProblemResult, Status, TestResult
+from grader.testing.evidence import Shown
 from grader.testing.records import CollectedTest, ProblemTests
 
 DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
@@ -51,6 +52,7 @@ class Session:
         left_out: how many tests of each problem were not run as they are hidden.
         timeouts: how many tests of each problem did not come to an end.
         printed: what the student's code printed in the tests of each problem, by the test's id.
+        shown: what the wrong answers in the tests of each problem show, by the test's id.
         tests: the test file of each problem that has results, by the problem's id.
         ran: the tests of each problem that ran, in order, by the problem's id.
         not_begun: the problems of part two of which only the stub is there, if they are left out.
@@ -85,6 +87,7 @@ class Session:
         self.left_out: Counter[str] = Counter()
         self.timeouts: Counter[str] = Counter()
         self.printed: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        self.shown: defaultdict[str, dict[str, Shown]] = defaultdict(dict)
         self.not_begun: list[Problem] = []
         self.tests: dict[str, ProblemTests] = {}
         self.ran: defaultdict[str, list[CollectedTest]] = defaultdict(list)

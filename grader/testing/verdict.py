@@ -17,6 +17,7 @@ from grader.forbidden import ForbiddenCall, Guard
 from grader.loading import STUDENT_MODULE, alone, named, out_of_memory, place, student_frame
 from grader.operands import Operands, operands_of
 from grader.result import NOT_YET, Status
+from grader.testing.evidence import Shown
 from grader.testing.slips import slip
 from grader.testing.time_limit import NO_END, DoesNotEnd
 from grader.unwritten import says_unwritten
@@ -32,10 +33,11 @@ _LEFT = "Quitting debugger"
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a test ended and what the student reads about it."""
+    """How a test ended, what the student reads about it, and what a wrong answer shows."""
 
     status: Status
     message: str = ""
+    shown: Shown | None = None
 
 
 def judge(exception: BaseException | None, guard: Guard, *, remote: bool = False) -> Verdict:
@@ -66,7 +68,8 @@ def judged_by_looking(verdict: Verdict) -> Verdict:
         return verdict
     first, *more = verdict.message.splitlines()
     is_call = more and verdict.status is Status.FAILED
-    return replace(verdict, message=NOT_YET + (f"{first} isn't right." if is_call else first))
+    message = NOT_YET + (f"{first} isn't right." if is_call else first)
+    return replace(verdict, message=message, shown=None)
 
 
 def ends_tests(exception: BaseException) -> bool:
@@ -86,8 +89,8 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
     match exception:
         case CannotLoad():
             return Verdict(exception.status, str(exception))
-        case Mismatch():
-            return Verdict(Status.FAILED, str(exception))
+        case Mismatch(shown=shown):
+            return Verdict(Status.FAILED, str(exception), shown)
         case ForbiddenCall():
             return Verdict(Status.FORBIDDEN, _forbidden(str(exception)))
         case NotImplementedError() if says_unwritten(exception):

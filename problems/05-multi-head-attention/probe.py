@@ -1,19 +1,21 @@
 """The questions by which a mistake in problem 05 is told. An instrument, not a lesson."""
 
+import contextlib
 import functools
 import itertools
 import math
 
 import torch
-from torch import nn
 
 from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis import edges
 from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
+from ordinary_weights import attention_weights, filled
 from shown_weights import about_heads
 from telltale import COPIES, plain_weights
-from worked_example import loops_over_pairs
+from worked_example import loops_over_pairs, multi_head_by_hand
 
 
 def probe(problem):
@@ -29,30 +31,11 @@ def probe(problem):
     }
 
 
-def slope(output, by, size=2.0**-20):
-    """The gradient of a sum of the output's entries, each with a weight of its own.
-
-    What comes in is so small that nobody clips it, and is made up for afterwards.
-    """
-    upstream = size * numbers(*output.shape, start=0.7)
-    found = torch.autograd.grad(output, by, upstream, retain_graph=True, allow_unused=True)[0]
-    return found if found is None else found / size
-
-
 def about_splitting(problem):
     """Questions about split_heads."""
 
     def split(*shape, n_head):
         return problem.split_heads(numbers(*shape), n_head)
-
-    def gradient():
-        x = numbers(2, 4, 6).requires_grad_()
-        return slope(problem.split_heads(x, 3), x)
-
-    def changes():
-        x = numbers(2, 4, 6)
-        problem.split_heads(x, 3)
-        return not torch.equal(x, numbers(2, 4, 6))
 
     return Part(
         main={
@@ -63,15 +46,12 @@ def about_splitting(problem):
             "3 heads of one sequence": lambda: split(1, 4, 6, n_head=3),
             "heads of width 64": lambda: split(1, 2, 128, n_head=2),
         },
-        edges={
+        edges=edges.of_function(lambda x: problem.split_heads(x, 3), {"x": numbers(2, 4, 6)})
+        | {
             "1 head": lambda: split(2, 4, 3, n_head=1),
             "heads of width 1": lambda: split(2, 4, 3, n_head=3),
             "1 position": lambda: split(2, 1, 6, n_head=3),
-            "not contiguous": lambda: problem.split_heads(numbers(2, 6, 4).mT, 3),
-            "float32": lambda: problem.split_heads(numbers(2, 4, 6).float(), 3),
             "by name": lambda: problem.split_heads(n_head=3, x=numbers(2, 4, 6)),
-            "gradient": gradient,
-            "changes x": changes,
         },
     )
 
@@ -82,15 +62,6 @@ def about_merging(problem):
     def merge(*shape):
         return problem.merge_heads(numbers(*shape))
 
-    def gradient():
-        x = numbers(2, 3, 4, 2).requires_grad_()
-        return slope(problem.merge_heads(x), x)
-
-    def changes():
-        x = numbers(2, 3, 4, 2)
-        problem.merge_heads(x)
-        return not torch.equal(x, numbers(2, 3, 4, 2))
-
     return Part(
         main={
             "all of size 2": lambda: merge(2, 2, 2, 2),
@@ -100,59 +71,38 @@ def about_merging(problem):
             "3 heads of one sequence": lambda: merge(1, 3, 4, 2),
             "1 head": lambda: merge(2, 1, 4, 3),
         },
-        edges={
+        edges=edges.of_function(lambda x: problem.merge_heads(x), {"x": numbers(2, 3, 4, 2)})
+        | {
             "heads of width 1": lambda: merge(2, 3, 4, 1),
             "1 position": lambda: merge(2, 3, 1, 2),
             "1 head of 1 sequence": lambda: merge(1, 1, 4, 3),
             "as split": lambda: problem.merge_heads(numbers(2, 4, 3, 2).transpose(1, 2)),
-            "float32": lambda: problem.merge_heads(numbers(2, 3, 4, 2).float()),
             "by name": lambda: problem.merge_heads(x=numbers(2, 3, 4, 2)),
-            "gradient": gradient,
-            "changes x": changes,
         },
     )
-
-
-def ordinary_weights(n_embd, bias=True):
-    """Weights for which the scores are neither all alike nor far apart."""
-    weights = {
-        "c_attn.weight": numbers(3 * n_embd, n_embd, start=0.1) * 1.2 / math.sqrt(n_embd),
-        "c_proj.weight": numbers(n_embd, n_embd, start=0.3) / math.sqrt(n_embd),
-    }
-    biases = {"c_attn.bias": numbers(3 * n_embd, start=0.2) / 2, "c_proj.bias": numbers(n_embd)}
-    return weights | biases if bias else weights
 
 
 def made(problem, weights, n_head, *, dropout=0.0, causal=False, dtype=torch.float64):
     """A layer of the student's that holds `weights`."""
     n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
     options = {"dropout": dropout, "causal": causal, "bias": bias}
-    module = problem.MultiHeadAttention(n_embd, n_head, **options).to(dtype)
-    # A bias that should not be there is told by the layers; here it must not count.
-    biases = [name for name in ("c_attn.bias", "c_proj.bias") if name in parameters(module)]
-    zeros = {name: torch.zeros_like(parameters(module)[name]) for name in biases}
-    set_weights(module, zeros | weights)
-    return module
+    return filled(problem.MultiHeadAttention(n_embd, n_head, **options), weights, dtype)
 
 
-EXACT = {2: -8.069136539385912, 6: 0.18217476121435006}
-"""By number of heads, a sum over the entries of an output to the last digit."""
-
-
-LEAVES = ("x", "c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
+LEAVES = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
 
 
 def about_attention(problem):
     """Questions about what a layer computes without dropout."""
 
     def output(*shape, n_head, causal=False, bias=True, dtype=torch.float64):
-        weights = ordinary_weights(shape[-1], bias)
+        weights = attention_weights(shape[-1], bias)
         module = made(problem, weights, n_head, causal=causal, dtype=dtype).eval()
         return module(numbers(*shape, start=0.5).to(dtype))
 
     def in_training():
         """A causal layer's output in training; what is drawn there at rate 0 is for dropout."""
-        module = made(problem, ordinary_weights(9), 3, causal=True).train()
+        module = made(problem, attention_weights(9), 3, causal=True).train()
         x = numbers(3, 3, 9, start=0.5)
         first, second = module(x.clone()), module(x.clone())
         return first if torch.allclose(first, second, equal_nan=True) else module.eval()(x)
@@ -172,27 +122,26 @@ def about_attention(problem):
         return made(problem, weights, 2, causal=causal).eval()(x)
 
     def large():
-        weights = ordinary_weights(6)
+        weights = attention_weights(6)
         weights["c_attn.weight"][:6] *= 40
         return made(problem, weights, 2).eval()(numbers(2, 4, 6, start=0.5))
 
     def digits_lost(n_head):
-        found = output(2, 4, 6, n_head=n_head)
-        far = ((found * numbers(2, 4, 6, start=0.7)).sum() - EXACT[n_head]).abs()
-        return bool(1e-11 < far < 1e-3)
+        weights, x = attention_weights(6), numbers(2, 4, 6, start=0.5)
+        right = multi_head_by_hand(x, weights, n_head)
+        return edges.loses_digits(output(2, 4, 6, n_head=n_head), right)
 
-    def form(*shape, n_head, causal=False, dtype=torch.float64):
+    def form(*shape, n_head, causal=False):
         """The form of an output and whether its numbers are finite; which ones is asked above."""
-        return 0 * output(*shape, n_head=n_head, causal=causal, dtype=dtype)
+        return 0 * output(*shape, n_head=n_head, causal=causal)
 
-    def not_contiguous():
-        return 0 * made(problem, ordinary_weights(4), 2)(numbers(2, 4, 6).mT)
+    def ordinary(dtype=torch.float64):
+        return made(problem, attention_weights(6), 2, causal=True, dtype=dtype).eval()
 
-    def remembers(*inputs):
+    def remembers_lengths():
         """Whether a call answers otherwise than it would as the first one."""
-        used = made(problem, ordinary_weights(6), 2, causal=True).eval()
-        new = [made(problem, ordinary_weights(6), 2, causal=True).eval() for _ in inputs]
-        pairs = [(used(x.clone()), fresh(x.clone())) for x, fresh in zip(inputs, new, strict=True)]
+        used = ordinary()
+        pairs = [(used(x[:, :n].clone()), ordinary()(x[:, :n].clone())) for n in (3, 4, 2, 1)]
         return not all(torch.allclose(*pair, equal_nan=True) for pair in pairs)
 
     @torch.no_grad()
@@ -202,7 +151,7 @@ def about_attention(problem):
         What comes later leaves the first outputs alone; the first value counts in the last output;
         so does the last.
         """
-        weights, x = ordinary_weights(4), numbers(1, 1030, 4).repeat(3, 1, 1)
+        weights, x = attention_weights(4), numbers(1, 1030, 4).repeat(3, 1, 1)
         weights["c_attn.weight"][:8, 3] = 0  # the last number of a token is for its value alone
         x[1, 0, 3] += 1
         x[2, -1, 3] += 1
@@ -216,40 +165,6 @@ def about_attention(problem):
         )
         counts = [not torch.allclose(output[0, -1], each, 1e-9, 1e-9) for each in output[1:, -1]]
         return torch.tensor([torch.allclose(output[:, :4], short), *counts]).float()
-
-    def leaves():
-        module = made(problem, ordinary_weights(6), 2, causal=True).eval()
-        x = numbers(2, 4, 6, start=0.5).requires_grad_()
-        return module(x), {"x": x, **parameters(module)}
-
-    def gradient(name):
-        output, by = leaves()
-        found = slope(output, by[name])
-        return found if name == "x" else found.sum(-1)
-
-    def grows():
-        """Whether the gradient grows with what comes in."""
-        output, by = leaves()
-        return torch.allclose(slope(output, by["x"]), slope(output, by["x"], 2.0**20))
-
-    def reached():
-        """Which of the input and the weights a gradient reaches."""
-        output, by = leaves()
-        found = [slope(output, by[name]) if output.requires_grad else None for name in LEAVES]
-        return torch.tensor([each is not None and bool(each.any()) for each in found])
-
-    def changes(what):
-        module, x = made(problem, ordinary_weights(6), 2, causal=True), numbers(2, 4, 6)
-        before = {name: weight.detach().clone() for name, weight in parameters(module).items()}
-        module(x)
-        if what == "x":
-            return not torch.equal(x, numbers(2, 4, 6))
-        return not all(torch.equal(parameters(module)[name], w) for name, w in before.items())
-
-    def kind():
-        """0 for a tensor, -1 for several things at once."""
-        found = made(problem, ordinary_weights(6), 2)(x.clone())
-        return -1 if isinstance(found, tuple | list) else 0 * found.sum()
 
     def only_of_width_64():
         try:
@@ -272,16 +187,14 @@ def about_attention(problem):
             "1 head, causal": lambda: output(2, 5, 7, n_head=1, causal=True),
             "no bias": lambda: output(2, 5, 10, n_head=2, bias=False),
             "1 position": lambda: output(2, 1, 6, n_head=2),
-            "kind": kind,
+            "kind": lambda: edges.kind(ordinary()(x.clone())),
         },
-        edges={
+        edges=edges.of_module(ordinary, x, weights=LEAVES)
+        | {
             "1 sequence": lambda: form(1, 4, 6, n_head=2, causal=True),
             "1 head of 1 sequence": lambda: form(1, 4, 3, n_head=1),
             "heads of width 1": lambda: form(2, 4, 6, n_head=6),
             "only heads of width 64": only_of_width_64,
-            "not contiguous": not_contiguous,
-            "float32": lambda: form(2, 4, 6, n_head=2, dtype=torch.float32),
-            "float32, causal": lambda: form(2, 4, 6, n_head=2, causal=True, dtype=torch.float32),
             "digits lost": lambda: digits_lost(2),
             "digits lost, heads of width 1": lambda: digits_lost(6),
             "large scores": large,
@@ -289,15 +202,8 @@ def about_attention(problem):
             "future far above": lambda: extreme("future far above", causal=True),
             "far apart": lambda: extreme("far apart", causal=False),
             "far apart, causal": lambda: extreme("far apart", causal=True),
-            "remembers": lambda: remembers(x, x + 1),
-            "remembers lengths": lambda: remembers(*(x[:, :n] for n in (3, 4, 2, 1))),
+            "remembers lengths": remembers_lengths,
             "long": long,
-            "gradients reach": reached,
-            "gradient by x": lambda: gradient("x"),
-            "gradient by c_attn": lambda: gradient("c_attn.weight"),
-            "gradient grows": grows,
-            "changes x": lambda: changes("x"),
-            "changes weights": lambda: changes("weights"),
         },
         estimators=tuple(
             about_heads(
@@ -314,16 +220,9 @@ def about_attention(problem):
 def about_layers(problem):
     """Questions about what a layer is made of."""
 
-    def linear(module, name):
-        """What in, out and bias of a linear layer are; -1 where there is none."""
-        layer = getattr(module, name, None)
-        if not isinstance(layer, nn.Linear):
-            return [-1.0, -1.0, -1.0]
-        return [layer.in_features, layer.out_features, float(layer.bias is not None)]
-
     def layers(bias):
         module = problem.MultiHeadAttention(12, 3, bias=bias)
-        return torch.tensor([linear(module, name) for name in ("c_attn", "c_proj")])
+        return torch.tensor(edges.linear_sizes(module, "c_attn", "c_proj"))
 
     def how_many(bias):
         return len(list(problem.MultiHeadAttention(12, 3, bias=bias).parameters()))
@@ -336,14 +235,6 @@ def about_layers(problem):
     def dropouts(rate):
         return torch.tensor(rates(problem.MultiHeadAttention(12, 3, dropout=rate)))
 
-    def starts_alike():
-        starts = []
-        for seed in (1, 2):
-            torch.default_generator.manual_seed(seed)
-            module = problem.MultiHeadAttention(6, 2)
-            starts.append([weight.detach().clone() for weight in module.parameters()])
-        return any(torch.equal(*pair) for pair in zip(*starts, strict=True))
-
     return Part(
         main={
             "with bias": lambda: layers(True),
@@ -353,19 +244,20 @@ def about_layers(problem):
             "dropout 0.25": lambda: dropouts(0.25),
             "dropout 0": lambda: dropouts(0.0),
         },
-        edges={"starts alike": starts_alike},
+        edges={
+            "starts alike": lambda: edges.starts_alike(lambda: problem.MultiHeadAttention(6, 2))
+        },
     )
 
 
 def rates(module):
-    """The rates of the two dropouts; -1 for what is no nn.Dropout."""
-    found = [getattr(module, name, None) for name in ("attn_dropout", "resid_dropout")]
-    return [float(each.p) if isinstance(each, nn.Dropout) else -1.0 for each in found]
+    """The rates of the two dropouts."""
+    return edges.dropout_rates(module, "attn_dropout", "resid_dropout")
 
 
 def is_like(problem, module, *, causal, bias):
     """Whether a layer of width 6 with 2 heads does what the student's own (causal) one does."""
-    weights, x = ordinary_weights(6, bias), numbers(2, 4, 6)
+    weights, x = attention_weights(6, bias), numbers(2, 4, 6)
     set_weights(module.double(), weights)
     layers = [module, *(made(problem, weights, 2, causal=each) for each in (causal, not causal))]
     output, wanted, other = (layer.eval()(x.clone()) for layer in layers)
@@ -407,17 +299,12 @@ def about_number_of_heads(problem):
 
     def outcome(n_head):
         """What a number of heads leads to; a division by 0 is as good as no check."""
-        try:
-            problem.MultiHeadAttention(12, n_head)
-        except (ValueError, AssertionError) as exception:
-            return 1.0 if isinstance(exception, ValueError) else 2.0
-        except ZeroDivisionError:
-            return 0.0
-        except NotImplementedError:
-            raise
-        except Exception:
-            return 3.0
-        return 0.0
+
+        def make():
+            with contextlib.suppress(ZeroDivisionError):
+                problem.MultiHeadAttention(12, n_head)
+
+        return edges.refusal(make)
 
     def outcomes(*numbers_of_heads):
         return torch.tensor([outcome(n_head) for n_head in numbers_of_heads])
@@ -582,8 +469,8 @@ def about_dropout(problem):
         return values(drawn(module.train(train), sequence, 2, seed=5))
 
     def gradient():
-        module = made(problem, ordinary_weights(6), 2, dropout=RATE)
-        found = slope(module(numbers(2, 4, 6)), parameters(module)["c_attn.weight"])
+        module = made(problem, attention_weights(6), 2, dropout=RATE)
+        found = edges.slope(module(numbers(2, 4, 6)), parameters(module)["c_attn.weight"])
         return found.isfinite().all()
 
     def gradient_of_what_is_kept():
@@ -596,16 +483,13 @@ def about_dropout(problem):
         by = parameters(module)
         output = module(sequence.repeat(4, 1, 1))
         values = slice(2 * HEADS * WIDTH, None)
-        shares = slope(output, by["c_attn.weight"])[values] * by["c_attn.weight"][values]
-        told = shares.sum() + (slope(output, by["c_proj.bias"]) * by["c_proj.bias"]).sum()
+        shares = edges.slope(output, by["c_attn.weight"])[values] * by["c_attn.weight"][values]
+        told = shares.sum() + (edges.slope(output, by["c_proj.bias"]) * by["c_proj.bias"]).sum()
         return torch.allclose(told, (output * numbers(*output.shape, start=0.7)).sum())
 
     def draws_in_evaluation():
         module, sequence = telltale(problem, RATE)
-        torch.default_generator.manual_seed(6)
-        before = torch.get_rng_state()
-        module.eval()(sequence[None])
-        return not torch.equal(torch.get_rng_state(), before)
+        return edges.moves_random_state(lambda: module.eval()(sequence[None]))
 
     return Part(
         main={

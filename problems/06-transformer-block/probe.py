@@ -6,11 +6,12 @@ import torch
 from torch import nn
 
 from grader.testing.compare import parameters, set_weights
-from grader.testing.diagnosis import estimate_norm
+from grader.testing.diagnosis import edges, estimate_norm
 from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.estimate_shapes import about_names
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
+from ordinary_weights import filled
 from small_gpt import (
     batched,
     block_by_hand,
@@ -50,12 +51,6 @@ def probe(problem):
     }
 
 
-def slope(output, by):
-    """The gradient of a sum of the output's entries, each with a weight of its own."""
-    upstream = numbers(*output.shape, start=0.7)
-    return torch.autograd.grad(output, by, upstream, retain_graph=True, allow_unused=True)[0]
-
-
 def by_hand(x):
     """GPT-2's GELU of each number."""
     found = [gelu_by_hand(number) for number in x.flatten().tolist()]
@@ -65,11 +60,6 @@ def by_hand(x):
 def normed_by_hand(x, weights):
     """What LayerNorm makes of rows."""
     return torch.tensor(layer_norm_by_hand(x.tolist(), weights), dtype=torch.float64)
-
-
-def lost_digits(far):
-    """Whether a difference is that of numbers of half the digits."""
-    return bool(2e-9 < far.detach().abs().max().item() < 2e-6)
 
 
 def about_gelu(problem):
@@ -82,7 +72,7 @@ def about_gelu(problem):
 
     def digits_lost():
         x = numbers(4, 6) * 2
-        return lost_digits(problem.gelu(x.clone()) - by_hand(x))
+        return edges.loses_digits(problem.gelu(x.clone()), by_hand(x))
 
     def large(sizes, dtype):
         """How large gelu is beside large numbers: 0 for nothing, 1 for too small, 2 for right."""
@@ -95,18 +85,6 @@ def about_gelu(problem):
         x = torch.tensor([1e4, 1e6, -1e4, -1e6], dtype=dtype, requires_grad=True)
         return torch.autograd.grad(problem.gelu(x).sum(), x)[0]
 
-    def gradient():
-        x = (numbers(3, 4) * 2).requires_grad_()
-        return slope(problem.gelu(x.clone()), x)
-
-    def changes():
-        x = numbers(3, 4)
-        problem.gelu(x)
-        return not torch.equal(x, numbers(3, 4))
-
-    def form(x):
-        return 0 * problem.gelu(x)
-
     return Part(
         main={
             "ordinary": lambda: problem.gelu(numbers(3, 4) * 2),
@@ -114,77 +92,27 @@ def about_gelu(problem):
             "fine": fine,
             "one number": lambda: problem.gelu(numbers(1, start=0.5)[0]),
         },
-        edges={
+        edges=edges.of_function(lambda x: problem.gelu(x), {"x": numbers(3, 4) * 2})
+        | {
             "large": lambda: large([1e4, 1e6], torch.float64),
             "far below 0": lambda: large([-12, -300, -1e4, -1e13, -1e30], torch.float64),
             "huge": lambda: large([1e8, 1e13, 1e20, 1e30], torch.float64),
             "huge, float32": lambda: large([1e8, 1e13, 1e20, 1e30], torch.float32),
             "slope of large": lambda: large_slope(torch.float64),
             "slope of large, float32": lambda: large_slope(torch.float32),
-            "a row": lambda: form(numbers(5)),
-            "4-D": lambda: form(numbers(2, 3, 2, 2)),
-            "not contiguous": lambda: form(numbers(3, 4).mT),
-            "float32": lambda: form(numbers(3, 4).float()),
+            "a row": lambda: 0 * problem.gelu(numbers(5)),
+            "4-D": lambda: 0 * problem.gelu(numbers(2, 3, 2, 2)),
             "digits lost": digits_lost,
             "by name": lambda: 0 * problem.gelu(x=numbers(3, 4)),
-            "changes x": changes,
-        }
-        | where_x_stays({"gradient": gradient}, changes),
+        },
     )
 
 
 def made(problem, name, weights, *arguments, dtype=torch.float64, **options):
     """A module of the student's that holds `weights`, in evaluation."""
     bias = any("bias" in each for each in weights)
-    module = getattr(problem, name)(*arguments, **({"bias": bias} | options)).to(dtype)
-    # A bias that should not be there is told by the parameters; here it must not count.
-    found = parameters(module)
-    biases = {each: torch.zeros_like(w) for each, w in found.items() if each.endswith("bias")}
-    set_weights(module, biases)  # first: one may be a second name of another
-    set_weights(module, weights)
-    return module.eval()
-
-
-def remembers(make, *inputs):
-    """Whether a call answers otherwise than it would as the first one."""
-    used, new = make(), [make() for _ in inputs]
-    pairs = [(used(x.clone()), fresh(x.clone())) for x, fresh in zip(inputs, new, strict=True)]
-    return not all(torch.allclose(*pair, equal_nan=True) for pair in pairs)
-
-
-def changed(module, x, what):
-    """Whether a call changes x, or the weights."""
-    before = {name: weight.detach().clone() for name, weight in parameters(module).items()}
-    copy = x.clone()
-    module(x)
-    if what == "x":
-        return not torch.equal(x, copy)
-    return not all(torch.equal(parameters(module)[name], weight) for name, weight in before.items())
-
-
-def reached(module, x):
-    """Whether a gradient reaches x, and how many weights one reaches."""
-    x = x.requires_grad_()
-    output = module(x)
-    leaves = [x, *module.parameters()]
-    found = [slope(output, each) if output.requires_grad else None for each in leaves]
-    hits = [each is not None and bool(each.any()) for each in found]
-    return torch.tensor([float(hits[0]), float(sum(hits[1:]))])
-
-
-def gradient_by_x(module, x):
-    """The gradient of what a module makes of x."""
-    x = x.requires_grad_()
-    return slope(module(x.clone()), x)
-
-
-def where_x_stays(questions, changes):
-    """Questions that mean something only for code that leaves its argument alone.
-
-    Where it doesn't, whether autograd stops hangs on how the rest is written.
-    """
-    answer = attempt(changes)
-    return {} if answer.is_value and answer.numbers[0] == 1 else questions
+    module = getattr(problem, name)(*arguments, **({"bias": bias} | options))
+    return filled(module, weights, dtype).eval()
 
 
 def about_norm(problem):
@@ -220,19 +148,19 @@ def about_norm(problem):
         return plain(8)(torch.tensor([3.0, 0, -1, 7]).double()[:, None].repeat(1, 8))
 
     def slope_of_constant():
-        x = torch.tensor([3.0, 0, -1, 7]).double()[:, None].repeat(1, 8)
-        return gradient_by_x(plain(8), x).isfinite().all()
+        x = torch.tensor([3.0, 0, -1, 7]).double()[:, None].repeat(1, 8).requires_grad_()
+        return edges.slope(plain(8)(x.clone()), x).isfinite().all()
 
     def digits_lost():
         weights, x = norm_weights(Waves(), 6), numbers(4, 6, start=0.5)
         found = made(problem, "LayerNorm", weights, 6)(x.clone())
-        return lost_digits(found - normed_by_hand(x, weights))
+        return edges.loses_digits(found, normed_by_hand(x, weights))
 
     def form(*shape, **options):
         return 0 * output(*shape, **options)
 
-    def ordinary():
-        return made(problem, "LayerNorm", norm_weights(Waves(), 6), 6)
+    def ordinary(dtype=torch.float64):
+        return made(problem, "LayerNorm", norm_weights(Waves(), 6), 6, dtype=dtype)
 
     def by_position():
         weights = norm_weights(Waves(), 6, bias=False)
@@ -240,7 +168,6 @@ def about_norm(problem):
         set_weights(module, weights)
         return module(numbers(2, 4, 6, start=0.5))
 
-    x = numbers(2, 4, 6, start=0.5)
     return Part(
         main={
             "threes": lambda: output(3, 3, 3),
@@ -252,21 +179,17 @@ def about_norm(problem):
             "eps": lambda: of_narrow_rows(eps=1e-3),
             "by position": by_position,
         },
-        edges={
+        edges=edges.of_module(
+            ordinary, numbers(2, 4, 6, start=0.5), other=numbers(2, 3, 6), weights=("weight",)
+        )
+        | {
             "a row": lambda: form(6),
             "4-D": lambda: form(2, 1, 3, 6),
-            "not contiguous": lambda: 0 * ordinary()(numbers(2, 6, 4).mT),
-            "float32": lambda: form(2, 4, 6, dtype=torch.float32),
             "digits lost": digits_lost,
             "far": lambda: far_off(torch.float64),
             "far, float32": lambda: far_off(torch.float32),
             "constant": constant,
             "slope of constant": slope_of_constant,
-            "remembers": lambda: remembers(lambda: ordinary().train(), x, x + 1),
-            "reached": lambda: reached(ordinary(), x.clone()),
-            "gradient": lambda: gradient_by_x(ordinary(), x.clone()),
-            "changes x": lambda: changed(ordinary(), x.clone(), "x"),
-            "changes weights": lambda: changed(ordinary(), x.clone(), "weights"),
         },
         estimators=(
             lambda: estimate_norm.about_norm(
@@ -327,12 +250,8 @@ def about_mlp(problem):
         module = ordinary(4)
         hidden = by_hand(nn.functional.linear(x, weights["c_fc.weight"], weights["c_fc.bias"]))
         right = nn.functional.linear(hidden, weights["c_proj.weight"], weights["c_proj.bias"])
-        return lost_digits(module(x.clone()) - right)
+        return edges.loses_digits(module(x.clone()), right)
 
-    def float32():
-        return 0 * ordinary(dtype=torch.float32)(numbers(2, 4, 6).float())
-
-    x = numbers(2, 4, 6, start=0.5)
     return Part(
         main={
             "threes": lambda: output(3, 3, 3),
@@ -340,15 +259,12 @@ def about_mlp(problem):
             "wide": lambda: 3 * output(1, 3, 7),
             "no bias": lambda: output(2, 3, 5, bias=False),
         },
-        edges={
-            "not contiguous": lambda: 0 * ordinary(4)(numbers(2, 4, 6).mT),
-            "float32": float32,
-            "digits lost": digits_lost,
-            "remembers": lambda: remembers(ordinary, x, x + 1),
-            "reached": lambda: reached(ordinary(), x.clone()),
-            "changes x": lambda: changed(ordinary().train(), x.clone(), "x"),
-            "changes weights": lambda: changed(ordinary(), x.clone(), "weights"),
-        },
+        edges=edges.of_module(
+            lambda *dtype: ordinary(6, dtype=dtype[0] if dtype else torch.float64),
+            numbers(2, 4, 6, start=0.5),
+            weights=("c_fc.weight", "c_proj.weight"),
+        )
+        | {"digits lost": digits_lost},
     )
 
 
@@ -363,32 +279,17 @@ def names_in(module, weights, bias):
 def about_layers(problem):
     """Questions about what MLP is made of."""
 
-    def linear(module, name):
-        """What in, out and bias of a linear layer are; -1 where there is none."""
-        layer = getattr(module, name, None)
-        if not isinstance(layer, nn.Linear):
-            return [-1.0, -1.0, -1.0]
-        return [layer.in_features, layer.out_features, float(layer.bias is not None)]
-
     def layers(bias):
         module = problem.MLP(6, bias=bias)
-        found = [*linear(module, "c_fc"), *linear(module, "c_proj")]
-        return torch.tensor([*found, float(len(list(module.parameters())))])
+        sizes = torch.tensor(edges.linear_sizes(module, "c_fc", "c_proj")).flatten()
+        return torch.tensor([*sizes, float(len(list(module.parameters())))])
 
     def rate_of(module):
-        child = getattr(module, "dropout", None)
-        return float(child.p) if isinstance(child, nn.Dropout) else -1.0
+        return edges.dropout_rates(module, "dropout")[0]
 
     def by_position():
         module = problem.MLP(6, 0.25, False)
         return torch.tensor([rate_of(module), float("c_fc.bias" in parameters(module))])
-
-    def starts_alike():
-        starts = []
-        for seed in (1, 2):
-            torch.default_generator.manual_seed(seed)
-            starts.append([weight.detach().clone() for weight in problem.MLP(6).parameters()])
-        return any(torch.equal(*pair) for pair in zip(*starts, strict=True))
 
     return Part(
         main={
@@ -399,7 +300,7 @@ def about_layers(problem):
             "dropout by default": lambda: rate_of(problem.MLP(6)),
             "by position": by_position,
         },
-        edges={"starts alike": starts_alike},
+        edges={"starts alike": lambda: edges.starts_alike(lambda: problem.MLP(6))},
         estimators=tuple(
             lambda bias=bias: names_in(
                 problem.MLP(6, bias=bias), mlp_weights(Waves(), 6, bias=bias), bias
@@ -566,21 +467,10 @@ def about_block(problem):
         weights = silenced(silenced(block_weights(Waves(), 6), "attn"), "mlp")
         return made(problem, "Block", weights, 6, 2)(numbers(2, 4, 6, start=0.5))
 
-    def kind():
-        """0 for a tensor, -1 for several things at once."""
-        found = ordinary()(x.clone())
-        return -1 if isinstance(found, tuple | list) else 0 * found.sum()
-
     def digits_lost():
         weights, tokens = block_weights(Waves(), 4), numbers(1, 3, 4, start=0.5)
         right = batched(block_by_hand, tokens, weights, 2)
-        return lost_digits(made(problem, "Block", weights, 4, 2)(tokens.clone()) - right)
-
-    def float32():
-        return 0 * ordinary(dtype=torch.float32)(numbers(2, 4, 6).float())
-
-    def changes():
-        return changed(ordinary(), x.clone(), "x")
+        return edges.loses_digits(made(problem, "Block", weights, 4, 2)(tokens.clone()), right)
 
     x = numbers(2, 4, 6, start=0.5)
     return Part(
@@ -593,18 +483,14 @@ def about_block(problem):
             "nothing": nothing,
             "no bias": lambda: output(2, 3, 4, n_head=2, bias=False),
             "one token": lambda: output(1, 1, 4, n_head=2),
-            "kind": kind,
+            "kind": lambda: edges.kind(ordinary()(x.clone())),
         },
-        edges={
-            "not contiguous": lambda: 0 * ordinary(4)(numbers(2, 4, 6).mT),
-            "float32": float32,
-            "digits lost": digits_lost,
-            "remembers": lambda: remembers(ordinary, x, x + 1),
-            "reached": lambda: reached(ordinary(), x.clone()),
-            "changes x": changes,
-            "changes weights": lambda: changed(ordinary(), x.clone(), "weights"),
-        }
-        | where_x_stays({"gradient": lambda: gradient_by_x(ordinary(), x.clone())}, changes),
+        edges=edges.of_module(
+            lambda *dtype: ordinary(dtype=dtype[0] if dtype else torch.float64),
+            x,
+            weights=("attn.c_attn.weight", "mlp.c_fc.weight", "ln_1.weight"),
+        )
+        | {"digits lost": digits_lost},
     )
 
 

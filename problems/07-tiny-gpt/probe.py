@@ -7,9 +7,14 @@ import torch
 
 from grader.cost import counting
 from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis import edges
+from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.estimate_shapes import about_names
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
+from ordinary_weights import filled as filled_with
+from ordinary_weights import gpt_weights, quiet
+from small_gpt import batched, gpt_by_hand
 
 
 def tokens(vocab_size, *shape, start=3):
@@ -36,23 +41,7 @@ EVEN_3 = sizes(3, 3, 3, 1, 3)
 
 def shapes(given):
     """The shapes that the parameters of a model of these sizes should have."""
-    width, bias = given["n_embd"], given.get("bias", True)
-    found = {"wte": (given["vocab_size"], width), "wpe": (given["n_positions"], width)}
-    layers = {
-        "attn.c_attn": (3, 1),
-        "attn.c_proj": (1, 1),
-        "mlp.c_fc": (4, 1),
-        "mlp.c_proj": (1, 4),
-    }
-    for number in range(given["n_layer"]):
-        for name, (n_out, n_in) in layers.items():
-            found[f"h.{number}.{name}"] = (n_out * width, n_in * width)
-        found |= {f"h.{number}.{norm}": (width,) for norm in ("ln_1", "ln_2")}
-    found["ln_f"] = (width,)
-    named = {f"transformer.{name}.weight": shape for name, shape in found.items()}
-    biased = [name for name in found if bias and name not in ("wte", "wpe")]
-    named |= {f"transformer.{name}.bias": found[name][:1] for name in biased}
-    return named | {"lm_head.weight": found["wte"]}
+    return {name: tuple(each.shape) for name, each in gpt_weights(given).items()}
 
 
 def named_once(model, given):
@@ -60,28 +49,6 @@ def named_once(model, given):
     found, wanted = parameters(model), shapes(given)
     expected = {id(each) for name, each in found.items() if name in wanted}
     return {n: each for n, each in found.items() if n in wanted or id(each) not in expected}
-
-
-def ordinary_weights(given):
-    """Weights that make each part of a model count."""
-    return dict(made_weights(tuple(given.items())))
-
-
-@functools.cache
-def made_weights(given):
-    """The same for sizes that can be looked up: made once, since no model changes them."""
-    given, weights = dict(given), {}
-    for place, (name, shape) in enumerate(sorted(shapes(given).items())):
-        weight = numbers(*shape, start=0.1 * place)
-        if "ln_" in name and name.endswith("weight"):
-            weight = 1 + weight / 3
-        elif name.endswith("bias"):
-            weight = weight / 3
-        elif ".h." in name:
-            weight = weight * 1.4 / math.sqrt(shape[-1])
-        weights[name] = weight
-    weights["lm_head.weight"] = weights["transformer.wte.weight"]
-    return weights
 
 
 def models(problem):
@@ -95,19 +62,16 @@ def filled(problem, given, weights=None, dtype=torch.float64):
 
     What is missing or too much is told by another part; here it must not count.
     """
-    model = problem.GPT(problem.GPTConfig(**given)).to(dtype)
-    weights = ordinary_weights(given) if weights is None else weights
+    model = problem.GPT(problem.GPTConfig(**given))
+    weights = gpt_weights(given) if weights is None else weights
     found = parameters(model)
-    zeros = {name: torch.zeros_like(each) for name, each in found.items() if "bias" in name}
     fitting = {
         name: each for name, each in weights.items()
         if name in found and found[name].shape == each.shape
     }  # fmt: skip
     if "transformer.wte.weight" not in fitting:
         raise AttributeError("no embeddings")
-    set_weights(model, zeros)  # first: one may be a second name of another
-    set_weights(model, fitting)
-    return model.eval()
+    return filled_with(model, fitting, dtype).eval()
 
 
 def logits_of(model, *arguments):
@@ -216,14 +180,6 @@ def about_start(problem):
         found = [each for name, each in started(3).items() if each.dim() == 1 and kind in name]
         return torch.tensor([[bool((each == 0).all()), bool((each == 1).all())] for each in found])
 
-    def starts_alike():
-        starts = []
-        for seed in (1, 2):
-            torch.default_generator.manual_seed(seed)
-            weights = problem.GPT(problem.GPTConfig(**ORDINARY)).parameters()
-            starts.append(torch.cat([weight.detach().flatten() for weight in weights]))
-        return torch.equal(*starts)
-
     return Part(
         main={
             "embeddings": lambda: spread(3, "transformer.wte.weight", "transformer.wpe.weight"),
@@ -234,12 +190,12 @@ def about_start(problem):
             "biases": lambda: constant("bias"),
             "norms": lambda: constant("ln_"),
         },
-        edges={"starts alike": starts_alike},
+        edges={
+            "starts alike": lambda: edges.starts_alike(
+                lambda: problem.GPT(problem.GPTConfig(**ORDINARY))
+            )
+        },
     )
-
-
-EXACT = -65.52634910357153
-"""A sum over the entries of some logits, to the last digit."""
 
 
 def about_logits(problem):
@@ -261,25 +217,13 @@ def about_logits(problem):
             return 2
         return 3 if (answer[1] is None) == targets else 0
 
-    def refused(length):
-        """1 for a ValueError, 2 for an AssertionError, 3 for another error, else 0."""
-        model_of(ORDINARY)(tokens(7, 2, 5))  # what stops there refuses nothing here
-        try:
-            model_of(ORDINARY)(tokens(7, 2, length))
-        except (ValueError, AssertionError) as exception:
-            return 1 if isinstance(exception, ValueError) else 2
-        except NotImplementedError:
-            raise
-        except Exception:
-            return 3
-        return 0
-
     def in_float32():
         return logits_of(filled(problem, ORDINARY, dtype=torch.float32), tokens(7, 2, 5))
 
     def digits_lost():
         found = logits_of(model_of(ORDINARY), tokens(7, 2, 5))
-        return ((found * numbers(2, 5, 7, start=0.7)).sum() - EXACT).abs() > 1e-8
+        right = batched(gpt_by_hand, tokens(7, 2, 5), gpt_weights(ORDINARY), 2, dtype=torch.float64)
+        return edges.loses_digits(found, right)
 
     def keeps_weights():
         """Whether a model whose weights are changed goes on as if they weren't."""
@@ -302,10 +246,7 @@ def about_logits(problem):
 
     def draws():
         model = filled(problem, ORDINARY | {"dropout": 0.5})
-        torch.default_generator.manual_seed(6)
-        before = torch.get_rng_state()
-        logits_of(model, tokens(7, 2, 5))
-        return not torch.equal(torch.get_rng_state(), before)
+        return edges.moves_random_state(lambda: model(tokens(7, 2, 5)))
 
     return Part(
         main={
@@ -319,7 +260,9 @@ def about_logits(problem):
             "no bias": lambda: logits(ORDINARY | {"bias": False}, 2, 5),
             "1 token": lambda: logits(ORDINARY, 3, 1),
             "kind": lambda: torch.tensor([kind(False), kind(True)]),
-            "too long": lambda: torch.tensor([refused(n) for n in (6, 7, 9)]),
+            "too long": lambda: edges.refusals(
+                lambda length: model_of(ORDINARY)(tokens(7, 2, length)), 5, (6, 7, 9)
+            ),
         },
         edges={
             "float32": in_float32,
@@ -333,8 +276,7 @@ def about_logits(problem):
 
 def plain_weights(given):
     """Weights of blocks that add nothing."""
-    weights = ordinary_weights(given)
-    return {n: torch.zeros_like(w) if ".c_proj." in n else w for n, w in weights.items()}
+    return quiet(gpt_weights(given))
 
 
 def about_positions(problem):
@@ -356,7 +298,7 @@ def about_loss(problem):
     @functools.cache
     def model_of(vocab_size):
         given = {3: EVEN_3, 4: EVEN, 7: ORDINARY}[vocab_size]
-        weights = ordinary_weights(given)
+        weights = gpt_weights(given)
         weights["transformer.ln_f.weight"] = 0 * weights["transformer.ln_f.weight"]
         weights["transformer.ln_f.bias"] = numbers(given["n_embd"], start=0.4)
         return filled(problem, given, weights)
@@ -381,9 +323,7 @@ def about_loss(problem):
         names = ("wte.weight", "wpe.weight", "h.0.attn.c_attn.weight")
         held = parameters(model)
         weights = [held[f"transformer.{name}"] for name in names]
-        if not found.requires_grad:
-            return False
-        slopes = torch.autograd.grad(found, weights, allow_unused=True)
+        slopes = [edges.slope(found, weight) for weight in weights]
         return all(each is not None and bool(each.any()) for each in slopes)
 
     def of_logits():
@@ -394,8 +334,7 @@ def about_loss(problem):
         return found - wanted
 
     def digits_lost():
-        far = of_logits().detach().abs()
-        return (far > 1e-10) & (far < 1e-5)
+        return edges.loses_digits(of_logits(), torch.zeros(()))
 
     def changes():
         targets = with_ignored(mixed, [1, 5])
@@ -484,18 +423,12 @@ def about_dropout(problem):
 def draws(problem):
     """Whether generate draws random numbers in evaluation."""
     model = filled(problem, ORDINARY)
-    torch.default_generator.manual_seed(4)
-    before = torch.get_rng_state()
-    model.generate(tokens(7, 2, 3), 2)
-    return not torch.equal(torch.get_rng_state(), before)
+    return edges.moves_random_state(lambda: model.generate(tokens(7, 2, 3), 2))
 
 
 def generates_by_chance(problem):
     """The same; where code stops it doesn't."""
-    try:
-        return draws(problem)
-    except Exception:
-        return False
+    return attempt(lambda: draws(problem)).numbers[:1] == (1.0,)
 
 
 def about_generate(problem, by_chance):
@@ -658,9 +591,7 @@ def about_modes(problem, by_chance):
 
     def draws():
         model = filled(problem, given).train()
-        before = torch.get_rng_state()
-        model.generate(tokens(13, 3, 6), 2)
-        return not torch.equal(torch.get_rng_state(), before)
+        return edges.moves_random_state(lambda: model.generate(tokens(13, 3, 6), 2))
 
     dropping = {"alike": alike, "as in evaluation": as_in_evaluation}
     return Part(
@@ -734,27 +665,20 @@ def about_batches(problem):
         pairs = [(e[0], e[i]) for e in (given, without) for i in (1, 2)]
         return torch.tensor([torch.equal(*pair) for pair in pairs])
 
-    def refused(length, n_positions):
-        torch.default_generator.manual_seed(1)
-        problem.get_batch(torch.arange(30), n_positions, 2)  # what stops there refuses nothing
+    def too_short(length):
         torch.default_generator.manual_seed(1)
         try:
-            problem.get_batch(torch.arange(length), n_positions, 2)
-        except (ValueError, AssertionError) as exception:
-            return (
-                1 if isinstance(exception, ValueError) and "expected" not in str(exception) else 2
-            )
-        except NotImplementedError:
+            problem.get_batch(torch.arange(length), 5, 2)
+        except ValueError as exception:
+            if "expected" in str(exception):  # torch's own
+                raise AssertionError from None
             raise
-        except Exception:
-            return 3
-        return 0
 
     def global_state():
-        torch.default_generator.manual_seed(1)
-        before = torch.get_rng_state()
-        problem.get_batch(torch.arange(30), 3, 4, torch.Generator().manual_seed(1))
-        return not torch.equal(torch.get_rng_state(), before)
+        generator = torch.Generator().manual_seed(1)
+        return edges.moves_random_state(
+            lambda: problem.get_batch(torch.arange(30), 3, 4, generator)
+        )
 
     return Part(
         main={
@@ -769,7 +693,7 @@ def about_batches(problem):
             "neighbours": neighbours,
             "many rows": lambda: forms(12, 4, 50),
             "seeds": seeds,
-            "too short": lambda: torch.tensor([refused(n, 5) for n in (5, 4, 6, 7)]).clamp(max=2),
+            "too short": lambda: edges.refusals(too_short, 30, (5, 4, 6, 7)).clamp(max=2),
         },
         edges={"global state": global_state},
     )

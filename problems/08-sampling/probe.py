@@ -1,16 +1,21 @@
 """The questions by which a mistake in problem 08 is told. An instrument, not a lesson."""
 
 import math
-from functools import cache
+from functools import cache, partial
 
 import torch
 
+from grader.testing.diagnosis import edges
 from grader.testing.diagnosis.estimate import Estimate
 from grader.testing.diagnosis.estimate_kept import Kept, about_kept
 from grader.testing.diagnosis.estimate_shapes import about_shapes
+from grader.testing.diagnosis.numbers import numbers as any_numbers
 from grader.testing.diagnosis.probe import Part
 
 INF = math.inf
+
+numbers = partial(any_numbers, size=2.0)
+"""Numbers between -2 and 2, no two of them alike."""
 
 
 def probe(problem):
@@ -25,12 +30,6 @@ def probe(problem):
     }
 
 
-def numbers(*shape, start=0.0):
-    """Numbers between -2 and 2 that need no chance, no two of them alike."""
-    steps = torch.arange(math.prod(shape), dtype=torch.float64)
-    return (2 * torch.sin(0.37 * steps * steps + 1.7 * steps + start)).reshape(shape)
-
-
 def told(logits):
     """Logits with 50 in place of -inf, so that it counts where that is; none is too large."""
     if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
@@ -38,35 +37,14 @@ def told(logits):
     return torch.where(logits == -INF, 50.0, logits.clamp(min=-5000.0))
 
 
+DTYPES = (torch.int64, torch.float32, torch.float64, torch.int32, torch.bool)
+
+
 def kind(value):
     """The dtype that came back, as a number; below 0 where it is no tensor."""
-    others = (list, tuple, int)
-    if isinstance(value, others):
-        return -2 - next(i for i, other in enumerate(others) if isinstance(value, other))
-    dtypes = [torch.int64, torch.float32, torch.float64, torch.int32, torch.bool]
-    is_known = isinstance(value, torch.Tensor) and value.dtype in dtypes
-    return dtypes.index(value.dtype) if is_known else -1
-
-
-def refusals(call, fine, amounts):
-    """How each amount ends: 0 accepted, 1 ValueError, 2 AssertionError, 3 another error.
-
-    Code that stops at a fine amount, too, refuses nothing.
-    """
-    call(fine)
-
-    def outcome(amount):
-        try:
-            call(amount)
-        except (ValueError, AssertionError) as exception:
-            return 1.0 if isinstance(exception, ValueError) else 2.0
-        except NotImplementedError:
-            raise
-        except Exception:
-            return 3.0
-        return 0.0
-
-    return torch.tensor([outcome(amount) for amount in amounts])
+    if not isinstance(value, torch.Tensor):
+        return -1 - edges.kind(value)
+    return DTYPES.index(value.dtype) if value.dtype in DTYPES else -1
 
 
 def edges_of(function, amount, factor=1.0):
@@ -78,23 +56,8 @@ def edges_of(function, amount, factor=1.0):
         factor: what is kept should be multiplied with.
     """
 
-    def gradient(x):
-        x = x.clone().requires_grad_()
-        output = function(x.clone(), amount)
-        upstream = numbers(*output.shape, start=0.7)
-        found = torch.autograd.grad(output, x, upstream, allow_unused=True)[0]
-        # Where a token is out the gradient may be anything.
-        return torch.where(output.detach() == -INF, 0, found)
-
-    def changes():
-        x = numbers(3, 5)
-        function(x, amount)
-        return not torch.equal(x, numbers(3, 5))
-
-    def digits_lost():
-        found = function(numbers(3, 5) / 3, amount)
-        kept = found[found != -INF]
-        return len(kept) > 0 and torch.equal(kept, kept.float().double())
+    def call(x):
+        return told(function(x, amount))
 
     def coarse():
         """Whether what is kept is nearly right, but not to the last digits."""
@@ -103,31 +66,13 @@ def edges_of(function, amount, factor=1.0):
         off = ((found / (x * factor)) - 1)[found.isfinite()].abs().max()
         return bool(1e-12 < off < 1e-3)
 
-    def draws():
-        torch.default_generator.manual_seed(1)
-        before = torch.get_rng_state()
-        function(numbers(3, 5), amount)
-        return not torch.equal(torch.get_rng_state(), before)
-
-    def second_call():
-        function(numbers(2, 4), amount)
-        return told(function(numbers(2, 4, start=0.5), amount))
-
-    return {
-        "1-D": lambda: told(function(numbers(6), amount)),
-        "3-D": lambda: told(function(numbers(2, 3, 4), amount)),
-        "one row": lambda: told(function(numbers(1, 5), amount)),
-        "turned": lambda: told(function(numbers(5, 3).mT, amount)),
-        "float32": lambda: told(function(numbers(3, 5).float(), amount)),
-        "minus infinity": lambda: told(
-            function(torch.tensor([[0.5, -INF, 2.0, -INF, 1.0]], dtype=torch.float64), amount)
-        ),
-        "gradient": lambda: gradient(numbers(3, 5)),
-        "changes its argument": changes,
-        "digits lost": digits_lost,
+    some = torch.tensor([[0.5, -INF, 2.0, -INF, 1.0]], dtype=torch.float64)
+    return edges.of_function(call, {"logits": numbers(3, 5)}) | {
+        "1-D": lambda: call(numbers(6)),
+        "3-D": lambda: call(numbers(2, 3, 4)),
+        "one row": lambda: call(numbers(1, 5)),
+        "minus infinity": lambda: call(some),
         "coarse": coarse,
-        "draws": draws,
-        "second call": second_call,
     }
 
 
@@ -174,7 +119,7 @@ def about_temperature(problem):
             "1": lambda: apply((3, 3), 1.0),
             "3, batches": lambda: apply((2, 3, 4), 3.0),
             "0.25, one row": lambda: apply((6,), 0.25),
-            "refused": lambda: refusals(
+            "refused": lambda: edges.refusals(
                 lambda t: problem.apply_temperature(numbers(3, 5), t), 1.0, (0, 0.0, -1, -0.5)
             ),
         },
@@ -206,7 +151,7 @@ def about_top_k(problem):
             "one row": lambda: keep((6,), 2),
             "batches": lambda: keep((2, 3, 4), 2),
             "ties": lambda: ties(2),
-            "refused": lambda: refusals(
+            "refused": lambda: edges.refusals(
                 lambda k: problem.keep_top_k(numbers(3, 5), k), 2, (0, -1, -3)
             ),
         },
@@ -252,10 +197,10 @@ def about_top_p(problem):
             "0.8, one row": lambda: keep((6,), 0.8),
             "0.7, batches": lambda: keep((2, 3, 4), 0.7),
             "1": lambda: keep((3, 5), 1.0),
-            "refused, too small": lambda: refusals(
+            "refused, too small": lambda: edges.refusals(
                 lambda p: problem.keep_top_p(numbers(3, 5), p), 0.5, (0, -0.1, -1)
             ),
-            "refused, too large": lambda: refusals(
+            "refused, too large": lambda: edges.refusals(
                 lambda p: problem.keep_top_p(numbers(3, 5), p), 0.5, (1.01, 2, 90)
             ),
         },
@@ -543,7 +488,7 @@ def about_arguments(problem):
         return AS_ITS_STEPS if torch.equal(*found) else found[0]
 
     def refused(name, fine, *amounts):
-        return needing(**{name: fine}), lambda: refusals(asked(name), fine, amounts)
+        return needing(**{name: fine}), lambda: edges.refusals(asked(name), fine, amounts)
 
     return Part(
         main=asked_of_sample(
@@ -592,12 +537,6 @@ def about_chance(problem):
         torch.rand(3, generator=generator)
         return same(draw(generator=generator), draw(1))
 
-    def global_state_moves(seed):
-        torch.default_generator.manual_seed(1)
-        before = torch.get_rng_state()
-        draw(seed, global_seed=None)
-        return not torch.equal(torch.get_rng_state(), before)
-
     def shared(axis):
         """Whether neighbours along an axis nearly always get the same token."""
         by_chance()
@@ -609,7 +548,7 @@ def about_chance(problem):
         "other seed": lambda: same(draw(1), draw(2)),
         "following": following,
         "used before": used,
-        "global state moves": lambda: global_state_moves(1),
+        "global state moves": lambda: edges.moves_random_state(lambda: draw(1, None)),
         "none, same seed": lambda: same(draw(), draw()),
         "none, other seed": lambda: same(draw(), draw(global_seed=2)),
         "none, following": lambda: same(draw(), draw(global_seed=None)),

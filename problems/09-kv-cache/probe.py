@@ -1,20 +1,21 @@
 """The questions by which a mistake in problem 09 is told. An instrument, not a lesson."""
 
 import functools
-import math
 import operator
 
 import torch
-from torch import nn
 
 from grader.cost import counting
 from grader.errors import Mismatch
 from grader.testing.compare import parameters, set_weights
+from grader.testing.diagnosis import edges
+from grader.testing.diagnosis.answers import attempt
 from grader.testing.diagnosis.estimate import Estimate
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
+from ordinary_weights import attention_weights, filled, gpt_weights, quiet
 from shown_weights import about_heads
-from small_gpt import under
+from worked_example import multi_head_by_hand
 
 
 def probe(problem):
@@ -106,31 +107,10 @@ def about_longer(problem):
 # Attention
 
 
-def linear(n_in, n_out, start, bias=True, size=1.0):
-    """Weights of a linear layer."""
-    weights = {"weight": numbers(n_out, n_in, start=start) * size / math.sqrt(n_in)}
-    return weights | ({"bias": numbers(n_out, start=start + 0.1) / 2} if bias else {})
-
-
-def ordinary_weights(n_embd, bias=True, start=0.1):
-    """Weights for which the scores are neither all alike nor far apart."""
-    return under("c_attn", linear(n_embd, 3 * n_embd, start, bias, size=1.2)) | under(
-        "c_proj", linear(n_embd, n_embd, start + 0.2, bias)
-    )
-
-
-def filled(module, weights, dtype=torch.float64):
-    """The module in this dtype, with these weights, and 0 where it has a bias too many."""
-    module = module.to(dtype)
-    biases = {n: torch.zeros_like(p) for n, p in parameters(module).items() if n.endswith("bias")}
-    set_weights(module, biases | weights)
-    return module
-
-
 def attention(problem, n_embd, n_head, bias=True, dtype=torch.float64):
     """An attention of the student's that holds ordinary weights."""
     made = problem.CachedAttention(n_embd, n_head, bias).eval()
-    return filled(made, ordinary_weights(n_embd, bias), dtype)
+    return filled(made, attention_weights(n_embd, bias), dtype)
 
 
 def some_past(batch, n_head, length, head_dim, dtype=torch.float64):
@@ -142,22 +122,11 @@ def some_past(batch, n_head, length, head_dim, dtype=torch.float64):
     )
 
 
-def output_of(found):
-    """The output among what an attention or a model returned, whatever the rest is."""
-    return found[0] if isinstance(found, tuple | list) else found
-
-
 def asked(problem, batch, n_new, n_embd, n_head, n_past=0, bias=True, dtype=torch.float64):
     """What an attention returns for ordinary numbers."""
     module = attention(problem, n_embd, n_head, bias, dtype)
     past = some_past(batch, n_head, n_past, n_embd // n_head, dtype)
     return module(numbers(batch, n_new, n_embd, start=0.5).to(dtype), past)
-
-
-def slope(output, by):
-    """The gradient of a sum of the output's entries, each with a weight of its own."""
-    upstream = numbers(*output.shape, start=0.7)
-    return torch.autograd.grad(output, by, upstream, retain_graph=True, allow_unused=True)[0]
 
 
 def sums_of_attention(problem):
@@ -186,15 +155,12 @@ SUMS_OF_ATTENTION = (
 )
 """What comes of these calls when all is right."""
 
-EXACT = 4.665205013493985
-"""A sum over the entries of an output to the last digit."""
-
 
 def about_attention(problem):
     """Questions about the output of an attention."""
 
     def output(*sizes, **options):
-        return output_of(asked(problem, *sizes, **options))
+        return edges.first(asked(problem, *sizes, **options))
 
     def in_chunks(*sizes):
         """Outputs for chunks, each with the present of the one before it as its past."""
@@ -207,31 +173,35 @@ def about_attention(problem):
     def second_text(length):
         """The output for a text of which a call of another one came first."""
         module = attention(problem, 6, 2)
-        output_of(module(numbers(2, 3, 6, start=0.2)))
-        return output_of(module(numbers(2, 2, 6, start=0.5), some_past(2, 2, length, 3)))
+        edges.first(module(numbers(2, 3, 6, start=0.2)))
+        return edges.first(module(numbers(2, 2, 6, start=0.5), some_past(2, 2, length, 3)))
 
     def digits_lost():
-        found = output(2, 3, 6, 2, 2)
-        far = ((found * numbers(2, 3, 6, start=0.7)).sum() - EXACT).abs()
-        return bool(1e-11 < far < 1e-3)
+        x = numbers(2, 3, 6, start=0.5)
+        right = multi_head_by_hand(x, attention_weights(6), 2, causal=True)
+        return edges.loses_digits(output(2, 3, 6, 2), right)
+
+    def steps_lost():
+        module = attention(problem, 6, 2)
+        return edges.loses_steps(lambda x: module(x, some_past(2, 2, 3, 3)), numbers(2, 3, 6))
 
     def remembers(first, second):
         """Whether a call with a past of its own answers otherwise than as the first one."""
         used, new = attention(problem, 6, 2), attention(problem, 6, 2)
         x = numbers(2, 2, 6)
-        output_of(used(numbers(2, 3, 6, start=0.2), some_past(2, 2, first, 3)))
-        answers = [output_of(m(x.clone(), some_past(2, 2, second, 3))) for m in (used, new)]
+        edges.first(used(numbers(2, 3, 6, start=0.2), some_past(2, 2, first, 3)))
+        answers = [edges.first(m(x.clone(), some_past(2, 2, second, 3))) for m in (used, new)]
         return not torch.allclose(*answers, equal_nan=True)
 
     def large():
-        weights = ordinary_weights(6)
+        weights = attention_weights(6)
         weights["c_attn.weight"][:6] *= 3000
         module = filled(problem.CachedAttention(6, 2), weights)
-        return output_of(module(numbers(2, 2, 6), some_past(2, 2, 3, 3))).isfinite().all()
+        return edges.first(module(numbers(2, 2, 6), some_past(2, 2, 3, 3))).isfinite().all()
 
     def growing():
         """The first of two new outputs, where the score of the second is larger by some 10,000."""
-        weights, rows = ordinary_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
+        weights, rows = attention_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
         weights["c_attn.weight"][rows - 6] = weights["c_attn.weight"][rows] = 0
         weights["c_attn.bias"][rows - 6] = 1
         weights["c_attn.bias"][rows] = 0
@@ -239,29 +209,25 @@ def about_attention(problem):
         x, past = numbers(2, 2, 6), some_past(2, 2, 3, 3)
         x[:, :, 5] = 30_000 * torch.arange(2)
         past[0][..., 0] = 0
-        return output_of(filled(problem.CachedAttention(6, 2), weights)(x, past))[:, 0]
+        return edges.first(filled(problem.CachedAttention(6, 2), weights)(x, past))[:, 0]
 
     def low():
         """Two new outputs, where all scores are near -20,000."""
-        weights, rows = ordinary_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
+        weights, rows = attention_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
         weights["c_attn.weight"][rows - 6] = weights["c_attn.weight"][rows] = 0
         weights["c_attn.bias"][rows - 6] = 1
         weights["c_attn.bias"][rows] = -35_000
         past = some_past(2, 2, 3, 3)
         past[0][..., 0] = -35_000
-        return output_of(filled(problem.CachedAttention(6, 2), weights)(numbers(2, 2, 6), past))
+        return edges.first(filled(problem.CachedAttention(6, 2), weights)(numbers(2, 2, 6), past))
 
     def reached():
         """Which of x, past keys and past values a gradient reaches."""
         module, x = attention(problem, 6, 2), numbers(2, 2, 6).requires_grad_()
         past = [each.requires_grad_() for each in some_past(2, 2, 3, 3)]
-        found = output_of(module(x.clone(), tuple(each.clone() for each in past)))
-        slopes = [slope(found, each) if found.requires_grad else None for each in (x, *past)]
+        found = edges.first(module(x.clone(), tuple(each.clone() for each in past)))
+        slopes = [edges.slope(found, each) for each in (x, *past)]
         return torch.tensor([each is not None and bool(each.any()) for each in slopes])
-
-    def gradient():
-        module, x = attention(problem, 6, 2), numbers(2, 3, 6).requires_grad_()
-        return slope(output_of(module(x.clone())), x)
 
     def changes():
         x = numbers(2, 2, 6)
@@ -273,7 +239,7 @@ def about_attention(problem):
         module, (keys, values) = attention(problem, 4, 1), some_past(1, 1, 600, 4)
         changed = torch.cat([values[:, :, :1] + 1e4, values[:, :, 1:]], dim=2)
         x = numbers(1, 2, 4)
-        pair = [output_of(module(x.clone(), (keys.clone(), each))) for each in (values, changed)]
+        pair = [edges.first(module(x.clone(), (keys.clone(), each))) for each in (values, changed)]
         return not torch.allclose(*pair)
 
     def cost():
@@ -286,30 +252,20 @@ def about_attention(problem):
     def draws(training=True):
         """Whether anything is drawn, in training or not."""
         module = attention(problem, 6, 2).train(training)
-        torch.default_generator.manual_seed(4)
-        before = torch.get_rng_state()
-        module(numbers(2, 3, 6))
-        return not torch.equal(torch.get_rng_state(), before)
+        return edges.moves_random_state(lambda: module(numbers(2, 3, 6)))
 
-    def draws_always():
-        try:
-            return draws(training=False)
-        except Exception:
-            return False
-
-    if draws_always():
+    if attempt(lambda: draws(training=False)).numbers[:1] == (1.0,):
         return Part(main={"draws in training": draws})  # all numbers hang on chance
 
-    def kind():
-        """0 for two things of which the first is a tensor, -1 for another number of things."""
+    def kinds():
+        """What comes back, the number of things, and what the first one is."""
         found = asked(problem, 2, 3, 6, 2)
-        if isinstance(found, tuple | list) and len(found) == 2:
-            return 0.0 if isinstance(found[0], torch.Tensor) else -3.0
-        return -1.0 if isinstance(found, tuple | list) else -2.0
+        several = found if isinstance(found, tuple | list) else ()
+        return torch.tensor([len(several), edges.kind(edges.first(found))])
 
     return Part(
         main={
-            "kind": kind,
+            "kind": kinds,
             "threes, no past": lambda: output(3, 3, 9, 3),
             "threes after a past": lambda: output(3, 3, 9, 3, 3),
             "twos after a past": lambda: output(2, 2, 4, 2, 2),
@@ -327,13 +283,16 @@ def about_attention(problem):
             "cost": cost,
             "draws in training": draws,
         },
-        edges={
-            "called without a past": lambda: (
-                0 * output_of(attention(problem, 6, 2)(numbers(2, 3, 6)))
-            ),
-            "float32": lambda: 0 * output(2, 3, 6, 2, 2, dtype=torch.float32),
-            "float32, no past": lambda: 0 * output(2, 3, 6, 2, dtype=torch.float32),
+        edges=edges.of_module(
+            lambda *dtype: attention(problem, 6, 2, True, *dtype),
+            numbers(2, 3, 6),
+            other=numbers(2, 2, 6),
+            weights=("c_attn.weight",),
+        )
+        | {
+            "float32, with a past": lambda: 0 * output(2, 3, 6, 2, 2, dtype=torch.float32),
             "digits lost": digits_lost,
+            "steps are lost, with a past": steps_lost,
             "large scores": large,
             "hidden far above": growing,
             "scores far below": low,
@@ -341,8 +300,7 @@ def about_attention(problem):
             "remembers, then no past": lambda: remembers(2, 0),
             "remembers, as long": lambda: remembers(3, 3),
             "gradients reach": reached,
-            "gradient": gradient,
-            "changes x": changes,
+            "changes x, with a past": changes,
         },
         estimators=(
             about_heads(
@@ -428,7 +386,7 @@ def about_present(problem):
         held = module(x.clone(), tuple(each.clone() for each in past))[1]
 
         def reaches(found, *leaves):
-            slopes = [slope(found, by) if found.requires_grad else None for by in leaves]
+            slopes = [edges.slope(found, by) for by in leaves]
             return any(each is not None and bool(each.any()) for each in slopes)
 
         return torch.tensor([[reaches(found, x), reaches(found, *past)] for found in held])
@@ -509,16 +467,9 @@ def has_changed(past, call):
 def about_layers(problem):
     """Questions about what an attention is made of."""
 
-    def sizes(module, name):
-        """In, out and bias of a linear layer; -1 where there is none."""
-        layer = getattr(module, name, None)
-        if not isinstance(layer, nn.Linear):
-            return [-1.0, -1.0, -1.0]
-        return [layer.in_features, layer.out_features, float(layer.bias is not None)]
-
     def layers(*arguments, **named):
         module = problem.CachedAttention(*arguments, **named)
-        return torch.tensor([sizes(module, name) for name in ("c_attn", "c_proj")])
+        return torch.tensor(edges.linear_sizes(module, "c_attn", "c_proj"))
 
     return Part(
         main={
@@ -537,38 +488,13 @@ def about_layers(problem):
 SIZES = {"vocab_size": 13, "n_positions": 24, "n_embd": 8, "n_layer": 2, "n_head": 2}
 
 
-@functools.cache
-def ordinary_model(n_embd, n_layer, vocab_size, n_positions, quiet=False):
-    """Weights of a model, by their names; those of a quiet one add nothing in the blocks."""
-    kinds = numbers(vocab_size, n_embd, start=2.47)
-    kinds = kinds * math.sqrt(n_embd) / 2 / kinds.norm(dim=-1, keepdim=True)
-    weights = {"wte.weight": kinds, "wpe.weight": numbers(n_positions, n_embd, start=0.4)}
-    for number in range(n_layer):
-        start = 0.1 + number
-        weights |= under(f"h.{number}.ln_1", norm(n_embd, start))
-        weights |= under(f"h.{number}.attn", ordinary_weights(n_embd, start=start))
-        weights |= under(f"h.{number}.ln_2", norm(n_embd, start + 0.5))
-        weights |= under(f"h.{number}.mlp.c_fc", linear(n_embd, 4 * n_embd, start + 0.6))
-        weights |= under(f"h.{number}.mlp.c_proj", linear(4 * n_embd, n_embd, start + 0.7))
-    weights |= under("ln_f", norm(n_embd, 0.8))
-    weights["ln_f.bias"] = weights["ln_f.bias"] * 0
-    if quiet:
-        weights |= {name: w * 0 for name, w in weights.items() if "c_proj" in name}
-    return under("transformer", weights) | {"lm_head.weight": kinds}
-
-
-def norm(n_embd, start):
-    """Weights of a layer norm."""
-    return {"weight": 1 + numbers(n_embd, start=start) / 4, "bias": numbers(n_embd, start=start)}
-
-
-def model(problem, *, quiet=False, dtype=torch.float64, **sizes):
-    """A model of the student's that holds ordinary weights."""
+def model(problem, *, silent=False, dtype=torch.float64, **sizes):
+    """A model of the student's that holds ordinary weights; blocks of a silent one add nothing."""
     config = SIZES | sizes
-    names = ("n_embd", "n_layer", "vocab_size", "n_positions")
-    weights = ordinary_model(*(config[name] for name in names), quiet=quiet)
+    weights = gpt_weights(config)
+    weights["transformer.ln_f.bias"] = 0 * weights["transformer.ln_f.bias"]
     made = problem.CachedGPT(problem.GPTConfig(**config)).eval()
-    return filled(made, {name: w.to(dtype) for name, w in weights.items()}, dtype)
+    return filled(made, quiet(weights) if silent else weights, dtype)
 
 
 def text(batch, length, start=0):
@@ -587,10 +513,10 @@ def sums_of_model(problem):
 
 
 SUMS_OF_MODEL = (
-    -3.033048599,
-    -3.135377886,
-    6.621858948,
-    -2.580333545,
+    -1.925064184,
+    -3.700823517,
+    9.544575798,
+    -0.614492425,
 )
 """What comes of these chunks when all is right."""
 
@@ -606,10 +532,10 @@ def about_model(problem):
             if past is None:
                 answer = module(chunk)
                 if len(sizes) == 1:
-                    return output_of(answer)
+                    return edges.first(answer)
             else:
                 answer = module(chunk, past)
-            found.append(output_of(answer))
+            found.append(edges.first(answer))
             past = answer[1]
         return torch.cat(found, dim=1)
 
@@ -636,24 +562,21 @@ def about_model(problem):
     def remembers():
         """Whether a call with no past answers otherwise after a call of another text."""
         used, new, idx = model(problem), model(problem), text(2, 3)
-        output_of(used(text(2, 4, start=3)))
-        return not torch.allclose(output_of(used(idx)), output_of(new(idx)), equal_nan=True)
+        edges.first(used(text(2, 4, start=3)))
+        return not torch.allclose(edges.first(used(idx)), edges.first(new(idx)), equal_nan=True)
 
     def draws():
         """Whether anything is drawn in training."""
         module = model(problem, dropout=0.5).train()
-        torch.default_generator.manual_seed(4)
-        before = torch.get_rng_state()
-        module(text(2, 3))
-        return not torch.equal(torch.get_rng_state(), before)
+        return edges.moves_random_state(lambda: module(text(2, 3)))
 
     def learns_from_past():
         """Whether a gradient reaches the keys that a model was given."""
         module = model(problem)
         _, past = module(text(2, 3))
         leaves = [[each.detach().clone().requires_grad_() for each in pair] for pair in past]
-        found = output_of(module(text(2, 2), [tuple(e.clone() for e in p) for p in leaves]))
-        by = slope(found, leaves[0][0]) if found.requires_grad else None
+        found = edges.first(module(text(2, 2), [tuple(e.clone() for e in p) for p in leaves]))
+        by = edges.slope(found, leaves[0][0])
         return by is not None and bool(by.any())
 
     def touches():
@@ -663,15 +586,15 @@ def about_model(problem):
         module(text(2, 2, start=5), list(past))
         _, other = new(text(2, 3))
         idx = text(2, 2, start=1)
-        answers = output_of(module(idx, list(past))), output_of(new(idx, list(other)))
+        answers = edges.first(module(idx, list(past))), edges.first(new(idx, list(other)))
         return not torch.allclose(*answers, equal_nan=True)
 
     return Part(
         main={
             "form": form,
             "form after a past": form_after_a_past,
-            "quiet": lambda: logits(3, quiet=True),
-            "quiet, in chunks": lambda: logits(2, 3, 1, quiet=True),
+            "quiet": lambda: logits(3, silent=True),
+            "quiet, in chunks": lambda: logits(2, 3, 1, silent=True),
             "one pass": lambda: logits(4),
             "one layer": lambda: logits(3, n_layer=1),
             "one layer, in ones": lambda: logits(1, 1, 1, n_layer=1),
@@ -709,21 +632,6 @@ def about_list_of_pasts(problem):
     return Part(main={"one token": lambda: after(3, 1), "chunks": lambda: after(2, 2, 3)})
 
 
-def outcome(run):
-    """What came of something that should be refused: 1 for a ValueError, 0 if it was accepted."""
-    try:
-        run()
-    except ValueError:
-        return 1.0
-    except AssertionError:
-        return 2.0
-    except NotImplementedError:
-        raise
-    except Exception:
-        return 3.0
-    return 0.0
-
-
 def about_length(problem):
     """Questions about more tokens than there are positions."""
     short = functools.cache(lambda: model(problem, n_positions=6))
@@ -734,7 +642,7 @@ def about_length(problem):
         *before, last = text(1, sum(sizes)).split(sizes, dim=1)
         for chunk in before:
             _, past = module(chunk) if past is None else module(chunk, past)
-        return outcome(lambda: module(last) if past is None else module(last, past))
+        return edges.refusal(lambda: module(last) if past is None else module(last, past))
 
     return Part(
         main={
@@ -766,7 +674,7 @@ def about_generate(problem):
         module, idx = model(problem), text(2, 3)
         found = module.generate(idx.clone(), 6)
         for _ in range(6):
-            idx = torch.cat([idx, output_of(module(idx.clone()))[:, -1:].argmax(-1)], dim=1)
+            idx = torch.cat([idx, edges.first(module(idx.clone()))[:, -1:].argmax(-1)], dim=1)
         return torch.equal(found, idx)
 
     def cost(length):
@@ -782,7 +690,7 @@ def about_generate(problem):
 
     def each_once():
         """New tokens in the order of their numbers, each at the position of that number."""
-        module = model(problem, quiet=True)
+        module = model(problem, silent=True)
         kinds = parameters(module)["transformer.wte.weight"].detach()
         places = 20 * kinds[torch.arange(24) % 13]
         set_weights(module, {"transformer.wpe.weight": places})
@@ -829,13 +737,13 @@ def about_too_many(problem):
 
     def refused(length, n_new):
         module = short()
-        return outcome(lambda: module.generate(text(1, length), n_new))
+        return edges.refusal(lambda: module.generate(text(1, length), n_new))
 
     def late(n_new):
         """Whether much is computed before a text is refused."""
         module = model(problem)
         with counting() as cost:
-            outcome(lambda: module.generate(text(1, 8), n_new))
+            edges.refusal(lambda: module.generate(text(1, 8), n_new))
         return cost.operations > 12 * 2 * (2 * (12 * 64 + 2 * 8) + 8 * 13)
 
     def made():

@@ -62,8 +62,8 @@ def test_a_course_that_is_right(audited: Course) -> None:
     kept = Fingerprints.load(audited.problems()[0].fingerprints)
     nine = Answers({"three": answer_of(torch.tensor([9.0]))}, {})
     (diagnosis,) = diagnose(kept, {"double": nine})
-    assert diagnosis.mistakes == ("squares", "triples")
-    assert "as if the number is tripled." in diagnosis.text
+    assert diagnosis.names == ("squares", "triples")
+    assert "as if the number is tripled." in diagnosis.sentence
 
 
 def spoil_stub(root: Path) -> None:

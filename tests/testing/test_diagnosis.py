@@ -51,7 +51,7 @@ def given(
 
 
 def names(found: Fingerprints, answers: Mapping[str, Answers]) -> list[tuple[str, ...]]:
-    return [diagnosis.mistakes for diagnosis in diagnose(found, answers)]
+    return [diagnosis.names for diagnosis in diagnose(found, answers)]
 
 
 EDGE = {"large": value(1)}
@@ -62,8 +62,8 @@ TRIPLED = Answers({"a": value(3), "b": value(3)}, {})
 def test_a_fault_in_one_part_alone_is_named() -> None:
     found = known(doubled={"f": DOUBLED, "g": DOUBLED})
     (only,) = diagnose(found, given(g=DOUBLED.main))
-    assert (only.mistakes, only.parts) == (("doubled",), ("g",))
-    assert only.text == "In g, it looks as if it is doubled. Look again."
+    assert (only.names, only.parts) == (("doubled",), ("g",))
+    assert only.sentence == "In g, it looks as if it is doubled. Look again."
 
 
 def test_a_fault_in_both_parts_is_told_once() -> None:
@@ -79,7 +79,7 @@ def test_a_question_of_its_own_about_a_class_goes_by_the_name_of_the_class() -> 
     found = Fingerprints(dict.fromkeys(parts, right), (fault,), {"doubled": Text("G is doubled")})
     (only,) = diagnose(found, {"f": right, **fault.deviations})
     assert only.parts == ("G: defaults", "G: layers")
-    assert only.text == "It looks as if G is doubled."
+    assert only.sentence == "It looks as if G is doubled."
 
 
 def test_what_another_part_of_the_same_class_speaks_against_is_not_named() -> None:
@@ -100,20 +100,20 @@ def test_a_function_is_not_named_twice_in_a_sentence() -> None:
         known().reference, (Fault(("loud",), {"f": DOUBLED}),), {"loud": Text("f adds a 0")}
     )
     (only,) = diagnose(found, given(DOUBLED.main))
-    assert only.text == "It looks as if f adds a 0."
+    assert only.sentence == "It looks as if f adds a 0."
 
 
 def test_two_that_answer_alike_share_a_nudge() -> None:
     found = known(doubled={"f": DOUBLED}, added={"f": DOUBLED})
     (only,) = diagnose(found, given(DOUBLED.main))
-    assert only.text == "In f, it looks as if it is doubled.\nOr as if it is added. Look again."
+    assert only.sentence == "In f, it looks as if it is doubled.\nOr as if it is added. Look again."
 
 
 def test_a_problem_with_one_part_needs_not_say_where() -> None:
     both = known(doubled={"f": DOUBLED})
     found = Fingerprints({"f": both.reference["f"]}, both.faults, both.texts)
     (only,) = diagnose(found, given(DOUBLED.main))
-    assert only.text == "It looks as if it is doubled. Look again."
+    assert only.sentence == "It looks as if it is doubled. Look again."
 
 
 def test_two_faults_in_two_parts_are_both_named() -> None:
@@ -209,10 +209,10 @@ def test_a_fault_in_the_numbers_and_one_at_the_edges_are_both_named() -> None:
 def test_of_faults_that_answer_alike_the_one_that_explains_more_is_told() -> None:
     found = known(module_only={"g": DOUBLED}, everywhere={"f": DOUBLED, "g": DOUBLED})
     (only,) = diagnose(found, given(DOUBLED.main, DOUBLED.main))
-    assert "everywhere" in only.text
-    assert "module_only" not in only.text
+    assert "everywhere" in only.sentence
+    assert "module_only" not in only.sentence
     (only,) = diagnose(found, given(g=DOUBLED.main))
-    assert "module_only" in only.text
+    assert "module_only" in only.sentence
 
 
 def test_two_at_once_are_told_as_two_and_after_single_ones() -> None:
@@ -220,7 +220,7 @@ def test_two_at_once_are_told_as_two_and_after_single_ones() -> None:
     single = known(doubled={"f": DOUBLED}, shifted={"f": Answers({"a": value(5)}, {})})
     found = Fingerprints(single.reference, (*single.faults, both), single.texts)
     (only,) = diagnose(found, given(TRIPLED.main))
-    assert "two things come together: it is doubled; it is shifted" in only.text
+    assert "two things come together: it is doubled; it is shifted" in only.sentence
 
 
 # What is kept of an answer
@@ -243,7 +243,7 @@ def test_where_gradients_alone_are_wrong_that_is_told() -> None:
 
     def told(**edges: Answer) -> list[str]:
         answers = {"f": Answers(right["f"].main, right["f"].edges | edges)}
-        return [each.text for each in diagnose(Fingerprints(right), answers)]
+        return [each.sentence for each in diagnose(Fingerprints(right), answers)]
 
     (text,) = told(gradient=answer_of(2 * X))
     assert text.startswith("It looks as if the output is right and its gradient is not")
@@ -367,6 +367,31 @@ def test_a_probe_imports_what_stands_in_its_own_course(
         assert probe is not None
         number = float(problem.folder.parents[1].name)
         assert ask(probe, SimpleNamespace())["f"].main["number"] == answer_of(number)
+
+
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_what_is_not_there_keeps_nothing_else_from_being_asked(problem: Problem) -> None:
+    probe, known = load_probe(problem), Fingerprints.load(problem.fingerprints)
+    assert probe is not None
+    names = {owner(part) for part in known.reference}
+    assert {owner(part) for part in ask(probe, SimpleNamespace())} == names
+
+
+def test_a_right_number_speaks_for_no_fault_however_near() -> None:
+    found = known(near={"f": Answers({"a": value(1.00025)}, {})})
+    assert names(found, given({"a": value(1.00012)}, large=value(7))) == []
+
+
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_right_code_answers_each_question(problem: Problem) -> None:
+    reference = Fingerprints.load(problem.fingerprints).reference
+    stops = [
+        (part, question)
+        for part, given in reference.items()
+        for question, answer in {**given.main, **given.edges}.items()
+        if answer.instead
+    ]
+    assert stops == []
 
 
 @pytest.mark.slow

@@ -31,11 +31,13 @@ class Estimate:
         name: what it is called in tables, the same for the same fault in another part.
         when: ends the sentence "It looks as if ...".
         look: a nudge to what to look at; never the line of code.
+        is_seen: whether it is read off the parts of a module, not off numbers.
     """
 
     name: str
     when: str
     look: str = ""
+    is_seen: bool = False
 
 
 Estimator = Callable[[], Iterable[Estimate]]

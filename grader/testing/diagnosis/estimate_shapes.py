@@ -73,7 +73,7 @@ def about_names(
         names += f" and {more} more" if more > 0 else ""
         verb = "are" if len(missing) > 1 else "is"
         when = f"{names} {verb} missing, and nothing else"
-        yield Estimate(f"estimated: {when}", when, look)
+        yield Estimate(f"estimated: {when}", when, look, is_seen=True)
         return
     right, own = _words(missing, found), _words(others, wanted)
     called = dict(zip(right, own, strict=False))
@@ -88,7 +88,8 @@ def about_names(
             if is_one
             else f"{_listed(right)} are missing, and there are {_listed(own)} of the same sizes"
         )
-        yield Estimate(f"estimated: {_listed(right)} called {_listed(own)}", when, look)
+        name = f"estimated: {_listed(right)} called {_listed(own)}"
+        yield Estimate(name, when, look, is_seen=True)
 
 
 def _words(names: Iterable[str], others: Iterable[str]) -> list[str]:

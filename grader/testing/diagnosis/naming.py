@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 
 from grader.result import WrongAnswers
 from grader.testing.diagnosis.answers import Answer, alike, same
+from grader.testing.diagnosis.estimate import Estimate
 from grader.testing.diagnosis.fingerprints import (
     Fault,
     Fingerprints,
@@ -32,6 +33,7 @@ from grader.testing.diagnosis.fingerprints import (
     is_switched,
 )
 from grader.testing.diagnosis.probe import Answers, owner
+from grader.testing.evidence import Certainty, Evidence, Source
 from grader.unknown import EDGE
 
 _NOTHING = Answers({}, {})
@@ -45,7 +47,7 @@ _FORBIDDEN = "!ForbiddenCall"
 GRADIENT = "gradient"
 """How the questions begin that are about gradients."""
 
-_ONLY_GRADIENTS = "only the gradient"
+_ONLY_GRADIENTS = ("only the gradient",)
 
 _GRADIENTS_TOLD = Text(
     "the output is right and its gradient is not: something goes wrong on the way back",
@@ -68,21 +70,6 @@ Group = list[Fault]
 
 
 @dataclass(frozen=True)
-class Diagnosis:
-    """A known mistake whose answers the student's code gives, or what an estimator is certain of.
-
-    Attributes:
-        mistakes: the names of the mistakes in the catalogue; several when they answer alike.
-        text: what to tell the student.
-        parts: the functions and classes in which it shows.
-    """
-
-    mistakes: tuple[str, ...]
-    text: str
-    parts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class _Found:
     """What is told of one part.
 
@@ -90,23 +77,28 @@ class _Found:
         part: which one.
         group: the faults that answer alike.
         texts: what to tell of them, or what an estimator says.
-        estimated: the name of what it says.
+        estimate: what that is.
     """
 
     part: str
     group: Group
     texts: tuple[Text, ...]
-    estimated: str = ""
+    estimate: Estimate | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """What the faults are called."""
-        first = (self.estimated,) if self.estimated else ()
+        first = (self.estimate.name,) if self.estimate else ()
         return (*first, *(name for fault in self.group for name in fault.names))
 
+    @property
+    def thought(self) -> tuple[str, ...]:
+        """What is told, but for the nudges: the same in two parts is one mistake."""
+        return tuple(text.when.rstrip(".") for text in self.texts)
 
-def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Diagnosis]:
-    """Return the known faults that explain what is wrong in `answers`; none where nothing is.
+
+def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Evidence]:
+    """Return what explains what is wrong in `answers`, part by part; nothing where nothing is.
 
     Args:
         known: what the reference and the known faults answer.
@@ -130,7 +122,7 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Diagno
 
 def _only_gradients(
     answers: Mapping[str, Answers], wrong: Mapping[str, Answers], known: Fingerprints
-) -> list[Diagnosis]:
+) -> list[Evidence]:
     """Tell of parts whose answers are right but for gradients, which are finite numbers, but wrong.
 
     By their names the questions about gradients are known.
@@ -148,13 +140,12 @@ def _only_gradients(
     ]
     if not parts or len(parts) < len(wrong):
         return []
-    return [
-        Diagnosis((_ONLY_GRADIENTS,), _sentence((_GRADIENTS_TOLD,), parts, known), tuple(parts))
-    ]
+    sentence = _sentence((_GRADIENTS_TOLD,), parts, known)
+    return [Evidence(sentence, Certainty.SOME, Source.CATALOGUE, tuple(parts), _ONLY_GRADIENTS)]
 
 
 def unnamed(
-    known: Fingerprints, answers: Mapping[str, Answers], found: Iterable[Diagnosis]
+    known: Fingerprints, answers: Mapping[str, Answers], found: Iterable[Evidence]
 ) -> dict[str, WrongAnswers]:
     """Return the wrong answers of the parts in which no known fault was found.
 
@@ -166,12 +157,7 @@ def unnamed(
         answers: what the student's code answered.
         found: what `diagnose` made of that.
     """
-    named = {
-        part
-        for diagnosis in found
-        for part in diagnosis.parts
-        if diagnosis.mistakes != (_ONLY_GRADIENTS,)
-    }
+    named = {part for each in found for part in each.parts if each.names != _ONLY_GRADIENTS}
     wrong = deviations(answers, known.reference).items()
     texts = {
         part: {q: a.write() for q, a in given.main.items()}
@@ -283,7 +269,10 @@ def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
         if answer.is_value and expected.is_value:
             if not same(answer, expected, dtype=False):
                 return 0.0
-            is_wrong = question in of_fault.main
+            # What is right but for rounding speaks for no fault, however near that comes.
+            is_wrong = question in of_fault.main and not same(
+                answer, reference.main[question], dtype=False
+            )
             speaking, score = speaking + is_wrong * _weight(answer), score + is_wrong
         elif answer.instead and expected.instead:
             score += 0.5
@@ -529,7 +518,7 @@ def _with_estimates(
             alike = [e for e in of_part if _gives_all(e.group, part, wrong)][:1]
             text = Text(estimate.when, estimate.look)
             group = alike[0].group if alike else []
-            known = names.get(estimate.name, _Found(part, group, (text,), estimate.name))
+            known = names.get(estimate.name, _Found(part, group, (text,), estimate))
             told.append(replace(known, part=part))
     return told
 
@@ -545,21 +534,26 @@ def _gives_all(group: Group, part: str, wrong: Mapping[str, Answers]) -> bool:
     )
 
 
-def _told(found: list[_Found], known: Fingerprints) -> list[Diagnosis]:
-    """Return what was found in all parts, each fault once, with the parts that it shows in."""
-    parts: dict[tuple[Text, ...], list[str]] = {}
-    names: dict[tuple[Text, ...], dict[str, None]] = {}
+def _told(found: list[_Found], known: Fingerprints) -> list[Evidence]:
+    """Return what was found in all parts, each thought once, with the parts that it shows in."""
+    alike: dict[tuple[str, ...], list[_Found]] = {}
     for each in found:
-        parts.setdefault(each.texts, []).append(each.part)
-        names.setdefault(each.texts, {}).update(dict.fromkeys(each.names))
-    return [
-        Diagnosis(
-            tuple(names[key]),
-            _sentence(key, list(dict.fromkeys(parts[key])), known),
-            tuple(dict.fromkeys(parts[key])),
-        )
-        for key in parts
-    ]
+        alike.setdefault(each.thought, []).append(each)
+    return [_evidence(of_one, known) for of_one in alike.values()]
+
+
+def _evidence(found: list[_Found], known: Fingerprints) -> Evidence:
+    """Return what to tell of a mistake that was found in some parts."""
+    first, parts = found[0], list(dict.fromkeys(each.part for each in found))
+    names = tuple(dict.fromkeys(name for each in found for name in each.names))
+    seen = first.estimate is not None and first.estimate.is_seen
+    return Evidence(
+        _sentence(first.texts, parts, known),
+        Certainty.SEEN if seen else Certainty.ALL,
+        Source.ESTIMATE if first.estimate else Source.CATALOGUE,
+        tuple(parts),
+        names,
+    )
 
 
 def _sentence(texts: tuple[Text, ...], parts: list[str], known: Fingerprints) -> str:
