@@ -225,7 +225,8 @@ def wrong_part(sentence: str, owner: str, *, before: str = "") -> Mismatch:
         owner: the module's class.
         before: what the test's own message begins with, such as that it can't be judged yet.
     """
-    return Mismatch(before + sentence, Shown((Evidence(sentence, Certainty.SEEN, Source.PARTS, (owner,)),)))
+    evidence = Evidence(sentence, Certainty.SEEN, Source.PARTS, (owner,))
+    return Mismatch(before + sentence, Shown((evidence,)))
 
 
 def parameters(module: nn.Module) -> dict[str, nn.Parameter]:
