@@ -15,6 +15,12 @@ SCHEMA_VERSION = 4
 NOT_YET = "This can't be judged yet: "
 """How the message of a test begins whose rule nothing is known of, as the code stops before."""
 
+
+def not_yet(reason: str) -> str:
+    """Return the message of a test whose rule can't be judged for this reason, said once."""
+    return reason if reason.startswith(NOT_YET) else NOT_YET + reason
+
+
 _MOST_POINTS = 1e6  # of one test; a number beyond it was not written by a grader
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from grader.errors import Mismatch
-from grader.result import NOT_YET
+from grader.result import not_yet
 from grader.testing.evidence import Certainty, Evidence, Shown, Source
 from grader.testing.observe import observations
 
@@ -217,16 +217,16 @@ def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bo
         raise wrong_part(f"`{name}` of {owner} is {found}; it should be {wanted}.", owner)
 
 
-def wrong_part(sentence: str, owner: str, *, before: str = "") -> Mismatch:
+def wrong_part(sentence: str, owner: str, message: str = "") -> Mismatch:
     """Return what to raise where a module lacks a part, or has one of another kind.
 
     Args:
         sentence: what is wrong, in full: it stands above all names of mistakes.
         owner: the module's class.
-        before: what the test's own message begins with, such as that it can't be judged yet.
+        message: what the test itself says, if that is another sentence.
     """
     evidence = Evidence(sentence, Certainty.SEEN, Source.PARTS, (owner,))
-    return Mismatch(before + sentence, Shown((evidence,)))
+    return Mismatch(message or sentence, Shown((evidence,)))
 
 
 def parameters(module: nn.Module) -> dict[str, nn.Parameter]:
@@ -246,7 +246,7 @@ def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Param
         if name not in found:
             here = ", ".join(found) or "none"
             text = f"{owner} has no parameter `{name}`. The parameters found are: {here}."
-            raise wrong_part(text, owner, before=NOT_YET)
+            raise wrong_part(text, owner, not_yet(text))
     return {name: found[name] for name in names}
 
 
@@ -264,7 +264,7 @@ def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
         shape, wanted = tuple(found[name].shape), tuple(weight.shape)
         if shape != wanted:
             text = f"`{name}` of {owner} has shape {shape}; expected {wanted}."
-            raise wrong_part(text, owner, before=NOT_YET)
+            raise wrong_part(text, owner, not_yet(text))
         with torch.no_grad():
             found[name].copy_(weight)
 

@@ -16,7 +16,7 @@ from grader.errors import CannotLoad, InternalError, Mismatch
 from grader.forbidden import ForbiddenCall, Guard
 from grader.loading import STUDENT_MODULE, alone, named, out_of_memory, place, student_frame
 from grader.operands import Operands, operands_of
-from grader.result import NOT_YET, Status
+from grader.result import Status, not_yet
 from grader.testing.evidence import Shown
 from grader.testing.slips import slip
 from grader.testing.time_limit import NO_END, DoesNotEnd
@@ -68,7 +68,7 @@ def judged_by_looking(verdict: Verdict) -> Verdict:
         return verdict
     first, *more = verdict.message.splitlines()
     is_call = more and verdict.status is Status.FAILED
-    message = NOT_YET + (f"{first} isn't right." if is_call else first)
+    message = not_yet(f"{first} isn't right." if is_call else first)
     return replace(verdict, message=message, shown=None)
 
 
