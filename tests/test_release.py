@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import os
@@ -180,6 +181,35 @@ def test_students_install_what_they_need() -> None:
         "ruff",
     }
     assert not tools & others
+
+
+def test_what_students_get_imports_what_they_install(copy: Course) -> None:
+    """A module of another package that isn't there would end a command as soon as it begins."""
+    declared = toml(ROOT / "students/pyproject.toml")["project"]["dependencies"]
+    installed = {re.split(r"\W", need.replace("-", "_"), maxsplit=1)[0] for need in declared}
+    known = sys.stdlib_module_names | installed | {"PIL", "grader"}
+    missing = {
+        f"{path.relative_to(copy.root)}: {name}"
+        for path in copy.root.glob("grader/**/*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for name in imported_by(node)
+        if name.partition(".")[0] not in known or not is_there(copy, name)
+    }
+    assert not missing
+
+
+def imported_by(node: ast.stmt) -> list[str]:
+    """The modules that a statement at the top of a file imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+def is_there(copy: Course, name: str) -> bool:
+    """Whether a module is another package's, or stands in the copy."""
+    path = copy.root.joinpath(*name.split("."))
+    ours = name.startswith("grader.")
+    return not ours or path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def test_uv_leaves_pytorch_alone_once_it_is_removed() -> None:

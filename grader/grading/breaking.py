@@ -8,9 +8,10 @@ from grader.boundary import Boundary, WorkerFailure
 from grader.break_result import BREAK_POINTS, BreakResult
 from grader.course import Course, Problem
 from grader.errors import InternalError
+from grader.grading.own_tests_job import JOB, Report
 from grader.result import Status
 from grader.testing.breaking import NoEnd, Target, judge_own_tests, targets
-from grader.testing.own_tests import JOB, OwnTest, Report
+from grader.testing.own_tests import OwnTest
 from grader.testing.shaking import shaken
 
 

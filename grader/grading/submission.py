@@ -10,11 +10,11 @@ from grader.course import Course, Problem
 from grader.errors import CannotLoad
 from grader.grading.breaking import Catalogue, break_submitted
 from grader.grading.outcome import assemble
+from grader.grading.own_tests_job import JOB
 from grader.grading.provenance import common_provenance, grader_sha256, provenance
 from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile, Submission
 from grader.result import ProblemResult, Status, SubmissionResult
-from grader.testing.own_tests import JOB
 from grader.testing.session import Session
 from grader.testing.suite import Suite
 

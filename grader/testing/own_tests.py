@@ -3,11 +3,6 @@
 They are plain functions `test_...(problem)` at the top of a file, with `assert`, `pytest.raises`,
 `pytest.approx` and `pytest.mark.parametrize`. They run without pytest's session: in a worker there
 is no file to collect, and a run takes a few milliseconds.
-
-`run_in_worker` is the job that a boundary carries. A worker gets a file of the catalogue and the
-tests, and nothing that says whether that file is right: not its name, no docstring, no comment. All
-that is taken from it is how each test ended. So whoever forges that says of a file what an honest
-test could say as well.
 """
 
 from __future__ import annotations
@@ -23,15 +18,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Any
 
 import numpy.random
 import pytest  # noqa: F401  (what the tests import; a worker would load it anew each time)
 import torch
-from msgspec import Meta, Struct
-
-JOB = f"{__name__}:run_in_worker"
-"""What a boundary calls the job."""
 
 MOST_TESTS = 500
 """Tests, cases counted, of one file."""
@@ -337,42 +328,3 @@ def _line(exception: BaseException) -> int:
     steps = traceback.walk_tb(exception.__traceback__)
     lines = [line for frame, line in steps if frame.f_code.co_filename == _FILE]
     return lines[-1] if lines else 0
-
-
-# The job of a worker
-
-_Line = Annotated[int, Meta(ge=0, lt=1 << 20)]
-_Name = Annotated[str, Meta(pattern=r"\A[^\W\d]\w{0,99}\Z")]
-_Text = Annotated[str, Meta(max_length=100)]
-
-
-class Report(Struct, forbid_unknown_fields=True):
-    """How each test ended, or why there were none.
-
-    Attributes:
-        tests: name, ending and line of each.
-        unusable: the reason, what it is about, and a line.
-    """
-
-    tests: Annotated[list[tuple[_Name, Ended, _Line]], Meta(max_length=MOST_TESTS)] = []
-    unusable: tuple[Refused, _Text, _Text, _Line] | None = None
-
-    def found(self) -> list[OwnTest]:
-        """Return how each test ended.
-
-        Raises:
-            Unusable: the tests can't be run.
-        """
-        if self.unusable is not None:
-            raise Unusable(*self.unusable)
-        return [OwnTest(*each) for each in self.tests]
-
-
-def run_in_worker(tests: bytes, module: ModuleType) -> Report:
-    """Run a file of tests on a module."""
-    try:
-        found = run_own_tests(tests, module)
-    except Unusable as reason:
-        name, other = reason.name[:100], reason.other[:100]
-        return Report(unusable=(reason.reason, name, other, reason.line))
-    return Report([(test.name, test.ended, test.line) for test in found[:MOST_TESTS]])

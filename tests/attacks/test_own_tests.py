@@ -13,8 +13,8 @@ from grader.boundary.starting import TemplateProcess
 from grader.break_result import BreakResult
 from grader.course import own_course
 from grader.grading.breaking import break_submitted
+from grader.grading.own_tests_job import JOB
 from grader.testing.breaking import Target, targets
-from grader.testing.own_tests import JOB
 from tests.attacks.hostile_tests import FINDS_THE_WORD, HEAD, HOSTILE, SPEAKS
 from tests.lent import lent_boundary
 
