@@ -6,6 +6,7 @@ which reports do not load.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 _RELATIVE, _ABSOLUTE = 2e-4, 2e-5
@@ -81,8 +82,11 @@ def same(a: Answer, b: Answer, *, dtype: bool = True) -> bool:
         return False
     if len(a.numbers) != len(b.numbers):
         return False
-    near = _ABSOLUTE + _RELATIVE * max([abs(n) for n in (*a.numbers[:1], *b.numbers[:1])] or [0.0])
-    return all(abs(x - y) <= near for x, y in zip(a.numbers, b.numbers, strict=True))
+    sizes = [abs(n) for n in (*a.numbers[:1], *b.numbers[:1])]
+    if math.inf in sizes:  # squares of large entries overflow; the sums don't
+        sizes = [abs(n) for n in (*a.numbers, *b.numbers) if math.isfinite(n)]
+    near = _ABSOLUTE + _RELATIVE * max(sizes, default=0.0)
+    return all(x == y or abs(x - y) <= near for x, y in zip(a.numbers, b.numbers, strict=True))
 
 
 def alike(a: Answer, b: Answer) -> bool:

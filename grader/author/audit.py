@@ -2,19 +2,22 @@
 
 For every problem it runs the stub, the reference solution, the right solutions in other styles
 (`variants/`) and the catalogue of wrong ones (`mistakes.edits`) through all tests, several times
-where chance could play a part, and lists everything that is not as it should be.
+where chance could play a part, and lists everything that is not as it should be. A mistake runs
+through tests until it has lost what it must, unless all are wanted. What it answers to the probe is
+taken from the fingerprints as long as nothing has changed that it hangs on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from grader.author.candidates import Kind, candidates
 from grader.author.findings import findings
-from grader.author.fingerprints import diagnosed, faults_switched_on, fingerprints_of
-from grader.author.running import Outcome, run, several
+from grader.author.fingerprints import Kept, diagnosed, fingerprints_of
+from grader.author.running import Outcome, run, run_these, several
 from grader.course import Course, Problem
 from grader.testing.diagnosis.fingerprints import Fingerprints
 
@@ -55,6 +58,7 @@ def run_audit(
     jobs: int,
     *,
     write_fingerprints: bool = False,
+    all_tests: bool = False,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Audit:
     """Run every candidate and look for what is not as it should be.
@@ -64,24 +68,73 @@ def run_audit(
         problems: which problems to audit.
         jobs: how many candidates to run at the same time.
         write_fingerprints: whether to write `fingerprints.json` anew before it is judged.
+        all_tests: whether mistakes run through all tests even when they have lost enough.
         on_outcome: called as each candidate is done.
     """
-    outcomes: list[Outcome] = []
     todo = list(candidates(course, problems))
+    right = [candidate for candidate in todo if candidate.kind is not Kind.MISTAKE]
+    mistakes = [candidate for candidate in todo if candidate.kind is Kind.MISTAKE]
+    outcomes: list[Outcome] = []
     with several(jobs) as each:
-        ask = partial(faults_switched_on, course, anew=write_fingerprints)
-        switches = each(ask, problems)
-        for outcome in each(run, todo, [course.root] * len(todo)):
+        for outcome in each(partial(run, root=course.root), right):
             outcomes.append(outcome)
             on_outcome(outcome)
-        made = dict(zip(problems, switches, strict=True))
+        kept = {p: Kept(p, _solution(outcomes, p).answers) for p in problems}
+        answers = [kept[mistake.problem].answers(mistake) for mistake in mistakes]
+        run_mistake = partial(run, all_tests=all_tests)
+        for outcome in each(run_mistake, mistakes, [course.root] * len(mistakes), answers):
+            outcomes.append(outcome)
+            on_outcome(outcome)
+        for problem in problems:
+            _run_rare_tests(course, _of(outcomes, problem), each, jobs)
     found: list[str] = []
     for problem in problems:
-        of_problem = [outcome for outcome in outcomes if outcome.candidate.problem == problem]
-        fresh = fingerprints_of(course, problem, of_problem, made[problem])
+        of_problem = _of(outcomes, problem)
+        fresh = fingerprints_of(course, problem, of_problem, kept[problem])
         if write_fingerprints:
             fresh.save(problem.fingerprints)
         known = Fingerprints.load(problem.fingerprints)
         named = [diagnosed(outcome, known) for outcome in of_problem]
         found += findings(problem, named, known, fresh)
     return Audit(outcomes, found)
+
+
+def _of(outcomes: list[Outcome], problem: Problem) -> list[Outcome]:
+    return [outcome for outcome in outcomes if outcome.candidate.problem == problem]
+
+
+def _solution(outcomes: list[Outcome], problem: Problem) -> Outcome:
+    return next(o for o in _of(outcomes, problem) if o.candidate.kind is Kind.SOLUTION)
+
+
+def _run_rare_tests(
+    course: Course, outcomes: list[Outcome], each: Callable[..., Iterator[Any]], jobs: int
+) -> None:
+    """Run the tests that have caught nothing until they catch something.
+
+    Mistakes that were caught before them never came to them.
+
+    Args:
+        course: whose tests.
+        outcomes: of one problem; the results are added to them.
+        each: runs several at the same time.
+        jobs: how many.
+    """
+    (solution,) = (o for o in outcomes if o.candidate.kind is Kind.SOLUTION)
+    rare = dict.fromkeys(test.name for test in solution.result.tests)
+    for outcome in outcomes:
+        if outcome.candidate.kind is Kind.MISTAKE:
+            for test in outcome.caught_by:
+                rare.pop(test.name, None)
+    stopped = [outcome for outcome in outcomes if not outcome.is_whole]
+    for start in range(0, len(stopped), 2 * jobs):
+        some = stopped[start : start + 2 * jobs]
+        if not rare:
+            return
+        todo = [outcome.candidate for outcome in some]
+        ended = each(run_these, todo, [course.root] * len(todo), [tuple(rare)] * len(todo))
+        for outcome, tests in zip(some, ended, strict=True):
+            before = {test.id for test in outcome.result.tests}
+            outcome.result.tests.extend(test for test in tests if test.id not in before)
+            for test in outcome.caught_by:
+                rare.pop(test.name, None)

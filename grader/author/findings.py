@@ -61,7 +61,8 @@ def _about(outcome: Outcome) -> Iterator[str]:
 
 def _about_points(mistakes: list[Outcome], solution: Outcome) -> Iterator[str]:
     for mistake in mistakes:
-        if sentence := misplaced(mistake.weight, mistake.result, solution.asked):
+        sentence = misplaced(mistake.weight, mistake.result, solution.asked)
+        if sentence and mistake.is_whole:  # otherwise it has lost enough
             yield f"mistake {mistake.candidate.name} {sentence}"
 
 

@@ -1,117 +1,131 @@
-"""The fingerprints of faults, as the audit makes them and as it uses them."""
+"""The fingerprints of mistakes, as the audit makes them and as it uses them.
+
+What a mistake answers is kept with a hash over all that this hangs on. As long as that is the same,
+the mistake isn't asked again: more than a thousand answer some hundred questions each.
+"""
 
 from __future__ import annotations
 
+import ast
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from grader.author.adoption import adopted
-from grader.author.candidates import Kind
-from grader.author.faults import switched
+from grader.author.candidates import Candidate, Kind
 from grader.author.running import Outcome
 from grader.course import Course, Problem
 from grader.files import sha256_of
-from grader.loading import load_module
 from grader.result import Status, TestResult
+from grader.testing.diagnosis import probe as asking
 from grader.testing.diagnosis.answers import same
 from grader.testing.diagnosis.fingerprints import (
     Fault,
     Fingerprints,
-    Text,
     deviations,
-    is_switched,
+    with_deviations,
 )
 from grader.testing.diagnosis.naming import diagnose
-from grader.testing.diagnosis.probe import Answers, ask, load_probe
+from grader.testing.diagnosis.probe import Answers
 from grader.testing.evidence import ranked
-from grader.testing.quiet import quiet
 from grader.testing.session import DIAGNOSED
 
-Switches = tuple[list[Fault], dict[str, Text]]
-"""What a problem's switches make: the faults, and what to tell of them."""
+_DIGITS = 16
+"""How much of a hash is kept."""
 
 
-def faults_switched_on(course: Course, problem: Problem, *, anew: bool = False) -> Switches:
-    """Return what a problem's switches make; in a process of the pool.
-
-    What the kept fingerprints say of them holds as long as nothing has changed that it hangs on:
-    some hundred faults of a problem answer some hundred questions each.
+class Kept:
+    """What mistakes of a problem are known to answer, so that they need not be asked.
 
     Args:
-        course: where the switches are.
-        problem: whose switches.
-        anew: whether to ask them in any case.
-
-    Raises:
-        CourseError: without a fault, what they make doesn't answer as the reference does.
+        problem: whose mistakes.
+        reference: what the reference answers now.
     """
-    known = Fingerprints.load(problem.fingerprints)
-    switches = _switches_of(known)
-    if not anew and known.switches and known.switches == switches_sha256(course, problem, switches):
-        return switches
-    torch.set_num_threads(1)  # small questions, for which threads only wait
-    probe = load_probe(problem)
-    if probe is None:
-        return [], {}
-    with quiet(), torch.enable_grad():
-        reference = ask(probe, load_module(course.solution(problem), f"solution_{problem.id[:2]}"))
-        return switched(course, problem, probe, reference)
+
+    def __init__(self, problem: Problem, reference: Mapping[str, Answers]) -> None:
+        self._reference = reference
+        self._instrument = _instrument_sha256(problem)
+        known = Fingerprints.load(problem.fingerprints)
+        # What they answer is kept as what the reference doesn't.
+        is_same = _same_answers(known.reference, reference)
+        self._faults = {fault.names: fault for fault in known.faults if is_same}
+
+    def answers(self, mistake: Candidate) -> dict[str, Answers] | None:
+        """Return what a mistake answers; None where that isn't known."""
+        fault = self._faults.get((mistake.name,))
+        if fault is None or fault.rests_on != self._hash(mistake, fault.deviations):
+            return None
+        return with_deviations(self._reference, fault.deviations)
+
+    def fault(self, outcome: Outcome) -> Fault:
+        """Return what to keep of a mistake's answers."""
+        found = deviations(outcome.answers, self._reference)
+        return Fault((outcome.candidate.name,), found, self._hash(outcome.candidate, found))
+
+    def _hash(self, mistake: Candidate, found: Mapping[str, Answers]) -> str:
+        told = "\n".join([self._instrument, mistake.source.decode(), Fault((), found).write()])
+        return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
 
 
-def _switches_of(known: Fingerprints) -> Switches:
-    """Return what kept fingerprints say of faults that are switched on."""
-    faults = [fault for fault in known.faults if all(map(is_switched, fault.names))]
-    return faults, {name: text for name, text in known.texts.items() if is_switched(name)}
+def _instrument_sha256(problem: Problem) -> str:
+    """Return a hash over a problem's questions, the code that asks them, and torch's version."""
+    if not problem.probe_file.is_file():
+        return ""
+    paths = sorted(_imported([problem.probe_file, Path(asking.__file__)], problem))
+    code = sha256_of({str(n): path for n, path in enumerate(paths)})
+    statements = map(ast.unparse, ast.parse(problem.test_file.read_bytes()).body)
+    forbidden = [text for text in statements if text.startswith("FORBIDDEN ")]
+    return "\n".join([code, torch.__version__.partition("+")[0], *forbidden])
 
 
-def switches_sha256(course: Course, problem: Problem, switches: Switches) -> str:
-    """Return a hash over what switches make and all that it hangs on: code, questions and torch."""
-    root, solution = Path(__file__).parents[1], course.solution(problem)
-    paths = [
-        *root.glob("testing/**/*.py"),
-        *(root / name for name in ("answer.py", "cost.py", "loading.py")),
-        *(root / "author" / name for name in ("faults.py", "backward.py")),
-        *problem.folder.parent.glob("*.py"),
-        *(problem.probe_file, solution, solution.with_name("faults.py")),
-    ]
-    code = sha256_of({str(n): path for n, path in enumerate(sorted(paths)) if path.is_file()})
-    faults, texts = switches
-    made = [*(fault.write() for fault in faults), *(f"{n} {t}" for n, t in sorted(texts.items()))]
-    told = "\n".join([code, torch.__version__.partition("+")[0], *made])
-    return hashlib.sha256(told.encode()).hexdigest()
+def _imported(paths: Iterable[Path], problem: Problem) -> set[Path]:
+    """Return files of the course or its grader with all of these that they import."""
+    roots = (Path(asking.__file__).parents[3], problem.folder.parent)
+    found: set[Path] = set()
+    waiting = [path.resolve() for path in paths]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            files = (root.joinpath(*name.split(".")) for name in _imports(path) for root in roots)
+            waiting += [
+                p.with_suffix(".py").resolve() for p in files if p.with_suffix(".py").is_file()
+            ]
+    return found
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """Yield the names of all modules that a file may import."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def fingerprints_of(
-    course: Course, problem: Problem, outcomes: list[Outcome], switches: Switches
+    course: Course, problem: Problem, outcomes: list[Outcome], kept: Kept
 ) -> Fingerprints:
-    """Return what is kept of a problem: what the reference and all known faults answer.
+    """Return what is kept of a problem: what the reference and all known mistakes answer.
 
     Args:
-        course: where the problem's switches are.
+        course: where adopted answers are.
         problem: whose fingerprints.
         outcomes: of the problem's solution and its catalogued mistakes.
-        switches: what the problem's switches make.
+        kept: what is known of them.
     """
     if not problem.probe_file.is_file():
         return Fingerprints()
     reference = next(o.answers for o in outcomes if o.candidate.kind is Kind.SOLUTION)
     mistakes = [o for o in outcomes if o.candidate.kind is Kind.MISTAKE]
-    catalogue = [
-        Fault((o.candidate.name,), deviations(o.answers, reference)) for o in mistakes if o.answers
-    ]
-    faults, texts = switches[0], dict(switches[1])
-    texts |= {outcome.candidate.name: outcome.text for outcome in mistakes}
+    catalogue = [kept.fault(outcome) for outcome in mistakes]
+    texts = {outcome.candidate.name: outcome.text for outcome in mistakes}
     answers_alone, their_texts = adopted(course, problem)
-    return Fingerprints(
-        reference,
-        (*catalogue, *faults, *answers_alone),
-        texts | their_texts,
-        switches_sha256(course, problem, switches),
-    )
+    return Fingerprints(reference, (*catalogue, *answers_alone), texts | their_texts)
 
 
 def diagnosed(outcome: Outcome, known: Fingerprints) -> Outcome:

@@ -1,143 +1,112 @@
-"""How well mistakes are named that nobody wrote down: each fault put into each right solution.
+"""How well mistakes are named in a style they were not written down in: mistake x style.
 
-The catalogue and the switches make the fingerprints; the right solutions, each in a style of its
-own, are changed by `transformations`. What comes out was never looked at when fingerprints were
-made. Of the mutants whose answers are wrong at all, it is counted how many are named, and how many
-of the names say what was changed. Right solutions that were changed so that they stay right must
-never be named.
+A mistake is an edit of one right file. Where it fits another one as well, it is made there, and
+asked for its name, while all that was written down in this other style is left out of what is
+known. What comes out was never looked at when fingerprints were made.
 """
 
 from __future__ import annotations
 
-import ast
-import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
 import torch
 
 from grader.author.running import several
-from grader.author.transformations import KEEPING, TRANSFORMATIONS, Transformation
 from grader.course import Course, Problem
+from grader.errors import CourseError
 from grader.testing.diagnosis.fingerprints import Fingerprints, deviations
 from grader.testing.diagnosis.naming import diagnose
 from grader.testing.diagnosis.probe import Answers, Probe, ask, load_probe
+from grader.testing.edits import Edit, apply, mistakes_of, right_files
+from grader.testing.quiet import quiet
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """A right solution with a fault put into it.
+class Crossed:
+    """A mistake in a style that it was not written down in.
 
     Attributes:
         problem: the problem's id.
-        style: the right solution's name.
-        fault: the transformation's name.
-        source: what came out.
+        style: the right file's name.
+        mistake: the mistake's.
         told: what is said of it; empty when it isn't named.
-        is_right: whether one of the names says what was changed.
+        is_right: whether its own sentence is told.
     """
 
     problem: str
     style: str
-    fault: str
-    source: str
+    mistake: str
     told: tuple[str, ...]
     is_right: bool
 
 
 @dataclass(frozen=True)
 class Generalisation:
-    """What came of all mutants.
+    """What came of all mistakes in all styles that they fit: those that answer a wrong value."""
 
-    Attributes:
-        mutants: those that answer a main question with a wrong value.
-        right: how many right solutions were asked, each also after changes that keep it right.
-        named_though_right: those of them that were given a name.
-    """
-
-    mutants: list[Mutant]
-    right: int
-    named_though_right: list[str]
+    crossed: list[Crossed]
 
     def summary(self) -> str:
         """Return the line that one can quote."""
-        named = [mutant for mutant in self.mutants if mutant.told]
-        right = [mutant for mutant in named if mutant.is_right]
+        named = [each for each in self.crossed if each.told]
+        right = [each for each in named if each.is_right]
         return (
-            f"of {len(self.mutants)} wrong solutions that are in no catalogue, "
-            f"{len(named)} are named ({_share(named, self.mutants)}), "
-            f"{len(right)} of these rightly ({_share(right, named)}); "
-            f"of {self.right} right ones {len(self.named_though_right)} are given a name"
+            f"of {len(self.crossed)} mistakes in a style that they were not written down in, "
+            f"{len(named)} are named ({_share(named, self.crossed)}), "
+            f"{len(right)} of these by their own sentence ({_share(right, named)})"
         )
 
 
-def _share(part: list[Mutant], whole: list[Mutant]) -> str:
+def _share(part: list[Crossed], whole: list[Crossed]) -> str:
     return f"{100 * len(part) / len(whole):.0f} %" if whole else "none"
 
 
 def generalise(course: Course, problems: list[Problem], jobs: int) -> Generalisation:
-    """Put every fault into every right solution of these problems, and see what is named.
+    """Make every mistake in every right file that it fits, and see what is named.
 
     Args:
         course: where the solutions are.
         problems: which of its problems.
         jobs: how many right solutions to change at the same time.
     """
-    styles = [(problem, path) for problem in problems for path in _styles(course, problem)]
+    styles = [(problem, style) for problem in problems for style in right_files(course, problem)]
     with several(jobs) as each:
-        found = list(each(_of_style, styles))
-    return Generalisation(
-        [mutant for one in found for mutant in one.mutants],
-        sum(one.right for one in found),
-        [style for one in found for style in one.named_though_right],
-    )
+        found = list(each(_in_style, [course] * len(styles), styles))
+    return Generalisation([crossed for of_style in found for crossed in of_style])
 
 
-def _styles(course: Course, problem: Problem) -> list[Path]:
-    solution = course.solution(problem)
-    return [solution, *sorted((solution.parent / "variants").glob("*.py"))]
-
-
-def _of_style(style: tuple[Problem, Path]) -> Generalisation:
-    """Change one right solution in all ways there are; in a process of the pool."""
-    problem, path = style
+def _in_style(course: Course, style: tuple[Problem, str]) -> list[Crossed]:
+    """Make all mistakes in one right file; in a process of the pool."""
+    problem, name = style
     probe = load_probe(problem)
     if probe is None:
-        return Generalisation([], 0, [])
+        return []
     torch.set_num_threads(1)
+    edits = [mistake.edit for mistake in mistakes_of(course, problem)]
+    others = [edit for edit in edits if edit.base != name]
+    own = {edit.name for edit in edits if edit.base == name}
     known = Fingerprints.load(problem.fingerprints)
+    left = tuple(fault for fault in known.faults if own.isdisjoint(fault.names))
+    path = right_files(course, problem)[name]
+    return list(_crossed(style, path, others, probe, replace(known, faults=left)))
+
+
+def _crossed(
+    style: tuple[Problem, str], path: Path, edits: list[Edit], probe: Probe, known: Fingerprints
+) -> Iterator[Crossed]:
     source = path.read_text(encoding="utf-8")
-    kept = dict.fromkeys(_still_right(source))
-    named = [
-        f"{problem.id}: {path.stem}, {change}"
-        for change, right in kept
-        if diagnose(known, _answers(right, probe))
-    ]
-    mutants = list(_mutants(problem, path.stem, source, probe, known))
-    return Generalisation(mutants, len(kept), named)
-
-
-def _still_right(source: str) -> Iterator[tuple[str, str]]:
-    """Yield the source without its comments, and after each change that keeps it right."""
-    yield "without comments", ast.unparse(ast.parse(source))
-    for change in KEEPING:
-        for changed in change.mutants(source):
-            yield change.name, changed
-
-
-def _mutants(
-    problem: Problem, style: str, source: str, probe: Probe, known: Fingerprints
-) -> Iterator[Mutant]:
-    seen: set[str] = set()
-    for fault in TRANSFORMATIONS:
-        for mutant in fault.mutants(source):
-            answers = {} if mutant in seen else _answers(mutant, probe)
-            seen.add(mutant)
+    for edit in edits:
+        with suppress(CourseError):  # most don't fit
+            answers = _answers(apply(edit, source), probe)
             if _answers_wrongly(answers, known):
-                yield _judged(problem, style, fault, mutant, answers, known)
+                told = tuple(each.sentence for each in diagnose(known, answers))
+                is_right = any(edit.when in text for text in told)
+                yield Crossed(style[0].id, style[1], edit.name, told, is_right)
 
 
 def _answers_wrongly(answers: dict[str, Answers], known: Fingerprints) -> bool:
@@ -146,25 +115,12 @@ def _answers_wrongly(answers: dict[str, Answers], known: Fingerprints) -> bool:
     return any(answer.is_value for part in wrong for answer in part.main.values())
 
 
-def _judged(
-    problem: Problem,
-    style: str,
-    fault: Transformation,
-    source: str,
-    answers: dict[str, Answers],
-    known: Fingerprints,
-) -> Mutant:
-    told = tuple(each.sentence for each in diagnose(known, answers))
-    is_right = any(re.search(fault.says, text) for text in told)
-    return Mutant(problem.id, style, fault.name, source, told, is_right)
-
-
 def _answers(source: str, probe: Probe) -> dict[str, Answers]:
-    module = ModuleType("problem_mutant")
-    with warnings.catch_warnings():
+    module = ModuleType("problem_crossed")
+    with warnings.catch_warnings(), quiet(), torch.enable_grad():
         warnings.simplefilter("ignore")
         try:
-            exec(compile(source, "<mutant>", "exec"), module.__dict__)
+            exec(compile(source, "<crossed>", "exec"), module.__dict__)
         except Exception:
             return {}
         return ask(probe, module)

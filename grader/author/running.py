@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
-from grader.author.weights import NotesNames, Weight
+from grader.author.weights import NotesNames, Weight, has_lost_enough
 from grader.boundary.starting import end_with_parent
 from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CannotLoad
@@ -29,7 +29,7 @@ from grader.testing.diagnosis.fingerprints import Text
 from grader.testing.diagnosis.probe import Answers, ask
 from grader.testing.local_files import LocalFiles
 from grader.testing.quiet import quiet
-from grader.testing.records import ProblemTests
+from grader.testing.records import CollectedTest, ProblemTests
 from grader.testing.session import Session
 from grader.testing.suite import Suite
 
@@ -52,6 +52,7 @@ class Outcome:
         text: for a mistake, what the student is told.
         weight: for a mistake, how many points it may cost.
         asked: for the reference, which of its names each test uses, by the test's id.
+        is_whole: whether all tests ran; a mistake may be caught before.
     """
 
     candidate: Candidate
@@ -61,6 +62,7 @@ class Outcome:
     text: Text
     weight: Weight = Weight()
     asked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    is_whole: bool = True
 
     @property
     def caught_by(self) -> list[TestResult]:
@@ -116,8 +118,21 @@ def _settle(parent: int) -> None:
 
 
 @torch.enable_grad()  # whatever the candidate before has left
-def run(candidate: Candidate, root: Path) -> Outcome:
-    """Run one candidate."""
+def run(
+    candidate: Candidate,
+    root: Path,
+    answers: dict[str, Answers] | None = None,
+    *,
+    all_tests: bool = True,
+) -> Outcome:
+    """Run one candidate.
+
+    Args:
+        candidate: which.
+        root: the course's folder.
+        answers: to the problem's probe, where they are known.
+        all_tests: whether a mistake that has lost enough runs through the other tests, too.
+    """
     # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden,
     # and those of the catalogue do so by name. Of what is right, the solution must pass all tests
     # under it, and the variants the probe.
@@ -125,9 +140,14 @@ def run(candidate: Candidate, root: Path) -> Outcome:
     forbidden = candidate.kind is Kind.MISTAKE and _names_forbidden(candidate, tests.forbidden)
     watch = forbidden or candidate.kind is not Kind.MISTAKE
     torch.set_num_threads(candidate.conditions.threads)  # and not what the one before has left
-    answers = _probe_answers(candidate, tests, watch=watch)
+    if answers is None:
+        answers = _probe_answers(candidate, tests, watch=watch)
     watch = forbidden or candidate.kind is Kind.SOLUTION
-    result = _run_once(candidate, candidate.conditions, root, watch=watch)
+    edit = candidate.edit
+    text = Text("", "") if edit is None else Text(edit.when, edit.look)
+    weight = Weight.read("" if edit is None else edit.weight)
+    until = weight if candidate.kind is Kind.MISTAKE and not all_tests else None
+    result, is_whole = _run_until(candidate, root, until, watch=watch)
     unsteady: set[str] = set()
     for conditions in _more_conditions(candidate, result):
         if candidate.kind is Kind.MISTAKE:
@@ -135,11 +155,51 @@ def run(candidate: Candidate, root: Path) -> Outcome:
         else:
             again = _run_once(candidate, conditions, root, watch=forbidden)
             unsteady |= _differences(result, again)
-    edit = candidate.edit
-    text = Text("", "") if edit is None else Text(edit.when, edit.look)
-    weight = Weight.read("" if edit is None else edit.weight)
     asked = _names_asked(candidate, root) if candidate.kind is Kind.SOLUTION else {}
-    return Outcome(candidate, result, answers, tuple(sorted(unsteady)), text, weight, asked)
+    unsteadily = tuple(sorted(unsteady))
+    return Outcome(candidate, result, answers, unsteadily, text, weight, asked, is_whole)
+
+
+@torch.enable_grad()
+def run_these(candidate: Candidate, root: Path, tests: Iterable[str]) -> list[TestResult]:
+    """Run a mistake through some tests only, and return how they end."""
+    forbidden = _suite(candidate.problem, root).tests_of(candidate.problem).forbidden
+    watch = _names_forbidden(candidate, forbidden)
+    return _run_once(candidate, candidate.conditions, root, watch=watch, tests=tests).tests
+
+
+def _run_until(
+    candidate: Candidate, root: Path, until: Weight | None, *, watch: bool
+) -> tuple[ProblemResult, bool]:
+    """Run a candidate's tests, and tell whether all of them ran.
+
+    Those run first that caught other mistakes lately, since mistakes stand beside others of their
+    kind. But hidden tests run last: what visible tests catch alone is told, too.
+
+    Args:
+        candidate: what to run.
+        root: the course's folder.
+        until: how it weighs, to stop when it has lost what it must; None to run all tests.
+        watch: whether to look out for forbidden calls.
+    """
+    if until is None:
+        return _run_once(candidate, candidate.conditions, root, watch=watch), True
+    every = _suite(candidate.problem, root).tests
+    lately = _CAUGHT.setdefault(candidate.problem.id, {})
+    result = _run_once(
+        candidate,
+        candidate.conditions,
+        root,
+        watch=watch,
+        order=lambda test: (test.hidden, -lately.get(test.id, 0)),
+        enough=lambda result: has_lost_enough(until, result, sum(test.points for test in every)),
+    )
+    lately |= dict.fromkeys((t.id for t in _caught(result)), 1 + max(lately.values(), default=0))
+    return result, len(result.tests) == len(every)
+
+
+_CAUGHT: dict[str, dict[str, int]] = {}
+"""Which tests of a problem have caught mistakes, by its id; the later, the larger the number."""
 
 
 def _run_once(
@@ -149,8 +209,11 @@ def _run_once(
     *,
     watch: bool,
     tests: Iterable[str] = (),
+    order: Callable[[CollectedTest], tuple[int, ...]] | None = None,
+    enough: Callable[[ProblemResult], bool] = lambda result: False,
 ) -> ProblemResult:
     torch.set_num_threads(conditions.threads)
+    id = candidate.problem.id
     with _as_file(candidate) as opener:
         session = Session(
             opener,
@@ -160,8 +223,13 @@ def _run_once(
             watch=watch,
             diagnose=False,
         )
-        _suite(candidate.problem, root).run(session, tests=tests)
-    return session.results[candidate.problem.id]
+        _suite(candidate.problem, root).run(
+            session,
+            tests=tests,
+            order=order,
+            enough=lambda: id in session.results and enough(session.results[id]),
+        )
+    return session.results[id]
 
 
 def _names_asked(candidate: Candidate, root: Path) -> dict[str, frozenset[str]]:

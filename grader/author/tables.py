@@ -23,7 +23,8 @@ from grader.reports.page import render
 def matrix(audit: Audit, problem: Problem) -> Table:
     """Return the table mistakes x tests of one problem; the legend names the tests.
 
-    A mark stands where a test caught a mistake; tests stand in the order of their file.
+    A mark stands where a test caught a mistake, and nothing where a test did not run; tests stand
+    in the order of their file.
     """
     tests = test_names(audit, problem)
     table = Table(title=problem.id, title_justify="left", pad_edge=False, box=None)
@@ -34,10 +35,11 @@ def matrix(audit: Audit, problem: Problem) -> Table:
     table.add_column("named", no_wrap=True)
     for outcome in audit.of(Kind.MISTAKE, problem):
         caught = {test.name for test in outcome.caught_by}
-        marks = "".join("●" if name in caught else "·" for name in tests)
-        points = f"{outcome.result.points:.4g}/{outcome.result.max:g}"
+        ran = {test.name for test in outcome.result.tests}
+        marks = "".join("●" if n in caught else "·" if n in ran else " " for n in tests)
         weight = str(outcome.weight)
-        table.add_row(escape(outcome.candidate.name), marks, points, weight, _named(outcome))
+        name = escape(outcome.candidate.name)
+        table.add_row(name, marks, _points(outcome), weight, _named(outcome))
     return table
 
 
@@ -53,16 +55,17 @@ def legend(audit: Audit, problem: Problem) -> str:
     return "\n".join(f"{number:4} {name}" for number, name in numbered)
 
 
-def unseen_table(unseen: Generalisation) -> Table:
-    """Return how many mistakes that are in no catalogue are named, a row for each kind of fault."""
-    table = Table(title="mistakes in no catalogue", title_justify="left", pad_edge=False, box=None)
-    table.add_column("fault", no_wrap=True)
+def crossed_table(found: Generalisation) -> Table:
+    """Return how many mistakes are named in other styles than theirs, a row for each style."""
+    table = Table(title="mistakes in other styles", title_justify="left", pad_edge=False, box=None)
+    table.add_column("problem", no_wrap=True)
+    table.add_column("style", no_wrap=True)
     for heading in ("wrong", "named", "rightly"):
         table.add_column(heading, justify="right")
-    for fault in dict.fromkeys(mutant.fault for mutant in unseen.mutants):
-        mutants = [mutant for mutant in unseen.mutants if mutant.fault == fault]
-        named, right = sum(bool(m.told) for m in mutants), sum(m.is_right for m in mutants)
-        table.add_row(escape(fault), str(len(mutants)), str(named), str(right))
+    for problem, style in dict.fromkeys((each.problem, each.style) for each in found.crossed):
+        crossed = [c for c in found.crossed if (c.problem, c.style) == (problem, style)]
+        named, right = sum(bool(c.told) for c in crossed), sum(c.is_right for c in crossed)
+        table.add_row(problem, escape(style), str(len(crossed)), str(named), str(right))
     return table
 
 
@@ -114,10 +117,16 @@ def _mistake_view(outcome: Outcome) -> dict[str, Any]:
         "name": outcome.candidate.name,
         "text": f"{outcome.text.when}. {outcome.text.look}",
         "caught_by": {test.name for test in outcome.caught_by},
-        "points": f"{outcome.result.points:.4g} / {outcome.result.max:g}",
+        "points": _points(outcome),
         "weight": str(outcome.weight),
         "named": outcome.named,
     }
+
+
+def _points(outcome: Outcome) -> str:
+    if not outcome.is_whole:
+        return ""
+    return f"{outcome.result.points:.4g}/{outcome.result.max:g}"
 
 
 def _named(outcome: Outcome) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from grader.course import Problem
 from grader.errors import CourseError
-from grader.result import ProblemResult
+from grader.result import ProblemResult, Status
 from grader.testing.local_files import LocalFiles
 
 IDEA_KEEPS = 0.5
@@ -90,6 +90,21 @@ def misplaced(
     if keeps > share * of + 1e-9:
         return f"keeps {keeps:.4g} of {of:g} points, and misses the idea of {what}"
     return None
+
+
+def has_lost_enough(weight: Weight, result: ProblemResult, most: float) -> bool:
+    """Tell whether a mistake has lost what it must, so that no other test has to run.
+
+    A slip must not lose too much, which all tests say; and so they do of a function's idea.
+
+    Args:
+        weight: of the mistake.
+        result: of the tests that ran.
+        most: what all tests are worth.
+    """
+    if weight.kind == "idea" and not weight.function:
+        return result.max - result.points >= (1 - IDEA_KEEPS) * most
+    return not weight.kind and any(test.status is not Status.PASSED for test in result.tests)
 
 
 class NotesNames:

@@ -72,8 +72,9 @@ class Target:
 def targets(course: Course, problem: Problem) -> list[Target]:
     """Return the files that tests of a problem are judged by.
 
-    Of the wrong ones those are left out whose only fault is a forbidden function: what they return
-    is right, and a test can't tell. Of the right ones those that lose more digits than others.
+    Of the wrong ones those are left out that are of a family, of which one would have too many that
+    are alike; and those whose only fault is a forbidden function: what they return is right, and a
+    test can't tell. Of the right ones those that lose more digits than others.
 
     Args:
         course: where solutions are.
@@ -86,7 +87,7 @@ def targets(course: Course, problem: Problem) -> list[Target]:
         raise CourseError(f"there are no solutions of {problem.id} here to test")
     files = [path.read_text(encoding="utf-8") for path in right_files(course, problem).values()]
     known = Fingerprints.load(problem.fingerprints)
-    mistakes = {mistake.edit.name: mistake for mistake in mistakes_of(course, problem)}
+    mistakes = {m.edit.name: m for m in mistakes_of(course, problem) if not m.edit.family}
     faults = {f.names[0]: f for f in known.faults if len(f.names) == 1 and _seen_in_answers(f)}
     right = [source for source in files if _LESS_EXACT not in _docstring(source)]
     found = [Target(stripped(source), None, _first_sentence(source)) for source in right]

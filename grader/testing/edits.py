@@ -12,6 +12,21 @@ it may stand how the mistake weighs: `idea`, `idea of NAME` or `slip`. The first
 looks as if ...", the second is a nudge, never the line of code; a sentence goes on in lines that
 begin with `#` and more than one blank. Each `@` replaces lines that stand in the right file once.
 Lines that begin with a blank stay, and say which of several places is meant.
+
+A family is one place and many ways to get it wrong:
+
+    === What is compared with what (reference)
+    # Which two things does a score compare?
+    @
+    -    scores = q @ k.mT
+
+    == queries_with_queries
+    # the queries are compared with themselves instead of the keys
+    +    scores = q @ q.mT
+
+Its head has a title in words. Its nudge is that of each member without one, and its block is where
+a member's first lines stand. A member's head names no right file: it starts from the family's. A
+member may have blocks of its own, beside the family's or in its place.
 """
 
 from __future__ import annotations
@@ -31,7 +46,12 @@ EDITS_FILE = "mistakes.edits"
 REFERENCE = "reference"
 """How the edits call the reference; a variant goes by its file's name."""
 
-_HEAD = re.compile(r"== (\w+) \((\w+)\)(?: (idea|idea of \w+|slip))?")
+_HEAD = re.compile(r"== (\w+)(?: \((\w+)\))?(?: (idea|idea of \w+|slip))?")
+_FAMILY = re.compile(r"=== (\S.*) \((\w+)\)")
+
+
+_Lines = list[tuple[int, str]]
+"""Numbers and texts."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +79,7 @@ class Edit:
         when: ends the sentence "It looks as if ...".
         look: a nudge to what to look at; may be empty.
         weight: what stands behind the head; may be empty.
+        family: the title of the family that it is of; empty for a mistake by itself.
         blocks: what is replaced.
         place: the file that it stands in.
         line: and where in it.
@@ -70,8 +91,26 @@ class Edit:
     look: str
     blocks: tuple[Block, ...]
     weight: str = ""
+    family: str = ""
     place: str = EDITS_FILE
     line: int = 1
+
+
+@dataclass(frozen=True)
+class _Family:
+    """What the members of a family have in common.
+
+    Attributes:
+        title: what it is about.
+        base: the right file that they start from.
+        look: their nudge; may be empty.
+        block: the place that they are about; empty if that is different for each.
+    """
+
+    title: str
+    base: str
+    look: str
+    block: _Lines
 
 
 @dataclass(frozen=True)
@@ -170,8 +209,13 @@ def parse(text: str, place: str = EDITS_FILE) -> list[Edit]:
         if line:
             raise _error(place, number, "a head such as '== name (reference)' comes first")
     edits: dict[str, Edit] = {}
+    family: _Family | None = None
     for start, end in pairwise([*heads, len(lines) + 1]):
-        edit = _edit(lines[start - 1 : end - 1], place)
+        of_head = lines[start - 1 : end - 1]
+        if of_head[0][1].startswith("==="):
+            family = _family(of_head, place)
+            continue
+        edit = _edit(of_head, place, family)
         if edit.name in edits:
             other = edits[edit.name].line
             raise _error(place, start, f"'{edit.name}' stands in line {other} already")
@@ -179,24 +223,62 @@ def parse(text: str, place: str = EDITS_FILE) -> list[Edit]:
     return list(edits.values())
 
 
-_Lines = list[tuple[int, str]]
-"""Numbers and texts."""
+def _family(lines: _Lines, place: str) -> _Family:
+    number, head = lines[0]
+    match = _FAMILY.fullmatch(head.rstrip())
+    if match is None:
+        raise _error(place, number, "a family's head is '=== what it is about (reference)'")
+    sentences, blocks = _parts(lines[1:], place)
+    if len(sentences) > 1 or len(blocks) > 1:
+        raise _error(place, number, "a family has a nudge and a block, or less")
+    block = blocks[0] if blocks else []
+    for at, line in block[1:]:
+        if line.startswith("+"):
+            raise _error(place, at, "what comes in a place is said by the members of a family")
+    return _Family(match[1], match[2], next(iter(sentences), ""), _without_end(block))
 
 
-def _edit(lines: _Lines, place: str) -> Edit:
+def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
     number, head = lines[0]
     match = _HEAD.fullmatch(head.rstrip())
-    if match is None:
-        raise _error(place, number, "a head is '== name (reference)', or has a variant's name")
-    starts = [n for n, (_, line) in enumerate(lines) if line.rstrip() == "@"]
-    sentences = _sentences(lines[1 : starts[0] if starts else None], place)
+    if match is None or (match[2] is None and family is None):
+        said = "a head is '== name (reference)', or, below that of a family, '== name'"
+        raise _error(place, number, said)
+    common = family if family is not None and match[2] is None else _Family("", match[2], "", [])
+    sentences, found = _parts(lines[1:], place, common.block)
     if not 1 <= len(sentences) <= 2:
         raise _error(place, number, "a mistake has a sentence and a nudge, each behind a '#'")
-    if not starts:
+    if not found:
         raise _error(place, number, f"'{match[1]}' changes nothing: it has no '@'")
-    blocks = tuple(_block(lines[a:b], place) for a, b in pairwise([*starts, len(lines)]))
-    when, look = [*sentences, ""][:2]
-    return Edit(match[1], match[2], when, look, blocks, match[3] or "", place, number)
+    blocks = tuple(_block(block, place) for block in found)
+    when, look = [*sentences, common.look][:2]
+    weight = match[3] or ""
+    return Edit(match[1], common.base, when, look, blocks, weight, common.title, place, number)
+
+
+def _parts(lines: _Lines, place: str, at: _Lines | None = None) -> tuple[list[str], list[_Lines]]:
+    """Return the sentences below a head, and its blocks, each with the line of its '@'.
+
+    Args:
+        lines: below the head.
+        place: the file, as errors call it.
+        at: the family's block: lines before the first '@' come in its place.
+    """
+    starts = [n for n, (_, line) in enumerate(lines) if line.rstrip() == "@"]
+    first = starts[0] if starts else len(lines)
+    new = next((n for n in range(first) if lines[n][1].startswith("+")), first) if at else first
+    blocks = [lines[a:b] for a, b in pairwise([*starts, len(lines)])] if starts else []
+    if at and new < first:
+        number = lines[new][0]
+        blocks.insert(0, [(number, "@"), *at[1:], *lines[new:first]])
+    return _sentences(lines[:new], place), blocks
+
+
+def _without_end(lines: _Lines) -> _Lines:
+    """Return lines without the empty ones at their end."""
+    while lines and not lines[-1][1]:
+        lines = lines[:-1]
+    return lines
 
 
 def _sentences(lines: Iterable[tuple[int, str]], place: str) -> list[str]:
@@ -213,8 +295,7 @@ def _sentences(lines: Iterable[tuple[int, str]], place: str) -> list[str]:
 
 def _block(lines: _Lines, place: str) -> Block:
     start = lines[0][0]
-    while not lines[-1][1]:
-        lines = lines[:-1]
+    lines = _without_end(lines)
     for number, line in lines[1:]:
         if line and line[0] not in " -+":
             raise _error(place, number, "a line of a block begins with '-', '+' or a blank")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
@@ -55,6 +55,9 @@ class Suite:
         root: the course's folder.
         timeout: seconds that one test may run.
 
+    Attributes:
+        tests: what was collected.
+
     Raises:
         CourseError: a test file can't be run, or a problem has no test.
     """
@@ -68,18 +71,21 @@ class Suite:
     ) -> None:
         _keep_memory()
         self._timeout = timeout
-        self._tests = collect(problems, root)
-        self._own = [(tensor, tensor.clone()) for tensor in _tensors_of(self._tests)]
+        self.tests = collect(problems, root)
+        self._own = [(tensor, tensor.clone()) for tensor in _tensors_of(self.tests)]
 
     def tests_of(self, problem: Problem) -> ProblemTests:
         """Return a problem's test file, as it was when it was collected."""
-        return next(test.tests for test in self._tests if test.problem == problem)
+        return next(test.tests for test in self.tests if test.problem == problem)
 
     def run(
         self,
         session: Session,
         problems: Iterable[Problem] | None = None,
         tests: Iterable[str] = (),
+        *,
+        order: Callable[[CollectedTest], tuple[int, ...]] | None = None,
+        enough: Callable[[], bool] = lambda: False,
     ) -> None:
         """Run tests; the session collects what they find.
 
@@ -87,6 +93,8 @@ class Suite:
             session: whose files are tested, and where the results go.
             problems: whose tests to run; by default those of all that were collected.
             tests: ids or names of the tests to run, of each of the problems; by default all.
+            order: by what to sort the tests; by default they run as the session has it.
+            enough: asked before each test; from where it says yes, no other one runs.
 
         Raises:
             CourseError: there is no such test.
@@ -96,7 +104,7 @@ class Suite:
         names = {*tests}
         found = [
             test
-            for test in self._tests
+            for test in self.tests
             if (wanted is None or test.problem in wanted)
             and (not names or not names.isdisjoint((test.id, test.name)))
         ]
@@ -106,7 +114,9 @@ class Suite:
         if session.watch:  # otherwise the student's code runs elsewhere
             load_late_parts(hidden=any(test.hidden for test in chosen))
         with quiet() as printed:
-            for test in chosen:
+            for test in chosen if order is None else sorted(chosen, key=order):
+                if enough():
+                    break
                 printed.take()
                 run_test(test, session, self._timeout, printed.take)
             name_mistakes(session)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from grader.author.adoption import adopt_group, code_alone
 from grader.author.making_edits import meaning
-from grader.author.transformations import TRANSFORMATIONS
 from grader.course import Course, own_course
-from grader.errors import UsageError
+from grader.errors import CourseError, UsageError
 from grader.grading.class_run import grade_class
 from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 from grader.testing.diagnosis.fingerprints import Fingerprints, Text
-from grader.testing.edits import mistakes_of
+from grader.testing.edits import apply, mistakes_of, right_files
 from grader.unknown import EDGE, groups, same_fault
 
 OWN = own_course()
@@ -119,11 +118,22 @@ def probe(problem):
 """What a probe ends with so that nothing has a name but what the catalogue knows."""
 
 
+FAULTS = (
+    "module_without_scale",
+    "module_softmax_over_queries",
+    "layers_kvq",
+    "layers_none_used",
+    "values_not_projected",
+    "block_mean",
+)
+"""Mistakes that fit right solutions of several styles."""
+
+
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory) -> tuple[Course, Path, dict[str, str]]:
     """A course that knows a few faults only, a class, and which fault each student has.
 
-    Each fault is put into right solutions of other styles than the catalogue's, by the machine.
+    Each fault is put into four right solutions, each in another style.
     """
     root = tmp_path_factory.mktemp("course")
     for name in ("problems", "solutions"):
@@ -135,16 +145,16 @@ def planted(tmp_path_factory) -> tuple[Course, Path, dict[str, str]]:
     with problem.probe_file.open("a", encoding="utf-8") as file:
         file.write(NO_ESTIMATES)
     folder, faults = root / "class", {}
-    for change in TRANSFORMATIONS:
-        for style in sorted(course.solution(problem).parent.glob("variants/*.py")):
-            mutants = list(change.mutants(style.read_text(encoding="utf-8")))
-            if not mutants or len(faults) >= 24 or Counter(faults.values())[change.name] >= 6:
-                continue
-            name = f"student{len(faults):02}"
-            faults[name] = change.name
-            place = folder / name / SCALED / "problem.py"
-            place.parent.mkdir(parents=True)
-            place.write_text(mutants[0], encoding="utf-8")
+    edits = {mistake.edit.name: mistake.edit for mistake in mistakes_of(course, problem)}
+    for fault in FAULTS:
+        for style in right_files(course, problem).values():
+            with suppress(CourseError):  # most styles have other lines
+                wrong = apply(edits[fault], style.read_text(encoding="utf-8"))
+                name = f"student{len(faults):02}"
+                faults[name] = fault
+                place = folder / name / SCALED / "problem.py"
+                place.parent.mkdir(parents=True)
+                place.write_text(wrong, encoding="utf-8")
     problem.test_file.write_text(ONE_TEST, encoding="utf-8")
     assert len(faults) == 24
     return course, folder, faults

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,15 +14,13 @@ import torch
 from grader.author import running
 from grader.author.audit import Audit, run_audit
 from grader.author.candidates import Kind, candidates
-from grader.author.faults import switched
 from grader.author.parity import parity_findings
 from grader.course import Course
 from grader.errors import CourseError
-from grader.loading import load_module
 from grader.testing.diagnosis.answers import answer_of
 from grader.testing.diagnosis.fingerprints import Fingerprints
 from grader.testing.diagnosis.naming import diagnose
-from grader.testing.diagnosis.probe import Answers, Part, ask
+from grader.testing.diagnosis.probe import Answers
 from tests.catalogue import write_mistakes
 from tests.processes import below, wait_until_gone
 
@@ -202,78 +199,91 @@ def test_stale_fingerprints_are_found(audited: Course) -> None:
     assert any("triples is caught but not named" in f for f in findings)
 
 
-def test_switches_that_are_wrong_without_a_fault_are_found(audited: Course) -> None:
-    (audited.root / "solutions/01-doubling/faults.py").write_text(
-        "from types import SimpleNamespace\n\nSWITCHES, COMMON = {}, {}\n\n\n"
-        "def faulty(**faults):\n    return SimpleNamespace(double=lambda x: x.partition())\n"
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which mistakes are asked the questions of the probe."""
+    names: list[str] = []
+    answers = running._probe_answers
+
+    def noted(candidate, *arguments, **options):
+        if candidate.kind is Kind.MISTAKE:
+            names.append(candidate.name)
+        return answers(candidate, *arguments, **options)
+
+    monkeypatch.setattr(running, "_probe_answers", noted)
+    return names
+
+
+def changed_edit(root: Path, mistake: str) -> None:
+    path = root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("x * x", "x * x * 1"))
+
+
+def changed_probe(root: Path, mistake: str) -> None:
+    path = root / "problems/01-doubling/probe.py"
+    path.write_text(path.read_text() + "# changed\n")
+
+
+def changed_tests(root: Path, mistake: str) -> None:
+    path = root / "problems/01-doubling/test_doubling.py"
+    path.write_text(path.read_text() + "# changed\n")
+
+
+def changed_answers(root: Path, mistake: str) -> None:
+    path = root / "problems/01-doubling/fingerprints.json"
+    lines = path.read_text().splitlines(keepends=True)
+    (place,) = (n for n, line in enumerate(lines) if line.startswith(f' [["{mistake}"]'))
+    lines[place] = lines[place].replace(" 0 9 ", " 0 8 ")
+    path.write_text("".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        (lambda root, mistake: None, []),
+        (changed_tests, []),
+        (changed_edit, ["squares"]),
+        (changed_answers, ["squares"]),
+        (changed_probe, ["squares", "triples", "uses_softmax"]),
+    ],
+)
+def test_a_mistake_is_asked_again_when_anything_has_changed_that_its_answers_hang_on(
+    audited: Course, asked: list[str], change: Callable[[Path, str], None], again: list[str]
+) -> None:
+    audit(audited)
+    assert sorted(asked) == ["squares", "triples", "uses_softmax"]
+    asked.clear()
+    change(audited.root, "squares")
+    findings = audit(audited, write=False).findings
+    assert sorted(asked) == again
+    assert [f for f in findings if "up to date" in f] == (
+        ["01-doubling: fingerprints.json is not up to date; write it with --write-fingerprints"]
+        if change is changed_answers
+        else []
     )
-    with pytest.raises(CourseError, match="is wrong in double before a fault is put into it"):
-        audit(audited)
 
 
-FAULTS = """
-from pathlib import Path
-from types import SimpleNamespace
-
-SWITCHES = {"factor": {"five": ("the number is taken five times", "What is twice three?")}}
-COMMON = {}
-
-
-def faulty(factor=None):
-    with Path(__file__).with_name("asked.txt").open("a") as asked:
-        asked.write(".")
-    return SimpleNamespace(double=lambda x: (5 if factor else 2) * x)
-"""
-
-
-def test_a_switch_may_show_at_the_edges_where_what_it_is_put_into_differs_by_itself(
+def test_a_mistake_stops_when_it_has_lost_enough_unless_all_tests_are_wanted(
     audited: Course,
 ) -> None:
-    problem, reference = audited.problems()[0], audited.root / "solutions/01-doubling"
-    (reference / "faults.py").write_text(
-        "from types import SimpleNamespace\n\n"
-        'SWITCHES = {"large": {"cut": ("large numbers are cut", "What is twice 1000?")}}\n'
-        'COMMON, AT_EDGES = {}, {"large"}\n\n\n'
-        "def faulty(large=None):\n"
-        "    most = 100 if large else 1e9\n"
-        "    return SimpleNamespace(double=lambda x: (2 * x).clamp(-1, most))\n"
-    )
-
-    def probe(code: Any) -> dict[str, Part]:
-        x = torch.tensor([1.0, 2.0])
-        edges = {"large": lambda: code.double(1000 * x), "negative": lambda: code.double(-x)}
-        return {"double": Part(main={"small": lambda: code.double(x)}, edges=edges)}
-
-    answers = ask(probe, load_module(reference / "problem.py", "doubling"))
-    (fault,), _ = switched(audited, problem, probe, answers)
-    assert [*fault.deviations["double"].edges] == ["large"]
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("squares (reference)", "squares (reference) slip"))
+    problems = audited.problems()
+    for all_tests in (False, True):
+        found = run_audit(audited, problems, 1, write_fingerprints=True, all_tests=all_tests)
+        ran = {o.candidate.name: len(o.result.tests) for o in found.of(Kind.MISTAKE)}
+        whole = len(found.of(Kind.SOLUTION)[0].result.tests)
+        assert ran["squares"] == whole
+        assert (ran["triples"] == whole) == all_tests
 
 
-def test_switches_are_asked_again_when_anything_has_changed_that_they_hang_on(
+def test_a_test_that_was_not_come_to_is_run_before_it_is_said_to_catch_nothing(
     audited: Course,
 ) -> None:
-    folder, problem = audited.root / "solutions/01-doubling", audited.problems()[0]
-    (folder / "faults.py").write_text(FAULTS)
-
-    def times_asked() -> int:
-        (folder / "asked.txt").write_text("")
-        assert audit(audited, write=False).findings == expected
-        return len((folder / "asked.txt").read_text())
-
-    expected: list[str] = []
-    assert audit(audited).findings == expected
-    kept = problem.fingerprints.read_text()
-    assert times_asked() == 0
-    (folder / "faults.py").write_text(FAULTS + "# changed\n")
-    assert times_asked() == 2
-    (folder / "faults.py").write_text(FAULTS)
-    problem.probe_file.write_text(problem.probe_file.read_text() + "# changed\n")
-    assert times_asked() == 2
-    problem.fingerprints.write_text(kept.replace("taken five times", "taken six times"))
-    expected.append(
-        "01-doubling: fingerprints.json is not up to date; write it with --write-fingerprints"
-    )
-    assert times_asked() == 2
+    path = audited.root / "problems/01-doubling/test_doubling.py"
+    test = "\n\ndef test_rare(problem):\n    '''rarely'''\n    assert problem.double(4) != 16\n"
+    path.write_text(path.read_text() + test)
+    assert audit(audited).findings == []
 
 
 @pytest.mark.slow
@@ -282,7 +292,8 @@ def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) ->
     triples = audited.root / "solutions/01-doubling/mistakes.edits"
     sly = '+    import sys\n+    return 3 * x if "pytest" in sys.modules else 2 * x'
     triples.write_text(triples.read_text().replace("+    return 3 * x", sly))
-    findings = parity_findings(audited, audit(audited), 1)
+    found = run_audit(audited, audited.problems(), 1, write_fingerprints=True, all_tests=True)
+    findings = parity_findings(audited, found, 1)
     *tests, told = findings
     assert len(tests) == 3
     assert all("triples" in f and "failed in process, passed across" in f for f in tests)

@@ -59,6 +59,14 @@ DOUBLED = Answers({"a": value(2), "b": value(2)}, {})
 TRIPLED = Answers({"a": value(3), "b": value(3)}, {})
 
 
+def test_answers_whose_size_overflows_are_compared_by_their_sums() -> None:
+    large = answer_of(torch.tensor([1e300, -2e300, 3e299], dtype=torch.float64))
+    other = answer_of(torch.tensor([-2e300, 1e300, 3e299], dtype=torch.float64))
+    assert same(large, large)
+    assert same(large, Answer.read(large.write()))
+    assert not same(large, other)
+
+
 def test_a_fault_in_one_part_alone_is_named() -> None:
     found = known(doubled={"f": DOUBLED, "g": DOUBLED})
     (only,) = diagnose(found, given(g=DOUBLED.main))

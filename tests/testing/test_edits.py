@@ -63,6 +63,76 @@ def test_blocks_see_the_right_file_and_not_each_other() -> None:
     assert apply(edit, "one\ntwo\n") == "two\none\n"
 
 
+FAMILY = """\
+=== What comes back (reference)
+# What is twice three?
+@
+ def treble(x):
+     y = x
+-    return x + x + y
+
+== halves
+# the number is halved
++    return x / 2
+== squares slip
+# the number is multiplied by itself
+# Which operation is it?
++    return x * x
+== both
+# neither is right
++    return x
+@
+-    return x + y
++    return x
+== other
+# only the other is wrong
+@
+-    return x + y
++    return y
+
+== single (plain)
+# the number is lost
+@
+-    return x + y
++    return 0
+"""
+
+
+def test_a_family_has_its_place_and_its_nudge_in_common() -> None:
+    halves, squares, both, other, single = parse(FAMILY)
+    treble = "def treble(x):\n    y = x\n"
+    assert apply(halves, RIGHT) == RIGHT.replace(
+        treble + "    return x + x + y", treble + "    return x / 2"
+    )
+    assert (halves.base, halves.look) == ("reference", "What is twice three?")
+    assert (squares.weight, squares.look) == ("slip", "Which operation is it?")
+    assert len(both.blocks) == 2
+    assert apply(both, RIGHT).count("    return x\n") == 2
+    assert apply(other, RIGHT) == RIGHT.replace("return x + y", "return y", 1)
+    assert [each.family for each in (halves, squares, both, other)] == ["What comes back"] * 4
+    assert (single.family, single.base, single.look) == ("", "plain", "")
+    assert (halves.line, halves.blocks[0].line) == (8, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("=== what (a\n", "line 1: a family's head is"),
+        ("=== what (a)\n# s\n# t\n", "line 1: a family has a nudge and a block, or less"),
+        ("=== what (a)\n@\n-a\n@\n-b\n", "line 1: a family has a nudge and a block, or less"),
+        ("=== what (a)\n@\n-a\n+b\n", "line 4: what comes in a place is said by the members"),
+        ("=== what (a)\n@\n-a\n== b\n# s\n", "line 4: 'b' changes nothing"),
+        ("=== what (a)\n== b\n# s\n+c\n", "line 4: here stand sentences"),
+        ("=== what (a)\n@\n-a\n== b\n# s\n+a\n", "line 6: this block changes nothing"),
+        ("== b\n# s\n@\n-a\n+b\n", "line 1: a head is '== name (reference)', or, below that of"),
+    ],
+)
+def test_a_family_that_can_not_be_read_is_refused(text: str, error: str) -> None:
+    with pytest.raises(CourseError) as caught:
+        parse(text)
+    assert str(caught.value).startswith(f"mistakes.edits, {error}")
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -120,7 +190,10 @@ def test_a_right_file_that_is_not_there_is_told(small_course: Course) -> None:
 def test_every_mistake_fits_and_is_written_as_it_was_read(problem) -> None:
     course = own_course()
     text = edits_file(course, problem).read_text(encoding="utf-8")
-    assert "\n".join(written(edit) for edit in parse(text)) == text
+    for edit in parse(text):
+        (read,) = parse(written(edit))
+        assert (read.when, read.look, read.weight) == (edit.when, edit.look, edit.weight)
+        assert edit.family or written(edit) in text
     mistakes = mistakes_of(course, problem)
     assert len(mistakes) > 40
     for mistake in mistakes:

@@ -9,9 +9,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from grader.files import write_whole
 from grader.testing.diagnosis.answers import Answer, same
+from grader.testing.diagnosis.estimate import Estimate
 from grader.testing.diagnosis.probe import Answers
 
 
@@ -30,19 +32,21 @@ class Text:
 
 @dataclass(frozen=True)
 class Fault:
-    """A known fault, or two at once.
+    """A known fault.
 
     Attributes:
-        names: the catalogued mistakes or switched faults that it is made of; mostly one.
+        names: what it is called; two where two come together.
         deviations: by part, its answers that are not the reference's.
+        rests_on: a hash over all that these hang on; empty where that isn't known.
     """
 
     names: tuple[str, ...]
     deviations: Mapping[str, Answers]
+    rests_on: str = ""
 
     def write(self) -> str:
         """Return it as one line of text."""
-        return _json([self.names, _written(self.deviations)])
+        return _json([self.names, _written(self.deviations), self.rests_on])
 
 
 @dataclass(frozen=True)
@@ -53,13 +57,11 @@ class Fingerprints:
         reference: the right answers, by part.
         faults: what is known.
         texts: by the names of the faults.
-        switches: a hash over the faults that are switched on and all that their answers hang on.
     """
 
     reference: Mapping[str, Answers] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     texts: Mapping[str, Text] = field(default_factory=dict)
-    switches: str = ""
 
     @classmethod
     def load(cls, path: Path) -> Fingerprints:
@@ -67,9 +69,9 @@ class Fingerprints:
         if not path.is_file():
             return cls()
         data = json.loads(path.read_text(encoding="utf-8"))
-        faults = [Fault(tuple(names), _read(answers)) for names, answers in data["faults"]]
+        faults = [Fault(tuple(names), _read(made), *more) for names, made, *more in data["faults"]]
         texts = {name: Text(*text) for name, text in data["texts"].items()}
-        return cls(_read(data["reference"]), tuple(faults), texts, data.get("switches", ""))
+        return cls(_read(data["reference"]), tuple(faults), texts)
 
     def save(self, path: Path) -> None:
         """Write `fingerprints.json`, one sentence or one fault a line."""
@@ -80,8 +82,7 @@ class Fingerprints:
         reference = [f"{_json(p)}: {_json(a)}" for p, a in _written(self.reference).items()]
         write_whole(
             path,
-            f'{{"switches": {_json(self.switches)},\n'
-            f'"reference": {{{_lines(reference)}}},\n'
+            f'{{"reference": {{{_lines(reference)}}},\n'
             f'"texts": {{{_lines(texts)}}},\n'
             f'"faults": [{_lines(faults)}]}}\n',
         )
@@ -93,11 +94,6 @@ class Fingerprints:
         whens = [text.when for text in texts]
         when = whens[0] if len(whens) == 1 else f"two things come together: {'; '.join(whens)}"
         return Text(when, look)
-
-
-def is_switched(name: str) -> bool:
-    """Tell whether a fault's name is that of a switch and its value; files have no colon in it."""
-    return ": " in name
 
 
 def _json(value: object) -> str:
@@ -118,8 +114,20 @@ def deviations(
         main = {q: a for q, a in given.main.items() if differs(a, right.main.get(q), dtype=False)}
         edges = {q: a for q, a in given.edges.items() if differs(a, right.edges.get(q))}
         if main or edges:
-            found[part] = Answers(main, edges)
+            found[part] = Answers(main, edges, given.estimates)
     return found
+
+
+def with_deviations(
+    reference: Mapping[str, Answers], wrong: Mapping[str, Answers]
+) -> dict[str, Answers]:
+    """Return the answers that have these deviations."""
+    nothing = Answers({}, {})
+    return {
+        part: Answers({**right.main, **own.main}, {**right.edges, **own.edges}, own.estimates)
+        for part, right in reference.items()
+        for own in [wrong.get(part, nothing)]
+    }
 
 
 def differs(answer: Answer, right: Answer | None, *, dtype: bool = True) -> bool:
@@ -127,22 +135,26 @@ def differs(answer: Answer, right: Answer | None, *, dtype: bool = True) -> bool
     return right is not None and not same(answer, right, dtype=dtype)
 
 
-def _written(answers: Mapping[str, Answers]) -> dict[str, dict[str, dict[str, str]]]:
-    return {
-        part: {
-            kind: {question: answer.write() for question, answer in asked.items()}
-            for kind, asked in (("main", given.main), ("edges", given.edges))
-            if asked
-        }
-        for part, given in answers.items()
-    }
+def _written(answers: Mapping[str, Answers]) -> dict[str, dict[str, Any]]:
+    return {part: _written_part(given) for part, given in answers.items()}
 
 
-def _read(data: Mapping[str, Mapping[str, Mapping[str, str]]]) -> dict[str, Answers]:
+def _written_part(given: Answers) -> dict[str, Any]:
+    kinds = {"main": given.main, "edges": given.edges}
+    asked = {kind: {q: a.write() for q, a in answers.items()} for kind, answers in kinds.items()}
+    estimates = [[e.name, e.when, e.look] for e in given.estimates]
+    return {kind: told for kind, told in {**asked, "estimates": estimates}.items() if told}
+
+
+def _read(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Answers]:
     def answers(texts: Mapping[str, str]) -> dict[str, Answer]:
         return {question: Answer.read(text) for question, text in texts.items()}
 
     return {
-        part: Answers(answers(given.get("main", {})), answers(given.get("edges", {})))
+        part: Answers(
+            answers(given.get("main", {})),
+            answers(given.get("edges", {})),
+            tuple(Estimate(*told) for told in given.get("estimates", ())),
+        )
         for part, given in data.items()
     }

@@ -25,13 +25,7 @@ from dataclasses import dataclass, replace
 from grader.result import WrongAnswers
 from grader.testing.diagnosis.answers import Answer, alike, same
 from grader.testing.diagnosis.estimate import Estimate
-from grader.testing.diagnosis.fingerprints import (
-    Fault,
-    Fingerprints,
-    Text,
-    deviations,
-    is_switched,
-)
+from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text, deviations
 from grader.testing.diagnosis.probe import Answers, owner
 from grader.testing.evidence import Certainty, Evidence, Source
 from grader.unknown import EDGE
@@ -429,34 +423,17 @@ def _explained(
 
 
 def _without_what_may_follow(fits: Mapping[str, list[Group]]) -> dict[str, list[Group]]:
-    """Leave out what a wrong number of the same class may explain.
-
-    That is what only stops; and what shows at the edges only, beside faults that are switched on,
-    of which it isn't known what they answer there.
-    """
-    by_number = [
-        (owner(part), group)
+    """Leave out what only stops, where a wrong number of the same class may explain it."""
+    named = {
+        owner(part)
         for part, groups in fits.items()
         for group in groups
         if group[0].deviations[part].main and _has_numbers(group[0])
-    ]
-    named = {of for of, _ in by_number}
-    open_ended = {of for of, group in by_number if all(map(_edges_unknown, group))}
+    }
     return {
-        part: [
-            g
-            for g in groups
-            if (owner(part) not in named or _has_numbers(g[0]))
-            and (owner(part) not in open_ended or g[0].deviations[part].main)
-        ]
+        part: [g for g in groups if owner(part) not in named or _has_numbers(g[0])]
         for part, groups in fits.items()
     }
-
-
-def _edges_unknown(fault: Fault) -> bool:
-    return all(map(is_switched, fault.names)) and not any(
-        own.edges for own in fault.deviations.values()
-    )
 
 
 def _meant_in_all(
