@@ -35,7 +35,7 @@ from grader.course import SUBMISSION_FILE, Course, Problem, own_course
 from grader.grading.class_run import grade_class
 from grader.grading.settings import Settings, default_jobs
 from grader.intake.submissions import find_submissions
-from grader.result import Part, Policy, Status, SubmissionResult
+from grader.result import Policy, Status, SubmissionResult
 from grader.testing.edits import mistakes_of, right_files
 
 # Which of a submission's files are wrong.
@@ -60,7 +60,7 @@ def main() -> None:
         print(f"{len(kinds)} submissions: {counted(kinds)}; {options.jobs} at a time")
         report(run, options.submissions)
         solved = copy_with_solutions(course, Path(folder) / "course")
-        problems = [only] if only else course.of_part(Part.ONE)
+        problems = [only] if only else course.of_part("one")
         chosen = [*kinds.items()][: options.fresh * len(KINDS)]
         if chosen:
             report_fresh(run, kinds, [(k, fresh(problems, solved, name)) for name, k in chosen])
@@ -71,7 +71,7 @@ def main() -> None:
 
 def make_class(course: Course, folder: Path, size: int, only: Problem | None) -> dict[str, str]:
     """Write `size` submissions and return the kind of each; the same ones each time."""
-    problems = [only] if only else course.of_part(Part.ONE)
+    problems = [only] if only else course.of_part("one")
     kinds = {f"student-{n + 1:05}": KINDS[n % len(KINDS)] for n in range(size)}
     for place, problem in enumerate(problems):
         right, wrong = taken_in_turns(course, problem)

@@ -10,7 +10,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +28,7 @@ from grader.errors import (
     UsageError,
 )
 from grader.files import is_of_a_place, require_writable, told_os_error
-from grader.result import Isolation, Part, Policy, SubmissionResult
+from grader.result import Isolation, Policy, SubmissionResult
 from grader.text import counted, plain, printable
 
 app = typer.Typer(
@@ -48,14 +47,6 @@ INTERRUPTED = 130
 Command = Callable[..., Any]
 
 
-class Parts(StrEnum):
-    """Which parts of the course a copy has."""
-
-    ONE = "one"
-    TWO = "two"
-    BOTH = "both"
-
-
 def instructors(name: str | None = None) -> Callable[[Command], Command]:
     """Register a command that the students' copy is without."""
     if find_spec("grader.grading") is None:
@@ -71,7 +62,7 @@ Seconds = Annotated[float, typer.Option(min=0.1, help="seconds for one call")]
 Memory = Annotated[int, typer.Option(min=64, help="MB for one submission")]
 KeptApart = Annotated[Isolation, typer.Option(help="how to keep code apart")]
 Feedback = Annotated[Policy, typer.Option(help="what students read of hidden tests")]
-PartOfCourse = Annotated[Part | None, typer.Option(help="only this part; default: both")]
+PartOfCourse = Annotated[str | None, typer.Option(help="only this part; default: all")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")]
 
 
@@ -244,7 +235,7 @@ def grade(
         from grader.intake.only import only_these
         from grader.intake.submissions import take_in
         from grader.reports.progress_bar import progress_bar
-        from grader.reports.terminal import about_run, class_table, part_two_table, remarks
+        from grader.reports.terminal import about_run, class_table, optional_table, remarks
 
         course = own_course()
         _require_one_of(problem, part)
@@ -279,8 +270,8 @@ def grade(
             )
         if run.problems:
             console.print(class_table(run.results, run.problems))
-        if run.part_two:
-            console.print(part_two_table(run.results, run.part_two))
+        for each, ids in run.optional.items():
+            console.print(optional_table(run.results, each, ids))
         _print_lines([*remarks(run.results), *intake.unmatched, *about_run(run)])
         graded = counted(len(submissions), "submission")
         others = len(run.results) - len(submissions)
@@ -290,7 +281,7 @@ def grade(
         sys.exit(GRADERS_FAULT)
 
 
-def _require_one_of(problem: str | None, part: Part | None) -> None:
+def _require_one_of(problem: str | None, part: str | None) -> None:
     if problem is not None and part is not None:
         raise UsageError("Say --problem or --part, not both.")
 
@@ -403,7 +394,9 @@ def export(
     total: Annotated[
         bool, typer.Option("--total", help="fill in the sum of all problems that were graded")
     ] = False,
-    part: Annotated[Part, typer.Option(help="for --total: of which part")] = Part.ONE,
+    part: Annotated[
+        str, typer.Option(help="for --total: of which part; default: all that counts")
+    ] = "",
     column: Annotated[str, typer.Option(help="the column to fill in, by name or id")] = "",
     new_column: Annotated[str, typer.Option(help="the name of a column to add")] = "",
     id_column: Annotated[str, typer.Option(help="for csv: by which column people are known")] = "",
@@ -605,8 +598,8 @@ def adopt(
 def release(
     folder: Annotated[Path, typer.Argument(help="a new folder, or a previous copy to update")],
     part: Annotated[
-        Parts | None,
-        typer.Option(help="what it has; default: what a previous copy has, both in a new one"),
+        list[str] | None,
+        typer.Option(help="what it has, or all; default: as a previous copy, all in a new one"),
     ] = None,
     practice: Annotated[
         bool,
@@ -617,8 +610,10 @@ def release(
     with _faults():
         from grader.author.release import release as write_release
 
-        parts = [] if part is None else [*Part] if part is Parts.BOTH else [Part(part)]
-        done = write_release(own_course(), folder, parts, practice=practice)
+        course = own_course()
+        every = [each.id for each in course.manifest.parts]
+        parts = every if part == ["all"] else [course.manifest.part(id).id for id in part or []]
+        done = write_release(course, folder, parts, practice=practice)
     console.print(done.summary(), markup=False)
 
 

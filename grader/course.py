@@ -1,15 +1,24 @@
-"""What the course is made of: its problems, where their files are, and how one is loaded."""
+"""What the course is made of, as `course.toml` says, and where its files are."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 from grader.errors import CourseError, UsageError
-from grader.result import Part
+from grader.result import ProblemResult
+
+MANIFEST = "course.toml"
+"""The file in the course's folder that says which parts and problems it has."""
+
+COURSE_VARIABLE = "GRADER_COURSE"
+"""The environment variable by which `--course` reaches the processes that a command starts."""
 
 HIDDEN_MARKER = "# --- hidden tests ---"
 """Tests below this line of a test file run only when grading."""
@@ -25,7 +34,190 @@ OWN_TESTS = "test_mine.py"
 
 _PROBLEM_FOLDER = re.compile(r"\d\d-[a-z0-9-]+")
 
-_PART_TWO = re.compile(r"\bpart two\b", re.IGNORECASE)
+_PART_ID = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the course.
+
+    Attributes:
+        id: what commands and the columns of a gradebook call it.
+        title: what it is about.
+        optional: whether it goes on for who likes to: what it gives stands beside the total.
+    """
+
+    id: str
+    title: str
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What `course.toml` says of a problem.
+
+    Attributes:
+        id: its folder's name.
+        title: what it is about.
+        part: the id of the part that it belongs to.
+        points: what all its tests are worth.
+        difficulty: in a word or a few.
+        minutes: how long most people take, at least and at most.
+        forbidden: the functions that a student's code may not call.
+    """
+
+    id: str
+    title: str
+    part: str
+    points: float
+    difficulty: str
+    minutes: tuple[int, int]
+    forbidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Handout:
+    """What students get beside READMEs, stubs and the visible halves of tests; as patterns.
+
+    Attributes:
+        shared: files of the course.
+        problem: files in a problem's folder.
+    """
+
+    shared: tuple[str, ...] = ()
+    problem: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What `course.toml` says.
+
+    Attributes:
+        title: the course's.
+        parts: in order.
+        problems: in order.
+        students: what students get.
+    """
+
+    title: str
+    parts: tuple[Part, ...]
+    problems: tuple[Entry, ...]
+    students: Handout = field(default_factory=Handout)
+
+    @classmethod
+    def load(cls, root: Path) -> Manifest:
+        """Read a course's `course.toml`.
+
+        Raises:
+            CourseError: it is missing, or something in it is missing, unknown or of another kind.
+        """
+        path = root / MANIFEST
+        try:
+            said = path.stat().st_mtime_ns
+        except OSError:
+            raise CourseError(f"{path} is missing; it says which problems the course has") from None
+        return _manifest(path, said)
+
+    def entry(self, id: str) -> Entry:
+        """Return what is said of a problem.
+
+        Raises:
+            CourseError: nothing is.
+        """
+        for entry in self.problems:
+            if entry.id == id:
+                return entry
+        raise CourseError(f"{MANIFEST} says nothing of {id}; it needs a [[problems]] entry there")
+
+    def part(self, id: str) -> Part:
+        """Return a part of the course.
+
+        Raises:
+            UsageError: there is none of this id.
+        """
+        for part in self.parts:
+            if part.id == id:
+                return part
+        there_are = ", ".join(part.id for part in self.parts)
+        raise UsageError(f"This course has no part '{id}'; there are: {there_are}.")
+
+
+@cache  # a manifest is asked for often, and read again once it has changed
+def _manifest(path: Path, said: int) -> Manifest:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} can't be read: {error}") from None
+    try:
+        parts = tuple(_read(Part, each, "parts") for each in _list(data, "parts"))
+        entries = tuple(_read(Entry, each, "problems") for each in _list(data, "problems"))
+        students = _read(Handout, data.get("students", {}), "students")
+        rest = {name: data[name] for name in data.keys() - {"parts", "problems", "students"}}
+        head = _read(_Head, rest, "the top")
+        _check(parts, entries)
+    except ValueError as error:
+        raise CourseError(f"{path}: {error}") from None
+    return Manifest(head.title, parts, entries, students)
+
+
+@dataclass(frozen=True)
+class _Head:
+    title: str
+
+
+_Table = TypeVar("_Table")
+
+_KINDS: Mapping[str, Any] = {
+    "str": str,
+    "bool": bool,
+    "float": (int, float),
+    "tuple[str, ...]": list,
+    "tuple[int, int]": list,
+}
+"""What TOML gives for the fields of the tables, by how these are annotated."""
+
+
+def _list(data: Mapping[str, Any], name: str) -> list[Any]:
+    found = data.get(name)
+    if not isinstance(found, list) or not found:
+        raise ValueError(f"there is no [[{name}]]")
+    return found
+
+
+def _read(table: type[_Table], given: Any, where: str) -> _Table:
+    """Return a table of the file as an object, every key of it known and of the right kind."""
+    if not isinstance(given, dict):
+        raise ValueError(f"{where} is no table")
+    kinds = {each.name: str(each.type) for each in fields(table)}  # type: ignore[arg-type]
+    name = f"{where}, {given['id']}" if "id" in given else where
+    for key, value in given.items():
+        if key not in kinds:
+            raise ValueError(f"{name}: '{key}' is not known; known are {', '.join(kinds)}")
+        if not isinstance(value, _KINDS[kinds[key]]) or kinds[key] == "float" and value is True:
+            raise ValueError(f"{name}: '{key}' should be of kind {kinds[key]}, and is {value!r}")
+    values = {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
+    try:
+        return table(**values)
+    except TypeError as error:  # it says which argument is missing
+        raise ValueError(f"{name}: {str(error).partition('() ')[2]}") from None
+
+
+def _check(parts: tuple[Part, ...], entries: tuple[Entry, ...]) -> None:
+    ids = [part.id for part in parts]
+    for id in ids:
+        if not _PART_ID.fullmatch(id):
+            raise ValueError(f"parts: '{id}' should be of small letters, digits and _")
+    for kind, names in (("parts", ids), ("problems", [entry.id for entry in entries])):
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"{kind}: {twice[0]} stands there twice")
+    for entry in entries:
+        if not _PROBLEM_FOLDER.fullmatch(entry.id):
+            raise ValueError(f"problems: '{entry.id}' should look like 01-softmax")
+        if entry.part not in ids:
+            raise ValueError(f"problems, {entry.id}: there is no part '{entry.part}'")
+        if len(entry.minutes) != 2 or not all(isinstance(n, int) for n in entry.minutes):
+            raise ValueError(f"problems, {entry.id}: 'minutes' should be two numbers")
 
 
 @dataclass(frozen=True)
@@ -40,17 +232,28 @@ class Problem:
         return self.folder.name
 
     @property
-    def part(self) -> Part:
-        """The part of the course that it belongs to, as the head of its README says.
+    def manifest(self) -> Manifest:
+        """What the `course.toml` of its course says."""
+        return Manifest.load(self.folder.parents[1])
 
-        A problem of part two says `Part two` there, in the line that has its points. Any other is
-        of part one.
+    @property
+    def entry(self) -> Entry:
+        """What `course.toml` says of it.
+
+        Raises:
+            CourseError: it says nothing.
         """
-        try:
-            text = (self.folder / "README.md").read_text(encoding="utf-8")
-        except FileNotFoundError:  # an autograder is without those that it does not grade
-            return Part.ONE
-        return Part.TWO if _PART_TWO.search(text.partition("\n## ")[0]) else Part.ONE
+        return self.manifest.entry(self.id)
+
+    @property
+    def part(self) -> Part:
+        """The part of the course that it belongs to."""
+        return self.manifest.part(self.entry.part)
+
+    def result(self) -> ProblemResult:
+        """Return a result of it that has no tests yet."""
+        part = self.part
+        return ProblemResult(self.id, part=part.id, optional=part.optional)
 
     @property
     def test_file(self) -> Path:
@@ -106,47 +309,57 @@ class Course:
         """Return the same course as if it had no other problems."""
         return replace(self, only=frozenset(problem.id for problem in problems))
 
+    @property
+    def manifest(self) -> Manifest:
+        """What `course.toml` says.
+
+        Raises:
+            CourseError: it can't be read.
+        """
+        return Manifest.load(self.root)
+
     def problems(self) -> list[Problem]:
         """Return all problems in the order of their numbers.
 
         Raises:
-            CourseError: there is no problem, or a problem has no test file of the right name.
+            CourseError: a problem has no test file of the right name, or a folder of a problem is
+                not in `course.toml`.
         """
-        found = [problem for problem in self._folders() if not self._is_left_over(problem)]
-        problems = [problem for problem in found if not self.only or problem.id in self.only]
-        if not problems:
-            raise CourseError(f"no problem folders such as 01-softmax in {self.root / 'problems'}")
+        entries = self.manifest.problems
+        problems = [Problem(self.root / "problems" / e.id) for e in entries if self._counts(e.id)]
         for problem in problems:
             if not problem.test_file.is_file():
                 raise CourseError(f"{problem.id} has no test file; expected {problem.test_file}")
+        unknown = self._not_in_manifest()
+        if unknown and (self.root / "solutions").is_dir():  # else it is a student's work
+            self.manifest.entry(unknown[0].id)
         return problems
 
     def left_over(self) -> list[Problem]:
         """Return the problems of which a student's copy has nothing but the student's work.
 
-        An update to part one alone leaves such folders. At the instructor's there are none: a
-        problem without its files is a broken one there.
+        An update to some parts of the course leaves such folders.
         """
-        return [problem for problem in self._folders() if self._is_left_over(problem)]
+        return [] if (self.root / "solutions").is_dir() else self._not_in_manifest()
 
-    def _folders(self) -> list[Problem]:
+    def _counts(self, id: str) -> bool:
+        return not self.only or id in self.only
+
+    def _not_in_manifest(self) -> list[Problem]:
+        known = {entry.id for entry in self.manifest.problems}
         folders = sorted((self.root / "problems").glob("*"))
-        return [Problem(folder) for folder in folders if is_problem_folder(folder)]
+        return [Problem(f) for f in folders if is_problem_folder(f) and f.name not in known]
 
-    def _is_left_over(self, problem: Problem) -> bool:
-        of_the_course = (problem.test_file, problem.original, problem.folder / "README.md")
-        is_students = not (self.root / "solutions").is_dir()
-        return is_students and not any(path.is_file() for path in of_the_course)
-
-    def of_part(self, part: Part | None) -> list[Problem]:
-        """Return the problems of one part, in the order of their numbers; of both if it is None.
+    def of_part(self, part: str | None) -> list[Problem]:
+        """Return the problems of one part, in order; of all parts if it is None.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no such part, or it has no problem.
         """
-        problems = [p for p in self.problems() if part in (None, p.part)]
+        asked = None if part is None else self.manifest.part(part)
+        problems = [p for p in self.problems() if asked in (None, p.part)]
         if not problems:
-            raise UsageError(f"This course has no part {part}.")
+            raise UsageError(f"There is no problem of part {part} here.")
         return problems
 
     def select(self, names: list[str]) -> list[Problem]:
@@ -176,24 +389,24 @@ class Course:
 
 
 def on_the_way(problems: Iterable[Problem]) -> list[Problem]:
-    """Return the problems that a student is at: all of part one, and of part two what was begun.
+    """Return the problems that a student is at: all that count, and of the optional what was begun.
 
-    Where there are none of part one, somebody asked for part two: then they are all.
+    Where none counts, somebody asked for optional ones: then they are all.
     """
     problems = list(problems)
-    asked = all(problem.part is Part.TWO for problem in problems)
-    return [p for p in problems if asked or p.part is Part.ONE or p.is_begun]
+    asked = all(problem.part.optional for problem in problems)
+    return [p for p in problems if asked or not p.part.optional or p.is_begun]
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
     """Return problems in the order in which a student goes through them.
 
-    That is the order of their numbers, but for who began part two and nothing of part one.
+    That is the order of their numbers, but for who began optional ones and nothing else.
     """
     problems = list(problems)
-    begun = {problem.part for problem in problems if problem.is_begun}
-    skips = begun == {Part.TWO}
-    return sorted(problems, key=lambda p: (p.part is Part.ONE) == skips)
+    begun = {problem.part.optional for problem in problems if problem.is_begun}
+    skips = begun == {True}
+    return sorted(problems, key=lambda p: p.part.optional != skips)
 
 
 def is_problem_folder(folder: Path) -> bool:
@@ -202,8 +415,20 @@ def is_problem_folder(folder: Path) -> bool:
 
 
 def own_course() -> Course:
-    """Return the course that this grader belongs to.
+    """Return the course to work on: what `--course` says, that of this grader, or the one around.
 
-    Never the folder one happens to stand in: that may be a student's, with tests of their own.
+    Where the grader lies in a course, that is it, never the folder one happens to stand in: that
+    may be a student's, with tests of their own. An installed grader takes the nearest folder with
+    a `course.toml`, from where one stands upward.
+
+    Raises:
+        UsageError: there is none.
     """
-    return Course(Path(__file__).resolve().parents[1])
+    named = os.environ.get(COURSE_VARIABLE)
+    if named:
+        return Course(Path(named).resolve())
+    here = Path.cwd()
+    for folder in (Path(__file__).resolve().parents[1], here, *here.parents):
+        if (folder / MANIFEST).is_file():
+            return Course(folder)
+    raise UsageError(f"There is no {MANIFEST} here or above. Name a course: grader --course DIR")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypedDict
 
 from grader.break_result import BreakResult
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 NOT_YET = "This can't be judged yet: "
 """How the message of a test begins whose rule nothing is known of, as the code stops before."""
@@ -50,13 +50,6 @@ class Status(StrEnum):
     """What came back can't be read as tensors and plain data."""
     INTERNAL = "internal"
     """The grader's own fault, never a student's zero."""
-
-
-class Part(StrEnum):
-    """A part of the course. Part one is the course; part two goes on, for who likes to."""
-
-    ONE = "one"
-    TWO = "two"
 
 
 class Policy(StrEnum):
@@ -194,7 +187,8 @@ class ProblemResult:
         late: whether the platform says that this problem's file came late.
         handed_in: when it came, in ISO 8601 with the zone; empty where no platform said it.
         adjustments: what changed the marks after the tests had given them.
-        part: the part of the course that it belongs to.
+        part: the id of the part of the course that it belongs to.
+        optional: whether that part is for who likes to: then it doesn't count in the total.
         unknown: by function or class, the wrong answers that fit no known mistake.
         own_tests: what the tests are worth that the student wrote; None where none were judged.
     """
@@ -213,7 +207,8 @@ class ProblemResult:
     adjustments: list[Adjustment] = field(default_factory=list)
     own_tests: BreakResult | None = None
     unknown: dict[str, WrongAnswers] = field(default_factory=dict)
-    part: Part = Part.ONE
+    part: str = ""
+    optional: bool = False
 
     @property
     def earned(self) -> float:
@@ -249,13 +244,34 @@ class ProblemResult:
 
     @property
     def skipped(self) -> bool:
-        """Whether it is of part two and left out, which is nobody's duty to do.
+        """Whether it is optional and left out.
 
         A file in which nothing that tests look for has its right name was handed in all the same.
         """
         unwritten = all(t.status is Status.NOT_IMPLEMENTED for t in self.tests)
         nothing = unwritten or (self.untouched and not self.sha256)
-        return self.part is Part.TWO and nothing and not self.points
+        return self.optional and nothing and not self.points
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """What was reached in an optional part of the course.
+
+    Attributes:
+        problems: those that were tried.
+    """
+
+    problems: list[ProblemResult]
+
+    @property
+    def points(self) -> float:
+        """What they gave."""
+        return total(p.points for p in self.problems)
+
+    @property
+    def max(self) -> float:
+        """What they are worth."""
+        return total(p.max for p in self.problems)
 
 
 @dataclass
@@ -295,32 +311,30 @@ class SubmissionResult:
         """What reports call the student or group."""
         return self.full_name or self.submission
 
-    def of_part(self, part: Part) -> list[ProblemResult]:
-        """Return the problems of a part; of part two those that were tried."""
-        return [p for p in self.problems if p.part is part and not p.skipped]
+    @property
+    def counted(self) -> list[ProblemResult]:
+        """The problems whose points make the total."""
+        return [p for p in self.problems if not p.optional]
 
     @property
     def points(self) -> float:
-        """What was reached in part one. Part two never changes it."""
-        return total(p.points for p in self.of_part(Part.ONE))
+        """What was reached in all that counts. What is optional never changes it."""
+        return total(p.points for p in self.counted)
 
     @property
     def max(self) -> float:
-        """What the problems of part one are worth."""
-        return total(p.max for p in self.of_part(Part.ONE))
+        """What all that counts is worth."""
+        return total(p.max for p in self.counted)
 
     @property
-    def part_two_points(self) -> float:
-        """What was reached in part two."""
-        return total(p.points for p in self.of_part(Part.TWO))
-
-    @property
-    def part_two_max(self) -> float:
-        """What the problems of part two are worth that were tried."""
-        return total(p.max for p in self.of_part(Part.TWO))
+    def optional(self) -> dict[str, PartResult]:
+        """What was reached in each optional part that was tried, by the part's id."""
+        tried = [p for p in self.problems if p.optional and not p.skipped]
+        ids = dict.fromkeys(p.part for p in tried)
+        return {id: PartResult([p for p in tried if p.part == id]) for id in ids}
 
     def without_skipped(self) -> SubmissionResult:
-        """Return what reports show: part two only as far as it was tried."""
+        """Return what reports show: what is optional only as far as it was tried."""
         return replace(self, problems=[p for p in self.problems if not p.skipped])
 
     @property
@@ -339,8 +353,9 @@ class SubmissionResult:
             "status": self.status,
             "points": self.points,
             "max": self.max,
-            "part_two_points": self.part_two_points,
-            "part_two_max": self.part_two_max,
+            "optional": {
+                id: {"points": part.points, "max": part.max} for id, part in self.optional.items()
+            },
             "seed": self.seed,
             "isolation": self.isolation and str(self.isolation),
             "grader_sha256": self.grader_sha256,
@@ -409,7 +424,8 @@ def shown(points: float) -> str:
 def _problem_json(problem: ProblemResult) -> dict[str, Any]:
     return {
         "id": problem.id,
-        "part": problem.part.value,
+        "part": problem.part,
+        "optional": problem.optional,
         "sha256": problem.sha256,
         "points": problem.points,
         "max": problem.max,

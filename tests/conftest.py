@@ -53,6 +53,37 @@ def pytest_terminal_summary(
         terminalreporter.write_line(f"The same order again: --random-order-seed={seed}")
 
 
+MANIFEST = """title = "A small course"
+
+[[parts]]
+id = "one"
+title = "Doubling"
+
+[[parts]]
+id = "two"
+title = "more of it"
+optional = true
+
+[students]
+shared = ["LICENSE", "problems/*.py"]
+problem = ["explore.py", "probe.py", "fingerprints.json", "pictures/*.png"]
+"""
+
+
+def entry(id: str, part: str) -> str:
+    """What `course.toml` says of a problem of the small course."""
+    return f"""
+[[problems]]
+id = "{id}"
+title = "Doubling"
+part = "{part}"
+points = 4
+difficulty = "easy"
+minutes = [5, 5]
+forbidden = ["softmax"]
+"""
+
+
 README = """# 01 · Doubling
 
 Easy, 5 minutes, 4 points.
@@ -71,9 +102,6 @@ import pytest
 import torch
 
 from grader.testing.compare import check
-
-FORBIDDEN = ("softmax",)
-
 
 @pytest.mark.points(2)
 @pytest.mark.parametrize("size", [1, 2])
@@ -133,6 +161,7 @@ def write_small_course(root: Path) -> Course:
     folder, solutions = root / "problems/01-doubling", root / "solutions/01-doubling"
     folder.mkdir(parents=True)
     solutions.mkdir(parents=True)
+    (root / "course.toml").write_text(MANIFEST + entry("01-doubling", "one"), encoding="utf-8")
     (folder / "README.md").write_text(README, encoding="utf-8")
     (folder / "test_doubling.py").write_text(TESTS, encoding="utf-8")
     (folder / "probe.py").write_text(PROBE, encoding="utf-8")
@@ -148,6 +177,8 @@ def write_course_of_two_parts(root: Path) -> Course:
     for number in ("06", "07"):
         for name in ("problems", "solutions"):
             shutil.copytree(root / name / "01-doubling", root / name / f"{number}-doubling")
+        with (root / "course.toml").open("a", encoding="utf-8") as manifest:
+            manifest.write(entry(f"{number}-doubling", "two"))
         readme = README.replace("01 ·", f"{number} ·").replace("Easy", "Part two · Easy")
         (root / f"problems/{number}-doubling/README.md").write_text(readme, encoding="utf-8")
     return course

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from grader.grading.gradescope import build, grade_uploaded
 from grader.grading.outcome import internal_result
 from grader.grading.settings import Settings
 from grader.packing import FOR_AN_AUTOGRADER
-from grader.result import Part, Policy, ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
+from tests.conftest import entry
 
 
 @pytest.fixture
@@ -33,6 +35,8 @@ def small_course(small_course: Course) -> Course:
         )
     tests = small_course.root / "problems/02-halving/test_doubling.py"
     tests.rename(tests.with_name("test_halving.py"))
+    with (small_course.root / "course.toml").open("a", encoding="utf-8") as manifest:
+        manifest.write(entry("02-halving", "one"))
     return small_course
 
 
@@ -193,15 +197,15 @@ def test_an_archive_for_one_problem_has_no_other_tests(tmp_path: Path) -> None:
     assert "course/problems/01-softmax/probe.py" not in names
 
 
-def of_part_two(root: Path, course: Course, part: Part | None = None) -> dict[str, Any]:
+def of_part_two(root: Path, course: Course, part: str | None = None) -> dict[str, Any]:
     """Grade what is in the folder; each of its files gives 4 points."""
 
     def grade(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
         (submission,) = submissions
-        parts = {problem.id: problem.part for problem in course.problems()}
-        assert submission.files.keys() <= parts.keys()
+        problems = {problem.id: problem for problem in course.problems()}
+        assert submission.files.keys() <= problems.keys()
         test = TestResult("test_doubles", "it doubles", False, 4, Status.PASSED)
-        found = [ProblemResult(id, "x", [test], part=parts[id]) for id in submission.files]
+        found = [replace(problems[id].result(), tests=[test]) for id in submission.files]
         on_result(SubmissionResult("x", 0, "sandbox", "", found))
 
     grade_uploaded(root, course, Settings(), Policy.TITLES, grade, part=part)
@@ -213,15 +217,15 @@ def of_part_two(root: Path, course: Course, part: Part | None = None) -> dict[st
     [
         (["01-doubling", "06-doubling"], None, 4, ["01", "06"]),
         (["01-doubling"], None, 4, ["01"]),
-        (["01-doubling", "06-doubling", "07-doubling"], Part.TWO, 8, ["06", "07"]),
-        (["01-doubling", "06-doubling"], Part.ONE, 4, ["01"]),
+        (["01-doubling", "06-doubling", "07-doubling"], "two", 8, ["06", "07"]),
+        (["01-doubling", "06-doubling"], "one", 4, ["01"]),
     ],
 )
 def test_the_score_is_that_of_the_assignments_part(
     tmp_path: Path,
     two_parts: Course,
     names: list[str],
-    part: Part | None,
+    part: str | None,
     score: float,
     graded: list[str],
 ) -> None:
@@ -235,7 +239,7 @@ def test_who_hands_in_nothing_of_part_two_is_told_what_there_is(
     tmp_path: Path, two_parts: Course
 ) -> None:
     hand_in(tmp_path, "01-doubling")
-    data = of_part_two(tmp_path, two_parts, Part.TWO)
+    data = of_part_two(tmp_path, two_parts, "two")
     assert "Hand in 06-doubling/problem.py, 07-doubling/problem.py." in data["output"]
 
 
@@ -243,14 +247,14 @@ def test_an_archive_for_one_part_knows_which_the_others_are(
     tmp_path: Path, two_parts: Course
 ) -> None:
     (two_parts.root / "uv.lock").write_text(LOCK)
-    path = build(two_parts, tmp_path, "sandbox", Policy.TITLES, part=Part.ONE)
+    path = build(two_parts, tmp_path, "sandbox", Policy.TITLES, part="one")
     assert path.name == "autograder-part-one.zip"
     with zipfile.ZipFile(path) as archive:
         assert "--part one" in archive.read("run_autograder").decode()
         archive.extractall(tmp_path)
     packed = Course(tmp_path / "course")
-    assert [problem.part for problem in packed.problems()] == [Part.ONE, Part.TWO, Part.TWO]
-    assert [problem.id for problem in packed.of_part(Part.ONE)] == ["01-doubling"]
+    assert [problem.part.id for problem in packed.problems()] == ["one", "two", "two"]
+    assert [problem.id for problem in packed.of_part("one")] == ["01-doubling"]
     assert not packed.solution(packed.problems()[1]).exists()
 
 

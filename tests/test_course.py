@@ -9,7 +9,7 @@ import pytest
 
 from grader.course import Course, Problem, own_course
 from grader.errors import CourseError
-from grader.result import Part, ProblemResult, Status
+from grader.result import ProblemResult, Status
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import run_tests
@@ -43,7 +43,7 @@ def test_the_problems_and_their_points() -> None:
     points = {id: result.points for id, result in found.items()}
     assert points == POINTS | {id: OF_PART_TWO[id] for id in points.keys() - POINTS.keys()}
     assert all(result.passed for result in found.values())
-    assert {id for id, result in found.items() if result.part is Part.ONE} == POINTS.keys()
+    assert {id for id, result in found.items() if result.part == "one"} == POINTS.keys()
     assert sum(POINTS.values()) == 100
 
 
@@ -85,7 +85,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("a course")
     for name in ("problems", "solutions"):
         shutil.copytree(own_course().root / name, root / name)
-    shutil.copy(own_course().root / "pyproject.toml", root)
+    for name in ("pyproject.toml", "course.toml"):
+        shutil.copy(own_course().root / name, root)
     return root
 
 

@@ -118,6 +118,17 @@ MISTAKES = """\
 """
 
 
+ENTRY = """
+[[problems]]
+id = "10-residual"
+title = "Residual"
+part = "two"
+points = 2
+difficulty = "easy"
+minutes = [5, 10]
+"""
+
+
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the course with the new problem's two folders."""
@@ -125,6 +136,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("grader", "problems", "solutions"):
         without = shutil.ignore_patterns("__pycache__", EDITS_FILE, "variants")
         shutil.copytree(ROOT / name, root / name, ignore=without)
+    manifest = (ROOT / "course.toml").read_text(encoding="utf-8")
+    (root / "course.toml").write_text(manifest + ENTRY, encoding="utf-8")
     problem = root / "problems/10-residual"
     problem.mkdir()
     (problem / "README.md").write_text(README, encoding="utf-8")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from grader.result import Part
 
-
-def without_part(text: str, left_out: Sequence[str], parts: Sequence[Part]) -> str:
+def without_part(text: str, left_out: Sequence[str], parts: Sequence[str]) -> str:
     """Return a document as it is in a copy without some parts of the course.
 
     Its sections and list items on them are gone, and links to their problems are plain words.
@@ -16,14 +14,22 @@ def without_part(text: str, left_out: Sequence[str], parts: Sequence[Part]) -> s
     Args:
         text: in Markdown.
         left_out: the ids of the problems that the copy is without.
-        parts: those that it has.
+        parts: the ids of those that it is without.
     """
-    for part in set(Part) - set(parts):
+    for part in parts:
         text = re.sub(rf"^## Part {part}\n.*?(?=^## |\Z)", "", text, flags=re.M | re.S)
         text = re.sub(rf"^- Part {part}\b.*\n", "", text, flags=re.M)
     text = re.sub(r"^## .*\n+(?=## )", "", text, flags=re.M)  # a heading above nothing
     ids = "|".join(map(re.escape, left_out))
     return re.sub(rf"\[([^\]\n]+)\]\([^)\n]*\b(?:{ids})/[^)\n]*\)", r"\1", text)
+
+
+def without_tables(manifest: str, ids: Sequence[str]) -> str:
+    """Return a `course.toml` without the parts and problems of these ids."""
+    tables = re.split(r"^(?=\[)", manifest, flags=re.M)
+    named = [re.search(r'^id = "(.*)"$', table, re.M) for table in tables]
+    pairs = zip(tables, named, strict=True)
+    return "".join(table for table, name in pairs if name is None or name[1] not in ids)
 
 
 def beginning_with(text: str, left_out: str, first: str) -> str:

@@ -91,9 +91,7 @@ def _instrument_sha256(problem: Problem) -> str:
         return ""
     paths = sorted(_imported([problem.probe_file, Path(asking.__file__)], problem))
     code = sha256_of({str(n): path for n, path in enumerate(paths)})
-    statements = map(ast.unparse, ast.parse(problem.test_file.read_bytes()).body)
-    forbidden = [text for text in statements if text.startswith("FORBIDDEN ")]
-    return "\n".join([code, torch.__version__.partition("+")[0], *forbidden])
+    return "\n".join([code, torch.__version__.partition("+")[0], *problem.entry.forbidden])
 
 
 def _imported(paths: Iterable[Path], problem: Problem) -> set[Path]:

@@ -2,7 +2,7 @@
 
 What only the copy has (its README, its packages) stands in `students/` as it goes out. With that go
 whole folders of the grader, and of each problem what is named here, so that the rest stays. A copy
-with one part of the course alone speaks of no other part.
+with some parts of the course alone speaks of no other part.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.author.documents import beginning_with, without_part
-from grader.course import HIDDEN_MARKER, OWN_PICTURE, SUBMISSION_FILE, Course, Problem
+from grader.author.documents import beginning_with, without_part, without_tables
+from grader.course import HIDDEN_MARKER, MANIFEST, OWN_PICTURE, SUBMISSION_FILE, Course, Problem
 from grader.errors import CourseError, UsageError
 from grader.files import write_whole, writing
 from grader.packing import FOR_STUDENTS, files_of
-from grader.result import Part
 from grader.text import counted
 
-MANIFEST = ".release.json"
+COPY = ".release.json"
 """Says of a folder that it is a released copy, and which files it was released with."""
 
 _OF_THE_COURSE = {
@@ -51,7 +50,7 @@ class Release:
 
     folder: Path
     new: bool
-    parts: tuple[Part, ...] = tuple(Part)
+    parts: tuple[str, ...]
     written: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
@@ -70,7 +69,7 @@ class Release:
 
 
 def release(
-    course: Course, folder: Path, parts: Sequence[Part] = (), *, practice: bool = False
+    course: Course, folder: Path, parts: Sequence[str] = (), *, practice: bool = False
 ) -> Release:
     """Write the students' copy into a new folder, or bring an earlier copy up to date.
 
@@ -92,7 +91,8 @@ def release(
     _require_outside(folder, course.root)
     earlier = _released_before(folder)
     before = earlier.files if earlier else {}
-    parts = tuple(parts) or (earlier.parts if earlier else tuple(Part))
+    every = tuple(part.id for part in course.manifest.parts)
+    parts = tuple(parts) or (earlier.parts if earlier else ()) or every
     files = contents(course, parts) | (_practice(course, parts) if practice else {})
     done = Release(folder, new=earlier is None, parts=parts)
     if done.new:  # first, so that a release that is cut short can be carried on
@@ -122,7 +122,7 @@ class _Manifest:
     """What a release wrote down: the hashes of its files, and which parts it has."""
 
     files: dict[str, str]
-    parts: tuple[Part, ...]
+    parts: tuple[str, ...]
 
 
 def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Release) -> None:
@@ -151,13 +151,13 @@ def _released_before(folder: Path) -> _Manifest | None:
     """Return what an earlier release wrote down; None for an empty folder."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder for the students' copy.")
-    manifest = folder / MANIFEST
+    manifest = folder / COPY
     if manifest.is_file():
         return _read_manifest(manifest)
     found = sorted(path.name for path in folder.glob("*") if path.name != ".git")
     if found:
         raise UsageError(
-            f"{folder} is not empty and is no released copy: it has {found[0]}, but no {MANIFEST}. "
+            f"{folder} is not empty and is no released copy: it has {found[0]}, but no {COPY}. "
             "Name a new folder, or a copy to update."
         )
     return None
@@ -167,14 +167,14 @@ def _read_manifest(path: Path) -> _Manifest:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         files = {str(name): str(digest) for name, digest in said["files"].items()}
-        return _Manifest(files, tuple(map(Part, said.get("parts", Part))))
+        return _Manifest(files, tuple(map(str, said.get("parts", ()))))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} can't be read, so it is not clear what to update.") from error
 
 
 def _write_manifest(folder: Path, manifest: _Manifest) -> None:
     said = {"schema": 1, "parts": manifest.parts, "files": manifest.files}
-    write_whole(folder / MANIFEST, json.dumps(said, indent=1) + "\n")
+    write_whole(folder / COPY, json.dumps(said, indent=1) + "\n")
 
 
 def _hash_of(path: Path) -> str | None:
@@ -189,21 +189,22 @@ def _sha256(content: bytes) -> str:
 # What goes in
 
 
-def contents(course: Course, parts: Sequence[Part] = tuple(Part)) -> dict[str, bytes]:
+def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
     """Return all files of the students' copy: path -> content.
 
     Args:
         course: the instructor's.
-        parts: which of its parts the copy is to have.
+        parts: the ids of those of its parts that the copy is to have; all if there is none.
 
     Raises:
         CourseError: a file of the course is missing.
     """
-    problems = [problem for problem in course.problems() if problem.part in parts]
+    manifest = course.manifest
+    without = [part.id for part in manifest.parts if parts and part.id not in parts]
+    problems = [problem for problem in course.problems() if problem.part.id not in without]
     files = {path.name: path for path in _files_in(course.root / "students")}
     container = ".devcontainer/devcontainer.json"
     files[container] = course.root / "students" / container
-    files["LICENSE"] = course.root / "LICENSE"
     package = files_of(course.root / "grader", FOR_STUDENTS)
     files |= {path.relative_to(course.root).as_posix(): path for path in package}
     found = {name: _read(path) for name, path in files.items()}
@@ -212,13 +213,31 @@ def contents(course: Course, parts: Sequence[Part] = tuple(Part)) -> dict[str, b
         for problem in problems
         for name, content in _problem_files(problem)
     }
-    for path in _used(_shared(course.root / "problems"), [*of_problems.values()]):
-        found[path.relative_to(course.root).as_posix()] = _read(path)
+    shared = _matching(course.root, manifest.students.shared)
+    modules = [path for path in shared if path.suffix == ".py"]
+    unused = {*modules} - {*_used(modules, [*of_problems.values()])}
+    for path in shared:
+        if path not in unused:
+            found[path.relative_to(course.root).as_posix()] = _read(path)
     left_out = [problem.id for problem in course.problems() if problem not in problems]
     found |= of_problems
+    found[MANIFEST] = without_tables(_text(course.root / MANIFEST), [*without, *left_out]).encode()
     for name in [name for name in found if name.endswith(".md") and left_out]:
-        text = without_part(found[name].decode(), left_out, parts)
+        text = without_part(found[name].decode(), left_out, without)
         found[name] = beginning_with(text, left_out[0], problems[0].id).encode()
+    return found
+
+
+def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
+    """Return the files of a folder that go out by these patterns, but for pictures of one's own.
+
+    Raises:
+        CourseError: a name without a * is missing.
+    """
+    found = []
+    for pattern in patterns:
+        paths = folder.glob(pattern) if "*" in pattern else [folder / pattern]
+        found += sorted(path for path in paths if not path.name.startswith(OWN_PICTURE))
     return found
 
 
@@ -229,14 +248,14 @@ def _used(shared: Sequence[Path], texts: Sequence[bytes]) -> list[Path]:
     return sorted({*found, *more})
 
 
-def _practice(course: Course, parts: Sequence[Part]) -> dict[str, bytes]:
+def _practice(course: Course, parts: Sequence[str]) -> dict[str, bytes]:
     """Return what `grader break` runs a student's tests on: of each problem about half."""
     from grader.testing.breaking import seal, sealed_file, targets  # with torch, which takes long
 
     return {
         sealed_file(problem).relative_to(course.root).as_posix(): seal(targets(course, problem))
         for problem in course.problems()
-        if problem.part in parts
+        if problem.part.id in parts
     }
 
 
@@ -258,17 +277,9 @@ def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
     yield problem.original.name, stub
     yield "README.md", _read(problem.folder / "README.md")
     yield problem.test_file.name, visible_half(problem).encode()
-    for path in (problem.folder / "explore.py", problem.probe_file, problem.fingerprints):
+    for path in _matching(problem.folder, problem.manifest.students.problem):
         if path.is_file():
-            yield path.name, _read(path)
-    for path in sorted(problem.folder.glob("pictures/*.png")):
-        if not path.name.startswith(OWN_PICTURE):
-            yield f"pictures/{path.name}", _read(path)
-
-
-def _shared(folder: Path) -> list[Path]:
-    """Return what the tests of all problems share, which stands beside their folders."""
-    return sorted(folder.glob("*.py"))
+            yield path.relative_to(problem.folder).as_posix(), _read(path)
 
 
 def leaks(problem: Problem, solution: Path) -> Iterator[str]:
@@ -284,7 +295,8 @@ def leaks(problem: Problem, solution: Path) -> Iterator[str]:
     tests = _text(problem.test_file)
     hidden = set(re.findall(r"^def (test_\w+)", tests.removeprefix(visible_half(problem)), re.M))
     secret = code_lines(_text(solution)) - code_lines(_text(problem.original))
-    shared = {path.name: _read(path) for path in _shared(problem.folder.parent)}
+    patterns = problem.manifest.students.shared
+    shared = {path.name: _read(path) for path in _matching(problem.folder.parents[1], patterns)}
     for name, content in (*shared.items(), *_problem_files(problem)):
         text = content.decode(errors="replace")
         lines = {line.strip() for line in text.splitlines()}

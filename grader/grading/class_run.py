@@ -27,7 +27,7 @@ from grader.grading.previous import (
 )
 from grader.grading.provenance import common_provenance, grader_sha256
 from grader.grading.settings import Settings
-from grader.intake.part_two import without_skipped
+from grader.intake.optional_problems import without_skipped
 from grader.intake.submissions import Submission
 from grader.reports.dashboard import write_dashboard
 from grader.reports.feedback import feedback, feedback_page
@@ -38,7 +38,7 @@ from grader.reports.junit import write_junit
 from grader.reports.sources import SOURCES, Sources
 from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.reports.terminal import RunSummary
-from grader.result import Part, Policy, ProblemResult, Provenance, Status, SubmissionResult
+from grader.result import Policy, ProblemResult, Provenance, Status, SubmissionResult
 
 _GRADEBOOK = "gradebook.csv"
 _SOURCES = {".py", ".j2", ".js"}
@@ -50,13 +50,13 @@ class ClassRun(RunSummary):
 
     Attributes:
         results: of the whole class, graded now or kept.
-        problems: the ids of the problems of part one that somebody has a result for.
-        part_two: the ids of the problems of part two, if the reports speak of it.
+        problems: the ids of the problems that count and that somebody has a result for.
+        optional: of each optional part that the reports speak of, the ids of its problems.
     """
 
     results: list[SubmissionResult]
     problems: list[str]
-    part_two: list[str]
+    optional: dict[str, list[str]]
 
 
 def grade_class(
@@ -69,7 +69,7 @@ def grade_class(
     policy: Policy,
     fresh: bool = False,
     is_whole: bool | None = None,
-    part: Part | None = None,
+    part: str | None = None,
     people: Mapping[str, str] | None = None,
     scheduler: str = "",
     on_start: Callable[[int], None] = lambda count: None,
@@ -93,8 +93,8 @@ def grade_class(
         fresh: whether to ignore previous results.
         is_whole: whether these say that they are the whole class, so that it is told who is
             missing. If it is not given, two submissions or more do.
-        part: the only part to grade. The reports speak of part two if that is it, or if somebody
-            has tried a problem of it.
+        part: the only part to grade. The reports speak of an optional part if that is it, or if
+            somebody has tried a problem of it.
         people: for what a submission is called, or its identity, whose it is.
         scheduler: address of a dask scheduler, whose workers grade in the place of this machine.
         on_start: called with the number of submissions to grade.
@@ -138,7 +138,7 @@ def grade_class(
     return ClassRun(
         results=keeper.shown(),
         problems=keeper.problems(),
-        part_two=keeper.part_two(),
+        optional=keeper.optional(),
         graded=len(todo),
         changes=changed,
         missing=_missing(absent, submissions, is_whole),
@@ -162,13 +162,13 @@ def _who_is_who(
 
 
 def _asked_for(
-    submissions: Iterable[Submission], course: Course, part: Part | None
+    submissions: Iterable[Submission], course: Course, part: str | None
 ) -> list[Submission]:
     """Return submissions with what is to be graded of them: a part, and what nobody left out."""
     asked = {problem.id for problem in course.of_part(part)}
-    part_two = [problem for problem in course.problems() if problem.part is Part.TWO]
+    optional = [problem for problem in course.problems() if problem.part.optional]
     found = [each.only(id for id in each.files if id in asked) for each in submissions]
-    return [without_skipped(each, part_two) for each in found]
+    return [without_skipped(each, optional) for each in found]
 
 
 def _is_of_one_problem(submissions: Sequence[Submission], common: Mapping[str, Provenance]) -> bool:
@@ -205,7 +205,7 @@ class _Keeper:
     """Writes each result and what is shown of it, and in the end what is shown of the class."""
 
     def __init__(
-        self, out: Path, course: Course, settings: Settings, policy: Policy, part: Part | None
+        self, out: Path, course: Course, settings: Settings, policy: Policy, part: str | None
     ) -> None:
         self.results: list[SubmissionResult] = []
         self._out = out
@@ -260,7 +260,7 @@ class _Keeper:
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
         found = plan.kept | new
         known = [(id, part) for id, part in self._parts.items() if id in found]
-        problems = [replace(found[id], part=part) for id, part in known]
+        problems = [replace(found[id], part=p.id, optional=p.optional) for id, p in known]
         return assemble(plan.submission, self._settings, self._grader_sha256, problems)
 
     def _save(self, result: SubmissionResult) -> None:
@@ -286,32 +286,37 @@ class _Keeper:
         return sorted(results, key=lambda result: result.submission)
 
     def problems(self) -> list[str]:
-        """Return the ids of the problems of part one that somebody has a result for.
+        """Return the ids of the problems that count and that somebody has a result for.
 
         They are all of them if nobody has a result for anything.
         """
         known = {problem.id for result in self.results for problem in result.problems}
-        every = not known and self._part is not Part.TWO
-        return [id for id in self._of_part(Part.ONE) if every or id in known]
+        asked = {id for id, part in self._parts.items() if self._part in (None, part.id)}
+        return [id for id in self._counted() if id in known or not known and id in asked]
 
-    def part_two(self) -> list[str]:
-        """Return the ids of the problems of part two, if somebody tried one or it was asked for."""
-        tried = any(result.of_part(Part.TWO) for result in self.results)
-        return self._of_part(Part.TWO) if tried or self._part is Part.TWO else []
+    def _counted(self) -> list[str]:
+        return [id for id, part in self._parts.items() if not part.optional]
 
-    def _of_part(self, wanted: Part) -> list[str]:
-        return [id for id, part in self._parts.items() if part is wanted]
+    def optional(self) -> dict[str, list[str]]:
+        """Return the problems of each optional part that somebody tried or that was asked for."""
+        tried = {id for result in self.results for id in result.optional}
+        parts = {part.id for part in self._parts.values() if part.optional}
+        shown = [id for id in parts if id in tried or id == self._part]
+        return {
+            part: [id for id, each in self._parts.items() if each.id == part]
+            for part in sorted(shown, key=[p.id for p in self._parts.values()].index)
+        }
 
     def write_class_reports(self) -> None:
         """Write what is about the whole class; the gradebook last."""
-        shown, part_two = self.shown(), self.part_two()
+        shown, optional = self.shown(), self.optional()
         identical = identical_files(shown, self._sources)
         pages = self._out / STUDENT_PAGES
         write_student_pages(shown, self._sources, pages, identical)
-        write_dashboard(shown, self.problems(), self._out / "index.html", identical, part_two)
+        write_dashboard(shown, self.problems(), self._out / "index.html", identical, optional)
         write_junit(shown, self._out / "junit.xml")
         write_whole(self._stamp(), self._views())
-        write_gradebook(shown, self._of_part(Part.ONE), self._out / _GRADEBOOK, part_two)
+        write_gradebook(shown, self._counted(), self._out / _GRADEBOOK, optional)
         self._sources.keep_only(p.sha256 for result in self.results for p in result.problems)
 
     def _stamp(self) -> Path:

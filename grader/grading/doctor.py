@@ -76,7 +76,7 @@ def examine() -> Examination:
 
 
 def _course() -> Finding:
-    parts = Counter(problem.part for problem in own_course().problems())
+    parts = Counter(problem.part.id for problem in own_course().problems())
     told = (f"part {part} with {counted(number, 'problem')}" for part, number in parts.items())
     return Finding("Course", ", ".join(told))
 

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from grader.course import SUBMISSION_FILE, Course, Problem, own_course
+from grader.course import MANIFEST, SUBMISSION_FILE, Course, Problem, own_course
 from grader.errors import CourseError, InternalError, SubmissionError
 from grader.files import write_whole
 from grader.grading.pool import grade_all
@@ -22,10 +22,10 @@ from grader.grading.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.packing import FOR_AN_AUTOGRADER, files_of
 from grader.reports.gradescope import refused_json, results_json
-from grader.result import Isolation, Part, Policy, Status, SubmissionResult
+from grader.result import Isolation, Policy, Status, SubmissionResult
 from grader.text import plain
 
-_COURSE = ("LICENSE", "README.md", "pyproject.toml", "problems/*", "problems/*/README.md")
+_COURSE = ("LICENSE", "README.md", MANIFEST, "pyproject.toml", "problems/*", "problems/*/README.md")
 """What of the course goes along, beside the grader and the problems: what its package is built
 from, what all tests share, and what says of which part a problem is."""
 
@@ -84,7 +84,7 @@ def build(
     isolation: Isolation,
     policy: Policy,
     problem: Problem | None = None,
-    part: Part | None = None,
+    part: str | None = None,
 ) -> Path:
     """Write an autograder's archive into a folder and return its path.
 
@@ -94,7 +94,7 @@ def build(
         isolation: how student code is kept apart there.
         policy: what students read of hidden tests.
         problem: the only one that is handed in; None for all.
-        part: the only part that is graded; None for both. Then the score is that of part one.
+        part: the only part that is graded; None for all. Then the score is that of all that counts.
 
     Raises:
         CourseError: the hidden tests, the solutions or `uv.lock` are not at hand.
@@ -167,7 +167,7 @@ def grade_uploaded(
     policy: Policy,
     grade: Callable[..., None] = grade_all,
     problem: Problem | None = None,
-    part: Part | None = None,
+    part: str | None = None,
 ) -> None:
     """Grade `root/submission` and write `root/results/results.json`.
 
@@ -178,7 +178,7 @@ def grade_uploaded(
         policy: what students read of hidden tests.
         grade: grades submissions, as `grader.grading.pool.grade_all` does.
         problem: the only one that is handed in; None for all.
-        part: the only part that is graded; None for both.
+        part: the only part that is graded; None for all.
 
     Raises:
         InternalError: the grader itself failed.
@@ -211,9 +211,9 @@ def grade_uploaded(
 
 
 def _wanted(graded: Sequence[Problem]) -> str:
-    """Return what to hand in, as part of a sentence; part two only where it is asked for."""
-    of_one = [each for each in graded if each.part is Part.ONE]
-    return ", ".join(f"{each.id}/{SUBMISSION_FILE}" for each in of_one or graded)
+    """Return what to hand in, as part of a sentence; what is optional only where it is asked."""
+    counted = [each for each in graded if not each.part.optional]
+    return ", ".join(f"{each.id}/{SUBMISSION_FILE}" for each in counted or graded)
 
 
 def main(arguments: list[str]) -> int:
@@ -224,7 +224,7 @@ def main(arguments: list[str]) -> int:
     course = own_course()
     try:
         problem = course.select([options["--problem"]])[0] if "--problem" in options else None
-        part = Part(options["--part"]) if "--part" in options else None
+        part = options.get("--part")
         grade_uploaded(Path(arguments[0]), course, settings, policy, problem=problem, part=part)
     except (InternalError, CourseError, OSError) as error:
         print(plain(f"The grader failed, no mark was given: {error}"), file=sys.stderr)

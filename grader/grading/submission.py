@@ -14,7 +14,7 @@ from grader.grading.own_tests_job import JOB
 from grader.grading.provenance import common_provenance, grader_sha256, provenance
 from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile, Submission
-from grader.result import ProblemResult, Status, SubmissionResult
+from grader.result import Status, SubmissionResult
 from grader.testing.session import Session
 from grader.testing.suite import Suite
 
@@ -95,7 +95,7 @@ class Grader:
             files.close()
         found = []
         for problem in problems:
-            result = session.results.get(problem.id, ProblemResult(problem.id, part=problem.part))
+            result = session.results.get(problem.id, problem.result())
             file = submission.files[problem.id]
             result.sha256 = file.sha256
             result.notes = [file.reason] if file.reason else []

@@ -19,11 +19,10 @@ from grader.intake import remarks
 from grader.intake.collisions import Collisions
 from grader.intake.handed_in import Intake, StudentFile, Submission
 from grader.intake.limits import MAX_SOURCE_BYTES
-from grader.intake.part_two import without_skipped
+from grader.intake.optional_problems import without_skipped
 from grader.intake.paths import are_all_classes, opened_path
 from grader.intake.problem_names import Problems
 from grader.intake.reading import read_source, read_submission
-from grader.result import Part
 
 __all__ = [
     "MAX_SOURCE_BYTES",
@@ -58,7 +57,7 @@ def take_in(
     Of several paths each is one submission, unless all of them hold two or more; a file among them
     that is no archive is told.
 
-    A problem of part two that was left out is not among a submission's files, unless it is `only`.
+    An optional problem that was left out is not among a submission's files, unless it is `only`.
 
     Args:
         paths: what the instructor gave.
@@ -71,7 +70,7 @@ def take_in(
         SubmissionError: a path is neither a folder nor an archive, or there is nothing in it.
     """
     known = tuple(problem.id for problem in course.problems())
-    part_two = [problem for problem in course.problems() if problem.part is Part.TWO]
+    optional = [problem for problem in course.problems() if problem.part.optional]
     problems = Problems(known, only.id if only else "", meant=meant or {})
     paths = list(paths)
     intake = Intake()
@@ -82,7 +81,7 @@ def take_in(
         with opened_path(path, problems, several=several, as_one=as_one) as layout:
             rows = [read_submission(work, problems) for work in layout.works]
         if only is None:
-            rows = [without_skipped(row, part_two) for row in rows]
+            rows = [without_skipped(row, optional) for row in rows]
         if layout.title:
             line = remarks.summary(layout, rows)
             intake.recognised.append(f"{path.name}: {line}" if several else line)

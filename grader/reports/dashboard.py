@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +16,7 @@ from grader.reports.mistakes import mistakes_made
 from grader.reports.page import render
 from grader.reports.people import Person, by_name, people
 from grader.reports.remarks import class_remarks
-from grader.result import Part, ProblemResult, Status, SubmissionResult, shown, total
+from grader.result import ProblemResult, Status, SubmissionResult, shown, total
 from grader.unknown import groups
 
 _AT_A_GLANCE = 3
@@ -79,35 +79,35 @@ def write_dashboard(
     problems: Sequence[str],
     path: Path,
     identical: Sequence[Identical] = (),
-    part_two: Sequence[str] = (),
+    optional: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Write the page.
 
     Args:
         results: of the whole class.
-        problems: the ids of the problems of part one.
+        problems: the ids of the problems that count.
         path: the file to write, whole or not at all.
         identical: who handed in the same files.
-        part_two: the ids of the problems of part two, if they are to be shown.
+        optional: of each optional part that is to be shown, the ids of its problems.
     """
-    write_whole(path, dashboard(results, problems, identical, part_two))
+    write_whole(path, dashboard(results, problems, identical, optional))
 
 
 def dashboard(
     results: Sequence[SubmissionResult],
     problems: Sequence[str],
     identical: Sequence[Identical] = (),
-    part_two: Sequence[str] = (),
+    optional: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """Return the page's text.
 
     Args:
         results: of the whole class.
-        problems: the ids of the problems of part one.
+        problems: the ids of the problems that count.
         identical: who handed in the same files.
-        part_two: the ids of the problems of part two, if they are to be shown.
+        optional: of each optional part that is to be shown, the ids of its problems.
     """
-    results, who = by_name(results), people(results)
+    results, who, optional = by_name(results), people(results), optional or {}
     valid = [result for result in results if result.status != Status.INTERNAL]
     tests = _tests(valid, who)
     return render(
@@ -115,7 +115,7 @@ def dashboard(
         results=results,
         who=who,
         problems=problems,
-        part_two=part_two,
+        optional=optional,
         cells=_cells,
         seconds=_seconds,
         remarks=class_remarks(results),
@@ -126,7 +126,8 @@ def dashboard(
         weakest=sorted((t for t in tests if t.failed), key=lambda t: (t.share, -len(t.failed))),
         at_a_glance=_AT_A_GLANCE,
         problem_rows=_problems(valid, problems, who),
-        rows_of_part_two=_problems(valid, part_two, who),
+        rows_of_part={id: _problems(valid, ids, who) for id, ids in optional.items()},
+        tried_part=_tried(valid),
         statuses=_statuses(results, who),
         slow_submissions=sorted(results, key=_seconds, reverse=True)[:_SLOWEST],
         slow_tests=sorted(tests, key=lambda t: t.seconds, reverse=True)[:_SLOWEST],
@@ -140,14 +141,11 @@ def _numbers(
     results: Sequence[SubmissionResult], valid: Sequence[SubmissionResult]
 ) -> dict[str, object]:
     """Return what is said in numbers of all submissions, and of those that have marks."""
-    marked = [result for result in valid if result.of_part(Part.ONE)]
+    marked = [result for result in valid if result.counted]
     points, most = [result.points for result in marked], max((r.max for r in marked), default=0)
-    of_two = [result.part_two_points for result in valid if result.of_part(Part.TWO)]
     return {
         "faults": len(results) - len(valid),
         "untried": sum(result.status == "not_attempted" for result in marked),
-        "tried_part_two": len(of_two),
-        "mean_of_part_two": mean(of_two) if of_two else 0.0,
         "mean": mean(points) if points else 0.0,
         "median": median(points) if points else 0.0,
         "most": most,
@@ -155,6 +153,15 @@ def _numbers(
         "levels": sorted({result.isolation for result in results if result.isolation}),
         "seeds": sorted({result.seed for result in valid}),
     }
+
+
+def _tried(valid: Iterable[SubmissionResult]) -> dict[str, tuple[int, float]]:
+    """Return, for each optional part that was tried, how many tried it and their mean points."""
+    points: dict[str, list[float]] = {}
+    for result in valid:
+        for id, part in result.optional.items():
+            points.setdefault(id, []).append(part.points)
+    return {id: (len(each), mean(each)) for id, each in points.items()}
 
 
 def _cells(result: SubmissionResult, problems: Sequence[str], without: str = "-") -> Iterator[str]:

@@ -12,7 +12,7 @@ from grader.break_result import BREAK_POINTS
 from grader.files import write_whole
 from grader.reports.adjustments import told_adjustment
 from grader.reports.why_changed import why_changed
-from grader.result import Part, Status, SubmissionResult, shown, total
+from grader.result import Status, SubmissionResult, shown, total
 
 Row = dict[str, str]
 
@@ -25,14 +25,14 @@ def write_gradebook(
     results: Iterable[SubmissionResult],
     problems: Sequence[str],
     path: Path,
-    part_two: Sequence[str] = (),
+    optional: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Write `submission,status,<one column per problem>,total,max`, sorted by submission.
 
-    Part two follows, where it is to be shown: `<one column per problem>`, `part_two_total` and
-    `part_two_max`. The cell of a problem that was not graded is empty. The columns `name`, `member`
-    and `late` follow for a learning platform's download, and where a name is more than its file can
-    say. A group has a row for each member.
+    Each optional part follows that is to be shown: `<one column per problem>`, `part_two_total` and
+    `part_two_max` for the part `two`. The cell of a problem that was not graded is empty. The
+    columns `name`, `member` and `late` follow for a learning platform's download, and where a name
+    is more than its file can say. A group has a row for each member.
 
     Where tests that students wrote were judged, `break_<problem>`, `break_total` and `break_max`
     say what they earned; no other total changes by that.
@@ -41,23 +41,27 @@ def write_gradebook(
 
     Args:
         results: of the whole class.
-        problems: the ids of the problems of part one, which name the columns.
+        problems: the ids of the problems that count, which name the columns.
         path: the file to write, whole or not at all.
-        part_two: the ids of the problems of part two; none if nobody is to read of them.
+        optional: of each optional part that is to be shown, the ids of its problems.
     """
-    results = list(results)
+    results, optional = list(results), optional or {}
     with_names = any(r.members or r.shown_name != r.submission for r in results)
     more = ["name", "member", "late"] if with_names else []
     text = io.StringIO()
     more += ["adjustments"] if any(p.adjustments for r in results for p in r.problems) else []
-    of_two = [*part_two, "part_two_total", "part_two_max"] if part_two else []
+    of_parts = [
+        column
+        for part, ids in optional.items()
+        for column in (*ids, f"part_{part}_total", f"part_{part}_max")
+    ]
     judged = sorted({p.id for r in results for p in r.problems if p.own_tests is not None})
     of_tests = [*map(_of_tests, judged), "break_total", "break_max"] if judged else []
-    columns = ["submission", "status", *problems, "total", "max", *of_two, *of_tests, *more]
+    columns = ["submission", "status", *problems, "total", "max", *of_parts, *of_tests, *more]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for result in sorted(results, key=lambda r: r.submission):
-        row = _row(result, problems) | (_row_of_part_two(result) if part_two else {})
+        row = _row(result, problems) | _row_of_optional(result, optional)
         row |= _row_of_tests(result, len(judged)) if judged else {}
         for member in result.members or [""]:
             writer.writerow(row | _whose(result, member) if with_names else row)
@@ -75,20 +79,24 @@ def _row(result: SubmissionResult, problems: Sequence[str]) -> Row:
         return row  # the grader's own fault is nobody's zero
     points = {problem.id: problem.points for problem in result.problems}
     row |= {id: shown(points[id]) for id in problems if id in points}
-    if result.of_part(Part.ONE):
+    if result.counted:
         row |= {"total": shown(result.points), "max": shown(result.max)}
     changed = [f"{p.id[:2]}: {told_adjustment(a)}" for p in result.problems for a in p.adjustments]
     return row | ({"adjustments": cell("; ".join(changed))} if changed else {})
 
 
-def _row_of_part_two(result: SubmissionResult) -> Row:
-    """Return the cells of part two, which are empty for who left it out."""
-    tried = result.of_part(Part.TWO)
-    if not tried or result.status == Status.INTERNAL:
-        return {}
-    points, most = result.part_two_points, result.part_two_max
-    row = {problem.id: shown(problem.points) for problem in tried}
-    return row | {"part_two_total": shown(points), "part_two_max": shown(most)}
+def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Row:
+    """Return the cells of optional parts, which are empty for who left them out."""
+    row: Row = {}
+    if result.status == Status.INTERNAL:
+        return row
+    tried = result.optional
+    for id in parts:
+        if id in tried:
+            row |= {problem.id: shown(problem.points) for problem in tried[id].problems}
+            row |= {f"part_{id}_total": shown(tried[id].points)}
+            row |= {f"part_{id}_max": shown(tried[id].max)}
+    return row
 
 
 def _of_tests(problem: str) -> str:

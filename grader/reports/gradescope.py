@@ -9,7 +9,7 @@ from typing import Any
 from grader.reports.feedback import Line, Section, sections
 from grader.reports.isolation import for_students
 from grader.reports.totals import told_totals
-from grader.result import Part, Policy, SubmissionResult, shown, total
+from grader.result import Policy, SubmissionResult, shown, total
 from grader.text import plain
 
 # When students see a hidden test. They may hand in again and again, and each score that they see
@@ -24,8 +24,8 @@ _HIDDEN = {
 def results_json(result: SubmissionResult, policy: Policy) -> str:
     """Return the text of `results.json`. The score is what the gradebook says.
 
-    That is the total of part one. Part two counts where nothing else was graded; beside part one it
-    is told, and its tests are shown, but the score is as it would be without.
+    That is the total of all that counts. An optional part counts where nothing else was graded;
+    else it is told, and its tests are shown, but the score is as it would be without.
 
     Tests are rounded one by one, so that their sum may be a hundredth off; the score is not.
 
@@ -34,14 +34,14 @@ def results_json(result: SubmissionResult, policy: Policy) -> str:
         policy: what students read of hidden tests.
     """
     tests = [test for part in sections(result, policy) for test in _tests(part, policy)]
-    both = result.of_part(Part.ONE) and result.of_part(Part.TWO)
+    optional = result.optional.values()
     told = [
         *result.notes,
-        *(told_totals(result) if both else []),
+        *(told_totals(result) if result.counted and optional else []),
         *([] if policy is Policy.FULL else [_visible_points(result)]),
         for_students(result),
     ]
-    score = result.points if result.of_part(Part.ONE) else result.part_two_points
+    score = result.points if result.counted else total(part.points for part in optional)
     data = {
         "score": _rounded(score),
         "output": "\n".join(plain(text) for text in told if text),

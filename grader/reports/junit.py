@@ -14,7 +14,7 @@ from grader.files import write_whole
 from grader.reports.adjustments import told_adjustments
 from grader.reports.isolation import for_instructors
 from grader.reports.people import Person, by_name, people
-from grader.result import Part, ProblemResult, Status, SubmissionResult, TestResult, shown
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown
 from grader.text import line, plain
 
 MOST_TESTS = 8
@@ -78,9 +78,9 @@ def _properties(result: SubmissionResult) -> Iterator[tuple[str, str]]:
     yield "submission", name
     yield "points", shown(result.points)
     yield "max", shown(result.max)
-    if result.of_part(Part.TWO):
-        yield "part_two_points", shown(result.part_two_points)
-        yield "part_two_max", shown(result.part_two_max)
+    for id, part in result.optional.items():
+        yield f"part_{id}_points", shown(part.points)
+        yield f"part_{id}_max", shown(part.max)
     for problem in result.problems:
         if problem.id:
             yield plain(problem.id), f"{shown(problem.points)} of {shown(problem.max)} points"

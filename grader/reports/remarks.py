@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from grader.reports.adjustments import told_adjustment
 from grader.reports.people import Person, by_name, people
-from grader.result import Part, ProblemResult, Status, SubmissionResult
+from grader.result import ProblemResult, Status, SubmissionResult
 
 MANY = 5
 SHARE = 0.1
@@ -93,7 +93,7 @@ def _shared(remark: Remark, who: list[Person], all: int) -> SharedRemark:
 
 def remarks_on(result: SubmissionResult) -> list[Remark]:
     """Return what an instructor should know of a submission; nothing when all is usual."""
-    untouched = result.status == "not_attempted" and result.of_part(Part.ONE)
+    untouched = result.status == "not_attempted" and result.counted
     told = [Remark("not attempted.")] if untouched else []
     told += [Remark(note) for note in result.notes]
     for problem in result.problems:

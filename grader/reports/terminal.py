@@ -12,7 +12,7 @@ from grader.reports.gradebook import Change
 from grader.reports.isolation import NOT_CONFINED, not_confined
 from grader.reports.people import by_name, people
 from grader.reports.remarks import SharedRemark, class_remarks
-from grader.result import Part, Status, SubmissionResult, shown
+from grader.result import Status, SubmissionResult, shown
 from grader.text import line
 
 _NAMED_AT_MOST = 5
@@ -24,7 +24,7 @@ def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) ->
 
     Args:
         results: of the whole class.
-        problems: the ids of the problems of part one.
+        problems: the ids of the problems that count.
     """
     table = _table(problems, "total")
     for name, result in _named(results):
@@ -35,18 +35,22 @@ def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) ->
     return table
 
 
-def part_two_table(results: Iterable[SubmissionResult], problems: Sequence[str]) -> Table:
-    """Return a row for each submission that went on to part two, with its points there.
+def optional_table(
+    results: Iterable[SubmissionResult], part: str, problems: Sequence[str]
+) -> Table:
+    """Return a row for each submission that went on to an optional part, with its points there.
 
     Args:
         results: of the whole class.
-        problems: the ids of the problems of part two.
+        part: its id.
+        problems: the ids of its problems.
     """
-    table = _table(problems, "part two")
+    table = _table(problems, f"part {part}")
     for name, result in _named(results):
-        points = {problem.id: shown(problem.points) for problem in result.of_part(Part.TWO)}
-        if points:
-            total = f"{shown(result.part_two_points)} / {shown(result.part_two_max)}"
+        tried = result.optional.get(part)
+        if tried:
+            points = {problem.id: shown(problem.points) for problem in tried.problems}
+            total = f"{shown(tried.points)} / {shown(tried.max)}"
             table.add_row(name, *(points.get(id, "") for id in problems), total)
     return table
 

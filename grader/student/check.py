@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.console import Console
 
 from grader.course import Course, Problem, on_the_way
-from grader.result import ProblemResult
 from grader.student.progress import show_progress
 from grader.testing.announce import loaded
 from grader.testing.local_files import LocalFiles
@@ -36,7 +35,7 @@ def check(
     session = Session(LocalFiles(), hidden=hidden, seed=seed)
     begun = on_the_way(problems)
     run_tests(begun, session, course.root)
-    results = {p: session.results.get(p.id, ProblemResult(p.id, part=p.part)) for p in begun}
+    results = {p: session.results.get(p.id, p.result()) for p in begun}
     todo = show_progress(console, results, [p for p in problems if p not in begun])
     if problems == course.problems():
         for problem in course.left_over():

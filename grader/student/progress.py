@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from grader.course import Problem, in_order
-from grader.result import Part, ProblemResult, shown, total
+from grader.result import ProblemResult, shown, total
 from grader.student.report import next_step
 from grader.text import printable
 
@@ -28,13 +28,14 @@ def show_progress(
     Args:
         console: where to print.
         results: what each problem's tests found, in the order of the course.
-        not_begun: the problems of part two that wait for who likes to do them.
+        not_begun: the optional problems that wait for who likes to do them.
     """
     console.print(progress_table(results.values(), console.encoding))
     console.print("\n" + "\n".join(_totals(results.values())))
     ordered = in_order(results)
     todo = next((problem for problem in ordered if not results[problem].passed), None)
-    if todo is None or not_begun and (ordered[0].part, todo.part) == (Part.TWO, Part.ONE):
+    skips = todo is not None and ordered[0].part.optional and not todo.part.optional
+    if todo is None or not_begun and skips:
         here = "Everything here" if todo is None else "What you have begun"
         console.print(f"{here} passes. Well done!")
         if not_begun:
@@ -48,22 +49,22 @@ def show_progress(
 
 
 def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
-    """Give the points of each part; part two is named where part one is there as well."""
+    """Give the points of all that counts, and of each optional part, named beside others."""
     results = list(results)
-    by_part = {part: [r for r in results if r.part is part] for part in Part}
-    for part, found in by_part.items():
+    counted = any(not result.optional for result in results)
+    for part in dict.fromkeys(r.part if r.optional else "" for r in results):
+        found = [r for r in results if (r.part if r.optional else "") == part]
         points, most = total(r.points for r in found), total(r.max for r in found)
-        name = "Part two: " if part is Part.TWO and by_part[Part.ONE] else ""
-        if found:
-            yield f"{name}{shown(points)} of {shown(most)} points."
+        name = f"Part {part}: " if part and counted else ""
+        yield f"{name}{shown(points)} of {shown(most)} points."
 
 
 def _invitation(results: Iterable[Problem], next_one: Problem) -> str:
-    """Return a sentence on the first problem of part two that was not begun."""
-    where = f"problems/{next_one.id}/README.md"
-    if any(problem.part is Part.TWO for problem in results):
-        return f"If you like, part two goes on: {where}"
-    return f"If you like, go on to part two, which ends in a language model of your own: {where}"
+    """Return a sentence on the first optional problem that was not begun."""
+    where, part = f"problems/{next_one.id}/README.md", next_one.part
+    if any(problem.part == part for problem in results):
+        return f"If you like, part {part.id} goes on: {where}"
+    return f"If you like, go on to part {part.id}, {part.title}: {where}"
 
 
 def _to(folder: Path) -> str:

@@ -49,7 +49,7 @@ class ProblemTests:
     @property
     def forbidden(self) -> tuple[str, ...]:
         """The functions that the problem forbids."""
-        return tuple(getattr(self.module, "FORBIDDEN", ()))
+        return self.problem.entry.forbidden
 
     @cached_property
     def probe(self) -> Probe | None:

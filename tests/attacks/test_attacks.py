@@ -564,7 +564,8 @@ def copy_for_others(folder):
     for path in (ROOT / "tests").glob("*.py"):
         if not path.name.startswith("test_"):  # what these share with others
             shutil.copy(path, folder / "tests")
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    for name in ("pyproject.toml", "course.toml"):
+        shutil.copy(ROOT / name, folder)
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755)
 

@@ -200,7 +200,7 @@ def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
 
 def test_no_tests_are_no_full_marks(small_course, grade):
     test_file = small_course.problems()[0].test_file
-    test_file.write_text('"""Nothing yet."""\n\nFORBIDDEN = ()\n')
+    test_file.write_text('"""Nothing yet."""\n')
     with pytest.raises(CourseError):
         Grader(small_course, Settings(), grade.boundary)
 

@@ -138,6 +138,7 @@ def planted(tmp_path_factory) -> tuple[Course, Path, dict[str, str]]:
     root = tmp_path_factory.mktemp("course")
     for name in ("problems", "solutions"):
         shutil.copytree(OWN.root / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(OWN.root / "course.toml", root)
     course = Course(root).only_with(Course(root).select(["03"]))
     (problem,) = course.problems()
     known = Fingerprints.load(problem.fingerprints)

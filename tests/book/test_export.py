@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from grader.book.export.table import read_table
 from grader.cli import app
-from grader.result import Adjustment, Part, Status, SubmissionResult, TestResult
+from grader.result import Adjustment, Status, SubmissionResult, TestResult
 from tests.book.built import problem, result
 from tests.book.platform_files import (
     CLASS,
@@ -506,7 +506,7 @@ def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, s
 def in_both(student: Student, points: float, *of_two: float) -> SubmissionResult:
     found = handed_in(student, points)
     more = zip(("06-block", "07-gpt"), of_two, strict=False)
-    found.problems += [problem(id, points, 20, part=Part.TWO) for id, points in more]
+    found.problems += [problem(id, points, 20, part="two", optional=True) for id, points in more]
     return found
 
 

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from grader.cli import app
 from grader.course import own_course
-from grader.result import Part, ProblemResult, SubmissionResult
+from grader.result import ProblemResult, SubmissionResult
 from tests.book.built import problem, result
 from tests.book.platform_files import CLASS, Student, as_csv
 
-WEEKS = [problem.id for problem in own_course().of_part(Part.ONE)]
+WEEKS = [problem.id for problem in own_course().of_part("one")]
 STUDENTS = [Student(s.id + 100 * n, s.first, s.last) for n in range(3) for s in CLASS][:40]
 WORTH = {WEEKS[0]: 10, WEEKS[1]: 15}
 

@@ -203,6 +203,7 @@ def test_parity_of_objects_and_costs(sandbox, new_course, tmp_path, name):
 def test_long_sequences_in_loops_fit_into_a_workers_memory(sandbox, tmp_path):
     """Loops over pairs aren't asked for them; should one be taken for another way, it goes well."""
     shutil.copytree(COURSE.root / "problems", tmp_path / "problems")
+    shutil.copy(COURSE.root / "course.toml", tmp_path)
     (problem,) = (p for p in Course(tmp_path).problems() if p.id.startswith("05"))
     shared = tmp_path / "problems/worked_example.py"
     text = shared.read_text(encoding="utf-8")

@@ -48,6 +48,7 @@ def course(tmp_path) -> Course:
     root = tmp_path / "course"
     for name in ("problems", "solutions"):
         shutil.copytree(OWN.root / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(OWN.root / "course.toml", root)
     course = Course(root).only_with(Course(root).select(["01"]))
     (problem,) = course.problems()
     problem.test_file.write_text(ONE_TEST, encoding="utf-8")

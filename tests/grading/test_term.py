@@ -17,13 +17,12 @@ from typer.testing import CliRunner
 
 from grader.cli import app
 from grader.course import own_course
-from grader.result import Part
 from tests.book.platform_files import CLASS, Student, as_csv
 
 pytestmark = pytest.mark.slow
 
 ROOT = own_course().root
-WEEKS = [problem.id[:2] for problem in own_course().of_part(Part.ONE)]
+WEEKS = [problem.id[:2] for problem in own_course().of_part("one")]
 STUDENTS = [Student(s.id + 100 * n, s.first, s.last) for n in range(3) for s in CLASS][:40]
 CORRECTED, REGRADED = 1004, 1005
 """Canvas's numbers of two students whose names hold no letter of ASCII."""

@@ -13,8 +13,8 @@ import pytest
 from grader.course import Course, own_course
 from grader.errors import UsageError
 from grader.intake.submissions import find_submissions
-from grader.reports.terminal import class_table, part_two_table
-from grader.result import Part, ProblemResult, Status, SubmissionResult, TestResult
+from grader.reports.terminal import class_table, optional_table
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 
 SIX, SEVEN = "06-doubling", "07-doubling"
 STUB = "def double(x):\n    raise NotImplementedError\n"
@@ -41,44 +41,48 @@ def texts(school: Any) -> dict[str, str]:
 # What the course is
 
 
-def test_a_problem_says_its_part_in_the_head_of_its_readme(two_parts: Course) -> None:
-    assert [(p.id[:2], p.part) for p in two_parts.problems()] == [
-        ("01", Part.ONE),
-        ("06", Part.TWO),
-        ("07", Part.TWO),
+def test_the_manifest_says_which_part_a_problem_is_of(two_parts: Course) -> None:
+    assert [(p.id[:2], p.part.id) for p in two_parts.problems()] == [
+        ("01", "one"),
+        ("06", "two"),
+        ("07", "two"),
     ]
-    assert [p.id for p in two_parts.of_part(Part.TWO)] == [SIX, SEVEN]
+    assert [p.id for p in two_parts.of_part("two")] == [SIX, SEVEN]
     assert [p.id for p in two_parts.of_part(None)] == ["01-doubling", SIX, SEVEN]
 
 
-def test_what_a_readme_says_further_down_is_no_part(small_course: Course) -> None:
-    (problem,) = small_course.problems()
-    with (problem.folder / "README.md").open("a", encoding="utf-8") as readme:
-        readme.write("\n## Next step\n\nPart two goes on.\n")
-    assert problem.part is Part.ONE
-    with pytest.raises(UsageError, match="no part two"):
-        small_course.of_part(Part.TWO)
+def test_a_part_that_there_is_not_is_refused(small_course: Course) -> None:
+    with pytest.raises(UsageError, match="no part 'three'; there are: one, two"):
+        small_course.of_part("three")
+    with pytest.raises(UsageError, match="no problem of part two"):
+        small_course.of_part("two")
 
 
 def test_the_first_five_problems_are_part_one_and_the_others_part_two() -> None:
     for problem in own_course().problems():
-        assert problem.part is (Part.ONE if int(problem.id[:2]) <= 5 else Part.TWO), problem.id
+        assert problem.part.id == ("one" if int(problem.id[:2]) <= 5 else "two"), problem.id
 
 
 # What the model says
 
 
-def problem(id: str, part: Part, status: Status, sha256: str = "x") -> ProblemResult:
-    return ProblemResult(id, sha256, [TestResult("test", "It is", False, 4, status)], part=part)
+def problem(id: str, part: str, status: Status, sha256: str = "x") -> ProblemResult:
+    return ProblemResult(
+        id,
+        sha256,
+        [TestResult("test", "It is", False, 4, status)],
+        part=part,
+        optional=part == "two",
+    )
 
 
 def test_part_two_never_changes_the_total() -> None:
-    result = SubmissionResult("ada", 0, None, "", [problem("01", Part.ONE, Status.PASSED)])
+    result = SubmissionResult("ada", 0, None, "", [problem("01", "one", Status.PASSED)])
     alone = result.points, result.max
-    result.problems.append(problem("06", Part.TWO, Status.PASSED))
-    result.problems.append(problem("07", Part.TWO, Status.FAILED))
+    result.problems.append(problem("06", "two", Status.PASSED))
+    result.problems.append(problem("07", "two", Status.FAILED))
     assert (result.points, result.max) == alone == (4, 4)
-    assert (result.part_two_points, result.part_two_max) == (4, 8)
+    assert (result.optional["two"].points, result.optional["two"].max) == (4, 8)
     assert SubmissionResult.from_json(result.to_json()) == result
 
 
@@ -94,8 +98,8 @@ def test_part_two_never_changes_the_total() -> None:
     ],
 )
 def test_what_counts_as_left_out(status: Status, sha256: str, skipped: bool) -> None:
-    assert problem("06", Part.TWO, status, sha256).skipped is skipped
-    assert not problem("05", Part.ONE, status, sha256).skipped
+    assert problem("06", "two", status, sha256).skipped is skipped
+    assert not problem("05", "one", status, sha256).skipped
 
 
 # What is handed in
@@ -168,7 +172,7 @@ def test_nobody_reads_of_part_two_where_nobody_tried_it(long_school: Any) -> Non
     long_school.hand_in("ada", STUB, SIX)
     long_school.hand_in("bob", NOTED, SEVEN)
     run = long_school.grade()
-    assert run.part_two == []
+    assert run.optional == {}
     assert [*rows(long_school)["ada"]] == ["submission", "status", "01-doubling", "total", "max"]
     for name, text in texts(long_school).items():
         assert not any(word in text for word in (SIX, SEVEN, "art two", "part_two")), name
@@ -188,7 +192,10 @@ def test_who_tried_has_columns_and_totals_of_their_own(long_school: Any) -> None
         ["01", "4", "0"],
         ["total", "4 / 4", "0 / 4"],
     ]
-    assert [[c.header, *c.cells] for c in part_two_table(run.results, run.part_two).columns] == [
+    assert [
+        [c.header, *c.cells]
+        for c in optional_table(run.results, "two", run.optional["two"]).columns
+    ] == [
         ["submission", "ada"],
         ["06", "4"],
         ["07", "0"],
@@ -230,15 +237,15 @@ def test_part_one_alone_leaves_part_two_as_it_was(long_school: Any) -> None:
     long_school.grade()
     long_school.hand_in("ada", long_school.right, SIX)
     long_school.hand_in("ada", long_school.wrong)
-    run = long_school.grade(part=Part.ONE)
+    run = long_school.grade(part="one")
     assert long_school.graded == [("ada", ["01-doubling"])]
     assert [str(change)[:25] for change in run.changes] == ["ada: 01-doubling 4 -> 0 ("]
     assert rows(long_school)["ada"]["part_two_total"] == "0"
 
 
 def test_part_two_alone_shows_its_columns_even_when_empty(long_school: Any) -> None:
-    run = long_school.grade(part=Part.TWO)
-    assert (run.graded, run.problems, run.part_two) == (0, [], [SIX, SEVEN])
+    run = long_school.grade(part="two")
+    assert (run.graded, run.problems, run.optional) == (0, [], {"two": [SIX, SEVEN]})
     ada = rows(long_school)["ada"]
     assert [*ada][2:] == ["01-doubling", "total", "max", *OF_TWO]
     assert set([*ada.values()][2:]) == {""}

@@ -22,7 +22,7 @@ from grader.testing.course_modules import modules_of_course
 
 RIGHT = "def double(x):\n    return x + x\n"
 WRONG = "def double(x):\n    return 3 * x\n"
-INVITATION = "If you like, go on to part two, which ends in a language model of your own: "
+INVITATION = "If you like, go on to part two, more of it: "
 HINT = "<details>\n<summary>double: a nudge</summary>\n\nWhat is x + x?\n</details>\n"
 
 

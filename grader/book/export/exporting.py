@@ -15,7 +15,7 @@ from grader.book.export.sheet import Choice
 from grader.book.export.table import read_table
 from grader.errors import UsageError
 from grader.files import write_together
-from grader.result import Part, SubmissionResult
+from grader.result import SubmissionResult
 from grader.text import counted, quoted
 
 PLATFORMS = {
@@ -52,7 +52,7 @@ class Order:
     problem: str
     choice: Choice
     out: Path
-    part: Part = Part.ONE
+    part: str = ""
     scale: bool = False
     feedback: Path | None = None
     download: Path | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 
 from grader.errors import UsageError
-from grader.result import Part, ProblemResult, Status, SubmissionResult, shown, total
+from grader.result import ProblemResult, Status, SubmissionResult, shown, total
 
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
@@ -45,18 +45,18 @@ class Marks:
     told: list[str] = field(default_factory=list)
 
 
-def marks_of(results: Iterable[SubmissionResult], problem: str, part: Part = Part.ONE) -> Marks:
-    """Return the marks of a problem, or of all problems of a part.
+def marks_of(results: Iterable[SubmissionResult], problem: str, part: str = "") -> Marks:
+    """Return the marks of a problem, or the sum of all that counts, or of a part.
 
     Args:
         results: what counts, adjusted.
-        problem: an id; empty for the sum of all problems of the part that the class was graded in,
-            of which one that somebody has not been graded in counts 0. Who has tried nothing of
-            part two has no mark in it.
-        part: of the sum.
+        problem: an id; empty for the sum of all problems that the class was graded in, of which
+            one that somebody has not been graded in counts 0.
+        part: the id of the only part to sum; empty for all that counts. Who has tried nothing of
+            an optional part has no mark in it.
     """
     results = sorted((r.without_skipped() for r in results), key=lambda r: r.submission)
-    what = problem or ("total" if part is Part.ONE else "part_two_total")
+    what = problem or (f"part_{part}_total" if part else "total")
     marks = Marks(what, results={r.submission: r for r in results})
     failed = [r for r in results if r.status == Status.INTERNAL]
     valid = [r for r in results if r.status != Status.INTERNAL]
@@ -64,10 +64,11 @@ def marks_of(results: Iterable[SubmissionResult], problem: str, part: Part = Par
     worth: dict[str, float] = {}
     for each in asked:
         worth[each.id] = max(worth.get(each.id, 0.0), each.max)
-    if not worth and (problem or part is Part.TWO):
-        raise UsageError(f"Nobody in these reports has been graded in {problem or 'part two'}.")
-    if asked and asked[0].part is Part.TWO:
-        valid = [r for r in valid if r.of_part(Part.TWO)]
+    if not worth and (problem or part):
+        what = problem or f"part {part}"
+        raise UsageError(f"Nobody in these reports has been graded in {what}.")
+    if asked and asked[0].optional:
+        valid = [r for r in valid if asked[0].part in r.optional]
     marks.most = worth[problem] if problem else total(worth.values())
     _tell(marks, failed, "The grader failed, so there is no mark")
     for id in [problem] if problem else sorted(worth):
@@ -84,8 +85,10 @@ def marks_of(results: Iterable[SubmissionResult], problem: str, part: Part = Par
     return marks
 
 
-def _is_asked(found: ProblemResult, problem: str, part: Part) -> bool:
-    return found.id == problem if problem else found.part is part
+def _is_asked(found: ProblemResult, problem: str, part: str) -> bool:
+    if problem:
+        return found.id == problem
+    return found.part == part if part else not found.optional
 
 
 def _mark(result: SubmissionResult, problem: str, worth: dict[str, float]) -> Mark | None:
