@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from grader.course import own_course
+from grader.course import own_course, use_course
 from grader.environment import require_address_space, require_own_packages
 from grader.errors import (
     CourseError,
@@ -79,10 +79,16 @@ def default(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="say which it is")
     ] = False,
+    course: Annotated[
+        Path | None,
+        typer.Option(help="the course's folder; default: that of this grader, or the one around"),
+    ] = None,
 ) -> None:
     """Without a command: show the progress, as `grader check` does."""
     with _faults():
         require_own_packages()
+        if course is not None:
+            use_course(course)
     if context.invoked_subcommand is None:
         check([])
 

@@ -26,6 +26,9 @@ HIDDEN_MARKER = "# --- hidden tests ---"
 SUBMISSION_FILE = "problem.py"
 """The file that a student edits, in every problem's folder."""
 
+UNWRITTEN = "raise NotImplementedError"
+"""What stands in a stub where students write."""
+
 OWN_PICTURE = "my_"
 """How the names of pictures begin that somebody has drawn for themselves."""
 
@@ -266,15 +269,22 @@ class Problem:
         return self.folder / SUBMISSION_FILE
 
     @property
-    def original(self) -> Path:
-        """The stub as it is handed out, kept beside the one that the student edits."""
+    def kept_stub(self) -> Path:
+        """In a released copy, the stub once more, beside the one that the student edits."""
         return self.folder / ".stub.py"
+
+    @property
+    def original(self) -> Path:
+        """The stub as it is handed out: in the repository, where nobody edits it, that itself."""
+        return self.kept_stub if self.kept_stub.is_file() else self.stub
 
     @property
     def is_begun(self) -> bool:
         """Whether the student's file is there and no longer the stub, however its lines end."""
-        if not self.stub.is_file() or not self.original.is_file():
-            return self.stub.is_file()
+        if not self.stub.is_file():
+            return False
+        if not self.kept_stub.is_file():  # somebody tries the course in its repository
+            return UNWRITTEN not in self.stub.read_text(encoding="utf-8", errors="replace")
         return self.stub.read_bytes().splitlines() != self.original.read_bytes().splitlines()
 
     @property
@@ -412,6 +422,17 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
 def is_problem_folder(folder: Path) -> bool:
     """Tell whether a folder is called as those of problems are."""
     return _PROBLEM_FOLDER.fullmatch(folder.name) is not None
+
+
+def use_course(root: Path) -> None:
+    """Let `own_course` return the course in a folder, here and in all processes started from now.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not (root / MANIFEST).is_file():
+        raise UsageError(f"There is no {MANIFEST} in {root}, so it is no course.")
+    os.environ[COURSE_VARIABLE] = str(root.resolve())
 
 
 def own_course() -> Course:

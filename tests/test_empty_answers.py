@@ -23,7 +23,7 @@ class _ReturnsNone(ast.NodeTransformer):
 
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
 def test_functions_that_return_none_get_no_points(problem: Problem, tmp_path: Path) -> None:
-    tree = ast.parse(problem.folder.joinpath(".stub.py").read_text(encoding="utf-8"))
+    tree = ast.parse(problem.original.read_text(encoding="utf-8"))
     file = tmp_path / "problem.py"
     file.write_text(ast.unparse(ast.fix_missing_locations(_ReturnsNone().visit(tree))))
     session = Session(LocalFiles(lambda _: file), hidden=True, diagnose=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import own_course
+from grader.course import Problem, own_course
 
 READMES = [problem.folder / "README.md" for problem in own_course().problems()]
 PARTS = [
@@ -43,12 +43,21 @@ def test_its_parts(readme: Path) -> None:
     assert found == PARTS
 
 
-@each_readme
-def test_the_line_under_its_title(readme: Path) -> None:
-    """It says of which part a problem is: one that forgets it changes the total of everybody."""
-    _, _, line, *_ = readme.read_text(encoding="utf-8").splitlines()
-    begins = "Difficulty: " if readme.parent.name < "06" else "Part two · Difficulty: "
-    assert re.match(rf"{begins}[a-z ]+ · Time: .* · Points: \d+ \(", line), line
+def told_time(least: int, most: int) -> str:
+    if least == most:
+        return f"{least} minutes"
+    return f"{least} to {most} minutes" if most <= 120 else f"{least // 60} to {most // 60} hours"
+
+
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_its_head_says_what_the_manifest_does(problem: Problem) -> None:
+    title, _, line, *_ = (problem.folder / "README.md").read_text(encoding="utf-8").splitlines()
+    entry = problem.entry
+    assert title == f"# {problem.id[:2]} · {entry.title}"
+    part = f"Part {problem.part.id} · " if problem.part.optional else ""
+    time = told_time(*entry.minutes)
+    begins = f"{part}Difficulty: {entry.difficulty} · Time: {time} · Points: {entry.points:g} ("
+    assert line.startswith(begins)
 
 
 @each_readme

@@ -142,7 +142,6 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     problem.mkdir()
     (problem / "README.md").write_text(README, encoding="utf-8")
     (problem / "problem.py").write_text(STUB, encoding="utf-8")
-    (problem / ".stub.py").write_text(STUB, encoding="utf-8")
     (problem / "test_residual.py").write_text(TESTS, encoding="utf-8")
     (problem / "probe.py").write_text(PROBE, encoding="utf-8")
     for name, (docstring, body) in BODIES.items():

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from grader.author.documents import beginning_with, without_part
 from grader.author.release import code_lines, leaks, release
-from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, own_course
+from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, UNWRITTEN, Course, own_course
 from grader.errors import CourseError, UsageError
 from grader.student.check import check
 from grader.testing.edits import mistakes_of
@@ -396,7 +396,7 @@ def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: 
     work.write_text("# my work\n", encoding="utf-8")
     (copy / "notes.txt").write_text("mine\n", encoding="utf-8")
     for problem in (first, second):
-        problem.original.write_text("# a corrected stub\n", encoding="utf-8")
+        problem.stub.write_text(f"# corrected\n{UNWRITTEN}\n", encoding="utf-8")
     (first.folder / "README.md").write_text("# Corrected\n", encoding="utf-8")
     second.fingerprints.unlink()
 
@@ -408,7 +408,7 @@ def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: 
     assert (copy / "notes.txt").read_text(encoding="utf-8") == "mine\n"
     assert (copy / "problems" / first.id / "README.md").read_text("utf-8") == "# Corrected\n"
     untouched = copy / "problems" / second.id
-    assert (untouched / "problem.py").read_text("utf-8") == "# a corrected stub\n"
+    assert (untouched / "problem.py").read_text("utf-8").startswith("# corrected\n")
     assert not (untouched / "fingerprints.json").exists()
     again = release(course, copy)
     assert (again.written, again.removed, again.kept) == ([], [], done.kept)
@@ -417,9 +417,9 @@ def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: 
 def test_work_in_the_instructors_own_stub_is_not_released(course: Course, tmp_path: Path) -> None:
     problem = course.problems()[0]
     problem.stub.write_text("# a solution\n", encoding="utf-8")
-    release(course, tmp_path / "copy")
-    released = tmp_path / "copy/problems" / problem.id / "problem.py"
-    assert released.read_bytes() == problem.original.read_bytes()
+    with pytest.raises(CourseError, match="leaves nothing to write"):
+        release(course, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
 
 
 def test_an_empty_clone_is_filled(course: Course, tmp_path: Path) -> None:
@@ -451,8 +451,8 @@ def test_a_course_without_students_files_is_named(course: Course, tmp_path: Path
 
 
 def test_a_missing_stub_is_named(course: Course, tmp_path: Path) -> None:
-    course.problems()[0].original.unlink()
-    with pytest.raises(CourseError, match=r"\.stub\.py is missing"):
+    course.problems()[0].stub.unlink()
+    with pytest.raises(CourseError, match=r"problem\.py is missing"):
         release(course, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 
@@ -477,5 +477,5 @@ def test_what_a_problem_would_give_away_is_found(small_course: Course) -> None:
         f"the released worked_example.py has the line {HIDDEN_MARKER}",
         "the released worked_example.py names test_hidden",
     ]
-    problem.original.unlink()
-    assert "no .stub.py" in next(leaks(problem, solution))
+    problem.original.write_text("# a solution\n", encoding="utf-8")
+    assert "leaves nothing to write" in next(leaks(problem, solution))

@@ -10,7 +10,7 @@ from grader.author.fingerprints import same_fingerprints
 from grader.author.release import leaks
 from grader.author.running import Outcome
 from grader.author.weights import misplaced
-from grader.course import Problem
+from grader.course import MANIFEST, Problem
 from grader.result import TestResult
 from grader.testing.diagnosis.fingerprints import Fingerprints, deviations
 
@@ -77,12 +77,14 @@ def _about_tests(tests: list[TestResult], mistakes: list[Outcome]) -> Iterator[s
 
 
 def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
-    """Check that the README's points are the tests', and that each of its rules has its test."""
+    """Check that README and tests say what `course.toml` does, and that each rule has its test."""
     readme = (problem.folder / "README.md").read_text(encoding="utf-8")
-    points = sum(test.max for test in tests)
-    promised = re.search(r"(?:Points: (\d+)|(\d+) points)", readme)
-    if promised is None or abs(int(promised[1] or promised[2]) - points) > 1e-6:
-        yield f"the tests add up to {points:g} points; the README says {promised and promised[0]}"
+    promised, points = problem.entry.points, sum(test.max for test in tests)
+    if abs(promised - points) > 1e-6:
+        yield f"the tests add up to {points:g} points; {MANIFEST} says {promised:g}"
+    said = re.search(r"(?:Points: (\d+)|(\d+) points)", readme)
+    if said is None or int(said[1] or said[2]) != promised:
+        yield f"{MANIFEST} says {promised:g} points; the README says {said and said[0]}"
     rules = re.search(r"^## Rules.*?\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)
     bullets = re.split(r"^- ", rules[1], flags=re.MULTILINE)[1:] if rules else []
     visible = {test.name for test in tests if not test.hidden}

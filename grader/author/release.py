@@ -17,7 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.author.documents import beginning_with, without_part, without_tables
-from grader.course import HIDDEN_MARKER, MANIFEST, OWN_PICTURE, SUBMISSION_FILE, Course, Problem
+from grader.course import (
+    HIDDEN_MARKER,
+    MANIFEST,
+    OWN_PICTURE,
+    SUBMISSION_FILE,
+    UNWRITTEN,
+    Course,
+    Problem,
+)
 from grader.errors import CourseError, UsageError
 from grader.files import write_whole, writing
 from grader.packing import FOR_STUDENTS, files_of
@@ -272,14 +280,29 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
-    stub = _read(problem.original)  # never the problem.py here, in which someone may have worked
+    stub = _stub(problem)
     yield SUBMISSION_FILE, stub
-    yield problem.original.name, stub
+    yield problem.kept_stub.name, stub  # for `reset`
     yield "README.md", _read(problem.folder / "README.md")
     yield problem.test_file.name, visible_half(problem).encode()
     for path in _matching(problem.folder, problem.manifest.students.problem):
         if path.is_file():
             yield path.relative_to(problem.folder).as_posix(), _read(path)
+
+
+def _stub(problem: Problem) -> bytes:
+    """Return what students start from.
+
+    Raises:
+        CourseError: it is missing, or somebody has solved the problem there.
+    """
+    stub = _read(problem.original)
+    if UNWRITTEN.encode() not in stub:
+        raise CourseError(
+            f"{problem.original} leaves nothing to write, and would go out as the stub. "
+            "Put your own work there aside first."
+        )
+    return stub
 
 
 def leaks(problem: Problem, solution: Path) -> Iterator[str]:
@@ -289,8 +312,8 @@ def leaks(problem: Problem, solution: Path) -> Iterator[str]:
         problem: whose files.
         solution: the reference, of which no line but what its stub has may go out.
     """
-    if not problem.original.is_file():
-        yield f"there is no {problem.original.name}, from which the stub is released"
+    if UNWRITTEN not in _text(problem.original):
+        yield f"{problem.original} leaves nothing to write, and would go out as the stub"
         return
     tests = _text(problem.test_file)
     hidden = set(re.findall(r"^def (test_\w+)", tests.removeprefix(visible_half(problem)), re.M))

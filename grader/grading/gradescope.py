@@ -25,9 +25,9 @@ from grader.reports.gradescope import refused_json, results_json
 from grader.result import Isolation, Policy, Status, SubmissionResult
 from grader.text import plain
 
-_COURSE = ("LICENSE", "README.md", MANIFEST, "pyproject.toml", "problems/*", "problems/*/README.md")
+_COURSE = ("LICENSE", "README.md", MANIFEST, "pyproject.toml", "problems/*")
 """What of the course goes along, beside the grader and the problems: what its package is built
-from, what all tests share, and what says of which part a problem is."""
+from, and what all tests share."""
 
 _PROBLEM = ("problems/{id}/*", "solutions/{id}/problem.py")
 """What of a problem goes along: what grading it needs."""

@@ -34,12 +34,12 @@ def put_stub_back(problem: Problem) -> Path | None:
 
 
 def _original(problem: Problem) -> bytes:
-    if not problem.original.is_file():
+    if not problem.kept_stub.is_file():
         raise CourseError(
-            f"there is no stub to put back: {problem.original} is missing. "
+            f"there is no stub to put back: {problem.kept_stub} is missing. "
             "A fresh copy of the course has it."
         )
-    return problem.original.read_bytes()
+    return problem.kept_stub.read_bytes()
 
 
 def _keep(file: Path) -> Path:

@@ -31,7 +31,7 @@ def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for problem_id in (talking.MODEL, talking.SAMPLING):
         folder = tmp_path / "problems" / problem_id
         folder.mkdir(parents=True)
-        shutil.copy(ROOT / "problems" / problem_id / ".stub.py", folder / "problem.py")
+        shutil.copy(ROOT / "problems" / problem_id / "problem.py", folder / "problem.py")
     return tmp_path / "problems"
 
 
