@@ -65,7 +65,7 @@ title = "more of it"
 optional = true
 
 [students]
-shared = ["LICENSE", "problems/*.py"]
+shared = ["problems/*.py"]
 problem = ["explore.py", "probe.py", "fingerprints.json", "pictures/*.png"]
 """
 
@@ -82,6 +82,12 @@ difficulty = "easy"
 minutes = [5, 5]
 forbidden = ["softmax"]
 """
+
+
+def name_in_manifest(root: Path, id: str, part: str = "one") -> None:
+    """Let the small course have another problem, whose folder is there."""
+    with (root / "course.toml").open("a", encoding="utf-8") as manifest:
+        manifest.write(entry(id, part))
 
 
 README = """# 01 · Doubling
@@ -177,8 +183,7 @@ def write_course_of_two_parts(root: Path) -> Course:
     for number in ("06", "07"):
         for name in ("problems", "solutions"):
             shutil.copytree(root / name / "01-doubling", root / name / f"{number}-doubling")
-        with (root / "course.toml").open("a", encoding="utf-8") as manifest:
-            manifest.write(entry(f"{number}-doubling", "two"))
+        name_in_manifest(root, f"{number}-doubling", "two")
         readme = README.replace("01 ·", f"{number} ·").replace("Easy", "Part two · Easy")
         (root / f"problems/{number}-doubling/README.md").write_text(readme, encoding="utf-8")
     return course

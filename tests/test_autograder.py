@@ -22,7 +22,7 @@ from grader.grading.outcome import internal_result
 from grader.grading.settings import Settings
 from grader.packing import FOR_AN_AUTOGRADER
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
-from tests.conftest import entry
+from tests.conftest import name_in_manifest
 
 
 @pytest.fixture
@@ -35,8 +35,7 @@ def small_course(small_course: Course) -> Course:
         )
     tests = small_course.root / "problems/02-halving/test_doubling.py"
     tests.rename(tests.with_name("test_halving.py"))
-    with (small_course.root / "course.toml").open("a", encoding="utf-8") as manifest:
-        manifest.write(entry("02-halving", "one"))
+    name_in_manifest(small_course.root, "02-halving")
     return small_course
 
 

@@ -122,7 +122,7 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
     top = {path.name for path in copy.root.iterdir()}
     assert top == {
         ".devcontainer", ".gitattributes", ".gitignore", ".release.json", "AGENTS.md",
-        "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "grader", "problems",
+        "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "course.toml", "grader", "problems",
         "pyproject.toml", "uv.lock",
     }  # fmt: skip
     folders = {path.name for path in copy.root.glob("grader/*") if path.is_dir()}
@@ -381,7 +381,7 @@ def test_a_copy_of_one_part_speaks_of_no_other(of_two_parts: Course, tmp_path: P
 def test_a_copy_of_part_two_begins_with_its_first_problem() -> None:
     text = (ROOT / "students/README.md").read_text(encoding="utf-8")
     ids = ["01-softmax", "02-basic-attention", "03-scaled-attention", "04-causal-masking"]
-    text = without_part(text, [*ids, "05-multi-head-attention"], ["two"])
+    text = without_part(text, [*ids, "05-multi-head-attention"], ["one"])
     text = beginning_with(text, "01-softmax", "06-transformer-block")
     assert "Begin with `problems/06-transformer-block`" in text
     assert "uv run grader hint 06 2" in text

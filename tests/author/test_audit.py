@@ -113,7 +113,7 @@ def spoil_steadiness(root: Path) -> None:
         (spoil_solution, "solution solution fails test_doubles"),
         (spoil_variant, "variant product fails test_doubles"),
         (spoil_mistake, "mistake triples passes all tests"),
-        (spoil_points, "the tests add up to 4 points; the README says 5"),
+        (spoil_points, "course.toml says 4 points; the README says 5"),
         (spoil_rule, "no visible test is named for the rule"),
         (spoil_test, "test_idle catches no mistake"),
         (spoil_steadiness, "is unsteady: test_idle"),

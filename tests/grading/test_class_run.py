@@ -16,6 +16,7 @@ from grader.grading.provenance import common_provenance
 from grader.grading.settings import Settings
 from grader.reports.terminal import about_run
 from grader.result import Policy
+from tests.conftest import name_in_manifest
 
 
 def test_what_holds_is_kept(school: Any) -> None:
@@ -41,6 +42,7 @@ def test_only_the_problem_that_changed_is_graded_again(school: Any) -> None:
     problems = school.course.root / "problems"
     school.grade()
     shutil.copytree(problems / "01-doubling", problems / "02-doubling")
+    name_in_manifest(problems.parent, "02-doubling")
     previous = load_previous(school.out / "results")
     common = common_provenance(school.course, Settings())
     ada, _ = school.submissions()

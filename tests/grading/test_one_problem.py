@@ -12,6 +12,7 @@ import pytest
 
 from grader.grading.class_run import ClassRun
 from grader.result import Policy
+from tests.conftest import name_in_manifest
 
 OTHER = "02-doubling"
 
@@ -21,6 +22,7 @@ def term(school: Any) -> Any:
     """A class in a course of two problems, whose second was handed in by itself."""
     problems = school.course.root / "problems"
     shutil.copytree(problems / "01-doubling", problems / OTHER)
+    name_in_manifest(problems.parent, OTHER)
     for name, source in {"ada": school.wrong, "bob": school.right}.items():
         write(school.folder.with_name("second") / name / "problem.py", source)
     return school

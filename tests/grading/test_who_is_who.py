@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from grader.cli import app
 from grader.intake.submissions import take_in
+from tests.conftest import name_in_manifest
 from tests.intake.test_who_is_who import NAMES, random_names
 
 OTHER = "02-doubling"
@@ -28,6 +29,7 @@ def term(school: Any) -> Any:
     """A course of two problems, and nobody yet."""
     problems = school.course.root / "problems"
     shutil.copytree(problems / "01-doubling", problems / OTHER)
+    name_in_manifest(problems.parent, OTHER)
     shutil.rmtree(school.folder)
     return school
 

@@ -10,6 +10,7 @@ import pytest
 
 from grader.course import Course
 from grader.intake.submissions import Intake, Submission, find_submissions, take_in
+from tests.conftest import name_in_manifest
 from tests.intake.uploads import FILE, ID, OTHER, RIGHT, Files, Read, Take, write, zip_file, zipped
 
 
@@ -46,6 +47,7 @@ def two_problems(small_course: Course) -> Course:
     """The small course with a second problem, whose tests are those of the first."""
     for place in ("problems", "solutions"):
         shutil.copytree(small_course.root / place / ID, small_course.root / place / OTHER)
+    name_in_manifest(small_course.root, OTHER)
     folder = small_course.root / "problems" / OTHER
     (folder / "test_doubling.py").rename(folder / "test_tripling.py")
     return small_course

@@ -12,6 +12,7 @@ from grader.course import Course
 from tests.warm import WarmPython
 
 StudentPytest = Callable[..., Any]
+from tests.conftest import name_in_manifest
 
 
 @pytest.mark.slow
@@ -67,6 +68,7 @@ def two_problems(
     (problem,) = small_course.problems()
     second = small_course.root / "problems/02-doubling-again"
     shutil.copytree(problem.folder, second)
+    name_in_manifest(small_course.root, second.name)
     (second / "test_doubling.py").rename(second / "test_doubling_again.py")
     monkeypatch.chdir(small_course.root)
     return student_pytest
