@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from grader.course import Course
+from tests.conftest import name_in_manifest
 from tests.warm import WarmPython
 
 StudentPytest = Callable[..., Any]
-from tests.conftest import name_in_manifest
 
 
 @pytest.mark.slow
