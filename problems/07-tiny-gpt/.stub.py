@@ -38,12 +38,21 @@ class GPTConfig:
 
 
 class CausalSelfAttention(nn.Module):
-    """Problem 05's attention, causal, by PyTorch's own function."""
+    """Problem 05's attention, with the same arguments, by PyTorch's own function."""
 
-    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
+    def __init__(
+        self,
+        n_embd: int,
+        n_head: int,
+        *,
+        dropout: float = 0.0,
+        causal: bool = True,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.n_head = n_head
         self.dropout = dropout
+        self.causal = causal
         self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)
         self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
         self.resid_dropout = nn.Dropout(dropout)
@@ -53,7 +62,7 @@ class CausalSelfAttention(nn.Module):
         heads = self.c_attn(x).unflatten(-1, (3, self.n_head, -1))  # (B, T, 3, n_head, head_dim)
         q, k, v = heads.permute(2, 0, 3, 1, 4)  # each (B, n_head, T, head_dim)
         dropout = self.dropout if self.training else 0.0
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal, dropout_p=dropout)
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).flatten(2)))
 
 
@@ -78,7 +87,7 @@ class Block(nn.Module):
     def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
-        self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
+        self.attn = CausalSelfAttention(n_embd, n_head, dropout=dropout, causal=True, bias=bias)
         self.ln_2 = nn.LayerNorm(n_embd, bias=bias)
         self.mlp = MLP(n_embd, dropout, bias)
 

@@ -109,7 +109,7 @@ class Block(nn.Module):
     def __init__(self, n_embd: int, n_head: int, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
-        self.attn = CachedAttention(n_embd, n_head, bias)
+        self.attn = CachedAttention(n_embd, n_head, bias=bias)
         self.ln_2 = nn.LayerNorm(n_embd, bias=bias)
         self.mlp = MLP(n_embd, bias)
 

@@ -8,19 +8,29 @@ from torch import Tensor, nn
 
 
 class CausalSelfAttention(nn.Module):
-    """Given: the attention of problem 05, causal, by PyTorch's own function.
+    """Given: the attention of problem 05, by PyTorch's own function.
 
     Args:
         n_embd: the embedding width C.
         n_head: the number of heads; it divides C.
         dropout: the share of weights, and of output entries, that is dropped in training.
+        causal: whether a token sees only itself and earlier ones.
         bias: whether the linear layers have a bias.
     """
 
-    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
+    def __init__(
+        self,
+        n_embd: int,
+        n_head: int,
+        *,
+        dropout: float = 0.0,
+        causal: bool = True,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.n_head = n_head
         self.dropout = dropout
+        self.causal = causal
         self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)
         self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
 
@@ -29,7 +39,7 @@ class CausalSelfAttention(nn.Module):
         thirds = self.c_attn(x).chunk(3, dim=-1)
         q, k, v = (third.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for third in thirds)
         rate = self.dropout if self.training else 0.0
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=rate, is_causal=True)
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=rate, is_causal=self.causal)
         y = self.c_proj(y.transpose(1, 2).flatten(2))  # (B, n_head, T, head_dim) -> (B, T, C)
         return F.dropout(y, self.dropout, self.training)
 
@@ -120,7 +130,7 @@ class Block(nn.Module):
     ) -> None:
         super().__init__()
         self.ln_1 = LayerNorm(n_embd, bias=bias)
-        self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
+        self.attn = CausalSelfAttention(n_embd, n_head, dropout=dropout, causal=True, bias=bias)
         self.ln_2 = LayerNorm(n_embd, bias=bias)
         self.mlp = MLP(n_embd, dropout, bias)
 
