@@ -42,7 +42,7 @@ def test_it_earns_all_points(number: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", ["06", "07"])
 def test_no_argument_is_taken_for_another(number: str) -> None:
-    """By position, `bias` would be taken for `causal`, and without biases the mask would be lost."""
+    """By position `bias` would be taken for `causal`: without biases the mask would be lost."""
     (problem,) = COURSE.select([number])
     given = load_module(problem.original, f"given_{number}").CausalSelfAttention
     with pytest.raises(TypeError, match="positional"):

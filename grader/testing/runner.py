@@ -187,8 +187,8 @@ def load_late_parts(*, hidden: bool = False) -> None:
 def _not_found(package: str) -> Iterator[None]:
     """Let a package that isn't loaded yet not be found meanwhile.
 
-    Those modules of torch load Triton where it is installed. No test needs it, and as Python ends it
-    prints some 40 lines about functions that it has leaked.
+    Those modules of torch load Triton where it is installed. No test needs it, and as Python ends
+    it prints some 40 lines about functions that it has leaked.
     """
     if package in sys.modules:
         yield
