@@ -52,10 +52,10 @@ class CausalSelfAttention(nn.Module):
 
 
 def gelu(x: Tensor) -> Tensor:
-    """Bend numbers as GPT-2 does: the GELU, in its form with tanh.
+    """Apply the activation function of GPT-2: the GELU, in its form with tanh.
 
     Args:
-        x: numbers, of any shape and size.
+        x: entries of any size, in any shape.
 
     Returns:
         The same shape.
@@ -65,10 +65,10 @@ def gelu(x: Tensor) -> Tensor:
 
 
 class LayerNorm(nn.Module):
-    """Gives each token's numbers mean 0 and variance 1, then scales and shifts them as learned.
+    """Gives each token's entries mean 0 and variance 1, then a learned scale and shift.
 
     Args:
-        n_embd: how many numbers a token has.
+        n_embd: how many entries a token has.
         bias: whether there is a bias.
         eps: what is added to the variance, so that nothing is divided by 0.
 
@@ -86,7 +86,7 @@ class LayerNorm(nn.Module):
         """Normalise over the last dimension.
 
         Args:
-            x: numbers, shape (..., n_embd).
+            x: shape (..., n_embd).
 
         Returns:
             The same shape.
@@ -96,11 +96,11 @@ class LayerNorm(nn.Module):
 
 
 class MLP(nn.Module):
-    """A small network that every token goes through by itself.
+    """A small feed-forward network that every token goes through by itself.
 
     Args:
         n_embd: the embedding width C.
-        dropout: the share of output entries that is dropped in training; below 1.
+        dropout: the rate at which output entries are dropped in training; below 1.
         bias: whether the linear layers have a bias.
 
     Attributes:
@@ -115,7 +115,7 @@ class MLP(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Widen, bend, narrow again.
+        """Widen, apply GELU, narrow again.
 
         Args:
             x: embeddings, shape (B, T, C).
@@ -128,7 +128,7 @@ class MLP(nn.Module):
 
 
 class Block(nn.Module):
-    """A transformer block of GPT-2: attention, then the MLP, each beside a residual path.
+    """A transformer block of GPT-2: attention, then the MLP, each with a residual connection.
 
     Args:
         n_embd: the embedding width C.
@@ -151,7 +151,7 @@ class Block(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add to every token what attention finds, and then what the MLP makes of it.
+        """Add to every token what attention finds, then what the MLP returns.
 
         Args:
             x: embeddings, shape (B, T, C).
@@ -159,7 +159,7 @@ class Block(nn.Module):
         Returns:
             Shape (B, T, C).
         """
-        # TODO: two steps; each adds to x what a part makes of the normalised x.
+        # TODO: two steps; each adds to x what a part returns for the normalised x.
         raise NotImplementedError
 
 

@@ -24,7 +24,7 @@ class GPTConfig:
         n_embd: the embedding width C.
         n_layer: the number of blocks.
         n_head: the number of heads in each block.
-        dropout: the share that is dropped in training.
+        dropout: the rate at which entries are dropped in training.
         bias: whether the blocks' linear layers and all layer norms have a bias.
     """
 
@@ -67,7 +67,7 @@ class CausalSelfAttention(nn.Module):
 
 
 class MLP(nn.Module):
-    """Problem 06's small network, which works on every token by itself."""
+    """Problem 06's feed-forward network, which works on every token by itself."""
 
     def __init__(self, n_embd: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class MLP(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let every token think: (B, T, C) -> (B, T, C)."""
+        """Work on each token by itself: (B, T, C) -> (B, T, C)."""
         return self.dropout(self.c_proj(self.gelu(self.c_fc(x))))
 
 
@@ -129,7 +129,7 @@ class GPT(nn.Module):
 
         Args:
             idx: tokens, int64, shape (B, T).
-            targets: the tokens that come next, int64, shape (B, T); -100 where none is asked for.
+            targets: the tokens that come next, int64, shape (B, T); -100 doesn't count.
 
         Returns:
             Logits, shape (B, T, vocab_size), and the mean cross entropy, or None without targets.
@@ -157,7 +157,7 @@ class GPT(nn.Module):
 def get_batch(
     data: Tensor, n_positions: int, batch_size: int, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Draw pieces of a text, and the same one token further.
+    """Draw pieces of a text, and the same pieces one token further.
 
     Args:
         data: the tokens of a text, int64, shape (N,).

@@ -45,10 +45,10 @@ class CausalSelfAttention(nn.Module):
 
 
 def gelu(x: Tensor) -> Tensor:
-    """Bend numbers as GPT-2 does: the GELU, in its form with tanh.
+    """Apply the activation function of GPT-2: the GELU, in its form with tanh.
 
     Args:
-        x: numbers, of any shape and size.
+        x: entries of any size, in any shape.
 
     Returns:
         The same shape.
@@ -59,10 +59,10 @@ def gelu(x: Tensor) -> Tensor:
 
 
 class LayerNorm(nn.Module):
-    """Gives each token's numbers mean 0 and variance 1, then scales and shifts them as learned.
+    """Gives each token's entries mean 0 and variance 1, then a learned scale and shift.
 
     Args:
-        n_embd: how many numbers a token has.
+        n_embd: how many entries a token has.
         bias: whether there is a bias.
         eps: what is added to the variance, so that nothing is divided by 0.
     """
@@ -77,7 +77,7 @@ class LayerNorm(nn.Module):
         """Normalise over the last dimension.
 
         Args:
-            x: numbers, shape (..., n_embd).
+            x: shape (..., n_embd).
 
         Returns:
             The same shape.
@@ -89,7 +89,7 @@ class LayerNorm(nn.Module):
 
 
 class MLP(nn.Module):
-    """A small network that every token goes through by itself.
+    """A small feed-forward network that every token goes through by itself.
 
     Args:
         n_embd: the embedding width C.
@@ -104,7 +104,7 @@ class MLP(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Widen, bend, narrow again.
+        """Widen, apply GELU, narrow again.
 
         Args:
             x: embeddings, shape (B, T, C).
@@ -116,7 +116,7 @@ class MLP(nn.Module):
 
 
 class Block(nn.Module):
-    """A transformer block of GPT-2: attention, then the MLP, each beside a residual path.
+    """A transformer block of GPT-2: attention, then the MLP, each with a residual connection.
 
     Args:
         n_embd: the embedding width C.
@@ -135,7 +135,7 @@ class Block(nn.Module):
         self.mlp = MLP(n_embd, dropout, bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add to every token what attention finds, and then what the MLP makes of it.
+        """Add to every token what attention finds, then what the MLP returns.
 
         Args:
             x: embeddings, shape (B, T, C).
