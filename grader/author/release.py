@@ -201,6 +201,8 @@ def contents(course: Course, parts: Sequence[Part] = tuple(Part)) -> dict[str, b
     """
     problems = [problem for problem in course.problems() if problem.part in parts]
     files = {path.name: path for path in _files_in(course.root / "students")}
+    pages = (path for path in (course.root / "students/docs").rglob("*") if path.is_file())
+    files |= {path.relative_to(course.root / "students").as_posix(): path for path in pages}
     container = ".devcontainer/devcontainer.json"
     files[container] = course.root / "students" / container
     files["LICENSE"] = course.root / "LICENSE"
