@@ -66,7 +66,7 @@ SHAPE = re.compile(r"""-->(?:\|"[^"|]*\(.*?\)[^"|]*"\|)?""")
 def test_its_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
     """GitHub draws it. Quoted text may have any sign in it; a bare bracket would break it."""
     (diagram,) = re.findall(r"```mermaid\n(.*?)```", part(readme, "Background"), re.DOTALL)
-    assert diagram.startswith("flowchart LR\n")
+    assert diagram.startswith("flowchart TD\n")
     arrows = SHAPE.findall(diagram)
     assert sum("(" in arrow for arrow in arrows) >= len(arrows) - 5
     assert re.fullmatch(r"[\w\s\[\]()|>-]+", re.sub(r'"[^"\n]*"', "", diagram))
