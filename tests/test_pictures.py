@@ -1,10 +1,12 @@
 """Each problem's explore.py runs and uses the right functions; its pictures exist and are small."""
 
+import ast
 import itertools
 import re
 import runpy
 import shutil
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -58,10 +60,23 @@ def test_every_problem_is_there():
 
 @pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
 def test_on_the_stub_it_shows_what_is_expected_and_says_so(explore, problem_id):
-    _, words = explore(problem_id, ROOT / "problems" / problem_id / "problem.py")
+    folder, words = explore(problem_id, ROOT / "problems" / problem_id / "problem.py")
     assert how_it_is(words) == {"yours is not written yet. The picture shows what is expected."}
-    is_costly = problem_id in IN_SHORT
-    assert ("Wrote pictures/my_loss.png." if is_costly else "run this with --save") in words
+    drawn = [str(folder / f"pictures/my_{path.name}") for path in pictures_of(problem_id)]
+    assert sorted(re.findall(r"^Wrote (.*)$", words, re.MULTILINE)) == sorted(drawn)
+
+
+@pytest.mark.parametrize("problem_id", PROBLEMS)
+@pytest.mark.parametrize("asked", ["--help", "-h"])
+def test_help_is_what_the_script_says_of_itself_and_loads_no_torch(problem_id, asked):
+    script = ROOT / "problems" / problem_id / "explore.py"
+    code = "import runpy, sys; sys.modules['torch'] = None; sys.argv = sys.argv[1:];"
+    code += "runpy.run_path(sys.argv[0], run_name='__main__')"
+    command = [sys.executable, "-c", code, str(script), asked]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
+    said = ast.get_docstring(ast.parse(script.read_text("utf-8")))
+    assert done.stdout.strip() == said
+    assert not done.stderr
 
 
 @pytest.fixture
@@ -151,7 +166,11 @@ def test_a_wrong_mask_is_drawn_beside_the_expected_one(tmp_path, explore, monkey
     )
     assert "causal_mask: yours differs from what is expected in 5 of 36 numbers." in words
     tables = [axes for axes in drawn[0].axes if axes.images]
-    assert [len(axes.patches) for axes in tables] == [5, 0, 0, 0, 0][: len(tables)]
+    # Its weights are those behind the wrong mask: each row but the last shares out among one more.
+    assert "masked_softmax: yours, as expected." in words
+    weights = torch.as_tensor(tables[1].images[0].get_array())
+    assert torch.equal(weights > 0, torch.ones(6, 6).tril(1) == 1)
+    assert [len(axes.patches) for axes in tables] == [5, 20, 0, 0, 0][: len(tables)]
     assert [axes.get_ylabel().partition("\n")[0] for axes in tables[:4:2]] == ["yours", "expected"]
 
 

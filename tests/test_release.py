@@ -122,7 +122,7 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
     top = {path.name for path in copy.root.iterdir()}
     assert top == {
         ".devcontainer", ".gitattributes", ".gitignore", ".release.json", "AGENTS.md",
-        "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "course.toml", "grader", "problems",
+        "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "course.toml", "docs", "grader", "problems",
         "pyproject.toml", "uv.lock",
     }  # fmt: skip
     folders = {path.name for path in copy.root.glob("grader/*") if path.is_dir()}
@@ -131,15 +131,55 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
     for problem in copy.problems():
         assert problem.probe_file.is_file()
         assert problem.fingerprints.is_file()
-    for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", "Makefile")):
+    pages = [name for name in texts(copy) if name.startswith("docs/")]
+    assert len(pages) == 5
+    for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", "Makefile", *pages)):
         assert "solutions" not in text
         assert "grader grade" not in text
 
 
 def test_what_stands_in_students_goes_out_as_it_is(copy: Course) -> None:
-    for path in (ROOT / "students").glob("*"):
+    students = ROOT / "students"
+    for path in (*students.glob("*"), *students.glob("docs/**/*")):
         if path.is_file():
-            assert (copy.root / path.name).read_bytes() == path.read_bytes()
+            copied = copy.root / path.relative_to(students)
+            assert copied.read_bytes() == path.read_bytes()
+
+
+def test_the_front_page_fits_on_a_screen_or_two() -> None:
+    page = (ROOT / "students/README.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^.*!\[", page, re.MULTILINE)) == 1
+    assert len([word for word in page.split() if re.search(r"\w", word)]) <= 400
+
+
+def test_the_front_page_says_what_the_problems_do() -> None:
+    page = (ROOT / "students/README.md").read_text(encoding="utf-8")
+    minutes = {"2 to 3 hours": "120 to 180"}
+    for problem in own_course().problems():
+        said = (problem.folder / "README.md").read_text(encoding="utf-8")
+        title, difficulty, time = re.match(
+            r"# (.*)\n\n(?:Part two · )?Difficulty: (.*?) · Time: (.*?) ·", said
+        ).groups()  # type: ignore[union-attr]
+        time = minutes.get(time, time.removesuffix(" minutes"))
+        row = f"](problems/{problem.id}/README.md) | {difficulty} | {time} |"
+        assert f"| [{title.replace(' · ', ' ')[:2]}" in page
+        assert row in page, row
+
+
+def test_its_picture_is_that_of_the_problem() -> None:
+    picture = "pictures/heads.png"
+    of_problem = ROOT / "problems/05-multi-head-attention" / picture
+    assert (ROOT / "students/docs" / picture).read_bytes() == of_problem.read_bytes()
+
+
+def test_every_link_of_the_copy_leads_to_a_file(copy: Course) -> None:
+    for name, text in texts(copy).items():
+        if name.endswith(".md") and not name.startswith("grader/"):
+            for link in re.findall(
+                r"\]\(([^)#\s]+)", re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.S)
+            ):
+                if "://" not in link:
+                    assert (copy.root / name).parent.joinpath(link).exists(), (name, link)
 
 
 def toml(path: Path) -> dict[str, Any]:
@@ -212,8 +252,8 @@ def is_there(copy: Course, name: str) -> bool:
 
 
 def test_uv_leaves_pytorch_alone_once_it_is_removed() -> None:
-    """The README's two lines: nothing else in the lock would bring the large build back."""
-    readme = (ROOT / "students/README.md").read_text(encoding="utf-8")
+    """The page's two lines: nothing else in the lock would bring the large build back."""
+    readme = (ROOT / "students/docs/install.md").read_text(encoding="utf-8")
     assert "\nuv remove torch\nuv pip install torch --torch-backend cpu\n" in readme
     packages = toml(ROOT / "students/uv.lock")["package"]
     needs = {p["name"]: [need["name"] for need in p.get("dependencies", [])] for p in packages}
@@ -379,7 +419,8 @@ def test_a_copy_of_one_part_speaks_of_no_other(of_two_parts: Course, tmp_path: P
 
 
 def test_a_copy_of_part_two_begins_with_its_first_problem() -> None:
-    text = (ROOT / "students/README.md").read_text(encoding="utf-8")
+    pages = ("students/README.md", "students/docs/while-you-work.md")
+    text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
     ids = ["01-softmax", "02-basic-attention", "03-scaled-attention", "04-causal-masking"]
     text = without_part(text, [*ids, "05-multi-head-attention"], ["one"])
     text = beginning_with(text, "01-softmax", "06-transformer-block")

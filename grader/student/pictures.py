@@ -27,6 +27,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
@@ -34,7 +35,7 @@ from torch import Tensor
 from grader.course import OWN_PICTURE, SUBMISSION_FILE, own_course
 from grader.loading import STUDENT_MODULE, load_module
 
-BLUE, ORANGE, BLACK = "#0072B2", "#E69F00", "#000000"
+BLUE, ORANGE, RED, BLACK = "#0072B2", "#E69F00", "#D55E00", "#000000"
 """From Okabe and Ito's palette: told apart by colour-blind readers, and in grey."""
 
 STYLE: dict[str, Any] = {
@@ -251,10 +252,13 @@ def _draw_panel(axes: Axes, panel: Panel, labels: Sequence[str], with_numbers: b
 
 
 def frame(axes: Axes, cells: Tensor) -> None:
-    """Draw a frame around some cells of a heatmap."""
+    """Draw a frame around some cells of a heatmap: red on white, seen on dark and light cells."""
+    white = withStroke(linewidth=4, foreground="white")
     for row, column in cells.nonzero().tolist():
-        corner = column - 0.45, row - 0.45
-        axes.add_patch(Rectangle(corner, 0.9, 0.9, fill=False, edgecolor=ORANGE, linewidth=2))
+        corner = column - 0.42, row - 0.42
+        axes.add_patch(
+            Rectangle(corner, 0.84, 0.84, fill=False, ec=RED, lw=2, path_effects=[white])
+        )
 
 
 def bars(axes: Axes, labels: Sequence[str], expected: Tensor, yours: Tensor | None) -> None:
@@ -294,22 +298,18 @@ def write_numbers(axes: Axes, weights: Tensor, form: str = ".2f") -> None:
         axes.text(column, row, format(weight, form), color=colour, ha="center", va="center")
 
 
-def save(figure: Figure, name: str, *, costly: bool = False) -> None:
-    """Show a figure; with `--save` write it to pictures/my_NAME.png beside the script instead.
+def save(figure: Figure, name: str) -> None:
+    """Show a figure; with `--save`, or where there is no display, write it and say where.
 
-    With `--readme`, for authors, it becomes the picture of the README, pictures/NAME.png.
+    It becomes pictures/my_NAME.png beside the script; with `--readme`, for authors, the picture of
+    the README, pictures/NAME.png.
 
     Args:
         figure: what was drawn.
         name: what the picture is called.
-        costly: whether it took long to make; then it is written where it can't be shown, too.
     """
-    hidden = plt.get_backend().lower() == "agg"
-    if {"--save", "--readme"}.isdisjoint(sys.argv) and not (hidden and costly):
-        if hidden:
-            say(f"No display here: run this with --save to write pictures/{OWN_PICTURE}{name}.png.")
-        else:
-            plt.show()
+    if {"--save", "--readme"}.isdisjoint(sys.argv) and plt.get_backend().lower() != "agg":
+        plt.show()
         plt.close(figure)
         return
     name = name if "--readme" in sys.argv else f"{OWN_PICTURE}{name}"
@@ -320,7 +320,8 @@ def save(figure: Figure, name: str, *, costly: bool = False) -> None:
     figure.savefig(png, metadata={"Software": None})
     # 256 colours are plenty here and make the file a third of the size.
     Image.open(png).convert("RGB").quantize(256).save(path, optimize=True)
-    print(f"Wrote pictures/{path.name}.")
+    here = path.is_relative_to(Path.cwd())
+    print(f"Wrote {path.relative_to(Path.cwd()) if here else path}")
     plt.close(figure)
 
 

@@ -21,6 +21,17 @@ def start() -> None:
     if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(own):
         del sys.path[0]
     sys.excepthook = _told
+    if not {"-h", "--help"}.isdisjoint(sys.argv[1:]):
+        _help(own)
+
+
+def _help(script: str) -> None:
+    """Print what a script says of itself, before it loads PyTorch, and end."""
+    import ast
+    from pathlib import Path
+
+    print(ast.get_docstring(ast.parse(Path(script).read_text(encoding="utf-8"))))
+    sys.exit()
 
 
 def _told(

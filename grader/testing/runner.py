@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import random
+import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,7 +176,25 @@ def load_late_parts(*, hidden: bool = False) -> None:
             imports hundreds of modules for the first of those.
     """
     if hidden:
-        torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
+        with _not_found("triton"):
+            torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
     with Guard(("softmax",)):
         x = torch.ones(2, requires_grad=True)
         torch.autograd.grad((x * 2).sum(), x)
+
+
+@contextmanager
+def _not_found(package: str) -> Iterator[None]:
+    """Let a package that isn't loaded yet not be found meanwhile.
+
+    Those modules of torch load Triton where it is installed. No test needs it, and as Python ends
+    it prints some 40 lines about functions that it has leaked.
+    """
+    if package in sys.modules:
+        yield
+        return
+    sys.modules[package] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[package]

@@ -2,7 +2,8 @@
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your softmax
 gives; where that is wrong, a black line shows what is expected. Scores of your own:
-`uv run python explore.py 4 1 0.5`. `--save` writes the picture to pictures/my_softmax_scale.png.
+`uv run python explore.py 4 1 0.5`. Without a display, or with `--save`,
+it writes the picture to pictures/my_softmax_scale.png.
 """
 
 # %% Six scores, or yours.

@@ -2,8 +2,8 @@
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your layer
 gives; where that is wrong, what is expected stands beside it, and the cells that differ are framed.
-A sentence of your own: `uv run python explore.py "cats chase cat toys"`. `--save` writes the
-picture to pictures/my_attention_weights.png.
+A sentence of your own: `uv run python explore.py "cats chase cat toys"`. Without a display, or with
+`--save`, it writes the picture to pictures/my_attention_weights.png.
 """
 
 # %% What does each word mean? Here: article, animal, action, size; invented for this picture.

@@ -1,12 +1,12 @@
 """Pictures for problem 03: why scores are divided by √d_k.
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your functions
-give, beside what is expected; cells that differ from it are framed. Other lengths of vectors:
-`uv run python explore.py 4 16 4096`. `--save` writes the pictures to pictures/my_variance.png and
-pictures/my_saturation.png.
+give, beside what is expected; cells that differ from it are framed. Other dimensions
+of vectors: `uv run python explore.py 4 16 4096`. Without a display, or with `--save`, it writes the
+pictures to pictures/my_variance.png and pictures/my_saturation.png.
 """
 
-# %% The lengths of vectors that the tables below are drawn for, or yours.
+# %% The dimensions of vectors that the tables below are drawn for, or yours.
 import grader.student.script  # noqa: F401  (no file beside this one hides another)
 
 # isort: split
@@ -23,7 +23,7 @@ sizes = np.array([1, *range(32, 513, 32)])
 
 
 def variances(module):
-    """Return the variance of dot products by length, plain and scaled: (2, lengths)."""
+    """Return the variance of dot products by dimension, plain and scaled: (2, dimensions)."""
     generator = torch.Generator().manual_seed(0)
     return torch.tensor(
         [
@@ -37,11 +37,23 @@ law = torch.stack([torch.tensor(sizes), torch.ones(len(sizes))])  # what the var
 yours = pictures.yours("03-scaled-attention", "dot_product_variance", variances, law, 0.2)
 not_scaled, scaled = (variances(expected) if yours is None else yours).tolist()
 
+
 # %% How far do the dot products of random vectors spread, and how does this grow with d?
+@torch.no_grad()
+def variance_in_new_layers(d):
+    """Return the variance of the scaled scores of a new attention, d wide, for x from N(0, 1)."""
+    found = []
+    for seed in range(8):
+        torch.manual_seed(seed)
+        query, key = torch.nn.Linear(d, d), torch.nn.Linear(d, d)
+        x = torch.randn(2, 1_000, d)
+        found.append(((query(x[0]) * key(x[1])).sum(-1) / d**0.5).var().item())
+    return np.mean(found)
+
+
 random = np.random.default_rng(0)
 figure, grid = plt.subplot_mosaic(
-    [["3", "normal"]] * 2 + [["100", "normal"], ["100", "uniform"]] + [["1000", "uniform"]] * 2,
-    figsize=(8, 5),
+    [["3", "normal"], ["100", "uniform"], ["1000", "scaled"]], figsize=(8, 6.6)
 )
 for d in (3, 100, 1000):
     axes, dots = grid[str(d)], pictures.dot_products(random.standard_normal, d)
@@ -52,27 +64,43 @@ for d in (3, 100, 1000):
 grid["3"].set_title("Dot products of N(0, 1) vectors")
 grid["1000"].set_xlabel("q · k")
 
-uniform = [pictures.dot_products(random.random, d).var() for d in sizes]
-measured = [("normal", "d", 1, not_scaled), ("uniform", "7 d / 144", 7 / 144, uniform)]
-for name, law, factor, variances in measured:
+
+def draw_line(axes, name, factor, variances):
+    """Draw measured variances beside the straight line that they should lie on."""
     slope = np.dot(sizes, variances) / np.dot(sizes, sizes)  # least squares through 0
     fitted = f"measured, fitted slope {slope:.4f}"
-    grid[name].plot(sizes, variances, "o", color=pictures.BLUE, label=fitted)
-    label = f"law: {law}, slope {factor:.4f}"
-    grid[name].plot(sizes, factor * sizes, color=pictures.BLACK, label=label)
-    grid[name].set_ylabel("variance")
-label = f"divided by √d first, mean {np.mean(scaled):.2f}"
-grid["normal"].plot(sizes, scaled, "s", ms=4, color=pictures.ORANGE, label=label)
-grid["normal"].set_title("Variance of q · k, entries N(0, 1)")
+    axes.plot(sizes, variances, "o", color=pictures.BLUE, ms=4, label=fitted)
+    label = f"expected: {name}, slope {factor:.4f}"
+    axes.plot(sizes, factor * sizes, color=pictures.BLACK, lw=1, label=label)
+
+
+uniform = [pictures.dot_products(random.random, d).var() for d in sizes]
+draw_line(grid["normal"], "d", 1, not_scaled)
+draw_line(grid["uniform"], "7 d / 144", 7 / 144, uniform)
+new_layers = [variance_in_new_layers(int(d)) for d in sizes[1:]]
+for name, place, numbers, constant, mark, colour in (
+    ("entries from N(0, 1)", sizes, scaled, 1, "s", pictures.ORANGE),
+    ("q and k from new layers", sizes[1:], new_layers, 1 / 9, "^", pictures.BLUE),
+):
+    label = f"{name}, mean {np.mean(numbers):.2f}"
+    grid["scaled"].plot(place, numbers, mark, ms=4, color=colour, label=label)
+    grid["scaled"].axhline(constant, color=pictures.BLACK, lw=1)
+    told = "1" if constant == 1 else "1/9"
+    grid["scaled"].text(515, constant + 0.03, told, ha="right", va="bottom")
+grid["scaled"].set_ylim(0, 1.45)
+grid["normal"].set_title("Variance of q · k, entries from N(0, 1)")
 grid["uniform"].set_title("Variance of q · k, entries uniform on [0, 1)")
-grid["uniform"].set_xlabel("d")
-grid["normal"].legend()
-grid["uniform"].legend()
+grid["scaled"].set_title("Variance of q · k / √d")
+grid["scaled"].set_xlabel("d")
+for name in ("normal", "uniform", "scaled"):
+    grid[name].set_ylabel("variance")
+    grid[name].legend(loc="center right" if name == "scaled" else "upper left")
 pictures.save(figure, "variance")
 
-# Each of the d products q_i k_i adds its own variance: 1 if the entries are N(0, 1), and 7/144 if
-# they are uniform on [0, 1). So the variance is a straight line in d. Dividing the dot products by
-# √d divides their variance by d, and for N(0, 1) it stays near 1 at every size.
+# Each of the d products q_i k_i adds its own variance: 1 if the entries are from N(0, 1), and 7/144
+# if they are uniform on [0, 1). So the variance is a straight line in d. Dividing the dot products
+# by √d divides their variance by d, and the line is flat: at 1 for N(0, 1), and at 1/9 for what new
+# layers make of it, since the entries of their queries and keys have the variance 1/3.
 
 
 # %% What do large scores do to attention, and to learning?
@@ -89,7 +117,7 @@ def weights(n, m, d, scale):
 
 
 def weights_by(module, d):
-    """Return the weights for vectors of length d, by this module's function."""
+    """Return the weights for vectors of dimension d, by this module's function."""
     # one-hot values: the output is the weights
     return module.scaled_dot_product_attention(*random_vectors(8, 8, d), torch.eye(8))
 

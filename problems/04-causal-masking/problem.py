@@ -26,7 +26,7 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Turn scores into weights, with the weight 0 wherever the mask says no.
 
     Args:
-        scores: numbers of any size, shape (..., n, m).
+        scores: of any size, shape (..., n, m).
         mask: bool, True where attention is allowed. It has at most as many dimensions as scores
             and broadcasts to their shape. Every row has at least one True.
 
@@ -34,7 +34,7 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
         Weights, of the shape and dtype of scores. Masked entries are exactly 0, the others of a
         row sum to 1. Gradients are finite, whatever the masked scores are.
     """
-    # TODO: a softmax along the last dimension in which masked scores don't take part.
+    # TODO: a softmax along the last dimension that leaves masked scores out.
     raise NotImplementedError
 
 

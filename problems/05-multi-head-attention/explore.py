@@ -2,8 +2,8 @@
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your layer
 gives; where that is wrong, what is expected stands below it, and the cells that differ are framed.
-A sentence of your own: `uv run python explore.py "we see what we look for"`. `--save` writes the
-picture to pictures/my_heads.png.
+A sentence of your own: `uv run python explore.py "we see what we look for"`. Without a display, or
+with `--save`, it writes the picture to pictures/my_heads.png.
 """
 
 # %% What can a head ask for? Here its questions are written by hand; a trained model finds its own.

@@ -44,7 +44,7 @@ class MultiHeadAttention(nn.Module):
     Args:
         n_embd: the embedding width C.
         n_head: the number of heads.
-        dropout: the share of weights, and of output entries, that is dropped in training; below 1.
+        dropout: the rate at which weights and output entries are dropped in training; below 1.
         causal: whether a token sees only itself and earlier ones.
         bias: whether the linear layers have a bias.
 

@@ -2,8 +2,8 @@
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your code
 gives; where that is wrong, what is expected stands beside it, in black. A row of your own:
-`uv run python explore.py 3 1 4 1 5 9`. `--save` writes the pictures to
-pictures/my_gelu_and_norm.png and pictures/my_twelve_blocks.png.
+`uv run python explore.py 3 1 4 1 5 9`. Without a display, or with `--save`, it writes
+the pictures to pictures/my_gelu_and_norm.png and pictures/my_twelve_blocks.png.
 """
 
 # %% A bend, and a norm.

@@ -12,21 +12,32 @@ from torch import Tensor, nn
 
 
 class CausalSelfAttention(nn.Module):
-    """Given: the attention that you wrote in problem 05, causal, by PyTorch's own function.
+    """Given: the attention that you wrote in problem 05, by PyTorch's own function.
 
-    You have earned it. You may put your own in its place, with the same layers.
+    Its arguments are those of problem 05's class; what comes after n_head goes by its name. You may
+    put your own class in its place; ask yours for causal=True.
 
     Args:
         n_embd: the embedding width C.
         n_head: the number of heads; it divides C.
         dropout: the share of weights, and of output entries, that is dropped in training.
+        causal: whether a token sees only itself and earlier ones.
         bias: whether the linear layers have a bias.
     """
 
-    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
+    def __init__(
+        self,
+        n_embd: int,
+        n_head: int,
+        *,
+        dropout: float = 0.0,
+        causal: bool = True,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.n_head = n_head
         self.dropout = dropout
+        self.causal = causal
         self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)
         self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
 
@@ -35,16 +46,16 @@ class CausalSelfAttention(nn.Module):
         thirds = self.c_attn(x).chunk(3, dim=-1)
         q, k, v = (third.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for third in thirds)
         rate = self.dropout if self.training else 0.0
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=rate, is_causal=True)
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=rate, is_causal=self.causal)
         y = self.c_proj(y.transpose(1, 2).flatten(2))  # (B, n_head, T, head_dim) -> (B, T, C)
         return F.dropout(y, self.dropout, self.training)
 
 
 def gelu(x: Tensor) -> Tensor:
-    """Bend numbers as GPT-2 does: the GELU, in its form with tanh.
+    """Apply the activation function of GPT-2: the GELU, in its form with tanh.
 
     Args:
-        x: numbers, of any shape and size.
+        x: entries of any size, in any shape.
 
     Returns:
         The same shape.
@@ -54,10 +65,10 @@ def gelu(x: Tensor) -> Tensor:
 
 
 class LayerNorm(nn.Module):
-    """Gives each token's numbers mean 0 and variance 1, then scales and shifts them as learned.
+    """Gives each token's entries mean 0 and variance 1, then a learned scale and shift.
 
     Args:
-        n_embd: how many numbers a token has.
+        n_embd: how many entries a token has.
         bias: whether there is a bias.
         eps: what is added to the variance, so that nothing is divided by 0.
 
@@ -75,7 +86,7 @@ class LayerNorm(nn.Module):
         """Normalise over the last dimension.
 
         Args:
-            x: numbers, shape (..., n_embd).
+            x: shape (..., n_embd).
 
         Returns:
             The same shape.
@@ -85,11 +96,11 @@ class LayerNorm(nn.Module):
 
 
 class MLP(nn.Module):
-    """A small network that every token goes through by itself.
+    """A small feed-forward network that every token goes through by itself.
 
     Args:
         n_embd: the embedding width C.
-        dropout: the share of output entries that is dropped in training; below 1.
+        dropout: the rate at which output entries are dropped in training; below 1.
         bias: whether the linear layers have a bias.
 
     Attributes:
@@ -104,7 +115,7 @@ class MLP(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Widen, bend, narrow again.
+        """Widen, apply GELU, narrow again.
 
         Args:
             x: embeddings, shape (B, T, C).
@@ -117,7 +128,7 @@ class MLP(nn.Module):
 
 
 class Block(nn.Module):
-    """A transformer block of GPT-2: attention, then the MLP, each beside a residual path.
+    """A transformer block of GPT-2: attention, then the MLP, each with a residual connection.
 
     Args:
         n_embd: the embedding width C.
@@ -140,7 +151,7 @@ class Block(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add to every token what attention finds, and then what the MLP makes of it.
+        """Add to every token what attention finds, then what the MLP returns.
 
         Args:
             x: embeddings, shape (B, T, C).
@@ -148,7 +159,7 @@ class Block(nn.Module):
         Returns:
             Shape (B, T, C).
         """
-        # TODO: two steps; each adds to x what a part makes of the normalised x.
+        # TODO: two steps; each adds to x what a part returns for the normalised x.
         raise NotImplementedError
 
 

@@ -6,7 +6,7 @@ keeps what was learned. As long as your code isn't right, it trains the course's
     --steps 300     so many steps and no more (3000)
     --minutes 0.5   so many minutes and no more
     --no-mask       the same without the causal mask: see what the mask is for
-    --save          write the pictures to pictures/my_NAME.png
+    --save          write the pictures to pictures/my_NAME.png, as it does without a display
 
 The best model is kept in model.pt, for problems 08 and 09. Run it cell by cell in VS Code or
 Jupyter, if you like.
@@ -218,7 +218,7 @@ def recent(losses):
 started = time.monotonic()
 model = make_model(mask=not asked.no_mask)
 count = sum(weight.numel() for weight in model.parameters())
-print(f"{count:,} numbers to learn. Whoever sees one character only gets a loss of {bar:.2f}.")
+print(f"{count:,} parameters. A model that sees one character only gets a loss of {bar:.2f}.")
 losses = train(model, asked.steps or (600 if asked.no_mask else 3000))
 taken = time.monotonic() - started
 told = f"after {len(losses)} {'step' if len(losses) == 1 else 'steps'} and {taken:.0f} seconds"
@@ -257,7 +257,7 @@ axes.axhline(bar, color=pictures.BLACK, linestyle="--", linewidth=1)
 axes.text(len(losses), bar + 0.05, f"bigram bar: {bar:.2f}", ha="right", va="bottom")
 axes.set(xlabel="step", ylabel="loss in nats per character", ylim=(0, None))
 axes.legend()
-pictures.save(figure, "loss", costly=True)
+pictures.save(figure, "loss")
 
 # %% What the heads look at.
 reader = expected_gpt.TinyGPT(config)
@@ -285,7 +285,7 @@ for layer, row in enumerate(panels):
         pictures.heatmap(axes, weights[layer, head], labels, labels)
         axes.tick_params(labelsize=5)
         axes.set_title(f"layer {layer}, head {head}\n{favourite(weights[layer, head])}", fontsize=8)
-pictures.save(figure, "heads", costly=True)
+pictures.save(figure, "heads")
 torch.set_num_threads(threads)
 
 # Each row is a character that looks, each column one that is looked at. Under each title stands

@@ -3,7 +3,7 @@
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your functions
 give; where that is wrong, bars are orange, and a line shows what is expected. The dots show how
 often `sample` drew each word. Other cuts: `uv run python explore.py 2 0.5` for k = 2 and p = 0.5.
-`--save` writes the picture to pictures/my_cuts.png.
+Without a display, or with `--save`, it writes the picture to pictures/my_cuts.png.
 
 `uv run python explore.py --talk` talks with the model that you trained in problem 07: you type the
 beginning of a text, and your `sample` draws how it goes on.

@@ -8,14 +8,14 @@ from torch import Tensor
 
 
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
-    """Make the choice bolder or calmer.
+    """Divide the logits by a temperature, so that choices become bolder or calmer.
 
     Args:
         logits: scores for the next token, shape (..., V).
         temperature: above 0. Below 1 the likely tokens become likelier, above 1 all come closer.
 
     Returns:
-        Logits of the same shape, divided by the temperature.
+        Logits of the same shape.
 
     Raises:
         ValueError: temperature is not above 0.
@@ -25,33 +25,33 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
 
 
 def keep_top_k(logits: Tensor, k: int) -> Tensor:
-    """Keep the k largest logits of each row, and put -inf in place of the others.
+    """Keep the k largest logits of each row, and replace the others by -inf.
 
     Args:
         logits: scores for the next token, shape (..., V).
         k: how many to keep, at least 1. All are kept when it is V or more.
 
     Returns:
-        Logits of the same shape. What is kept stays as it was; what ties with the k-th largest is
-        kept, too.
+        Logits of the same shape. Kept logits don't change; a tie with the k-th largest is kept,
+        too.
 
     Raises:
         ValueError: k is less than 1.
     """
-    # TODO: refuse an impossible k, then find out what is too small to stay.
+    # TODO: refuse an impossible k, then replace what is too small.
     raise NotImplementedError
 
 
 def keep_top_p(logits: Tensor, p: float) -> Tensor:
-    """Keep the most probable tokens of each row that together reach p, and put -inf for the others.
+    """Keep the most probable tokens of each row until their probabilities add up to at least p.
 
     Args:
         logits: scores for the next token, shape (..., V).
         p: above 0, at most 1. With 1 all are kept.
 
     Returns:
-        Logits of the same shape. Of the tokens from the most probable on, those are kept as they
-        were whose probabilities it takes to reach p, with the one by which the sum gets there.
+        Logits of the same shape, with -inf in place of the others. The token that crosses p is
+        kept; the logits of kept tokens don't change.
 
     Raises:
         ValueError: p is not above 0, or is above 1.
@@ -71,7 +71,7 @@ def sample(
 
     Args:
         logits: scores for the next token, shape (..., V).
-        temperature: as in apply_temperature; 0 takes the largest logit, the first one of a tie.
+        temperature: as in apply_temperature; 0 takes the largest logit, and the first of a tie.
         top_k: as in keep_top_k, after the temperature; None keeps all.
         top_p: as in keep_top_p, after top_k; None keeps all.
         generator: where all random numbers come from; None means torch's global generator.

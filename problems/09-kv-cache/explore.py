@@ -4,7 +4,8 @@ Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It writes
 ways, counts what each new token takes, and then takes the time at a larger size: some ten seconds.
 As long as your code isn't right, it shows the course's model and says so. The model that you
 trained in problem 07 is taken if it is there; a beginning of your own:
-`uv run python explore.py "class Token"`. `--save` writes the picture to pictures/my_cost.png.
+`uv run python explore.py "class Token"`. Without a display, or with `--save`,
+it writes the picture to pictures/my_cost.png.
 """
 
 # %% The model of problem 07, if you have trained it.

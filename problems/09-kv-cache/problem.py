@@ -1,4 +1,4 @@
-"""Problem 09: a KV cache, so that a GPT needs only one token's work for one more token.
+"""Problem 09: a KV cache, with which a GPT reads each token once.
 
 Run `uv run pytest` in this folder to test what you wrote here.
 """
@@ -16,7 +16,7 @@ KeysAndValues = tuple[Tensor, Tensor]
 def kv_cache_bytes(
     n_layer: int, n_embd: int, seq_len: int, batch_size: int = 1, bytes_per_number: int = 2
 ) -> int:
-    """Say how much memory the keys and values of all layers take.
+    """Return how much memory the keys and values of all layers take.
 
     Args:
         n_layer: the number of layers.
@@ -28,7 +28,7 @@ def kv_cache_bytes(
     Returns:
         The number of bytes.
     """
-    # TODO: how many numbers are kept, and how large is each?
+    # TODO: how many entries are kept, and how large is each?
     raise NotImplementedError
 
 
@@ -77,7 +77,7 @@ class GPTConfig:
         n_embd: the embedding width C.
         n_layer: the number of blocks.
         n_head: the number of heads in each attention; it divides n_embd.
-        dropout: not used here, as a cache is for text that is made, not for training.
+        dropout: not used here, as a cache is for writing text, not for training.
         bias: whether the linear layers (but lm_head) and the layer norms have a bias.
     """
 
@@ -91,7 +91,7 @@ class GPTConfig:
 
 
 class MLP(nn.Module):
-    """The small network of a block. Given, with PyTorch's GELU."""
+    """The feed-forward network of a block. Given, with PyTorch's GELU."""
 
     def __init__(self, n_embd: int, bias: bool = True) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Block(nn.Module):
     def __init__(self, n_embd: int, n_head: int, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
-        self.attn = CachedAttention(n_embd, n_head, bias)
+        self.attn = CachedAttention(n_embd, n_head, bias=bias)
         self.ln_2 = nn.LayerNorm(n_embd, bias=bias)
         self.mlp = MLP(n_embd, bias)
 
@@ -150,7 +150,7 @@ class CachedGPT(nn.Module):
     def forward(
         self, idx: Tensor, past: list[KeysAndValues] | None = None
     ) -> tuple[Tensor, list[KeysAndValues]]:
-        """Say what may follow each of the new tokens.
+        """Return the logits of what follows each of the new tokens.
 
         Args:
             idx: the new tokens, int64, shape (B, t).
@@ -168,7 +168,7 @@ class CachedGPT(nn.Module):
         raise NotImplementedError
 
     def generate(self, idx: Tensor, max_new_tokens: int) -> Tensor:
-        """Go on with each sequence, always with the most probable token.
+        """Continue each sequence with the most probable token, again and again.
 
         The model sees the prompt once, and then one token at a time.
 

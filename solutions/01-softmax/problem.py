@@ -18,11 +18,11 @@ def dot_product_similarity(q: Tensor, k: Tensor) -> Tensor:
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """Turn numbers into weights that are positive and sum to 1 along one dimension.
+    """Turn scores into weights that are positive and sum to 1 along one dimension.
 
     Args:
-        x: numbers of any size, any shape, any float dtype. An entry of -inf gets the weight 0, and
-            a slice of nothing else NaN.
+        x: scores of any size, any shape, any float dtype. An entry of -inf gets the weight 0; a
+            slice of nothing else gives NaN.
         dim: the dimension along which the weights sum to 1.
 
     Returns:

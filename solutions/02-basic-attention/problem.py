@@ -25,7 +25,7 @@ class SimpleAttention(nn.Module):
     """Self-attention with one head, without scaling and without a mask.
 
     Args:
-        n_embd: the embedding width C, of what comes in and of what comes out.
+        n_embd: the embedding width C, of input and output.
         bias: whether the three layers have a bias.
 
     Attributes:

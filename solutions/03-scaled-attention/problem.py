@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Mix the values by how well each query fits each key.
+    """Average the values, weighted by how well each query fits each key.
 
     Args:
         q: queries, shape (..., n, d_k).
@@ -15,7 +15,7 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         v: values, shape (..., m, d_v), one for each key.
 
     Returns:
-        One mixture of values for each query, shape (..., n, d_v).
+        One weighted average of the values for each query, shape (..., n, d_v).
     """
     # The variance of a dot product grows with d_k. Divided by √d_k it stays near 1, so softmax
     # neither picks a single key nor loses its gradient when vectors get longer.
@@ -50,7 +50,7 @@ class ScaledAttention(nn.Module):
             x: embeddings, shape (B, T, C).
 
         Returns:
-            Mixtures of values, shape (B, T, C).
+            Weighted averages of values, shape (B, T, C).
         """
         return scaled_dot_product_attention(self.query(x), self.key(x), self.value(x))
 
@@ -58,10 +58,10 @@ class ScaledAttention(nn.Module):
 def dot_product_variance(
     d_k: int, n_pairs: int, scaled: bool, generator: torch.Generator | None = None
 ) -> float:
-    """Measure how widely the dot products of random vectors scatter.
+    """Measure the variance of the dot products of random vectors.
 
     Args:
-        d_k: length of each vector; its entries are drawn from N(0, 1).
+        d_k: dimension of each vector; its entries are drawn from N(0, 1).
         n_pairs: how many pairs of a query and a key to draw, at least 2.
         scaled: whether each dot product is divided by the square root of d_k.
         generator: where the random numbers come from; None means torch's global generator.

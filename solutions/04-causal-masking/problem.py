@@ -24,7 +24,7 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Turn scores into weights, with the weight 0 wherever the mask says no.
 
     Args:
-        scores: numbers of any size, shape (..., n, m).
+        scores: of any size, shape (..., n, m).
         mask: bool, True where attention is allowed. It has at most as many dimensions as scores
             and broadcasts to their shape. Every row has at least one True.
 

@@ -18,7 +18,7 @@ class GPTConfig:
         n_embd: the embedding width C.
         n_layer: the number of blocks.
         n_head: the number of heads in each block.
-        dropout: the share that is dropped in training.
+        dropout: the rate at which entries are dropped in training.
         bias: whether the blocks' linear layers and all layer norms have a bias.
     """
 
@@ -32,12 +32,21 @@ class GPTConfig:
 
 
 class CausalSelfAttention(nn.Module):
-    """Problem 05's attention, causal, by PyTorch's own function."""
+    """Problem 05's attention, with the same arguments, by PyTorch's own function."""
 
-    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
+    def __init__(
+        self,
+        n_embd: int,
+        n_head: int,
+        *,
+        dropout: float = 0.0,
+        causal: bool = True,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.n_head = n_head
         self.dropout = dropout
+        self.causal = causal
         self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)
         self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
         self.resid_dropout = nn.Dropout(dropout)
@@ -47,12 +56,12 @@ class CausalSelfAttention(nn.Module):
         heads = self.c_attn(x).unflatten(-1, (3, self.n_head, -1))  # (B, T, 3, n_head, head_dim)
         q, k, v = heads.permute(2, 0, 3, 1, 4)  # each (B, n_head, T, head_dim)
         dropout = self.dropout if self.training else 0.0
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal, dropout_p=dropout)
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).flatten(2)))
 
 
 class MLP(nn.Module):
-    """Problem 06's small network, which works on every token by itself."""
+    """Problem 06's feed-forward network, which works on every token by itself."""
 
     def __init__(self, n_embd: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
@@ -62,7 +71,7 @@ class MLP(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let every token think: (B, T, C) -> (B, T, C)."""
+        """Work on each token by itself: (B, T, C) -> (B, T, C)."""
         return self.dropout(self.c_proj(self.gelu(self.c_fc(x))))
 
 
@@ -72,7 +81,7 @@ class Block(nn.Module):
     def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
-        self.attn = CausalSelfAttention(n_embd, n_head, dropout, bias)
+        self.attn = CausalSelfAttention(n_embd, n_head, dropout=dropout, causal=True, bias=bias)
         self.ln_2 = nn.LayerNorm(n_embd, bias=bias)
         self.mlp = MLP(n_embd, dropout, bias)
 
@@ -122,7 +131,7 @@ class GPT(nn.Module):
 
         Args:
             idx: tokens, int64, shape (B, T).
-            targets: the tokens that come next, int64, shape (B, T); -100 where none is asked for.
+            targets: the tokens that come next, int64, shape (B, T); -100 doesn't count.
 
         Returns:
             Logits, shape (B, T, vocab_size), and the mean cross entropy, or None without targets.
@@ -168,7 +177,7 @@ class GPT(nn.Module):
 def get_batch(
     data: Tensor, n_positions: int, batch_size: int, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Draw pieces of a text, and the same one token further.
+    """Draw pieces of a text, and the same pieces one token further.
 
     Args:
         data: the tokens of a text, int64, shape (N,).

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
-    """Make the choice bolder or calmer.
+    """Divide the logits by a temperature, so that choices become bolder or calmer.
 
     Args:
         logits: scores for the next token, shape (..., V).
@@ -25,7 +25,7 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
 
 
 def keep_top_k(logits: Tensor, k: int) -> Tensor:
-    """Keep the k largest logits of each row, and put -inf in place of the others.
+    """Keep the k largest logits of each row, and replace the others by -inf.
 
     Args:
         logits: scores for the next token, shape (..., V).
@@ -45,15 +45,15 @@ def keep_top_k(logits: Tensor, k: int) -> Tensor:
 
 
 def keep_top_p(logits: Tensor, p: float) -> Tensor:
-    """Keep the most probable tokens of each row that together reach p, and put -inf for the others.
+    """Keep the most probable tokens of each row until their probabilities add up to at least p.
 
     Args:
         logits: scores for the next token, shape (..., V).
         p: above 0, at most 1. With 1 all are kept.
 
     Returns:
-        Logits of the same shape. Of the tokens from the most probable on, those are kept as they
-        were whose probabilities it takes to reach p, with the one by which the sum gets there.
+        Logits of the same shape, with -inf in place of the others. The token that crosses p is
+        kept; the logits of kept tokens don't change.
 
     Raises:
         ValueError: p is not above 0, or is above 1.

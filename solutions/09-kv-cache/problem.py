@@ -13,7 +13,7 @@ KeysAndValues = tuple[Tensor, Tensor]
 def kv_cache_bytes(
     n_layer: int, n_embd: int, seq_len: int, batch_size: int = 1, bytes_per_number: int = 2
 ) -> int:
-    """Say how much memory the keys and values of all layers take.
+    """Return how much memory the keys and values of all layers take.
 
     Args:
         n_layer: the number of layers.
@@ -100,7 +100,7 @@ class GPTConfig:
         n_embd: the embedding width C.
         n_layer: the number of blocks.
         n_head: the number of heads in each attention; it divides n_embd.
-        dropout: not used here, as a cache is for text that is made, not for training.
+        dropout: not used here, as a cache is for writing text, not for training.
         bias: whether the linear layers (but lm_head) and the layer norms have a bias.
     """
 
@@ -114,7 +114,7 @@ class GPTConfig:
 
 
 class MLP(nn.Module):
-    """The small network of a block. Given, with PyTorch's GELU."""
+    """The feed-forward network of a block. Given, with PyTorch's GELU."""
 
     def __init__(self, n_embd: int, bias: bool = True) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class Block(nn.Module):
     def __init__(self, n_embd: int, n_head: int, bias: bool = True) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(n_embd, bias=bias)
-        self.attn = CachedAttention(n_embd, n_head, bias)
+        self.attn = CachedAttention(n_embd, n_head, bias=bias)
         self.ln_2 = nn.LayerNorm(n_embd, bias=bias)
         self.mlp = MLP(n_embd, bias)
 
@@ -173,7 +173,7 @@ class CachedGPT(nn.Module):
     def forward(
         self, idx: Tensor, past: list[KeysAndValues] | None = None
     ) -> tuple[Tensor, list[KeysAndValues]]:
-        """Say what may follow each of the new tokens.
+        """Return the logits of what follows each of the new tokens.
 
         Args:
             idx: the new tokens, int64, shape (B, t).
@@ -204,7 +204,7 @@ class CachedGPT(nn.Module):
 
     @torch.no_grad()
     def generate(self, idx: Tensor, max_new_tokens: int) -> Tensor:
-        """Go on with each sequence, always with the most probable token.
+        """Continue each sequence with the most probable token, again and again.
 
         The model sees the prompt once, and then one token at a time.
 

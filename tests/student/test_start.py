@@ -40,6 +40,23 @@ def test_a_right_solution_loads_little(course: Course, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_hidden_tests_load_no_triton(course: Course) -> None:
+    """Where Triton is installed, Python would end with 40 lines about what it leaked."""
+    told = LEAN.replace('"sympy"', '"triton"')
+    done = subprocess.run(
+        [sys.executable, "-c", told],
+        cwd=course.problems()[0].folder,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "--hidden"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert "not written yet" in done.stdout
+    assert "triton" not in done.stdout.splitlines()[-1]
+    assert "leaked" not in done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
 def test_a_word_stands_on_the_screen_while_torch_is_loaded(small_course: Course) -> None:
     import pty
