@@ -122,6 +122,7 @@ def _use_torch() -> None:
     output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
     output.sum().backward()
     torch.randn(2, generator=torch.Generator().manual_seed(0))
+    torch.vmap(torch.dot, in_dims=(None, 0))(x[0].detach(), x.detach())  # it registers some
 
 
 def load_compiler() -> None:

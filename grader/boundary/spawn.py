@@ -330,7 +330,7 @@ def _anonymous_file() -> IO[bytes]:
 
 
 _PARTS = (
-    b"meta compil dynamo inductor functorch vmap jvp vjp jac hess checkpoint export script librar "
+    b"meta compil dynamo inductor functorch jvp vjp jac hess checkpoint export script librar "
     b"custom dispatch distrib onnx sparse nested quant sympy _refs _prims _decomp getattr "
     b"importlib __import__ flex tensor.parallel fake symbol parametri scan while_loop forward_ad "
     b"dual_level make_dual torch.masked maskedtensor masked_tensor use_deterministic higher_order "

@@ -83,10 +83,10 @@ def operators() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
     It takes some milliseconds, so a process that forks others had better ask beforehand.
     """
-    every = traces()
+    every, dispatch_keys = traces(), _dispatch_keys()
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     found = {
-        name: tuple(key for key in _dispatch_keys() if has_kernel(name, key))
+        name: tuple(key for key in dispatch_keys if has_kernel(name, key))
         for name in torch._C._dispatch_get_all_op_names()
         if betrayed(every, name)
     }
