@@ -46,9 +46,11 @@ from grader.boundary.starting import BoundaryError as BoundaryError
 _RESPONSE_SECONDS = 60.0
 
 # What is left in the main module, student code can read.
-_BOOT_FORK_SERVER = BOOT.format(module="prefork_server") + "del config\nmain(channel)\n"
+_BOOT_FORK_SERVER = (
+    BOOT.format(module="prefork_server", main="main") + "del config\nmain(channel)\n"
+)
 _BOOT_WORKER = (
-    BOOT.format(module="worker.spawned")
+    BOOT.format(module="worker.serving", main="serve_unconfined")
     + """
 if sys.platform == "linux":
     from grader.boundary.sandbox.libc import die_with

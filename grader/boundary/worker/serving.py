@@ -7,6 +7,7 @@ what came of it is written down. Whatever comes of a request, there is a respons
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import socket
 import sys
 import weakref
@@ -46,6 +47,7 @@ from grader.boundary.protocol.wire import (
     ModuleValue,
     OtherValue,
     ParametersRequest,
+    Ready,
     ReferenceValue,
     Request,
     Response,
@@ -68,7 +70,7 @@ from grader.boundary.worker.objects import (
     plain_fields,
 )
 from grader.boundary.worker.removal import remove
-from grader.boundary.worker.student_file import Printed, public_names, run_file
+from grader.boundary.worker.student_file import Printed, hide_own_modules, public_names, run_file
 from grader.returned import Results
 
 # Taken before a student's code can put anything else in their places.
@@ -124,6 +126,20 @@ def main(
         except Exception as error:
             _send(channel, memory, _refusal(error), [], request.id, released)
         del response, tensors, request  # what they hold isn't needed while this waits
+
+
+def serve_unconfined(channel: socket.socket, memory: int | str, jobs: Sequence[str]) -> None:
+    """Be a worker that is a fresh interpreter, where there is no prefork server.
+
+    Args:
+        channel: to the trusted process.
+        memory: by what the shared memory is found.
+        jobs: the names of what may be asked for beside calls.
+    """
+    known = {name: pkgutil.resolve_name(name) for name in jobs}
+    hide_own_modules()
+    send(channel, Ready(True))
+    main(channel, Memory.attached(memory), jobs=known)
 
 
 def _send(
