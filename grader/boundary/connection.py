@@ -123,6 +123,12 @@ class Connection:
         self._kept: dict[int, weakref.ref[Any]] = {}
         self._random: Tensor | None = None
         self._placed: list[tuple[str, Any, int]] = []
+        self._marks = 0
+
+    def count_mark(self) -> int:
+        """Return how many changed arguments a test has had before this one."""
+        self._marks += 1
+        return self._marks - 1
 
     def random(self, tensors: list[Tensor]) -> int | None:
         """Add the global random state to a request's tensors and return its place there.

@@ -342,12 +342,6 @@ class AttributeRequest(Struct, tag=True):
     setting: Setting
 
 
-class ParametersRequest(Struct, tag=True):
-    """Tell the names of a function's parameters."""
-
-    target: Target
-
-
 class BackwardRequest(Struct, tag=True):
     """Take gradients in the graph of a call.
 
@@ -387,7 +381,7 @@ class Request(Struct):
     begins: bool
     free: list[int]
     placed: list[tuple[str, list[int], int]]
-    do: Load | CallRequest | AttributeRequest | ParametersRequest | BackwardRequest | JobRequest
+    do: Load | CallRequest | AttributeRequest | BackwardRequest | JobRequest
 
 
 # Responses. All that they say may be a lie.
@@ -469,7 +463,7 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
         moved_away: arguments that got another form or place.
         changed_lists: lists among the arguments that hold other things now.
         stale: whether the result of an earlier call changed.
-        names: of the functions and classes in a file, or of a function's parameters.
+        names: of the functions and classes in a file.
         tried: what a file attempted while it was loaded, by kind and name.
         job: what a job reports, to be read by who asked for it.
     """

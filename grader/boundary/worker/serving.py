@@ -6,7 +6,6 @@ what came of it is written down. Whatever comes of a request, there is a respons
 
 from __future__ import annotations
 
-import inspect
 import pkgutil
 import socket
 import sys
@@ -32,7 +31,6 @@ from grader.boundary.protocol.codec import (
     tensors_at,
 )
 from grader.boundary.protocol.wire import (
-    MAX_NAME,
     MODULE,
     AnyValue,
     AttributeRequest,
@@ -46,7 +44,6 @@ from grader.boundary.protocol.wire import (
     Memory,
     ModuleValue,
     OtherValue,
-    ParametersRequest,
     Ready,
     ReferenceValue,
     Request,
@@ -189,7 +186,6 @@ class Worker:
             Load: self._load,
             CallRequest: self._call,
             AttributeRequest: self._attribute,
-            ParametersRequest: self._parameters,
             BackwardRequest: self._backward,
             JobRequest: self._job,
         }
@@ -258,17 +254,6 @@ class Worker:
         response, values = self._run(lambda: [getattr(owner, name)], do.setting, reader)
         calls = [ReceivedCall([], {}, [], None)]
         return self._written(response, values or [], reader, calls, None, [])
-
-    def _parameters(
-        self, do: ParametersRequest, reader: RequestReader
-    ) -> tuple[Response, list[Tensor]]:
-        function = _named(self._owner(do.target), do.target)
-        try:
-            called = function.forward if isinstance(function, nn.Module) else function
-            names = [name[:MAX_NAME] for name in inspect.signature(called).parameters]
-        except Exception:
-            names = []  # numbers will do
-        return Response(names=names), []
 
     def _backward(
         self, do: BackwardRequest, reader: RequestReader
