@@ -88,14 +88,14 @@ def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
         yield map
         return
     with processes(beside=False) as start:
-        pool = _Pool([start(f"{__name__}:carry_out") for _ in range(jobs)])
+        pool = _AuditPool([start(f"{__name__}:carry_out") for _ in range(jobs)])
         try:
             yield pool.map
         finally:
             pool.close()
 
 
-class _Pool:
+class _AuditPool:
     """Processes that call functions, and for each of them a thread that waits for it."""
 
     def __init__(self, started: list[tuple[Process, Connection]]) -> None:

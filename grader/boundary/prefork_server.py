@@ -36,10 +36,10 @@ from grader.boundary.sandbox.landlock import readable_paths
 from grader.boundary.sandbox.libc import (
     die_with,
     hide_from_debuggers,
+    keep_access_times,
     keep_memory,
     use_large_pages,
 )
-from grader.boundary.sandbox.mounts import keep_access_times
 from grader.boundary.template import end, keep_only
 from grader.boundary.worker import serving
 from grader.boundary.worker.removal import close_roads, functions, operators, remove

@@ -271,7 +271,7 @@ class ModuleState(Struct):
     settings: list[tuple[str, bool, list[tuple[str, AnyValue]]]]
 
 
-class Target(Struct):
+class RequestTarget(Struct):
     """What a request is about.
 
     Attributes:
@@ -328,7 +328,7 @@ class CallRequest(Struct, tag=True):
         seeds: what the global generator is seeded with before each call.
     """
 
-    target: Target
+    target: RequestTarget
     setting: Setting
     calls: list[Arguments]
     weights: list[str] = []
@@ -338,7 +338,7 @@ class CallRequest(Struct, tag=True):
 class AttributeRequest(Struct, tag=True):
     """Read an attribute."""
 
-    target: Target
+    target: RequestTarget
     setting: Setting
 
 

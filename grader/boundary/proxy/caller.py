@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from grader.batch import Batched, Call, overwritten
-from grader.boundary.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
+from grader.boundary.connection import BAD_OUTPUT, Connection, SubmissionBudget, WorkerFailure
 from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
 from grader.boundary.protocol.wire import (
     FILE,
@@ -37,10 +37,10 @@ from grader.boundary.protocol.wire import (
     OutputValue,
     ProtocolError,
     ReferenceValue,
+    RequestTarget,
     Response,
     Setting,
     StudentsValue,
-    Target,
     TensorValue,
     Unsendable,
     identifier,
@@ -85,26 +85,12 @@ class RemoteProblem:
     """The student's module, at a distance. Its attributes are those of the student's module.
 
     Args:
-        workers: where workers come from.
-        source: the student's file.
-        forbidden: the functions that it may not call, as `grader.forbidden.Guard` names them.
-        budget: how long its calls may take.
-        printed: what the student's code prints is added here; without it, that is lost.
-
-    Raises:
-        CannotLoad: the file can't be used.
+        file: theirs.
     """
 
-    def __init__(
-        self,
-        workers: Workers,
-        source: bytes,
-        forbidden: tuple[str, ...],
-        budget: Budget,
-        printed: list[str] | None = None,
-    ) -> None:
-        self._file = LoadedFile(workers, source, forbidden, budget, printed)
-        self._caller = Caller(self._file)
+    def __init__(self, file: LoadedFile) -> None:
+        self._file = file
+        self._caller = Caller(file)
 
     @property
     def called(self) -> str | None:
@@ -187,8 +173,8 @@ class LoadedFile:
         workers: Workers,
         source: bytes,
         forbidden: tuple[str, ...],
-        budget: Budget,
-        printed: list[str] | None,
+        budget: SubmissionBudget,
+        printed: list[str] | None = None,
     ) -> None:
         self.forbidden = forbidden
         self.tried: list[str] = []
@@ -231,7 +217,7 @@ class LoadedFile:
         return self._connection
 
     def _load(self) -> Connection:
-        process = self._workers.spawn(self.forbidden)
+        process = self._workers.spawn(self.forbidden, self._source)
         connection = Connection(process, self._budget, self._printed)
         source = torch.frombuffer(bytearray(self._source + b"\n"), dtype=torch.uint8)
         try:
@@ -340,9 +326,10 @@ class Caller:
                 if twin is not None:
                     weights_changed = twin.take(response, tensors, subject.root)
         self._raise(ending)
-        marked = [mark(argument, connection.count_mark()) for argument in changed]
-        if not all(marked):
-            raise Mismatch("Your code changed one of its arguments.")
+        if changed:
+            marked = [mark(argument, connection.count_mark()) for argument in changed]
+            if not all(marked):
+                raise Mismatch("Your code changed one of its arguments.")
         if weights_changed:
             raise Mismatch(f"Your code changed its own weights ({weights_changed[0]}) in a call.")
         if response.stale:
@@ -388,13 +375,13 @@ class Caller:
             return living(subject.twin.connection, subject.root)
         return self._file.connection()
 
-    def _target(self, subject: Subject, packer: RequestPacker) -> Target:
+    def _target(self, subject: Subject, packer: RequestPacker) -> RequestTarget:
         if subject.reference is not None:
-            return Target(subject.name, reference=subject.reference._number)
+            return RequestTarget(subject.name, reference=subject.reference._number)
         if subject.twin is None:
-            return Target(subject.name)
+            return RequestTarget(subject.name)
         state = subject.twin.state(subject.root, packer)
-        return Target(subject.name, subject.twin.number, subject.path, None, state)
+        return RequestTarget(subject.name, subject.twin.number, subject.path, None, state)
 
     def _setting(self, connection: Connection, packer: RequestPacker) -> Setting:
         dtype = NAMES[torch.get_default_dtype()]

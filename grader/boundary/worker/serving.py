@@ -47,17 +47,15 @@ from grader.boundary.protocol.wire import (
     Ready,
     ReferenceValue,
     Request,
+    RequestTarget,
     Response,
     Setting,
-    Target,
     Unsendable,
     memcmp,
     read_request,
     receive,
     send,
 )
-from grader.boundary.worker import audit_hook
-from grader.boundary.worker.attempts import Attempts
 from grader.boundary.worker.costs import counted, counted_on
 from grader.boundary.worker.exceptions import describe_exception, speaks_of_meta
 from grader.boundary.worker.objects import (
@@ -66,8 +64,14 @@ from grader.boundary.worker.objects import (
     is_students,
     plain_fields,
 )
-from grader.boundary.worker.removal import remove
-from grader.boundary.worker.student_file import Printed, hide_own_modules, public_names, run_file
+from grader.boundary.worker.removal import refuse_later, remove
+from grader.boundary.worker.student_file import (
+    Attempts,
+    PrintedText,
+    hide_own_modules,
+    public_names,
+    run_file,
+)
 from grader.returned import Results
 
 # Taken before a student's code can put anything else in their places.
@@ -177,11 +181,11 @@ class Worker:
         self._needed: dict[int, weakref.KeyedRef[int, Any]] = {}
         self._gone: list[weakref.KeyedRef[int, Any]] = []
         self._module = ModuleType(MODULE)
-        self._kept = Kept()
+        self._kept = Registry()
         self._random = RandomState()
         self._is_prepared = called is not None
         self._called = [] if called is None else called
-        self._printed: Printed | None = None
+        self._printed: PrintedText | None = None
         self._do: dict[Any, Callable[[Any, RequestReader], tuple[Response, list[Tensor]]]] = {
             Load: self._load,
             CallRequest: self._call,
@@ -220,10 +224,10 @@ class Worker:
 
     def _load(self, do: Load, reader: RequestReader) -> tuple[Response, list[Tensor]]:
         if do.capture:
-            self._printed = sys.stdout = sys.stderr = Printed()
+            self._printed = sys.stdout = sys.stderr = PrintedText()
         if not self._is_prepared:
             remove(do.forbidden, self._called)
-        audit_hook.install(do.forbidden, self._called)
+        refuse_later(do.forbidden, self._called)
         attempts = Attempts()
         error = run_file(reader.tensors[0].numpy().tobytes(), self._module)
         self._called.clear()  # what was called while the file was loaded is no offence
@@ -278,7 +282,7 @@ class Worker:
         return self._called.pop() if self._called else None
 
     def _updated(
-        self, target: Target, reader: RequestReader, weights: list[str]
+        self, target: RequestTarget, reader: RequestReader, weights: list[str]
     ) -> tuple[StudentModule | None, list[Tensor]]:
         """Bring a module up to date; return it with the parameters that want gradients."""
         if target.module is None or target.state is None:
@@ -286,7 +290,7 @@ class Worker:
         module = self._kept.modules[target.module]
         return module, module.update(target.state, reader, weights)
 
-    def _owner(self, target: Target) -> Any:
+    def _owner(self, target: RequestTarget) -> Any:
         if target.reference is not None:
             return self._kept.objects[target.reference]
         if target.module is None:
@@ -379,7 +383,7 @@ def _without_values(response: Response) -> Response:
     return response
 
 
-def _named(owner: Any, target: Target) -> Any:
+def _named(owner: Any, target: RequestTarget) -> Any:
     """Return what is called: something found by its name, or a module itself."""
     return getattr(owner, target.name) if target.name else owner
 
@@ -506,7 +510,7 @@ def _foresee(
     return written
 
 
-class Kept:
+class Registry:
     """What later requests may refer to, each by a number of its own.
 
     Attributes:
