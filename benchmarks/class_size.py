@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import multiprocessing
 import os
 import shutil
 import sys
@@ -29,13 +28,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from boundary import copy_with_solutions, cpu_seconds, fresh_pytest
+from boundary import copy_with_solutions, cpu_seconds, descendants, fresh_pytest
 
 from grader.course import SUBMISSION_FILE, Course, Problem, own_course
 from grader.grading.class_run import grade_class
 from grader.grading.settings import Settings, default_jobs
 from grader.intake.submissions import find_submissions
-from grader.result import Policy, Status, SubmissionResult
+from grader.result import Isolation, Policy, Status, SubmissionResult
 from grader.testing.edits import mistakes_of, right_files
 
 # Which of a submission's files are wrong.
@@ -141,20 +140,24 @@ def grade(course: Course, folder: Path, size: int, jobs: int, only: Problem | No
     grade_class(
         find_submissions([folder / "class"], course, only),
         course,
-        Settings(isolation="sandbox"),
+        Settings(isolation=Isolation.SANDBOX),
         folder / "reports",
         jobs=jobs,
         policy=Policy.TITLES,
         on_result=on_result,
     )
-    multiprocessing.active_children()  # collects those that ended, and their CPU time
     run.wall, run.cpu = time.monotonic() - started, cpu_seconds() - cpu
     return run
 
 
 def trusted() -> list[int]:
-    """Return the processes of the grader that hold tests: this one, and those that grade."""
-    pool = sorted(process.pid or 0 for process in multiprocessing.active_children())
+    """Return the processes of the grader that hold tests: this one, and those that grade.
+
+    These are in the session of the process that they were forked from; what runs students' code
+    has others.
+    """
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    pool = [int(id) for id in descendants() if str(os.getsid(int(id))) in {*children} - {id}]
     return [os.getpid(), *pool]
 
 

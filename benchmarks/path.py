@@ -24,9 +24,9 @@ from typing import Any
 import torch
 
 import grader
-from grader.boundary.connection import Budget
-from grader.boundary.proxy.caller import RemoteProblem
-from grader.boundary.spawn import Ending, Process, Workers, shared_memory
+from grader.boundary.connection import SubmissionBudget
+from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
+from grader.boundary.spawn import WorkerEnding, WorkerProcess, Workers, shared_memory
 from grader.boundary.worker import serving
 from grader.course import own_course
 
@@ -88,7 +88,7 @@ class Recorded(Workers):
         """Return file and function of each call on the path of a call, on both sides in order."""
         course = own_course()
         source = course.solution(course.select([problem])[0]).read_bytes()
-        code = RemoteProblem(self, source, (), Budget(60.0, 600.0))
+        code = RemoteProblem(LoadedFile(self, source, (), SubmissionBudget(60.0, 600.0)))
         call = make(code)
         call()
         with self._written_down() as here:
@@ -110,7 +110,7 @@ class Recorded(Workers):
             sys.setprofile(None)
             self._memory[0] = 0
 
-    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
+    def spawn(self, forbidden: tuple[str, ...] = (), *sources: bytes) -> WorkerProcess:
         """Fork a worker."""
         ours, theirs = socket.socketpair()
         with shared_memory() as (memory, _):
@@ -142,14 +142,14 @@ class Recorded(Workers):
         """Do nothing: a worker is ended by itself."""
 
 
-class _Forked(Process):
+class _Forked(WorkerProcess):
     def __init__(self, pid: int, channel: socket.socket, memory: Any) -> None:
         self.pid, self.channel, self.memory = pid, channel, memory
 
-    def end(self, grace: float = 0.0) -> Ending:
+    def end(self, grace: float = 0.0) -> WorkerEnding:
         self.channel.close()
         self.memory.close()
-        return Ending(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]))
+        return WorkerEnding(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]))
 
 
 def profile(calls: list[tuple[str, str]]) -> Callable[[FrameType, str, object], None]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -19,10 +19,9 @@ import torch
 
 from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
 from grader.author.weights import NotesNames, Weight, has_lost_enough
-from grader.boundary.starting import end_with_parent
 from grader.course import SUBMISSION_FILE, Problem
-from grader.errors import CannotLoad
-from grader.grading.processes import undisturbed
+from grader.errors import CannotLoad, InternalError
+from grader.grading.processes import Process, processes
 from grader.result import ProblemResult, Status, TestResult
 from grader.testing.breaking import stripped
 from grader.testing.diagnosis.fingerprints import Text
@@ -90,31 +89,64 @@ def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
     if jobs == 1:
         yield map
         return
-    # The pool's processes have idle threads at times, which should not keep the cores busy.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, _settle, (os.getpid(),)) as pool:
-
-        def run_in_pool(function: Callable[..., Any], *each: Iterable[Any]) -> Iterator[Any]:
-            with undisturbed():  # Ctrl-C is for this process, which ends the others
-                given = [pool.submit(function, *them) for them in zip(*each, strict=True)]
-            return (future.result() for future in given)
-
+    with processes(beside=False) as start:
+        pool = _AuditPool([start(f"{__name__}:carry_out") for _ in range(jobs)])
         try:
-            yield run_in_pool
-        except BaseException:
-            for process in multiprocessing.active_children():
-                process.kill()
-            raise
+            yield pool.map
+        finally:
+            pool.close()
 
 
-def _settle(parent: int) -> None:
-    """End with the parent, and look for garbage less often and not among what has been loaded."""
-    end_with_parent()
-    if os.getppid() != parent:  # it ended while this process was starting
-        os._exit(1)
+class _AuditPool:
+    """Processes that call functions, and for each of them a thread that waits for it."""
+
+    def __init__(self, started: list[tuple[Process, Connection]]) -> None:
+        self._started = started
+        self._free: SimpleQueue[Connection] = SimpleQueue()
+        for _, connection in started:
+            self._free.put(connection)
+        self._threads = ThreadPoolExecutor(len(started))
+
+    def map(self, function: Callable[..., Any], *each: Iterable[Any]) -> Iterator[Any]:
+        """Call a function with each of these arguments, and give what it returns, in order."""
+        given = [self._threads.submit(self._call, function, *t) for t in zip(*each, strict=True)]
+        return (future.result() for future in given)
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        connection = self._free.get()
+        try:
+            connection.send((function, arguments))
+            is_value, found = connection.recv()
+        except (EOFError, OSError):
+            raise InternalError("one of the audit's processes has ended") from None
+        self._free.put(connection)
+        if not is_value:
+            raise found
+        return found
+
+    def close(self) -> None:
+        """End the processes, whatever they are at."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for process, _ in self._started:
+            process.kill()
+        self._threads.shutdown()
+        for _, connection in self._started:
+            connection.close()
+
+
+def carry_out(connection: Connection, _: None) -> None:
+    """Call what comes down the connection, until it is closed; in a process of the pool."""
+    # Look for garbage less often, and not among what has been loaded.
     gc.freeze()
     gc.set_threshold(_GARBAGE, 10, 10)
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            function, arguments = connection.recv()
+            try:
+                answer = True, function(*arguments)
+            except Exception as error:
+                answer = False, error
+            connection.send(answer)
 
 
 @torch.enable_grad()  # whatever the candidate before has left

@@ -14,9 +14,9 @@ from typing import Self, TypeVar
 import msgspec
 import torch
 
-from grader.boundary.connection import Budget, Connection
+from grader.boundary.connection import Connection, SubmissionBudget
 from grader.boundary.protocol.wire import JobRequest, Load
-from grader.boundary.proxy.caller import RemoteProblem
+from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
 from grader.boundary.sandbox.selftest import attack
 from grader.boundary.spawn import BoundaryError, ForkedWorkers, SpawnedWorkers, Workers
 
@@ -112,17 +112,19 @@ class Boundary:
                 with suppress(OSError):  # where it isn't allowed, grading takes longer
                     os.sched_setaffinity(process, {core})
 
-    def budget(self, seconds: float | None = None) -> Budget:
+    def budget(self, seconds: float | None = None) -> SubmissionBudget:
         """Return the time that a submission may take; to open all of its files with.
 
         Args:
             seconds: how long all of its calls may take, if that is less than usual.
         """
         usual = self._submission_seconds
-        return Budget(self._call_seconds, usual if seconds is None else min(seconds, usual))
+        return SubmissionBudget(
+            self._call_seconds, usual if seconds is None else min(seconds, usual)
+        )
 
     def open(
-        self, source: bytes, forbidden: tuple[str, ...] = (), budget: Budget | None = None
+        self, source: bytes, forbidden: tuple[str, ...] = (), budget: SubmissionBudget | None = None
     ) -> RemoteProblem:
         """Load a student's file in a new worker.
 
@@ -147,7 +149,9 @@ class Boundary:
             # The prefork server may have died. A new one serves this file and the next ones.
             return self._open(self._restarted(self._workers), source, tuple(forbidden), budget)
 
-    def run(self, job: str, file: bytes, data: bytes, report: type[T], budget: Budget) -> T:
+    def run(
+        self, job: str, file: bytes, data: bytes, report: type[T], budget: SubmissionBudget
+    ) -> T:
         """Have a job done on a file, in a new worker, and return what it reports.
 
         Args:
@@ -165,16 +169,15 @@ class Boundary:
         if self._workers is None:
             raise BoundaryError("the boundary was not entered")
         try:
-            return _run(self._workers.for_files(file, data), job, file, data, report, budget)
+            return _run(self._workers, job, file, data, report, budget)
         except BoundaryError:
-            workers = self._restarted(self._workers)
-            return _run(workers.for_files(file, data), job, file, data, report, budget)
+            return _run(self._restarted(self._workers), job, file, data, report, budget)
 
     def _open(
-        self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: Budget
+        self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: SubmissionBudget
     ) -> RemoteProblem:
         printed = self.printed if self._capture else None
-        return RemoteProblem(workers.for_files(source), source, forbidden, budget, printed)
+        return RemoteProblem(LoadedFile(workers, source, forbidden, budget, printed))
 
     def _restarted(self, workers: Workers) -> Workers:
         """Start the sandbox again, with its self-test; without one there is nothing to start."""
@@ -225,9 +228,9 @@ def _missing() -> str:
 
 
 def _run(
-    workers: Workers, job: str, file: bytes, data: bytes, report: type[T], budget: Budget
+    workers: Workers, job: str, file: bytes, data: bytes, report: type[T], budget: SubmissionBudget
 ) -> T:
-    connection = Connection(workers.spawn(), budget)
+    connection = Connection(workers.spawn((), file, data), budget)
     try:
         for do, text in ((Load(), file), (JobRequest(job), data)):
             connection.put([torch.frombuffer(bytearray(text + b"\n"), dtype=torch.uint8)])

@@ -25,7 +25,7 @@ from grader.boundary.protocol.wire import (
     receive,
     send,
 )
-from grader.boundary.spawn import BoundaryError, Ending, Process
+from grader.boundary.spawn import BoundaryError, WorkerEnding, WorkerProcess
 from grader.errors import TIME_USED_UP, CannotLoad
 from grader.result import Status
 from grader.stopwatch import Limit, Stopwatch
@@ -57,7 +57,7 @@ class WorkerFailure(CannotLoad):
     """
 
 
-class Budget:
+class SubmissionBudget:
     """How long a submission's calls may take, and the reading of what comes back.
 
     Time for which the worker only waited for a processor doesn't count; see `grader.stopwatch`.
@@ -101,7 +101,9 @@ class Connection:
         memory: what it shares with this process.
     """
 
-    def __init__(self, process: Process, budget: Budget, printed: list[str] | None = None) -> None:
+    def __init__(
+        self, process: WorkerProcess, budget: SubmissionBudget, printed: list[str] | None = None
+    ) -> None:
         self.memory = process.memory
         self._process = process
         self._printed = printed
@@ -123,6 +125,12 @@ class Connection:
         self._kept: dict[int, weakref.ref[Any]] = {}
         self._random: Tensor | None = None
         self._placed: list[tuple[str, Any, int]] = []
+        self._marks = 0
+
+    def count_mark(self) -> int:
+        """Return how many changed arguments a test has had before this one."""
+        self._marks += 1
+        return self._marks - 1
 
     def random(self, tensors: list[Tensor]) -> int | None:
         """Add the global random state to a request's tensors and return its place there.
@@ -238,7 +246,7 @@ class Connection:
         if not self.dead:
             self._end()
 
-    def _end(self, grace: float = 0.0) -> Ending:
+    def _end(self, grace: float = 0.0) -> WorkerEnding:
         self.dead = True
         self._finalizer.detach()
         return self._process.end(grace)
@@ -297,7 +305,7 @@ class _Checked:
     A response's size is the worker's choice, so the time for reading it is charged.
     """
 
-    def __init__(self, connection: Connection, budget: Budget) -> None:
+    def __init__(self, connection: Connection, budget: SubmissionBudget) -> None:
         self._connection = connection
         self._budget = budget
         self._started = 0.0
@@ -319,12 +327,12 @@ def _forget(kept: dict[int, Any], free: list[int], number: int, gone: object) ->
     free.append(number)
 
 
-def _end_quietly(process: Process) -> None:
+def _end_quietly(process: WorkerProcess) -> None:
     with contextlib.suppress(BoundaryError, OSError):
         process.end()
 
 
-def _failure(ending: Ending) -> WorkerFailure:
+def _failure(ending: WorkerEnding) -> WorkerFailure:
     """Return what to say of a worker that closed its connection."""
     code = ending.code
     if ending.killed:

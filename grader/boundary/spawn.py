@@ -46,9 +46,11 @@ from grader.boundary.starting import BoundaryError as BoundaryError
 _RESPONSE_SECONDS = 60.0
 
 # What is left in the main module, student code can read.
-_BOOT_FORK_SERVER = BOOT.format(module="prefork_server") + "del config\nmain(channel)\n"
+_BOOT_FORK_SERVER = (
+    BOOT.format(module="prefork_server", main="main") + "del config\nmain(channel)\n"
+)
 _BOOT_WORKER = (
-    BOOT.format(module="worker.spawned")
+    BOOT.format(module="worker.serving", main="serve_unconfined")
     + """
 if sys.platform == "linux":
     from grader.boundary.sandbox.libc import die_with
@@ -60,7 +62,7 @@ main(channel, config.pop("shared"), config.pop("jobs"))
 
 
 @dataclass(frozen=True)
-class Ending:
+class WorkerEnding:
     """How a worker ended.
 
     Attributes:
@@ -74,7 +76,7 @@ class Ending:
     out_of_time: bool = False
 
 
-class Process(ABC):
+class WorkerProcess(ABC):
     """A worker process.
 
     Attributes:
@@ -88,7 +90,7 @@ class Process(ABC):
     memory: Memory
 
     @abstractmethod
-    def end(self, grace: float = 0.0) -> Ending:
+    def end(self, grace: float = 0.0) -> WorkerEnding:
         """Kill it, unless it ended already, and give back the memory that it shared.
 
         That is up to half a gigabyte of the machine's, and a traceback can hold this object for
@@ -109,20 +111,17 @@ class Workers(ABC):
     processes: tuple[int, ...] = ()
 
     @abstractmethod
-    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
+    def spawn(self, forbidden: tuple[str, ...] = (), *sources: bytes) -> WorkerProcess:
         """Start a worker.
 
         Args:
             forbidden: the functions that are taken away from it, at the latest when it is told so
                 with the file that it loads.
+            sources: the files that it will get.
 
         Raises:
             BoundaryError: that wasn't possible.
         """
-
-    def for_files(self, *sources: bytes) -> Workers:
-        """Return where workers come from that are made for these files."""
-        return self
 
     @abstractmethod
     def close(self) -> None:
@@ -178,19 +177,13 @@ class ForkedWorkers(Workers):
             self.close()
             raise
 
-    def for_files(self, *sources: bytes) -> Workers:
-        """Return where workers come from that have loaded all that these files may want."""
-        if any(map(may_want_compiler, sources)):
-            return _WithCompiler(self)
-        return self
-
-    def spawn(self, forbidden: tuple[str, ...] = (), *, compiler: bool = False) -> Process:
-        """Ask for a new worker."""
-        server = self._server((forbidden, compiler))
+    def spawn(self, forbidden: tuple[str, ...] = (), *sources: bytes) -> WorkerProcess:
+        """Ask for a new worker, with all loaded that these files may want."""
+        server = self._server((forbidden, any(map(may_want_compiler, sources))))
         ours, theirs = socket.socketpair()
         with theirs, shared_memory() as (memory, handle):
             response = server.request({"do": "fork"}, [theirs.fileno(), int(handle)])
-        process = _ForkedProcess(server, response["worker"], ours, memory)
+        process = _ForkedWorker(server, response["worker"], ours, memory)
         _wait_until_ready(process, _RESPONSE_SECONDS)
         return process
 
@@ -216,18 +209,7 @@ class ForkedWorkers(Workers):
             wait_or_kill(self._process)
 
 
-class _WithCompiler(Workers):
-    def __init__(self, workers: ForkedWorkers) -> None:
-        self._workers = workers
-
-    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
-        return self._workers.spawn(forbidden, compiler=True)
-
-    def close(self) -> None:
-        self._workers.close()
-
-
-class _ForkedProcess(Process):
+class _ForkedWorker(WorkerProcess):
     def __init__(
         self, server: RequestChannel, pid: int, channel: socket.socket, memory: Memory
     ) -> None:
@@ -236,14 +218,14 @@ class _ForkedProcess(Process):
         self.channel = channel
         self.memory = memory
 
-    def end(self, grace: float = 0.0) -> Ending:
+    def end(self, grace: float = 0.0) -> WorkerEnding:
         self.channel.close()
         self.memory.close()
         response = self._server.request({"do": "end", "worker": self.pid, "grace": grace})
-        return Ending(response["code"], response["killed"], response["out_of_time"])
+        return WorkerEnding(response["code"], response["killed"], response["out_of_time"])
 
 
-def _wait_until_ready(process: Process, seconds: float) -> None:
+def _wait_until_ready(process: WorkerProcess, seconds: float) -> None:
     """Read the worker's first message. It hasn't seen any student code yet."""
     try:
         first = read_ready(receive(process.channel, within(seconds))[0])
@@ -264,14 +246,14 @@ class SpawnedWorkers(Workers):
     def __init__(self, jobs: Sequence[str] = ()) -> None:
         self._jobs = [*jobs]
 
-    def spawn(self, forbidden: tuple[str, ...] = ()) -> Process:
+    def spawn(self, forbidden: tuple[str, ...] = (), *sources: bytes) -> WorkerProcess:
         """Start an interpreter and wait until it has loaded torch."""
         ours, theirs = socket.socketpair()
         with shared_memory() as (memory, handle):
             config = {"parent": os.getpid(), "shared": handle, "jobs": self._jobs}
             shared = [handle] if isinstance(handle, int) else []
             started = boot(_BOOT_WORKER, theirs, config, descriptors=shared)
-        process = _SpawnedProcess(started, ours, memory)
+        process = _FreshWorker(started, ours, memory)
         _wait_until_ready(process, START_SECONDS)
         return process
 
@@ -279,7 +261,7 @@ class SpawnedWorkers(Workers):
         """Do nothing: there is only the workers."""
 
 
-class _SpawnedProcess(Process):
+class _FreshWorker(WorkerProcess):
     def __init__(
         self, process: subprocess.Popen[bytes], channel: socket.socket, memory: Memory
     ) -> None:
@@ -288,13 +270,13 @@ class _SpawnedProcess(Process):
         self.channel = channel
         self.memory = memory
 
-    def end(self, grace: float = 0.0) -> Ending:
+    def end(self, grace: float = 0.0) -> WorkerEnding:
         self.channel.close()
         self.memory.close()
         with suppress(subprocess.TimeoutExpired):
-            return Ending(self._process.wait(grace))
+            return WorkerEnding(self._process.wait(grace))
         self._process.kill()
-        return Ending(self._process.wait(), killed=True)
+        return WorkerEnding(self._process.wait(), killed=True)
 
 
 if sys.platform != "win32":
@@ -330,7 +312,7 @@ def _anonymous_file() -> IO[bytes]:
 
 
 _PARTS = (
-    b"meta compil dynamo inductor functorch vmap jvp vjp jac hess checkpoint export script librar "
+    b"meta compil dynamo inductor functorch jvp vjp jac hess checkpoint export script librar "
     b"custom dispatch distrib onnx sparse nested quant sympy _refs _prims _decomp getattr "
     b"importlib __import__ flex tensor.parallel fake symbol parametri scan while_loop forward_ad "
     b"dual_level make_dual torch.masked maskedtensor masked_tensor use_deterministic higher_order "

@@ -5,7 +5,8 @@
 
 runs `serve(connection, prefork_server, course)` of that module in a process that has torch loaded
 already, where `ForkedWorkers(..., prefork_server=prefork_server)` starts no interpreter. On Linux
-only. `template` says who inherits what.
+only. `template` says who inherits what. `start_alone` starts one in an interpreter of its own, on
+all systems, without a prefork server.
 
 A clean interpreter knows nothing of this process: it is the origin of all that runs student code.
 This module does without torch, so that a command can start one that has it and do without itself.
@@ -43,7 +44,7 @@ import base64, gc, json, os, socket, sys
 gc.disable()  # while torch is loaded, which makes no garbage
 config = json.loads(sys.stdin.buffer.readline())
 sys.path[:0] = [config["root"], *config["wanted"]]
-from grader.boundary.{module} import main
+from grader.boundary.{module} import {main} as main
 sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != config["root"]]
 sys.path += [entry for entry in config["wanted"] if entry not in sys.path]
 if "fd" in config:
@@ -64,7 +65,7 @@ def boot(
     """Start an interpreter with nothing but the given program, and hand it the channel.
 
     Args:
-        program: `BOOT` for some module, and what comes then.
+        program: `BOOT` for some function of a module, and what comes then.
         channel: is closed here.
         config: what the program reads, besides where the grader and the libraries are.
         descriptors: what else to hand over; not on Windows.
@@ -99,6 +100,7 @@ def _environment() -> dict[str, str]:
     """Return the only variables that the other side starts with."""
     # Arenas of the C library and threads of OpenMP would count against the limit of memory.
     fixed = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "CUDA_VISIBLE_DEVICES": ""}
+    fixed["OMP_WAIT_POLICY"] = "passive"  # should there be more threads, idle ones take no core
     # Memory comes in large pages, where the system has such (glibc 2.35 or later): half of what a
     # worker makes the system do else is to provide small ones, for tensors.
     fixed["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
@@ -128,14 +130,6 @@ def secret_paths() -> list[str]:
     # A virtual environment may lie in the course's folder, so not the whole folder is named.
     names = ("problems", "solutions", "tests", "examples", "docs", "grader", ".git")
     return [str(ROOT / name) for name in names]
-
-
-def end_with_parent() -> None:
-    """Let this process end with the one that started it, even if that is killed; on Linux only."""
-    if sys.platform == "linux":
-        from grader.boundary.sandbox.libc import die_with
-
-        die_with(os.getppid())
 
 
 def message_pair() -> tuple[socket.socket, socket.socket]:
@@ -218,7 +212,9 @@ class RequestChannel:
         self._channel.close()
 
 
-_BOOT_TEMPLATE = BOOT.format(module="template") + "main(channel, globals().pop('config'))\n"
+_CALL = "main(channel, globals().pop('config'))\n"
+_BOOT_TEMPLATE = BOOT.format(module="template", main="main") + _CALL
+_BOOT_ALONE = BOOT.format(module="template", main="be_trusted_alone") + _CALL
 
 
 _END_SECONDS = 15.0
@@ -247,34 +243,42 @@ class TemplateProcess:
         self._process = boot(_BOOT_TEMPLATE, theirs, {"parent": os.getpid()}, quiet=False)
         self._channel = RequestChannel(ours, "the process that loads torch")
 
-    def start(self, target: str, *arguments: object) -> tuple[TrustedProcess, Connection]:
+    def start(
+        self, target: str, *arguments: object, beside: bool = True
+    ) -> tuple[TrustedProcess, Connection]:
         """Start a trusted process, and return it with the connection to it.
 
         Args:
             target: the function that it runs, as `package.module:function`: with its end of the
                 connection, a connection to its prefork server, and the arguments.
             arguments: have to go through pickle.
+            beside: whether a prefork server is started beside it.
 
         Raises:
             BoundaryError: that wasn't possible.
         """
         ours, theirs = multiprocessing.Pipe()
         with theirs:
-            process = self._forked(theirs.fileno())
-        with suppress(BrokenPipeError, ConnectionResetError):  # it died; who asks it notices
-            ours.send_bytes(json.dumps(_setup()).encode())
-            ours.send((target, arguments))
+            process = self._forked(theirs.fileno(), {"do": "start", "beside": beside})
+        _tell(ours, target, arguments)
         return TrustedProcess(self._channel, process), ours
 
-    def _forked(self, connection: int) -> int:
+    def _forked(self, connection: int, request: dict[str, Any]) -> int:
         try:
-            response = self._channel.request({"do": "start"}, [connection])
+            response = self._channel.request(request, [connection])
         except BoundaryError:
             # It may have been killed. A new one serves from now on.
             self.__exit__(None, None, None)
             self._boot()
-            response = self._channel.request({"do": "start"}, [connection])
+            response = self._channel.request(request, [connection])
         return int(response["process"])
+
+
+def _tell(connection: Connection, target: str, arguments: tuple[object, ...]) -> None:
+    """Tell a trusted process what it is to be like, and to do."""
+    with suppress(BrokenPipeError, ConnectionResetError):  # it died; who asks it notices
+        connection.send_bytes(json.dumps(_setup()).encode())
+        connection.send((target, arguments))
 
 
 def _setup() -> dict[str, object]:
@@ -288,7 +292,7 @@ def _setup() -> dict[str, object]:
 
 
 class TrustedProcess:
-    """A trusted process, with the methods that `multiprocessing` gives to its own.
+    """A trusted process that was forked.
 
     Attributes:
         exitcode: how it ended, -N after signal N; None while it lives or where that isn't known.
@@ -321,3 +325,43 @@ class TrustedProcess:
             self._ended = self.exitcode is not None
         except BoundaryError:
             self._ended = True  # with the one that it was forked from
+
+
+class FreshProcess:
+    """A trusted process that is an interpreter of its own, with the methods of `TrustedProcess`."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def exitcode(self) -> int | None:
+        """How it ended, -N after signal N; None while it lives."""
+        return self._process.poll()
+
+    def is_alive(self) -> bool:
+        """Return whether it has not ended."""
+        return self._process.poll() is None
+
+    def join(self, timeout: float) -> None:
+        """Wait until it has ended by itself, and end it after so many seconds."""
+        wait_or_kill(self._process, timeout)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.wait()
+
+
+def start_alone(target: str, *arguments: object) -> tuple[FreshProcess, Connection]:
+    """Start a trusted process without a prefork server, in an interpreter that loads torch.
+
+    Args:
+        target: the function that it runs, as for `TemplateProcess.start`; it gets None in the place
+            of a prefork server.
+        arguments: have to go through pickle.
+    """
+    ours, theirs = socket.socketpair()
+    process = boot(_BOOT_ALONE, theirs, {"parent": os.getpid()}, quiet=False)
+    connection = Connection(ours.detach())
+    _tell(connection, target, arguments)
+    return FreshProcess(process), connection

@@ -5,7 +5,7 @@ before there are two sides, in a process that was started by exec with a clean e
 nothing of the tests, the solutions, the students or who grades them:
 
     command                      this process                    its forks
-    --- "start" + a socket --->  fork, fork  ----------------->  a prefork server
+    --- "start" + a socket --->  fork, fork  ----------------->  a prefork server, if it is wanted
                                                  ------------->  a trusted process, which gets what
                                                                  it is to do by that socket
     --- "look", "end" -------->  wait, kill
@@ -39,7 +39,8 @@ from typing import Any, NoReturn
 
 import torch  # noqa: F401  (what both sides need)
 
-from grader.boundary.sandbox.libc import die_with
+if sys.platform != "win32":
+    from grader.boundary.sandbox.libc import die_with
 
 _MESSAGE = 4096
 _GRACE_SECONDS = 5.0
@@ -89,18 +90,18 @@ class _Template:
                 return self._end_all
             request = json.loads(message)
             if request["do"] == "start":
-                become = self._start(descriptors[0], request["id"])
+                become = self._start(descriptors[0], request)
                 if become is not None:
                     return become
             else:
                 self._respond(request["id"], self._look_or_end(request))
 
-    def _start(self, connection: int, request: int) -> Callable[[], None] | None:
-        """Fork both sides; in each of them, return what it does."""
+    def _start(self, connection: int, request: dict[str, Any]) -> Callable[[], None] | None:
+        """Fork both sides, or the trusted one alone; in each of them, return what it does."""
         template = os.getpid()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        server = os.fork()
-        if not server:
+        server = os.fork() if request["beside"] else None
+        if server == 0:
             die_with(template)
             ours.close()
             self._channel.close()
@@ -110,11 +111,12 @@ class _Template:
         if not trusted:
             die_with(template)
             self._channel.close()
-            return functools.partial(_be_trusted, connection, ours)
+            beside = None if server is None else ours
+            return functools.partial(_be_trusted, connection, beside)
         ours.close()
         os.close(connection)
-        self._forked |= {server, trusted}
-        self._respond(request, {"process": trusted})
+        self._forked |= {trusted} if server is None else {server, trusted}
+        self._respond(request["id"], {"process": trusted})
         return None
 
     def _look_or_end(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -151,7 +153,20 @@ def _prefork_server(channel: int, root: str) -> Callable[[], None]:
     return functools.partial(serve, socket.socket(fileno=channel))
 
 
-def _be_trusted(connection: int, prefork_server: socket.socket) -> None:
+def be_trusted_alone(channel: socket.socket, config: dict[str, Any]) -> None:
+    """Be a trusted process from the beginning, without a template and without a prefork server.
+
+    Args:
+        channel: to the command.
+        config: the `parent` that started this process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends this process in good order
+    if sys.platform == "linux":
+        die_with(config["parent"])
+    _be_trusted(channel.detach(), None)
+
+
+def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
     """Become like the command that wants this process, and do what it says."""
     link = Connection(connection)
     setup = json.loads(link.recv_bytes())

@@ -6,8 +6,6 @@ Elsewhere it is a fresh interpreter that loads torch, and there is no prefork se
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 import pkgutil
 import signal
 import socket
@@ -15,10 +13,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from grader.boundary.starting import TemplateProcess, end_with_parent
+from grader.boundary.starting import TemplateProcess, start_alone
 from grader.errors import CourseError, InternalError, SubmissionError, UsageError
 from grader.result import Isolation
 
@@ -26,7 +25,7 @@ _GRACE_SECONDS = 5.0
 
 
 class Process(Protocol):
-    """A process that was started; `multiprocessing` has such."""
+    """A process that was started."""
 
     @property
     def exitcode(self) -> int | None:
@@ -36,7 +35,7 @@ class Process(Protocol):
         """Return whether it has not ended."""
 
     def join(self, timeout: float) -> None:
-        """Give it so many seconds to end by itself."""
+        """Give it so many seconds to end by itself, and end it then."""
 
     def kill(self) -> None:
         """End it at once."""
@@ -51,20 +50,21 @@ that this process need not import what it takes torch to import.
 
 
 @contextmanager
-def processes(isolation: Isolation) -> Iterator[Start]:
+def processes(isolation: Isolation = Isolation.SANDBOX, *, beside: bool = True) -> Iterator[Start]:
     """Give what starts processes, for as long as this context lasts.
 
     Args:
         isolation: the level at which they will run students' code.
+        beside: whether each has a prefork server beside it; no if they run none.
     """
     if isolation is not Isolation.SANDBOX or sys.platform != "linux":
-        yield _start_fresh
+        yield start_alone
         return
     template = TemplateProcess()
     with undisturbed():
         template.__enter__()
     try:
-        yield template.start
+        yield partial(template.start, beside=beside)
     finally:
         with undisturbed():
             template.__exit__(None, None, None)
@@ -125,23 +125,3 @@ def undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _start_fresh(target: str, *arguments: Any) -> tuple[Process, Connection]:
-    # "spawn": the process that shows the progress bar has threads, so it must not be forked.
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_be_fresh, args=(theirs, target, arguments), daemon=False)
-    with undisturbed():
-        process.start()
-    theirs.close()
-    return process, ours
-
-
-def _be_fresh(connection: Connection, target: str, arguments: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process in good order
-    gc.disable()  # while torch is loaded, which makes no garbage
-    found = pkgutil.resolve_name(target)
-    gc.enable()
-    end_with_parent()  # should it be killed
-    found(connection, None, *arguments)

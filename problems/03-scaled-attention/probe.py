@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from grader.testing.calls import answers
 from grader.testing.diagnosis import edges
 from grader.testing.diagnosis.numbers import numbers
 from grader.testing.diagnosis.probe import Part
@@ -252,9 +253,14 @@ def about_variance(problem):
         return torch.Generator().manual_seed(seed)
 
     @functools.cache
+    def variances(*arguments, seeds):
+        """What comes back for each of these seeds."""
+        calls = [(*arguments, seeded(seed)) for seed in seeds]
+        elsewhere = [seed + _ELSEWHERE for seed in seeds]
+        return [float(v) for v in answers(problem.dot_product_variance, calls, elsewhere)]
+
     def variance(*arguments, seed=1):
-        torch.default_generator.manual_seed(seed + _ELSEWHERE)
-        return float(problem.dot_product_variance(*arguments, generator=seeded(seed)))
+        return variances(*arguments, seeds=(seed,))[0]
 
     def repeats():
         torch.default_generator.manual_seed(1 + _ELSEWHERE)
@@ -270,7 +276,7 @@ def about_variance(problem):
         return round(math.log2(value) + 0.05)
 
     def of_two():
-        return [variance(16, 2, False, seed=seed) for seed in range(300)]
+        return variances(16, 2, False, seeds=range(300))
 
     def mean_of_two():
         return doublings(sum(of_two()) / 2400)
@@ -280,7 +286,7 @@ def about_variance(problem):
         return sum(v < 0.8 for v in of_two()) > 33
 
     def scatters():
-        values = [variance(64, 50, True, seed=seed) for seed in range(60)]
+        values = variances(64, 50, True, seeds=range(60))
         mean = sum(values) / 60
         return sum((value - mean) ** 2 for value in values) / 60 > 0.01 * mean**2
 
@@ -296,7 +302,7 @@ def about_variance(problem):
     def read_off():
         """Kind of draw, what is measured, and how many times too large it comes back."""
         moving()
-        values = [variance(_D_K, _PAIRS, False, seed=seed) for seed in (1, 2, 3)]
+        values = variances(_D_K, _PAIRS, False, seeds=(1, 2, 3))
         values = torch.tensor(values, dtype=torch.float64)
         for kind_of_draw, measures in _known():
             ratios = values[:, None] / measures
@@ -320,7 +326,7 @@ def about_variance(problem):
         return math.isclose(*values, rel_tol=1e-6)
 
     def rounded(scaled):
-        values = [variance(6, 40, scaled, seed=seed) for seed in (1, 2, 3)]
+        values = variances(6, 40, scaled, seeds=(1, 2, 3))
         return all(value == round(value, 4) for value in values)
 
     return Part(

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from grader.boundary import WorkerFailure
-from grader.boundary.connection import MAX_BYTES, Budget
-from grader.boundary.protocol.codec import Reader, Received
+from grader.boundary.connection import MAX_BYTES, SubmissionBudget
+from grader.boundary.protocol.codec import Received, ValueReader
 from grader.boundary.protocol.wire import ProtocolError, TensorValue
 from grader.forbidden import Guard
 from grader.grading.submission import Opened
@@ -112,14 +112,14 @@ def test_a_mask_that_layers_share_is_no_lie(opened):
 
 
 def test_what_all_answers_bring_is_counted():
-    budget = Budget(1, 1)
+    budget = SubmissionBudget(1, 1)
     budget.build(MAX_BYTES)
     with pytest.raises(ProtocolError):
         budget.build(1)
 
 
 def test_naming_a_tensor_counts_each_time():
-    reader = Reader(Received([torch.zeros(1 << 24)]))
+    reader = ValueReader(Received([torch.zeros(1 << 24)]))
     for _ in range(8):
         reader.read(TensorValue(0))
     with pytest.raises(ProtocolError):

@@ -251,8 +251,8 @@ def test_more_calls_than_go_into_a_message(opened):
 
 def test_many_calls_notice_a_changed_argument(opened):
     x = torch.ones(2, dtype=torch.int64)
-    with pytest.raises(Mismatch, match="changed its argument"):
-        answers(opened("def f(x): return int(x.add_(1).sum())").f, [(x,)])
+    answers(opened("def f(x): return int(x.add_(1).sum())").f, [(x,)])
+    assert not torch.equal(x, torch.ones(2, dtype=torch.int64))
 
 
 def test_what_can_be_called_can_be_called_wherever_it_is_found(opened):
@@ -309,9 +309,11 @@ def test_a_changed_array_is_seen(opened):
         function(array)
         assert not numpy.array_equal(array, before)
         assert numpy.allclose(array, before)
-    for unmarked in (numpy.arange(3), array[::-1]):
-        with pytest.raises(Mismatch, match="changed its argument a"):
-            problem.zero(unmarked)
+    whole = numpy.arange(3)
+    problem.zero(whole)
+    assert (whole != numpy.arange(3)).sum() == 1
+    with pytest.raises(Mismatch, match="changed one of its arguments"):
+        problem.zero(array[::-1])
 
 
 def test_an_array_of_objects_cannot_be_handed_over(opened):

@@ -27,6 +27,7 @@ WANT = [
 ]
 DO_NOT = [
     "import torch.nn.functional as F",
+    "torch.vmap(torch.dot, in_dims=(None, 0))(query, keys)",
     "F.softmax(scores, dim=-1)",
     "# no optimizer touches it",
     "torch.backends.cudnn.deterministic = True",
@@ -96,6 +97,22 @@ def test_and_not_where_it_is_not(opened: Any, forbidden: tuple[str, ...]) -> Non
     source = "import sys as s\ndef has(): return 'torch._dyn' + 'amo' in s.modules"
     assert not opened(source, forbidden).has()
     assert opened(f"# {WANT[0]}\n{source}", forbidden).has()
+
+
+def test_a_function_is_carried_over_to_a_batch_without_it(opened: Any) -> None:
+    """As right solutions do; it would take each run seconds."""
+    problem = opened(
+        """
+        import torch
+        def alone(row):
+            return (row - row.max()).exp() / (row - row.max()).exp().sum()
+        def f(x):
+            return torch.vmap(alone)(x)
+        """,
+        FORBIDDEN,
+    )
+    x = torch.arange(6.0).reshape(2, 3).square()
+    torch.testing.assert_close(problem.f(x), x.softmax(-1))
 
 
 NORM = "torch.nn.functional.layer_norm(x, (3,))"

@@ -16,9 +16,9 @@ import pytest
 import torch
 
 from grader.boundary import Boundary, BoundaryError, WorkerFailure
-from grader.boundary.connection import Budget
+from grader.boundary.connection import SubmissionBudget
 from grader.boundary.protocol.wire import SIZE
-from grader.boundary.proxy.caller import RemoteProblem
+from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
 from grader.boundary.spawn import ForkedWorkers
 from grader.errors import CannotLoad
 from grader.result import Status
@@ -105,8 +105,9 @@ def test_endless_import_is_ended(opened, impatient):
 
 
 def test_a_used_up_budget_fails_at_once(impatient):
-    budget = Budget(0.5, 0.9)
-    problem = RemoteProblem(impatient._workers, b"def f():\n    while True: pass", (), budget)
+    budget = SubmissionBudget(0.5, 0.9)
+    endless = b"def f():\n    while True: pass"
+    problem = RemoteProblem(LoadedFile(impatient._workers, endless, (), budget))
     for _ in range(2):
         with pytest.raises((WorkerFailure, CannotLoad)):
             problem.f()
@@ -116,7 +117,7 @@ def test_a_used_up_budget_fails_at_once(impatient):
 
 
 def test_the_files_of_a_submission_share_its_time(opened, impatient):
-    budget = Budget(1.0, 1.8)
+    budget = SubmissionBudget(1.0, 1.8)
     for _ in range(2):
         problem = impatient.open(b"def f():\n    while True: pass", budget=budget)
         with pytest.raises(WorkerFailure, match="did not come to an end"):
@@ -356,7 +357,7 @@ def test_code_that_uses_up_its_processor_time_is_not_killed_by_something_else():
     source = b"import signal\nsignal.signal(24, signal.SIG_IGN)\ndef f():\n    while True: pass"
     workers = ForkedWorkers(1 << 28, 1)
     try:
-        problem = RemoteProblem(workers, source, (), Budget(60, 60))
+        problem = RemoteProblem(LoadedFile(workers, source, (), SubmissionBudget(60, 60)))
         with pytest.raises(WorkerFailure, match="CPU time") as caught:
             problem.f()
         assert caught.value.status is Status.TIMEOUT

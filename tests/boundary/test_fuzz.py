@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grader.boundary import WorkerFailure
-from grader.boundary.connection import Budget, Connection
+from grader.boundary.connection import Connection, SubmissionBudget
 from grader.boundary.protocol.wire import SIZE, Memory, read_response
-from grader.boundary.proxy.caller import RemoteProblem
-from grader.boundary.spawn import Ending, Process, Workers
+from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
+from grader.boundary.spawn import WorkerEnding, WorkerProcess, Workers
 from grader.cost import counting
 from grader.errors import InternalError
 from grader.result import Status
@@ -80,18 +80,18 @@ def use(problem):
         problem.nothing  # noqa: B018
 
 
-class NoProcess(Process):
+class NoProcess(WorkerProcess):
     """A worker that was never started."""
 
     pid = 0
     memory = Memory(mmap.mmap(-1, SIZE))
 
     def end(self, grace=0.0):
-        return Ending(0)
+        return WorkerEnding(0)
 
 
 class NoWorkers(Workers):
-    def spawn(self, forbidden=()):
+    def spawn(self, forbidden=(), *sources):
         return NoProcess()
 
     def close(self):
@@ -195,7 +195,8 @@ def ending():
     """Return how a use ends; code may switch gradients off for the test that it is called in."""
     try:
         with torch.enable_grad():  # as what runs a test does
-            use(RemoteProblem(NoWorkers(), SOURCE.encode(), (), Budget(10, 10)))
+            budget = SubmissionBudget(10, 10)
+            use(RemoteProblem(LoadedFile(NoWorkers(), SOURCE.encode(), (), budget)))
     except Exception as error:
         return error
     return None

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from grader.boundary.protocol.codec import (
     SENT_DTYPES,
     Packer,
-    Reader,
     RequestPacker,
     RequestReader,
+    ValueReader,
     same,
     tensors_of,
 )
@@ -52,7 +52,7 @@ def round_trip(value):
     written = packer.pack(value)
     text, payload = parts(Response(values=[written]), packer.tensors)
     response, tensors = parse(text, payload)
-    return Reader(tensors).read(response.values[0])
+    return ValueReader(tensors).read(response.values[0])
 
 
 def parts(response, tensors):
@@ -249,7 +249,7 @@ def test_a_header_that_is_none_is_refused_at_once(text):
     ids=str,
 )
 def test_a_value_that_is_none_is_refused(packed):
-    text, reader = json.dumps({"values": [packed]}).encode(), Reader([torch.zeros(2, 2)])
+    text, reader = json.dumps({"values": [packed]}).encode(), ValueReader([torch.zeros(2, 2)])
     with pytest.raises(ProtocolError):
         reader.read_all(read_response(text).values)
 
@@ -345,7 +345,7 @@ def is_refused_or_read(text, payload):
     """The only two ways that reading may end."""
     try:
         response, tensors = parse(text, payload)
-        Reader(tensors).read_all(response.values)
+        ValueReader(tensors).read_all(response.values)
         assert all(torch.equal(t, t) or t.isnan().any() for t in tensors)  # their memory is theirs
     except ProtocolError:
         pass

@@ -37,7 +37,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 (worker,) = [found for found in gc.get_objects() if type(found).__name__ == "Worker"]
 Worker = type(worker)
 serving = Worker._load.__globals__
-modules = [serving["remove"].__globals__, serving["audit_hook"].__dict__]
+modules = [serving["remove"].__globals__]
 modules += [modules[0]["betrayed"].__globals__]
 
 warnings.simplefilter("error")

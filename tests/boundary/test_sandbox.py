@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from grader.boundary.sandbox import selftest
-from grader.boundary.sandbox.mounts import keep_access_times
+from grader.boundary.sandbox.libc import keep_access_times
 from tests.processes import memory_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")

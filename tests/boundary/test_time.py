@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from grader.boundary import Boundary, WorkerFailure
-from grader.boundary.connection import Budget
+from grader.boundary.connection import SubmissionBudget
 from grader.result import Status
 from tests.busy import busy_core
 from tests.lent import lent_boundary
@@ -59,7 +59,7 @@ def test_sleeping_is_charged_without_a_sandbox():
 
 
 def sleeps_at_its_own_cost(boundary):
-    budget = Budget(0.5, 100)
+    budget = SubmissionBudget(0.5, 100)
     problem = boundary.open(SLEEPS, budget=budget)
     for function in (problem.f, problem.g):
         before = budget.left
@@ -73,7 +73,7 @@ def sleeps_at_its_own_cost(boundary):
 def test_threads_that_compute_are_charged_and_their_number_is_not():
     """Where there are threads: a call is charged for its longest one."""
     with Boundary("process", call_seconds=60) as boundary:
-        budget = Budget(20, 100)
+        budget = SubmissionBudget(20, 100)
         problem = boundary.open(
             b"import threading, time\n"
             b"def spin(seconds):\n"

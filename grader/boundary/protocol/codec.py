@@ -400,7 +400,7 @@ def _write_dtype(packer: Packer, value: torch.dtype, depth: int) -> AnyValue:
     return DtypeValue(NAMES[value]) if value in NAMES else packer.special(value)
 
 
-class Reader:
+class ValueReader:
     """Reads values. One that knows more kinds has a method for each of those, or for `special`.
 
     Args:
@@ -494,15 +494,15 @@ class Received(list[Tensor]):
         return tensor
 
 
-def _read_list(reader: Reader, value: ListValue) -> Any:
+def _read_list(reader: ValueReader, value: ListValue) -> Any:
     return [reader.read(each) for each in value.items]
 
 
-def _read_tuple(reader: Reader, value: TupleValue) -> Any:
+def _read_tuple(reader: ValueReader, value: TupleValue) -> Any:
     return tuple(reader.read(each) for each in value.items)
 
 
-def _read_dict(reader: Reader, value: DictValue) -> Any:
+def _read_dict(reader: ValueReader, value: DictValue) -> Any:
     found = {}
     for written, each in value.items:
         key = reader.read(written)
@@ -695,7 +695,7 @@ class ReceivedCall(NamedTuple):
     upstream: Tensor | None
 
 
-class RequestReader(Reader):
+class RequestReader(ValueReader):
     """Reads the values of one request, for the student's code.
 
     Args:
@@ -926,7 +926,7 @@ def _oddity(tensor: Tensor, plain: Tensor | None) -> str:
     return f"a tensor{of_class} whose numbers can't be read"
 
 
-class ResponseReader(Reader):
+class ResponseReader(ValueReader):
     """Reads a worker's values, for a test.
 
     Args:

@@ -271,7 +271,7 @@ class ModuleState(Struct):
     settings: list[tuple[str, bool, list[tuple[str, AnyValue]]]]
 
 
-class Target(Struct):
+class RequestTarget(Struct):
     """What a request is about.
 
     Attributes:
@@ -328,7 +328,7 @@ class CallRequest(Struct, tag=True):
         seeds: what the global generator is seeded with before each call.
     """
 
-    target: Target
+    target: RequestTarget
     setting: Setting
     calls: list[Arguments]
     weights: list[str] = []
@@ -338,14 +338,8 @@ class CallRequest(Struct, tag=True):
 class AttributeRequest(Struct, tag=True):
     """Read an attribute."""
 
-    target: Target
+    target: RequestTarget
     setting: Setting
-
-
-class ParametersRequest(Struct, tag=True):
-    """Tell the names of a function's parameters."""
-
-    target: Target
 
 
 class BackwardRequest(Struct, tag=True):
@@ -387,7 +381,7 @@ class Request(Struct):
     begins: bool
     free: list[int]
     placed: list[tuple[str, list[int], int]]
-    do: Load | CallRequest | AttributeRequest | ParametersRequest | BackwardRequest | JobRequest
+    do: Load | CallRequest | AttributeRequest | BackwardRequest | JobRequest
 
 
 # Responses. All that they say may be a lie.
@@ -469,7 +463,7 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
         moved_away: arguments that got another form or place.
         changed_lists: lists among the arguments that hold other things now.
         stale: whether the result of an earlier call changed.
-        names: of the functions and classes in a file, or of a function's parameters.
+        names: of the functions and classes in a file.
         tried: what a file attempted while it was loaded, by kind and name.
         job: what a job reports, to be read by who asked for it.
     """

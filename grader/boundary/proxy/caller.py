@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from grader.batch import Batched, Call, overwritten
-from grader.boundary.connection import BAD_OUTPUT, Budget, Connection, WorkerFailure
+from grader.boundary.connection import BAD_OUTPUT, Connection, SubmissionBudget, WorkerFailure
 from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
 from grader.boundary.protocol.wire import (
     FILE,
@@ -35,13 +35,12 @@ from grader.boundary.protocol.wire import (
     ModuleValue,
     OtherValue,
     OutputValue,
-    ParametersRequest,
     ProtocolError,
     ReferenceValue,
+    RequestTarget,
     Response,
     Setting,
     StudentsValue,
-    Target,
     TensorValue,
     Unsendable,
     identifier,
@@ -86,26 +85,12 @@ class RemoteProblem:
     """The student's module, at a distance. Its attributes are those of the student's module.
 
     Args:
-        workers: where workers come from.
-        source: the student's file.
-        forbidden: the functions that it may not call, as `grader.forbidden.Guard` names them.
-        budget: how long its calls may take.
-        printed: what the student's code prints is added here; without it, that is lost.
-
-    Raises:
-        CannotLoad: the file can't be used.
+        file: theirs.
     """
 
-    def __init__(
-        self,
-        workers: Workers,
-        source: bytes,
-        forbidden: tuple[str, ...],
-        budget: Budget,
-        printed: list[str] | None = None,
-    ) -> None:
-        self._file = LoadedFile(workers, source, forbidden, budget, printed)
-        self._caller = Caller(self._file)
+    def __init__(self, file: LoadedFile) -> None:
+        self._file = file
+        self._caller = Caller(file)
 
     @property
     def called(self) -> str | None:
@@ -188,8 +173,8 @@ class LoadedFile:
         workers: Workers,
         source: bytes,
         forbidden: tuple[str, ...],
-        budget: Budget,
-        printed: list[str] | None,
+        budget: SubmissionBudget,
+        printed: list[str] | None = None,
     ) -> None:
         self.forbidden = forbidden
         self.tried: list[str] = []
@@ -232,7 +217,7 @@ class LoadedFile:
         return self._connection
 
     def _load(self) -> Connection:
-        process = self._workers.spawn(self.forbidden)
+        process = self._workers.spawn(self.forbidden, self._source)
         connection = Connection(process, self._budget, self._printed)
         source = torch.frombuffer(bytearray(self._source + b"\n"), dtype=torch.uint8)
         try:
@@ -341,10 +326,10 @@ class Caller:
                 if twin is not None:
                     weights_changed = twin.take(response, tensors, subject.root)
         self._raise(ending)
-        unmarked = [argument for argument in changed if not mark(argument)]
-        if unmarked:
-            name = _name_of(unmarked[0], calls, self._parameters(connection, subject))
-            raise Mismatch(f"Your code changed its argument{name and ' '}{name}.")
+        if changed:
+            marked = [mark(argument, connection.count_mark()) for argument in changed]
+            if not all(marked):
+                raise Mismatch("Your code changed one of its arguments.")
         if weights_changed:
             raise Mismatch(f"Your code changed its own weights ({weights_changed[0]}) in a call.")
         if response.stale:
@@ -390,27 +375,18 @@ class Caller:
             return living(subject.twin.connection, subject.root)
         return self._file.connection()
 
-    def _target(self, subject: Subject, packer: RequestPacker) -> Target:
+    def _target(self, subject: Subject, packer: RequestPacker) -> RequestTarget:
         if subject.reference is not None:
-            return Target(subject.name, reference=subject.reference._number)
+            return RequestTarget(subject.name, reference=subject.reference._number)
         if subject.twin is None:
-            return Target(subject.name)
+            return RequestTarget(subject.name)
         state = subject.twin.state(subject.root, packer)
-        return Target(subject.name, subject.twin.number, subject.path, None, state)
+        return RequestTarget(subject.name, subject.twin.number, subject.path, None, state)
 
     def _setting(self, connection: Connection, packer: RequestPacker) -> Setting:
         dtype = NAMES[torch.get_default_dtype()]
         random = connection.random(packer.tensors)
         return Setting(random, dtype, torch.is_grad_enabled(), bool(self.costs))
-
-    def _parameters(self, connection: Connection, subject: Subject) -> list[str]:
-        """Return the names of a function's parameters, as its worker reports them."""
-        connection.put([])
-        target = self._target(subject, ArgumentPacker(connection))
-        target.state = None
-        response, _ = connection.exchange(ParametersRequest(target))
-        with connection.checked():
-            return [identifier(name) for name in response.names]
 
     # What a response says
 
@@ -574,33 +550,39 @@ def _mark_lists(response: Response, packer: RequestPacker) -> None:
         lists[number].append(PutIn())
 
 
-def _name_of(argument: object, calls: Sequence[Call], parameters: list[str]) -> str:
-    """Return the name of an argument, or its number.
-
-    Args:
-        argument: one of a call's, or in one of them.
-        calls: those that it may belong to.
-        parameters: the function's, as far as they are known.
-    """
-    names: dict[int, str] = {}
-    for call in calls:
-        given: dict[str, Any] = {str(number): value for number, value in enumerate(call.args, 1)}
-        given |= dict(zip(parameters, call.args, strict=False)) | call.kwargs
-        names |= {id(value): name for name, value in given.items()}
-    return names.get(id(argument), "")
-
-
-def mark(argument: Any) -> bool:
+def mark(argument: Any, turn: int) -> bool:
     """Make a changed argument differ from what it was, in a way that nobody can make use of.
 
-    One entry, the smallest, moves by one unit in its last place: `torch.equal` sees it, no
-    comparison with a tolerance does. Returns False for a tensor or array that has no such entry.
+    One entry changes: `torch.equal` sees it. The smallest float moves by one unit in its last
+    place, which no comparison with a tolerance sees. An integer comes nearer to 0, so that it stays
+    an index; a truth value turns.
+
+    Args:
+        argument: a tensor or an array.
+        turn: chooses the place among integers and truth values, so that no second change undoes
+            the first.
+
+    Returns:
+        Whether that was possible.
     """
     values = argument.detach() if isinstance(argument, Tensor) else _on_memory_of(argument)
+    if values.is_floating_point():
+        return _mark_float(values)
+    if values.numel() < 2:
+        return False
+    place = tuple(
+        int(i) for i in torch.unravel_index(torch.tensor(turn % values.numel()), values.shape)
+    )
+    before = values[place].item()
+    values[place] = before - (1 if before > 0 else -1) if values.dtype != torch.bool else not before
+    return True
+
+
+def _mark_float(values: Tensor) -> bool:
     usable = values.isfinite() & (values != 0)
     if not usable.any():
         usable = values.isfinite()  # then a zero becomes the smallest number
-    if not values.is_floating_point() or not usable.any():
+    if not usable.any():
         return False
     sizes = torch.where(usable, values.abs().double(), math.inf)
     place = tuple(int(i) for i in torch.unravel_index(sizes.argmin(), values.shape))

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from grader.batch import Batched, Call, one_by_one
 from grader.boundary.connection import Connection
-from grader.boundary.protocol.codec import Reader, RequestPacker, same
+from grader.boundary.protocol.codec import RequestPacker, ValueReader, same
 from grader.boundary.protocol.layers import STOCK, parts_of, tensors_in
 from grader.boundary.protocol.wire import (
     AnyValue,
@@ -187,7 +187,7 @@ class Twin:
         assert root is not None
         if response.state is None:
             raise ProtocolError("nothing is said of the module")
-        reader = Reader(tensors)
+        reader = ValueReader(tensors)
         for name, written, is_persistent in response.state.buffers:
             path, _, last = name.rpartition(".")
             owner = root.get_submodule(path)
@@ -246,13 +246,13 @@ def build_module(
     Raises:
         ProtocolError: the description isn't one.
     """
-    module = _Builder(caller, twin, Reader(tensors)).build(described)
+    module = _Builder(caller, twin, ValueReader(tensors)).build(described)
     twin.remember(module)
     return module
 
 
 class _Builder:
-    def __init__(self, caller: Caller, twin: Twin, reader: Reader) -> None:
+    def __init__(self, caller: Caller, twin: Twin, reader: ValueReader) -> None:
         self._caller = caller
         self._twin = twin
         self._reader = reader

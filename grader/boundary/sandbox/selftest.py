@@ -6,8 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from grader.boundary.connection import Budget
-from grader.boundary.proxy.caller import RemoteProblem
+from grader.boundary.connection import SubmissionBudget
+from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
 from grader.boundary.spawn import Workers
 from grader.errors import CannotLoad
 
@@ -107,7 +107,8 @@ def attack(workers: Workers) -> list[str]:
 
 
 def _attack(workers: Workers, secret: Path) -> list[str]:
-    problem = RemoteProblem(workers, _ATTACKS.encode(), (), Budget(_SECONDS, _SECONDS))
+    budget = SubmissionBudget(_SECONDS, _SECONDS)
+    problem = RemoteProblem(LoadedFile(workers, _ATTACKS.encode(), (), budget))
     try:
         broken = []
         for name in _NAMES:

@@ -8,13 +8,11 @@ Whether it changed tensors that it was given isn't asked: they lie in shared mem
 these it tells which hold other things than before.
 
 - `serving` shows it from top to bottom: it receives a request, runs the student's code, responds
-- `student_file` runs the student's file, and keeps what it prints
+- `student_file` runs the student's file, and keeps what it prints and notes what it tries
 - `objects` describes and updates the modules and objects that the trusted side knows
 - `exceptions` describes what was raised
 - `costs` counts what code costs, also below what code can switch off
-- `attempts` notes what the file tries while it is loaded
-- `removal` and `audit_hook` take forbidden functions away
-- `spawned` starts a worker where there is no prefork server
+- `removal` takes forbidden functions away
 
 All of it stands on `grader.boundary.protocol`, `grader.cost`, `grader.forbidden`,
 `grader.operands` and `grader.unwritten` only: what is loaded here, student code can read.

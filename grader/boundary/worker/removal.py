@@ -9,21 +9,24 @@ It happens before the first line of that code runs, and for good:
 - what torch has written in Python gets code that raises it, whatever name leads there;
 - other roads to the kernels (`ROADS`) are closed for all that a student may run.
 
-`audit_hook.py` refuses the rest: what is loaded later, and what is called by its address.
+`refuse_later` keeps it so: it refuses what is loaded later, and what is called by its address.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
 
 from grader.forbidden import (
+    TORCH,
     ForbiddenCall,
     betrayed,
     forbidden_code,
@@ -83,10 +86,10 @@ def operators() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
     It takes some milliseconds, so a process that forks others had better ask beforehand.
     """
-    every = traces()
+    every, dispatch_keys = traces(), _dispatch_keys()
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     found = {
-        name: tuple(key for key in _dispatch_keys() if has_kernel(name, key))
+        name: tuple(key for key in dispatch_keys if has_kernel(name, key))
         for name in torch._C._dispatch_get_all_op_names()
         if betrayed(every, name)
     }
@@ -156,3 +159,70 @@ def _refusal(forbidden: str, called: list[str]) -> Callable[..., Any]:
         raise ForbiddenCall(forbidden)
 
     return refusal
+
+
+# By Python's audit hooks
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+
+
+def refuse_later(names: Iterable[str], called: list[str]) -> None:
+    """Refuse from now on, in this process, what would bring a forbidden function back.
+
+    Python asks each hook before it does certain things, and a hook can't be taken away again. This
+    one refuses
+
+    - to run code of torch's, loaded late, in which a forbidden function is written;
+    - to make a function of such code, or to give it to another one;
+    - to call what lies at an address (ctypes), below Python and torch's dispatcher;
+    - to change the code of this package's own functions, of which the hook itself is one.
+
+    Args:
+        names: the forbidden functions, as for `grader.forbidden.Guard`; without any, nothing is
+            refused.
+        called: where to note the first one that was asked for.
+    """
+    betraying = tuple((trace.lower(), name) for trace, name in traces(names).items())
+    if not betraying:
+        return
+    _hook.__defaults__ = (betraying, called, *_KNOWN)
+    sys.addaudithook(_hook)
+
+
+_KNOWN = (TORCH, _PACKAGE, type, CodeType, FunctionType, ForbiddenCall, PermissionError)
+
+
+def _hook(
+    event: str,
+    args: tuple[Any, ...],
+    traces: Any = (),
+    called: Any = None,
+    torch: Any = "",
+    package: Any = "",
+    type: Any = None,
+    code_type: Any = None,
+    function_type: Any = None,
+    forbidden_call: Any = None,
+    refused: Any = None,
+) -> None:
+    # Student code may replace every name that Python looks up in a module, built-in ones as well.
+    # So all that is needed here are operators, methods of built-in types, and these defaults.
+    if event.startswith("ctypes."):
+        raise refused("ctypes can't be used here")
+    if event == "object.__setattr__":
+        changed, _, code = args
+        if type(changed) is function_type and changed.__code__.co_filename.startswith(package):
+            raise refused("this function can't be changed")
+    elif event == "exec" or event == "function.__new__":
+        code = args[0]
+    else:
+        return
+    found = [code]
+    for code in found:  # with all that is written inside of it
+        if type(code) is code_type and code.co_filename.startswith(torch):
+            found.extend(code.co_consts)
+            name = code.co_qualname.lower()
+            for trace, forbidden in traces:
+                if trace in name:
+                    called[:] = called or [forbidden]
+                    raise forbidden_call(forbidden)

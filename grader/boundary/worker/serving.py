@@ -6,7 +6,7 @@ what came of it is written down. Whatever comes of a request, there is a respons
 
 from __future__ import annotations
 
-import inspect
+import pkgutil
 import socket
 import sys
 import weakref
@@ -31,7 +31,6 @@ from grader.boundary.protocol.codec import (
     tensors_at,
 )
 from grader.boundary.protocol.wire import (
-    MAX_NAME,
     MODULE,
     AnyValue,
     AttributeRequest,
@@ -45,20 +44,18 @@ from grader.boundary.protocol.wire import (
     Memory,
     ModuleValue,
     OtherValue,
-    ParametersRequest,
+    Ready,
     ReferenceValue,
     Request,
+    RequestTarget,
     Response,
     Setting,
-    Target,
     Unsendable,
     memcmp,
     read_request,
     receive,
     send,
 )
-from grader.boundary.worker import audit_hook
-from grader.boundary.worker.attempts import Attempts
 from grader.boundary.worker.costs import counted, counted_on
 from grader.boundary.worker.exceptions import describe_exception, speaks_of_meta
 from grader.boundary.worker.objects import (
@@ -67,8 +64,14 @@ from grader.boundary.worker.objects import (
     is_students,
     plain_fields,
 )
-from grader.boundary.worker.removal import remove
-from grader.boundary.worker.student_file import Printed, public_names, run_file
+from grader.boundary.worker.removal import refuse_later, remove
+from grader.boundary.worker.student_file import (
+    Attempts,
+    PrintedText,
+    hide_own_modules,
+    public_names,
+    run_file,
+)
 from grader.returned import Results
 
 # Taken before a student's code can put anything else in their places.
@@ -126,6 +129,20 @@ def main(
         del response, tensors, request  # what they hold isn't needed while this waits
 
 
+def serve_unconfined(channel: socket.socket, memory: int | str, jobs: Sequence[str]) -> None:
+    """Be a worker that is a fresh interpreter, where there is no prefork server.
+
+    Args:
+        channel: to the trusted process.
+        memory: by what the shared memory is found.
+        jobs: the names of what may be asked for beside calls.
+    """
+    known = {name: pkgutil.resolve_name(name) for name in jobs}
+    hide_own_modules()
+    send(channel, Ready(True))
+    main(channel, Memory.attached(memory), jobs=known)
+
+
 def _send(
     channel: socket.socket,
     memory: Memory,
@@ -164,16 +181,15 @@ class Worker:
         self._needed: dict[int, weakref.KeyedRef[int, Any]] = {}
         self._gone: list[weakref.KeyedRef[int, Any]] = []
         self._module = ModuleType(MODULE)
-        self._kept = Kept()
+        self._kept = Registry()
         self._random = RandomState()
         self._is_prepared = called is not None
         self._called = [] if called is None else called
-        self._printed: Printed | None = None
+        self._printed: PrintedText | None = None
         self._do: dict[Any, Callable[[Any, RequestReader], tuple[Response, list[Tensor]]]] = {
             Load: self._load,
             CallRequest: self._call,
             AttributeRequest: self._attribute,
-            ParametersRequest: self._parameters,
             BackwardRequest: self._backward,
             JobRequest: self._job,
         }
@@ -208,10 +224,10 @@ class Worker:
 
     def _load(self, do: Load, reader: RequestReader) -> tuple[Response, list[Tensor]]:
         if do.capture:
-            self._printed = sys.stdout = sys.stderr = Printed()
+            self._printed = sys.stdout = sys.stderr = PrintedText()
         if not self._is_prepared:
             remove(do.forbidden, self._called)
-        audit_hook.install(do.forbidden, self._called)
+        refuse_later(do.forbidden, self._called)
         attempts = Attempts()
         error = run_file(reader.tensors[0].numpy().tobytes(), self._module)
         self._called.clear()  # what was called while the file was loaded is no offence
@@ -243,17 +259,6 @@ class Worker:
         calls = [ReceivedCall([], {}, [], None)]
         return self._written(response, values or [], reader, calls, None, [])
 
-    def _parameters(
-        self, do: ParametersRequest, reader: RequestReader
-    ) -> tuple[Response, list[Tensor]]:
-        function = _named(self._owner(do.target), do.target)
-        try:
-            called = function.forward if isinstance(function, nn.Module) else function
-            names = [name[:MAX_NAME] for name in inspect.signature(called).parameters]
-        except Exception:
-            names = []  # numbers will do
-        return Response(names=names), []
-
     def _backward(
         self, do: BackwardRequest, reader: RequestReader
     ) -> tuple[Response, list[Tensor]]:
@@ -277,7 +282,7 @@ class Worker:
         return self._called.pop() if self._called else None
 
     def _updated(
-        self, target: Target, reader: RequestReader, weights: list[str]
+        self, target: RequestTarget, reader: RequestReader, weights: list[str]
     ) -> tuple[StudentModule | None, list[Tensor]]:
         """Bring a module up to date; return it with the parameters that want gradients."""
         if target.module is None or target.state is None:
@@ -285,7 +290,7 @@ class Worker:
         module = self._kept.modules[target.module]
         return module, module.update(target.state, reader, weights)
 
-    def _owner(self, target: Target) -> Any:
+    def _owner(self, target: RequestTarget) -> Any:
         if target.reference is not None:
             return self._kept.objects[target.reference]
         if target.module is None:
@@ -378,7 +383,7 @@ def _without_values(response: Response) -> Response:
     return response
 
 
-def _named(owner: Any, target: Target) -> Any:
+def _named(owner: Any, target: RequestTarget) -> Any:
     """Return what is called: something found by its name, or a module itself."""
     return getattr(owner, target.name) if target.name else owner
 
@@ -505,7 +510,7 @@ def _foresee(
     return written
 
 
-class Kept:
+class Registry:
     """What later requests may refer to, each by a number of its own.
 
     Attributes:
