@@ -72,6 +72,12 @@ Memory = Annotated[int, typer.Option(min=64, help="MB for one submission")]
 KeptApart = Annotated[Isolation, typer.Option(help="how to keep code apart")]
 Feedback = Annotated[Policy, typer.Option(help="what students read of hidden tests")]
 PartOfCourse = Annotated[Part | None, typer.Option(help="only this part; default: both")]
+BookFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--book", help="folder of your own files, kept in git; default: book, beside the reports"
+    ),
+]
 Jobs = Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")]
 
 
@@ -209,6 +215,7 @@ def break_(
 def grade(
     paths: Annotated[list[Path], typer.Argument(help="submissions, or folders of submissions")],
     out: Annotated[Path, typer.Option(help="folder for results and reports")],
+    book: BookFolder = None,
     jobs: Jobs = None,
     seed: Seed = 0,
     timeout: Seconds = 10.0,
@@ -237,25 +244,35 @@ def grade(
     """Grade submissions and write results, gradebook and feedback to a folder."""
     _require_outside(out, paths)
     with _faults() as on_early_end:
+        from grader.book.folder import open_book
         from grader.grading.class_run import grade_class
+        from grader.grading.people import as_on_roster
         from grader.grading.ready import require_ready
         from grader.grading.settings import Settings, default_jobs
         from grader.intake.names_file import NAMES_FILE, read_names
         from grader.intake.only import only_these
         from grader.intake.submissions import take_in
         from grader.reports.progress_bar import progress_bar
-        from grader.reports.terminal import about_run, class_table, part_two_table, remarks
+        from grader.reports.terminal import (
+            about_run,
+            class_table,
+            did_nothing,
+            part_two_table,
+            remarks,
+        )
 
         course = own_course()
         _require_one_of(problem, part)
         settings = Settings(seed, timeout, memory, isolation, own_tests)
         require_ready(out, settings)
         chosen = None if problem is None else course.select([problem])[0]
-        names = read_names(out / NAMES_FILE, (each.id for each in course.problems()))
+        own, told = open_book(book, out)
+        names = read_names(own.path(NAMES_FILE), (each.id for each in course.problems()))
         with progress_bar() as progress:
             intake = take_in(paths, course, chosen, names.problems)
-            submissions = only_these(intake.submissions, only) if only else intake.submissions
-            _print_lines(intake.recognised)
+            submissions = as_on_roster(intake.submissions, own.roster)
+            submissions = only_these(submissions, only) if only else submissions
+            _print_lines([*intake.recognised, *told])
             task = progress.add_task("grading", total=None)
 
             def graded_one(_: SubmissionResult) -> None:
@@ -273,6 +290,7 @@ def grade(
                 is_whole=intake.is_whole and not only,
                 part=part,
                 people=names.people,
+                book=own,
                 scheduler=scheduler,
                 on_start=lambda count: progress.update(task, total=count),
                 on_result=graded_one,
@@ -286,6 +304,7 @@ def grade(
         others = len(run.results) - len(submissions)
         kept = f" {counted(others, 'other')} as before." if others else ""
         console.print(f"{graded} graded.{kept} Reports are in {out}.", markup=False)
+        _print_lines(did_nothing(run))
     if any(result.status == "internal" for result in run.results):
         sys.exit(GRADERS_FAULT)
 
@@ -399,6 +418,7 @@ def export(
     reports: Annotated[Path, typer.Option("--from", help="folder of results and reports")] = Path(
         "reports"
     ),
+    book: BookFolder = None,
     problem: Annotated[str, typer.Option(help="whose marks to fill in, such as 03")] = "",
     total: Annotated[
         bool, typer.Option("--total", help="fill in the sum of all problems that were graded")
@@ -427,15 +447,18 @@ def export(
     with _faults():
         from grader.book.export.exporting import Order, export_from
         from grader.book.export.sheet import Choice
+        from grader.book.folder import open_book
         from grader.grading.previous import RESULTS, load_previous
         from grader.text import line
 
         if bool(problem) is total:
             raise UsageError("Say which marks: --problem 03, or --total for the sum.")
+        own, about_book = open_book(book, reports)
         order = Order(
             platform=platform,
             file=file,
             folder=reports,
+            book=own,
             problem=own_course().select([problem])[0].id if problem else "",
             choice=Choice(file.name, column, new_column, id_column, by_name),
             out=out or file.with_name(f"{file.stem}-filled{file.suffix}"),
@@ -448,7 +471,7 @@ def export(
         told = export_from(
             order, [*previous.results.values()], [*previous.damaged, *previous.older]
         )
-    for text in told:
+    for text in [*about_book, *told]:
         console.print(line(text), markup=False, soft_wrap=True)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from grader.book.roster import Known, Roster
 from grader.files import set_aside, write_whole
 from grader.grading.previous import RESULTS, Previous, identity, result_path, save_result
 from grader.intake.names_file import NAMES_FILE
@@ -23,6 +24,20 @@ SUGGESTED = "names-suggested.csv"
 """Lines for `names.csv` that may be right."""
 
 _VIEWS = (".md", ".html", ".json")
+
+
+def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:
+    """Return submissions under the real names that the roster has for them."""
+    if not roster.entries:
+        return [*submissions]
+    matched = roster.match(
+        Known(each.identity, each.full_name, each.members) for each in submissions
+    )
+    named = [(each, matched.name(each.identity)) for each in submissions]
+    return [
+        replace(each, full_name=name, name=result_name(each.identity, name)) if name else each
+        for each, name in named
+    ]
 
 
 def as_said(

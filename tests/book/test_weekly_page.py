@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grader.book.adjusting import adjusted
 from grader.book.corrections import read_corrections
+from grader.book.folder import Book
 from grader.book.late_policy import read_late_policy
 from grader.course import own_course
 from tests.book.built import problem, result
@@ -32,5 +33,5 @@ def test_its_late_policy_is_read_and_takes_what_it_says(folder: Path) -> None:
     late = problem("03-scaled-attention", 20, 25, handed_in="2026-11-04T12:00:00+01:00")
     kim, ada = result("kim", late), result("ada", late, full_name="Ada Lovelace")
     chen = result("chen", late, identity="canvas:1004")
-    found, _ = adjusted([kim, ada, chen], folder)
+    found, _ = adjusted([kim, ada, chen], Book(folder))
     assert [r.points for r in found] == [16, 20, 20]
