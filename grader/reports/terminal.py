@@ -145,4 +145,4 @@ def about_run(run: RunSummary) -> list[str]:
 def did_nothing(run: RunSummary) -> list[str]:
     """Return what the instructor's own files say that does nothing, as a block that stands last."""
     lines = run.news.not_applied
-    return ["", "Did nothing:", *(f"  {line(text)}" for text in lines)] if lines else []
+    return ["", "Did nothing:", *(f"- {line(text)}" for text in lines)] if lines else []
