@@ -236,6 +236,10 @@ def grade(
         bool,
         typer.Option("--break", help="also judge the tests that students wrote, test_mine.py"),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="say whose work was read as what, and write nothing"),
+    ] = False,
     scheduler: Annotated[
         str,
         typer.Option(help="address of a dask scheduler whose workers grade; --jobs is not used"),
@@ -264,7 +268,8 @@ def grade(
         course = own_course()
         _require_one_of(problem, part)
         settings = Settings(seed, timeout, memory, isolation, own_tests)
-        require_ready(out, settings)
+        if not dry_run:
+            require_ready(out, settings)
         chosen = None if problem is None else course.select([problem])[0]
         own, told = open_book(book, out)
         names = read_names(own.path(NAMES_FILE), (each.id for each in course.problems()))
@@ -273,6 +278,24 @@ def grade(
             submissions = as_on_roster(intake.submissions, own.roster)
             submissions = only_these(submissions, only) if only else submissions
             _print_lines([*intake.recognised, *told])
+            is_whole = intake.is_whole and not only
+            if dry_run:
+                from grader.grading.dry_run import foresee, foreseen_lines, reading_table
+
+                foreseen = foresee(
+                    submissions,
+                    course,
+                    settings,
+                    out,
+                    book=own,
+                    people=names.people,
+                    fresh=fresh,
+                    is_whole=is_whole,
+                    part=part,
+                )
+                console.print(reading_table(foreseen))
+                _print_lines([*intake.unmatched, *foreseen_lines(foreseen)])
+                return
             task = progress.add_task("grading", total=None)
 
             def graded_one(_: SubmissionResult) -> None:
@@ -287,7 +310,7 @@ def grade(
                 jobs=jobs or default_jobs(),
                 policy=feedback,
                 fresh=fresh,
-                is_whole=intake.is_whole and not only,
+                is_whole=is_whole,
                 part=part,
                 people=names.people,
                 book=own,

@@ -61,6 +61,25 @@ def adjusted(
     return found, list(told) if results else []
 
 
+def late_ones(
+    results: Iterable[SubmissionResult], book: Book
+) -> list[tuple[SubmissionResult, ProblemResult]]:
+    """Return what came late, by the late policy where it can tell, else by what a platform says.
+
+    Raises:
+        UsageError: a file of the book can't be read.
+    """
+    results = list(results)
+    policy = read_late_policy(book.path(late_policy.FILE)) or LatePolicy()
+    extended = _extended(policy, People(results, match_roster(results, book)), {})
+    return [
+        (result, problem)
+        for result in results
+        for problem in result.problems
+        if policy.is_late(problem, extended.get(result.submission, {}))
+    ]
+
+
 def match_roster(results: Iterable[SubmissionResult], book: Book) -> Matched:
     """Return a class beside the roster of its book.
 

@@ -118,8 +118,8 @@ def grade_class(
         sweep(out)
         adjusted([], book)  # a file that can't be read is told before hours of grading
         previous = load_previous(out / RESULTS)
-        submissions, told, unclear = _who_is_who(submissions, previous, people or {}, out)
-        submissions = _asked_for(submissions, course, part)
+        submissions, told, unclear = who_is_who(submissions, previous, people or {}, out)
+        submissions = asked_for(submissions, course, part)
         if not settings.own_tests:
             submissions = [each.without_own_tests() for each in submissions]
         names = {submission.name for submission in submissions}
@@ -145,7 +145,7 @@ def grade_class(
             is_first=not before,
             changes=changes(before, keeper.results, previous.results),
             new=[who for name, who in people_of(shown).items() if cell(name) not in before],
-            missing=_missing(absent, submissions, is_whole),
+            missing=named_missing(absent, submissions, is_whole),
             not_applied=not_applied,
             of_one_problem=_is_of_one_problem(submissions, common),
         )
@@ -165,12 +165,21 @@ def grade_class(
     )
 
 
-def _who_is_who(
-    submissions: Sequence[Submission], previous: Previous, people: Mapping[str, str], out: Path
+def who_is_who(
+    submissions: Sequence[Submission],
+    previous: Previous,
+    people: Mapping[str, str],
+    out: Path | None,
 ) -> tuple[list[Submission], list[str], list[str]]:
     """Return submissions as whose they are, with the names of their files, and what to say.
 
     What comes last are the lines of `names.csv` that do nothing.
+
+    Args:
+        submissions: what was handed in.
+        previous: what previous runs left.
+        people: for what a submission is called, or its identity, whose it is.
+        out: the folder of reports; None to leave its files as they are.
     """
     merge(previous, people, out)
     submissions, unclear = as_said(submissions, previous, people)
@@ -178,7 +187,7 @@ def _who_is_who(
     return submissions, [*taken, *suggest(submissions, previous, people, out)], unclear
 
 
-def _asked_for(
+def asked_for(
     submissions: Iterable[Submission], course: Course, part: Part | None
 ) -> list[Submission]:
     """Return submissions with what is to be graded of them: a part, and what nobody left out."""
@@ -194,7 +203,7 @@ def _is_of_one_problem(submissions: Sequence[Submission], common: Mapping[str, P
     return len(common) > 1 and [len(ids) for ids in asked] == [1]
 
 
-def _missing(
+def named_missing(
     absent: Iterable[SubmissionResult], submissions: Sequence[Submission], is_whole: bool | None
 ) -> list[str]:
     """Return who is known and not given, if what is given says that it is the whole class."""
