@@ -7,7 +7,9 @@ are not offered.
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
@@ -44,6 +46,7 @@ UNSOLVED = 1
 BAD_USAGE = 2
 GRADERS_FAULT = 3
 INTERRUPTED = 130
+KILLED = 128  # and the signal's number
 
 Command = Callable[..., Any]
 
@@ -279,6 +282,8 @@ def grade(
             submissions = only_these(submissions, only) if only else submissions
             _print_lines([*intake.recognised, *told])
             is_whole = intake.is_whole and not only
+            if not scheduler and not dry_run:
+                _print_lines(_about_other_runs())
             if dry_run:
                 from grader.grading.dry_run import foresee, foreseen_lines, reading_table
 
@@ -330,6 +335,17 @@ def grade(
         _print_lines(did_nothing(run))
     if any(result.status == "internal" for result in run.results):
         sys.exit(GRADERS_FAULT)
+
+
+def _about_other_runs() -> list[str]:
+    """Return a line if other runs have cores of this machine."""
+    from grader.grading.cores import taken_by_others
+
+    taken, there = taken_by_others()
+    if not taken:
+        return []
+    what = "the rest is for this one" if taken < there else "both go on, and each takes longer"
+    return [f"Another run of the grader has {taken} of {counted(there, 'core')} here; {what}."]
 
 
 def _require_one_of(problem: str | None, part: Part | None) -> None:
@@ -671,6 +687,36 @@ def release(
 # What went wrong
 
 
+class _Ended(BaseException):
+    """Somebody ends this process, or closes its terminal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = number
+
+
+@contextmanager
+def _ended_in_good_order() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, unless they are ignored, as by nohup."""
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in names]
+    is_main = threading.current_thread() is threading.main_thread()
+    caught = [n for n in numbers if is_main and signal.getsignal(n) is signal.SIG_DFL]
+
+    def end(number: int, _: object) -> None:
+        for each in caught:
+            signal.signal(each, signal.SIG_IGN)  # it is ending already
+        raise _Ended(number)
+
+    for number in caught:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in caught:
+            signal.signal(number, signal.SIG_DFL)
+
+
 @contextmanager
 def _faults() -> Iterator[list[str]]:
     """Turn what went wrong into one line and an exit status.
@@ -680,7 +726,10 @@ def _faults() -> Iterator[list[str]]:
     """
     on_early_end: list[str] = []
     try:
-        yield on_early_end
+        with _ended_in_good_order():
+            yield on_early_end
+    except _Ended as ended:
+        stop(" ".join(["Stopped.", *on_early_end]), KILLED + ended.signal)
     except KeyboardInterrupt:
         stop(" ".join(["Stopped.", *on_early_end]), INTERRUPTED)
     except (SubmissionError, InUse, UsageError) as error:
