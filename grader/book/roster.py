@@ -26,13 +26,16 @@ _FIRST = ("first name", "firstname", "given name")
 _LAST = ("last name", "lastname", "surname", "family name")
 _SECTION = ("section", "sections", "group", "groups", "tutorial")
 _NUMBERS = ("identity", "submission", "id", "student id", "sid", "id number", "sis user id", "uid")
-_LOGINS = ("user", "username", "user name", "login", "login id", "sis login id", "github_username")
-_MAIL = ("email", "e-mail", "email address", "identifier", "roster_identifier")
+_LOGINS = ("user", "username", "user name", "login", "login id", "sis login id", "github username")
+_MAIL = ("email", "e-mail", "email address", "identifier", "roster identifier")
 _KEYS = (*_NUMBERS, *_LOGINS, *_MAIL)
 _KNOWN = {*_NAME, *_FIRST, *_LAST, *_SECTION, *_KEYS}
 _OF_CANVAS = {"id", "section"}
 _OF_AN_ASSIGNMENT = {"identifier", "full name", "grade"}
 """Columns of Moodle's worksheet, whose identifiers are others in each assignment."""
+
+_STAFF = {"teacher", "instructor", "hta", "ta", "teaching assistant"}
+"""What a column `role` says of who is no student, as in the roster of Classroom 50."""
 
 _NO_STUDENTS = {"points possible", "student, test", "test student"}
 
@@ -221,7 +224,7 @@ def read_roster(path: Path) -> Roster:
     if not path.exists():
         return Roster()
     rows = read_rows(path)
-    columns = column_names(rows)
+    columns = [name.replace("_", " ") for name in column_names(rows)]
     if not rows:
         raise UsageError(f"{path} is empty.")
     if not _KNOWN & {*columns}:
@@ -250,6 +253,8 @@ def _entry(columns: Sequence[str], cells: Sequence[str]) -> Entry | None:
     if name.lower() in _NO_STUDENTS or _first(said, _NAME).lower().strip() in _NO_STUDENTS:
         return None
     id, keys = _ids(said)
+    if said.get("role", "").lower() in _STAFF:
+        return None
     if not (name or id or keys) or (_is_of_canvas(said) and not id):
         return None
     return Entry(name, _first(said, _SECTION), id, frozenset(keys), frozenset(spellings))

@@ -74,6 +74,17 @@ def test_a_row_is_whose_it_says_and_nobody_elses(
     assert matched(folder, roster, known).name(known.identity) == name
 
 
+def test_classroom_50_roster_is_read_without_its_staff(folder: Path) -> None:
+    roster = (
+        "username,first_name,last_name,email,section,github_id,role\n"
+        "ada,Ada,Lovelace,ada@x.edu,Lab 1,17,student\nbea,Bea,B,bea@x.edu,,18,student\n"
+        "tim,Tim,T,tim@x.edu,,19,ta\n"
+    )
+    found = matched(folder, roster, Known("github:ada", members=("ada",)))
+    assert (found.name("github:ada"), found.section("github:ada")) == ("Ada Lovelace", "Lab 1")
+    assert [entry.shown for entry in found.absent] == ["Bea B"]
+
+
 def test_a_group_has_the_rows_of_all_its_members(folder: Path) -> None:
     group = Known("gradescope:a@x+b@x", "A and B", ("a@x", "b@x"))
     found = matched(folder, "name,email,section\nA,a@x,1\nB,b@x,2\nC,c@x,2\n", group)
