@@ -29,6 +29,7 @@ from grader.grading.previous import (
 )
 from grader.grading.provenance import common_provenance, grader_sha256
 from grader.grading.settings import Settings
+from grader.grading.words import Words
 from grader.intake.part_two import without_skipped
 from grader.intake.submissions import Submission
 from grader.reports.dashboard import ClassFacts, write_dashboard
@@ -125,12 +126,16 @@ def grade_class(
         names = {submission.name for submission in submissions}
         common = common_provenance(course, settings)
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
+        words = Words(course)
+        for each in plans:
+            each.kept = {id: words.renewed(problem) for id, problem in each.kept.items()}
         set_damaged_aside(previous, names, out / RESULTS)
         keeper = _Keeper(out, course, settings, policy, part, book)
         keeper.keep_sources(submissions)
         keeper.take_over([each for each in plans if not each.reasons], previous.results)
         absent = [result for name, result in previous.results.items() if name not in names]
-        keeper.leave(absent)
+        left = [replace(r, problems=[*map(words.renewed, r.problems)]) for r in absent]
+        keeper.leave(left, previous.results)
         todo = {each.submission.name: each for each in plans if each.reasons}
         on_start(len(todo))
 
@@ -260,10 +265,10 @@ class _Keeper:
                 self._save(result)
             self.results.append(result)
 
-    def leave(self, results: list[SubmissionResult]) -> None:
+    def leave(self, results: list[SubmissionResult], previous: dict[str, SubmissionResult]) -> None:
         """Keep results as they are, of those who are not among the submissions."""
         for result in results:
-            if not self._views_hold:
+            if not self._views_hold or result != previous.get(result.submission):
                 self._save(result)
             self.results.append(result)
 
