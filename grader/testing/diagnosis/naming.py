@@ -575,12 +575,20 @@ def reworded(sentence: str, names: Sequence[str], known: Fingerprints) -> str:
         names: the faults that it is about, as they were told.
         known: what there is to tell of them.
     """
-    where, looks, _ = sentence.partition(_LOOKS)
-    # More names may stand beside it than it tells: those of the same mistake in other parts.
-    told = _different(_faults_called(names, known), known)[: 1 + sentence.count(_OR)]
-    if not looks or len(told) <= sentence.count(_OR):
+    where, looks, rest = sentence.partition(_LOOKS)
+    known_now = _different(_faults_called(names, known), known)
+    told = rest.split(_OR)
+    if len(told) != len(known_now):
+        # More names may stand beside it than it tells: those that answer alike in one part.
+        known_now = [text for one in told for text in _begun_with(one, known_now)]
+    if not looks or len(told) != len(known_now):
         return sentence
-    return where + _LOOKS + _told_of(told)
+    return where + _LOOKS + _told_of(known_now)
+
+
+def _begun_with(told: str, texts: Iterable[Text]) -> list[Text]:
+    """Return the text whose words something begins with that was told; none if that is unclear."""
+    return sorted((t for t in texts if told.startswith(t.when)), key=lambda t: len(t.when))[-1:]
 
 
 def _faults_called(names: Sequence[str], known: Fingerprints) -> list[Fault]:
