@@ -7,7 +7,9 @@ are not offered.
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
@@ -43,6 +45,7 @@ UNSOLVED = 1
 BAD_USAGE = 2
 GRADERS_FAULT = 3
 INTERRUPTED = 130
+KILLED = 128  # and the signal's number
 
 Command = Callable[..., Any]
 
@@ -63,6 +66,12 @@ Memory = Annotated[int, typer.Option(min=64, help="MB for one submission")]
 KeptApart = Annotated[Isolation, typer.Option(help="how to keep code apart")]
 Feedback = Annotated[Policy, typer.Option(help="what students read of hidden tests")]
 PartOfCourse = Annotated[str | None, typer.Option(help="only this part; default: all")]
+BookFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--book", help="folder of your own files, kept in git; default: book, beside the reports"
+    ),
+]
 Jobs = Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")]
 
 
@@ -206,6 +215,7 @@ def break_(
 def grade(
     paths: Annotated[list[Path], typer.Argument(help="submissions, or folders of submissions")],
     out: Annotated[Path, typer.Option(help="folder for results and reports")],
+    book: BookFolder = None,
     jobs: Jobs = None,
     seed: Seed = 0,
     timeout: Seconds = 10.0,
@@ -226,6 +236,10 @@ def grade(
         bool,
         typer.Option("--break", help="also judge the tests that students wrote, test_mine.py"),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="say whose work was read as what, and write nothing"),
+    ] = False,
     scheduler: Annotated[
         str,
         typer.Option(help="address of a dask scheduler whose workers grade; --jobs is not used"),
@@ -234,25 +248,56 @@ def grade(
     """Grade submissions and write results, gradebook and feedback to a folder."""
     _require_outside(out, paths)
     with _faults() as on_early_end:
+        from grader.book.folder import open_book
         from grader.grading.class_run import grade_class
+        from grader.grading.people import as_on_roster
         from grader.grading.ready import require_ready
         from grader.grading.settings import Settings, default_jobs
         from grader.intake.names_file import NAMES_FILE, read_names
         from grader.intake.only import only_these
         from grader.intake.submissions import take_in
         from grader.reports.progress_bar import progress_bar
-        from grader.reports.terminal import about_run, class_table, optional_table, remarks
+        from grader.reports.terminal import (
+            about_run,
+            class_table,
+            did_nothing,
+            optional_table,
+            remarks,
+        )
 
         course = own_course()
         _require_one_of(problem, part)
         settings = Settings(seed, timeout, memory, isolation, own_tests)
-        require_ready(out, settings)
+        if not dry_run:
+            require_ready(out, settings)
         chosen = None if problem is None else course.select([problem])[0]
-        names = read_names(out / NAMES_FILE, (each.id for each in course.problems()))
+        own, told = open_book(book, out)
+        names = read_names(own.path(NAMES_FILE), (each.id for each in course.problems()))
         with progress_bar() as progress:
             intake = take_in(paths, course, chosen, names.problems)
-            submissions = only_these(intake.submissions, only) if only else intake.submissions
-            _print_lines(intake.recognised)
+            submissions = as_on_roster(intake.submissions, own.roster)
+            submissions = only_these(submissions, only) if only else submissions
+            _print_lines([*intake.recognised, *told])
+            is_whole = intake.is_whole and not only
+            if not scheduler and not dry_run:
+                _print_lines(_about_other_runs())
+            if dry_run:
+                from grader.grading.dry_run import foresee, foreseen_lines, reading_table
+
+                foreseen = foresee(
+                    submissions,
+                    course,
+                    settings,
+                    out,
+                    book=own,
+                    people=names.people,
+                    fresh=fresh,
+                    is_whole=is_whole,
+                    part=part,
+                )
+                console.print(reading_table(foreseen))
+                _print_lines([*intake.unmatched, *foreseen_lines(foreseen)])
+                return
             task = progress.add_task("grading", total=None)
 
             def graded_one(_: SubmissionResult) -> None:
@@ -267,9 +312,10 @@ def grade(
                 jobs=jobs or default_jobs(),
                 policy=feedback,
                 fresh=fresh,
-                is_whole=intake.is_whole and not only,
+                is_whole=is_whole,
                 part=part,
                 people=names.people,
+                book=own,
                 scheduler=scheduler,
                 on_start=lambda count: progress.update(task, total=count),
                 on_result=graded_one,
@@ -283,8 +329,20 @@ def grade(
         others = len(run.results) - len(submissions)
         kept = f" {counted(others, 'other')} as before." if others else ""
         console.print(f"{graded} graded.{kept} Reports are in {out}.", markup=False)
+        _print_lines(did_nothing(run))
     if any(result.status == "internal" for result in run.results):
         sys.exit(GRADERS_FAULT)
+
+
+def _about_other_runs() -> list[str]:
+    """Return a line if other runs have cores of this machine."""
+    from grader.grading.cores import taken_by_others
+
+    taken, there = taken_by_others()
+    if not taken:
+        return []
+    what = "the rest is for this one" if taken < there else "both go on, and each takes longer"
+    return [f"Another run of the grader has {taken} of {counted(there, 'core')} here; {what}."]
 
 
 def _require_one_of(problem: str | None, part: str | None) -> None:
@@ -396,6 +454,7 @@ def export(
     reports: Annotated[Path, typer.Option("--from", help="folder of results and reports")] = Path(
         "reports"
     ),
+    book: BookFolder = None,
     problem: Annotated[str, typer.Option(help="whose marks to fill in, such as 03")] = "",
     total: Annotated[
         bool, typer.Option("--total", help="fill in the sum of all problems that were graded")
@@ -426,15 +485,18 @@ def export(
     with _faults():
         from grader.book.export.exporting import Order, export_from
         from grader.book.export.sheet import Choice
+        from grader.book.folder import open_book
         from grader.grading.previous import RESULTS, load_previous
         from grader.text import line
 
         if bool(problem) is total:
             raise UsageError("Say which marks: --problem 03, or --total for the sum.")
+        own, about_book = open_book(book, reports)
         order = Order(
             platform=platform,
             file=file,
             folder=reports,
+            book=own,
             problem=own_course().select([problem])[0].id if problem else "",
             choice=Choice(file.name, column, new_column, id_column, by_name),
             out=out or file.with_name(f"{file.stem}-filled{file.suffix}"),
@@ -447,7 +509,7 @@ def export(
         told = export_from(
             order, [*previous.results.values()], [*previous.damaged, *previous.older]
         )
-    for text in told:
+    for text in [*about_book, *told]:
         console.print(line(text), markup=False, soft_wrap=True)
 
 
@@ -626,6 +688,36 @@ def release(
 # What went wrong
 
 
+class _Ended(BaseException):
+    """Somebody ends this process, or closes its terminal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = number
+
+
+@contextmanager
+def _ended_in_good_order() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, unless they are ignored, as by nohup."""
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in names]
+    is_main = threading.current_thread() is threading.main_thread()
+    caught = [n for n in numbers if is_main and signal.getsignal(n) is signal.SIG_DFL]
+
+    def end(number: int, _: object) -> None:
+        for each in caught:
+            signal.signal(each, signal.SIG_IGN)  # it is ending already
+        raise _Ended(number)
+
+    for number in caught:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in caught:
+            signal.signal(number, signal.SIG_DFL)
+
+
 @contextmanager
 def _faults() -> Iterator[list[str]]:
     """Turn what went wrong into one line and an exit status.
@@ -635,7 +727,10 @@ def _faults() -> Iterator[list[str]]:
     """
     on_early_end: list[str] = []
     try:
-        yield on_early_end
+        with _ended_in_good_order():
+            yield on_early_end
+    except _Ended as ended:
+        stop(" ".join(["Stopped.", *on_early_end]), KILLED + ended.signal)
     except KeyboardInterrupt:
         stop(" ".join(["Stopped.", *on_early_end]), INTERRUPTED)
     except (SubmissionError, InUse, UsageError) as error:

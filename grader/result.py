@@ -132,7 +132,7 @@ class Provenance(TypedDict, total=False):
 
     Attributes:
         submission: the hash of the student's file, or why there is none.
-        tests: a hash over tests, solution and fingerprints.
+        tests: a hash over tests and solution.
         grader: a hash over the grader's code, as far as marks depend on it.
         python: its version.
         torch: its version.
@@ -140,6 +140,8 @@ class Provenance(TypedDict, total=False):
         limits: time and memory that student code had.
         isolation: how it was kept apart from the tests.
         own_tests: the hash of the student's own tests, where they were judged.
+        catalogue: a hash over the mistakes that these were judged by.
+        words: the hash of what mistakes were named by and told in. No mark rests on it.
     """
 
     submission: str
@@ -151,6 +153,8 @@ class Provenance(TypedDict, total=False):
     limits: str
     isolation: Isolation
     own_tests: str
+    catalogue: str
+    words: str
 
 
 @dataclass(frozen=True)

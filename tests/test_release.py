@@ -122,8 +122,8 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
     top = {path.name for path in copy.root.iterdir()}
     assert top == {
         ".devcontainer", ".gitattributes", ".gitignore", ".release.json", "AGENTS.md",
-        "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "course.toml", "docs", "grader", "problems",
-        "pyproject.toml", "uv.lock",
+        "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "course.toml", "docs", "grader",
+        "problems", "pyproject.toml", "uv.lock",
     }  # fmt: skip
     folders = {path.name for path in copy.root.glob("grader/*") if path.is_dir()}
     assert folders == {"testing", "student"}

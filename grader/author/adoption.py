@@ -16,19 +16,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from grader.answer import Answer
 from grader.author.making_edits import smallest_edit, written
 from grader.course import Course, Problem
 from grader.errors import UsageError
 from grader.files import write_whole
 from grader.grading.previous import RESULTS, load_previous
 from grader.reports.sources import SOURCES, Sources
-from grader.result import SubmissionResult, WrongAnswers
+from grader.result import SubmissionResult
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text
+from grader.testing.diagnosis.naming import kept_answers
 from grader.testing.diagnosis.probe import Answers
 from grader.testing.edits import Edit, edits_file, parse, right_files
 from grader.text import counted, line
-from grader.unknown import EDGE, Group, groups
+from grader.unknown import Group, groups
 
 
 def adopted_file(course: Course, problem: Problem) -> Path:
@@ -152,13 +152,7 @@ def answers_of(group: Group) -> dict[str, Answers]:
 
 def _read(answers: object) -> dict[str, Answers]:
     assert isinstance(answers, dict)
-    return {part: _part(given) for part, given in answers.items()}
-
-
-def _part(given: WrongAnswers) -> Answers:
-    main = {q: Answer.read(text) for q, text in given.items() if not q.startswith(EDGE)}
-    edges = {q: Answer.read(text) for q, text in given.items() if q.startswith(EDGE)}
-    return Answers(main, {q.removeprefix(EDGE): answer for q, answer in edges.items()})
+    return {part: kept_answers(given) for part, given in answers.items()}
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:

@@ -9,14 +9,12 @@ A line that can't be followed is named with its number, and the others count all
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.errors import UsageError
+from grader.book import lines
+from grader.book.lines import points_said, read_lines
 from grader.result import Adjustment, ProblemResult, TestResult, shown, total
 from grader.text import quoted
 
@@ -25,7 +23,6 @@ EVERYBODY = "*"
 LEAVE_OUT = "leave out"
 
 _NEEDED = ("submission", "problem", "mark", "reason")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 
 @dataclass(frozen=True)
@@ -82,48 +79,15 @@ def read_corrections(path: Path) -> tuple[list[Correction], list[str]]:
     Raises:
         UsageError: the file as a whole can't be read.
     """
-    if not path.exists():
-        return [], []
-    rows = _rows(path)
-    columns = [name.strip().lower() for name in rows[0][1]] if rows else []
-    if missing := [name for name in _NEEDED if name not in columns]:
-        raise UsageError(f"{path} has no column {', '.join(missing)} in its first line.")
-    found, told = [], []
-    for line, cells in rows[1:]:
-        try:
-            found.append(_correction(line, columns, cells))
-        except ValueError as error:
-            told.append(not_followed(line, str(error)))
-    return found, told
+    return read_lines(path, _NEEDED, _correction)
 
 
 def not_followed(line: int, why: str) -> str:
     """Return the sentence about a line that does not count."""
-    return f"{FILE}, line {line}, does not count: {why}."
+    return lines.not_followed(FILE, line, why)
 
 
-def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the lines with their numbers, without those that are empty or begin with #."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        first = next((row for row in text.splitlines() if row.strip(" ,;") and row[0] != "#"), "")
-        mark = ";" if first.count(";") > first.count(",") else ","
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-        rows = [(reader.line_num, cells) for cells in reader]
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}.") from None
-    except (ValueError, csv.Error):
-        raise UsageError(f"{path} is not a CSV file in UTF-8; save it as one.") from None
-    return [(n, row) for n, row in rows if any(map(str.strip, row)) and row[0][:1] != "#"]
-
-
-def _correction(line: int, columns: list[str], cells: list[str]) -> Correction:
-    if len(cells) != len(columns):
-        raise ValueError(f"it has {len(cells)} columns, not {len(columns)}")
-    row = dict(zip(columns, map(str.strip, cells), strict=True))
-    for name in _NEEDED:
-        if not row[name]:
-            raise ValueError(f"its column {name!r} is empty")
+def _correction(line: int, row: dict[str, str]) -> Correction:
     mark = _mark(row["mark"])
     return Correction(
         line, row["submission"], row["problem"], row.get("test", ""), mark, row["reason"]
@@ -133,9 +97,10 @@ def _correction(line: int, columns: list[str], cells: list[str]) -> Correction:
 def _mark(text: str) -> float | None:
     if text.lower() == LEAVE_OUT:
         return None
-    if not _NUMBER.fullmatch(text):
+    found = points_said(text)
+    if found is None:
         raise ValueError(f"the mark {quoted(text)} is neither a number nor {LEAVE_OUT!r}")
-    return float(text.replace(",", "."))
+    return found
 
 
 # Following

@@ -94,6 +94,11 @@ class LatePolicy:
         taken = _taken(points, min(share, 1 - self.floor))
         return Adjustment(total([-taken]), reason) if taken else None
 
+    def is_late(self, problem: ProblemResult, extended: Mapping[str, Extension]) -> bool:
+        """Tell whether a problem came late, as far as that is known."""
+        late_by = self._late_by(problem, extended)
+        return problem.late if late_by is None else late_by > self.grace
+
     def is_unclear(self, problem: ProblemResult, extended: Mapping[str, Extension]) -> bool:
         """Tell whether something came late and nothing is taken as it isn't known how late."""
         settled = self.flagged is not None and _of(extended, problem.id) is None

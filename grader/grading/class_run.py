@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.book.adjusting import adjusted
+from grader.book.adjusting import adjusted, key, match_roster
+from grader.book.folder import FOLDER, Book
+from grader.book.roster import Matched
 from grader.course import Course
 from grader.files import locked, sha256_of, write_whole
 from grader.grading.cluster import grade_on_cluster
@@ -27,14 +29,17 @@ from grader.grading.previous import (
 )
 from grader.grading.provenance import common_provenance, grader_sha256
 from grader.grading.settings import Settings
+from grader.grading.words import Words
 from grader.intake.optional_problems import without_skipped
 from grader.intake.submissions import Submission
-from grader.reports.dashboard import write_dashboard
+from grader.reports.dashboard import ClassFacts, write_dashboard
 from grader.reports.feedback import feedback, feedback_page
-from grader.reports.gradebook import changes, read_gradebook, write_gradebook
+from grader.reports.gradebook import cell, changes, read_gradebook, write_gradebook
 from grader.reports.gradescope import results_json
 from grader.reports.identical import identical_files
 from grader.reports.junit import write_junit
+from grader.reports.news import News
+from grader.reports.people import people as people_of
 from grader.reports.sources import SOURCES, Sources
 from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.reports.terminal import RunSummary
@@ -71,6 +76,7 @@ def grade_class(
     is_whole: bool | None = None,
     part: str | None = None,
     people: Mapping[str, str] | None = None,
+    book: Book | None = None,
     scheduler: str = "",
     on_start: Callable[[int], None] = lambda count: None,
     on_result: Callable[[SubmissionResult], None] = lambda result: None,
@@ -96,6 +102,7 @@ def grade_class(
         part: the only part to grade. The reports speak of an optional part if that is it, or if
             somebody has tried a problem of it.
         people: for what a submission is called, or its identity, whose it is.
+        book: the instructor's own files; what lies beside `out` if it is not given.
         scheduler: address of a dask scheduler, whose workers grade in the place of this machine.
         on_start: called with the number of submissions to grade.
         on_result: called after each of them.
@@ -103,27 +110,32 @@ def grade_class(
     Raises:
         InUse: another run writes to the folder.
         InternalError: the course's own tests or solutions are broken.
-        UsageError: there is no such scheduler, or its workers can't grade this course; or the
-            folder's corrections or late policy can't be read.
+        UsageError: there is no such scheduler, or its workers can't grade this course; or a file
+            of the book can't be read.
         OSError: the reports can't be written.
     """
+    book = book or Book(out.parent / FOLDER, out)
     with locked(out):
         sweep(out)
-        adjusted([], out)  # a file that can't be read is told before hours of grading
+        adjusted([], book)  # a file that can't be read is told before hours of grading
         previous = load_previous(out / RESULTS)
-        submissions, told = _who_is_who(submissions, previous, people or {}, out)
-        submissions = _asked_for(submissions, course, part)
+        submissions, told, unclear = who_is_who(submissions, previous, people or {}, out)
+        submissions = asked_for(submissions, course, part)
         if not settings.own_tests:
             submissions = [each.without_own_tests() for each in submissions]
         names = {submission.name for submission in submissions}
         common = common_provenance(course, settings)
         plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
+        words = Words(course)
+        for each in plans:
+            each.kept = {id: words.renewed(problem) for id, problem in each.kept.items()}
         set_damaged_aside(previous, names, out / RESULTS)
-        keeper = _Keeper(out, course, settings, policy, part)
+        keeper = _Keeper(out, course, settings, policy, part, book)
         keeper.keep_sources(submissions)
         keeper.take_over([each for each in plans if not each.reasons], previous.results)
         absent = [result for name, result in previous.results.items() if name not in names]
-        keeper.leave(absent)
+        left = [replace(r, problems=[*map(words.renewed, r.problems)]) for r in absent]
+        keeper.leave(left, previous.results)
         todo = {each.submission.name: each for each in plans if each.reasons}
         on_start(len(todo))
 
@@ -132,36 +144,55 @@ def grade_class(
             on_result(result)
 
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
-        adjusting = keeper.adjust()
-        changed = changes(read_gradebook(out / _GRADEBOOK), keeper.results, previous.results)
-        keeper.write_class_reports()
+        not_applied = [*unclear, *keeper.adjust()]
+        before, shown = read_gradebook(out / _GRADEBOOK), keeper.shown()
+        news = News(
+            is_first=not before,
+            changes=changes(before, keeper.results, previous.results),
+            new=[who for name, who in people_of(shown).items() if cell(name) not in before],
+            missing=named_missing(absent, submissions, is_whole),
+            not_applied=not_applied,
+            of_one_problem=_is_of_one_problem(submissions, common),
+        )
+        keeper.write_class_reports(news)
     return ClassRun(
-        results=keeper.shown(),
+        results=shown,
         problems=keeper.problems(),
         optional=keeper.optional(),
         graded=len(todo),
-        changes=changed,
-        missing=_missing(absent, submissions, is_whole),
-        of_one_problem=_is_of_one_problem(submissions, common),
-        outdated=outdated(keeper.shown(), common),
+        news=news,
+        outdated=outdated(shown, common),
         damaged=previous.damaged,
         older=previous.older,
         lost=sorted({*previous.damaged, *previous.older} - names),
-        told=[*told, *adjusting],
+        told=[*told, *keeper.about_roster()],
+        absent=keeper.absent(),
     )
 
 
-def _who_is_who(
-    submissions: Sequence[Submission], previous: Previous, people: Mapping[str, str], out: Path
-) -> tuple[list[Submission], list[str]]:
-    """Return submissions as whose they are, with the names of their files, and what to say."""
+def who_is_who(
+    submissions: Sequence[Submission],
+    previous: Previous,
+    people: Mapping[str, str],
+    out: Path | None,
+) -> tuple[list[Submission], list[str], list[str]]:
+    """Return submissions as whose they are, with the names of their files, and what to say.
+
+    What comes last are the lines of `names.csv` that do nothing.
+
+    Args:
+        submissions: what was handed in.
+        previous: what previous runs left.
+        people: for what a submission is called, or its identity, whose it is.
+        out: the folder of reports; None to leave its files as they are.
+    """
     merge(previous, people, out)
     submissions, unclear = as_said(submissions, previous, people)
     submissions, taken = named_as_before(submissions, previous)
-    return submissions, [*unclear, *taken, *suggest(submissions, previous, people, out)]
+    return submissions, [*taken, *suggest(submissions, previous, people, out)], unclear
 
 
-def _asked_for(
+def asked_for(
     submissions: Iterable[Submission], course: Course, part: str | None
 ) -> list[Submission]:
     """Return submissions with what is to be graded of them: a part, and what nobody left out."""
@@ -177,7 +208,7 @@ def _is_of_one_problem(submissions: Sequence[Submission], common: Mapping[str, P
     return len(common) > 1 and [len(ids) for ids in asked] == [1]
 
 
-def _missing(
+def named_missing(
     absent: Iterable[SubmissionResult], submissions: Sequence[Submission], is_whole: bool | None
 ) -> list[str]:
     """Return who is known and not given, if what is given says that it is the whole class."""
@@ -205,10 +236,18 @@ class _Keeper:
     """Writes each result and what is shown of it, and in the end what is shown of the class."""
 
     def __init__(
-        self, out: Path, course: Course, settings: Settings, policy: Policy, part: str | None
+        self,
+        out: Path,
+        course: Course,
+        settings: Settings,
+        policy: Policy,
+        part: str | None,
+        book: Book,
     ) -> None:
         self.results: list[SubmissionResult] = []
         self._out = out
+        self._book = book
+        self._matched = Matched()
         self._parts = {problem.id: problem.part for problem in course.problems()}
         self._part = part
         self._grader_sha256 = grader_sha256(course)
@@ -226,10 +265,10 @@ class _Keeper:
                 self._save(result)
             self.results.append(result)
 
-    def leave(self, results: list[SubmissionResult]) -> None:
+    def leave(self, results: list[SubmissionResult], previous: dict[str, SubmissionResult]) -> None:
         """Keep results as they are, of those who are not among the submissions."""
         for result in results:
-            if not self._views_hold:
+            if not self._views_hold or result != previous.get(result.submission):
                 self._save(result)
             self.results.append(result)
 
@@ -249,13 +288,37 @@ class _Keeper:
         self.results.append(result)
 
     def adjust(self) -> list[str]:
-        """Apply corrections and the late policy, and return remarks on the files that say them."""
-        found, told = adjusted(self.results, self._out)
+        """Apply what the book says, and return what it says that does nothing."""
+        found, told = adjusted(self.results, self._book)
         for result, before in zip(found, self.results, strict=True):
             if result != before:
                 self._save(result)
         self.results = found
+        self._matched = match_roster(found, self._book)
         return told
+
+    def about_roster(self) -> list[str]:
+        """Return who can't be told apart on the roster, and who is not on it."""
+        if not self._book.roster.entries:
+            return []
+        names = {key(result): result.shown_name for result in self.results}
+        unclear = [entry.shown for entry in self._matched.unclear]
+        strangers = sorted(names[each] for each in self._matched.strangers)
+        told = []
+        if unclear:
+            told.append(f"On the roster, and may be one of several here: {', '.join(unclear)}.")
+        if strangers:
+            told.append(f"Not on the roster: {', '.join(strangers)}.")
+        return told
+
+    def absent(self) -> list[str]:
+        """Return who is on the roster and has handed in nothing at all."""
+        return sorted(entry.shown for entry in self._matched.absent)
+
+    def sections(self) -> dict[str, str]:
+        """Return the section of everybody, by the name of the submission, as the roster has it."""
+        found = {r.submission: self._matched.section(key(r)) for r in self.results}
+        return {name: section for name, section in found.items() if section}
 
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
         found = plan.kept | new
@@ -307,16 +370,19 @@ class _Keeper:
             for part in sorted(shown, key=[p.id for p in self._parts.values()].index)
         }
 
-    def write_class_reports(self) -> None:
+    def write_class_reports(self, news: News) -> None:
         """Write what is about the whole class; the gradebook last."""
         shown, optional = self.shown(), self.optional()
         identical = identical_files(shown, self._sources)
         pages = self._out / STUDENT_PAGES
         write_student_pages(shown, self._sources, pages, identical)
-        write_dashboard(shown, self.problems(), self._out / "index.html", identical, optional)
+        about = ClassFacts(news, self.sections(), self.absent())
+        index = self._out / "index.html"
+        write_dashboard(shown, self.problems(), index, identical, optional, about)
         write_junit(shown, self._out / "junit.xml")
         write_whole(self._stamp(), self._views())
-        write_gradebook(shown, self._counted(), self._out / _GRADEBOOK, optional)
+        sections = self.sections()
+        write_gradebook(shown, self._counted(), self._out / _GRADEBOOK, optional, sections)
         self._sources.keep_only(p.sha256 for result in self.results for p in result.problems)
 
     def _stamp(self) -> Path:

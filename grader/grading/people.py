@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from grader.book.roster import Known, Roster
 from grader.files import set_aside, write_whole
 from grader.grading.previous import RESULTS, Previous, identity, result_path, save_result
 from grader.intake.names_file import NAMES_FILE
@@ -23,6 +24,20 @@ SUGGESTED = "names-suggested.csv"
 """Lines for `names.csv` that may be right."""
 
 _VIEWS = (".md", ".html", ".json")
+
+
+def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:
+    """Return submissions under the real names that the roster has for them."""
+    if not roster.entries:
+        return [*submissions]
+    matched = roster.match(
+        Known(each.identity, each.full_name, each.members) for each in submissions
+    )
+    named = [(each, matched.name(each.identity)) for each in submissions]
+    return [
+        replace(each, full_name=name, name=result_name(each.identity, name)) if name else each
+        for each, name in named
+    ]
 
 
 def as_said(
@@ -72,10 +87,15 @@ def _as(submission: Submission, target: Submission) -> Submission:
     )
 
 
-def merge(previous: Previous, people: Mapping[str, str], out: Path) -> None:
+def merge(previous: Previous, people: Mapping[str, str], out: Path | None) -> None:
     """Move results to those whose they are by `names.csv`; the old files are kept aside.
 
     Marks that somebody has already stay; nothing is put in their place.
+
+    Args:
+        previous: what previous runs left.
+        people: for what a submission is called, or its identity, whose it is.
+        out: the folder of reports; None to leave all files as they are.
     """
     for name, means in people.items():
         known = {each.identity: each for each in map(_of_result, previous.results.values())}
@@ -89,6 +109,8 @@ def merge(previous: Previous, people: Mapping[str, str], out: Path) -> None:
         kept = [p for p in result.problems if p.id not in {problem.id for problem in new}]
         result.problems = sorted([*kept, *new], key=lambda problem: problem.id)
         result.late = any(problem.late for problem in result.problems)
+        if out is None:
+            continue
         save_result(result, out / RESULTS)
         set_aside(result_path(out / RESULTS, own.name), "merged")
         _remove_views(own.name, out)
@@ -103,7 +125,10 @@ def _remove_views(name: str, out: Path) -> None:
 
 
 def suggest(
-    submissions: Sequence[Submission], previous: Previous, people: Mapping[str, str], out: Path
+    submissions: Sequence[Submission],
+    previous: Previous,
+    people: Mapping[str, str],
+    out: Path | None,
 ) -> list[str]:
     """Write lines for `names.csv` about who is called like one who is missing.
 
@@ -114,23 +139,31 @@ def suggest(
         submissions: what was handed in.
         previous: what previous runs left.
         people: what has been said already.
-        out: the folder of reports.
+        out: the folder of reports; None to write nothing.
     """
     lines = _maybe_the_same([s for s in submissions if s.identity not in people], previous)
+    if out is not None:
+        _write_suggested(lines, out / SUGGESTED)
     if not lines:
-        (out / SUGGESTED).unlink(missing_ok=True)
         return []
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["found", "means", "name"])
-    writer.writerows((now.identity, then.identity, cell(now.full_name)) for now, then in lines)
-    write_whole(out / SUGGESTED, text.getvalue().encode("utf-8", "replace"))
     now, then = lines[0]
     who = f"{quoted(now.shown_name)} is {quoted(now.identity)} now, not {quoted(then.identity)}"
     return [
         f"Called like one who is missing now: {len(lines)} (such as: {who}). If they are the same, "
         f"put the lines of {SUGGESTED} into {NAMES_FILE} and run this again."
     ]
+
+
+def _write_suggested(lines: Sequence[tuple[Submission, Submission]], path: Path) -> None:
+    """Write who may be the same; remove the file where nobody is."""
+    if not lines:
+        path.unlink(missing_ok=True)
+        return
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["found", "means", "name"])
+    writer.writerows((now.identity, then.identity, cell(now.full_name)) for now, then in lines)
+    write_whole(path, text.getvalue().encode("utf-8", "replace"))
 
 
 def _maybe_the_same(

@@ -6,7 +6,6 @@ own fault, and the submission that it was at is marked `internal`, never with a 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 
 from grader.course import Course
-from grader.grading.cores import cores
+from grader.grading.cores import cores_of_its_own
 from grader.grading.outcome import as_result
 from grader.grading.processes import Process, Start, processes, undisturbed
 from grader.grading.reference import reference_submission, require_full_marks
@@ -133,12 +132,12 @@ def _pool(
     start: Callable[[Start, int | None], _Job], isolation: Isolation, size: int
 ) -> Iterator[_Pool]:
     """Start processes that grade, and end them: at once if something went wrong."""
-    turns = itertools.cycle(cores())
-    with processes(isolation) as start_process:
+    size = max(1, size)
+    with cores_of_its_own(size) as own, processes(isolation) as start_process:
         pool = _Pool([], partial(start, start_process))
         try:
-            for _ in range(max(1, size)):
-                pool.jobs.append(pool.start(next(turns)))
+            for core in own:
+                pool.jobs.append(pool.start(core))
             yield pool
         except BaseException:
             for job in pool.jobs:

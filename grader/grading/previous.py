@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from grader.files import set_aside, write_whole
-from grader.grading.provenance import provenance
+from grader.grading.provenance import provenance, without_catalogue
 from grader.intake.result_names import longer_result_name
 from grader.intake.submissions import Submission
 from grader.result import OlderVersion, ProblemResult, Provenance, Status, SubmissionResult
@@ -231,5 +231,7 @@ def outdated(
     """
     changed: dict[str, set[str]] = {id: set() for id in common}
     for problem in (p for result in results for p in result.problems if p.id in common):
-        changed[problem.id].update(_changed(problem, common[problem.id]))
+        rest = common[problem.id]
+        now = rest if problem.own_tests is not None else without_catalogue(rest)
+        changed[problem.id].update(_changed(problem, now))
     return {id: sorted(names) for id, names in changed.items() if names}

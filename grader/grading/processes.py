@@ -22,6 +22,7 @@ from grader.errors import CourseError, InternalError, SubmissionError, UsageErro
 from grader.result import Isolation
 
 _GRACE_SECONDS = 5.0
+_OF_A_TERMINAL = [signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
 class Process(Protocol):
@@ -116,12 +117,16 @@ def answer_call(
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C for a moment; a process that is started meanwhile ignores it for good."""
+    """Ignore for a moment what the terminal sends to all processes: Ctrl-C, and its own end.
+
+    A process that is started meanwhile ignores it for good: this one ends it in good order.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in _OF_A_TERMINAL}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -20,6 +20,7 @@ from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile
 from grader.packing import MARKS_REST_ON, files_of
 from grader.result import Isolation, Provenance
+from grader.testing.edits import edits_file, parse, right_files
 
 
 def grader_sha256(course: Course) -> str:
@@ -44,15 +45,31 @@ def code_sha256() -> str:
 def tests_sha256(course: Course, problem: Problem) -> str:
     """Return a hash over a problem's tests, its solution, and what stands beside them.
 
-    No mark hangs on the probe and its fingerprints, but the mistake that is named beside it does.
+    No mark hangs on the probe, but the mistake that is named beside it does. What mistakes are
+    named by and told in is left out: that can be made anew from what is kept (`words`).
     """
-    shared = problem.folder.parent.glob("*.py")
-    files = {path.name: path for path in (*shared, *problem.folder.glob("*.json"))}
+    data = [path for path in problem.folder.glob("*.json") if path != problem.fingerprints]
+    files = {path.name: path for path in (*problem.folder.parent.glob("*.py"), *data)}
     files |= {"probe": problem.probe_file}
     files |= {"tests": problem.test_file, "solution": course.solution(problem)}
     files_sha256 = sha256_of({name: path for name, path in files.items() if path.is_file()})
     told = f"{files_sha256} {problem.part} {problem.entry}"
     return hashlib.sha256(told.encode()).hexdigest()
+
+
+def words_sha256(problem: Problem) -> str:
+    """Return the hash of what a problem's mistakes are named by and told in; empty without any."""
+    path = problem.fingerprints
+    return sha256_of({path.name: path}) if path.is_file() else ""
+
+
+def catalogue_sha256(course: Course, problem: Problem) -> str:
+    """Return a hash over a problem's right and wrong files, without what is told of them."""
+    path = edits_file(course, problem)
+    edits = parse(path.read_text(encoding="utf-8"), path.name) if path.is_file() else []
+    wrong = [(e.name, e.base, e.family, [(b.old, b.new) for b in e.blocks]) for e in edits]
+    right = sha256_of(right_files(course, problem))
+    return hashlib.sha256(f"{right} {sorted(wrong)}".encode()).hexdigest()
 
 
 def torch_version() -> str:
@@ -87,7 +104,11 @@ def common_provenance(course: Course, settings: Settings) -> dict[str, Provenanc
         limits=f"{settings.call_seconds:g} s, {settings.memory_mb} MB",
         isolation=Isolation(settings.isolation),
     )
-    return {p.id: Provenance(**same, tests=tests_sha256(course, p)) for p in course.problems()}
+    found = {p.id: Provenance(**same, tests=tests_sha256(course, p)) for p in course.problems()}
+    if settings.own_tests:
+        for problem in course.problems():
+            found[problem.id]["catalogue"] = catalogue_sha256(course, problem)
+    return found
 
 
 def provenance(file: StudentFile, common: Provenance) -> Provenance:
@@ -98,4 +119,14 @@ def provenance(file: StudentFile, common: Provenance) -> Provenance:
         common: what `common_provenance` says of the problem.
     """
     own_tests = file.own_tests_sha256
-    return {"submission": file.sha256 or file.reason, "own_tests": own_tests, **common}
+    found: Provenance = {
+        "submission": file.sha256 or file.reason,
+        "own_tests": own_tests,
+        **common,
+    }
+    return found if own_tests else without_catalogue(found)
+
+
+def without_catalogue(found: Provenance) -> Provenance:
+    """Return the same for marks that rest on nothing that a student's own tests are judged by."""
+    return {name: value for name, value in found.items() if name != "catalogue"}  # type: ignore[return-value]

@@ -11,7 +11,12 @@ from grader.errors import CannotLoad
 from grader.grading.breaking import Catalogue, break_submitted
 from grader.grading.outcome import assemble
 from grader.grading.own_tests_job import JOB
-from grader.grading.provenance import common_provenance, grader_sha256, provenance
+from grader.grading.provenance import (
+    common_provenance,
+    grader_sha256,
+    provenance,
+    words_sha256,
+)
 from grader.grading.settings import Settings
 from grader.intake.submissions import StudentFile, Submission
 from grader.result import Status, SubmissionResult
@@ -75,6 +80,7 @@ class Grader:
         self._problems = course.problems()
         self._grader_sha256 = grader_sha256(course)
         self._common = common_provenance(course, settings)
+        self._words = {problem.id: words_sha256(problem) for problem in self._problems}
         self._catalogue = Catalogue(course)
         asked = [problem for problem in self._problems if needed is None or problem.id in needed]
         self._suite = Suite(asked, course.root, timeout=TEST_SECONDS)
@@ -101,6 +107,7 @@ class Grader:
             result.notes = [file.reason] if file.reason else []
             result.notes += files.tried(problem)
             result.provenance = provenance(file, self._common[problem.id])
+            result.provenance["words"] = self._words[problem.id]
             if file.own_tests is not None:
                 targets = self._catalogue.of(problem)
                 result.own_tests = break_submitted(problem, file.own_tests, targets, self.boundary)

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from grader.intake.did_you_mean import nearest_folder
 from grader.intake.survey import ALL_PROBLEMS, Survey, survey
-from grader.intake.tree import Entry, Kind, Refused
+from grader.intake.tree import IS_TWICE, Entry, Kind, Refused
 
 _ANY = "any"
 
@@ -26,7 +26,8 @@ def submissions_in(here: Survey, *, bare: bool, several: bool) -> list[Entry]:
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER and not works:
         works = _class_in(inside[0], here.known, bare=bare)
         inside = works or inside
-    folders = [entry for entry in inside if entry.kind is not Kind.OTHER]
+    # What is there more than once, as a folder and as a link, may be somebody's, but is nobody's.
+    folders = [entry for entry in inside if entry.kind is not Kind.OTHER or _is_twice(entry)]
     is_one = here.folder.is_packed and len(folders) < 2
     return [here.folder] if is_one or (several and len(works) < 2) else inside
 
@@ -66,12 +67,16 @@ def _is_submission(entry: Entry, known: tuple[str, ...], *, bare: bool) -> bool:
     return False
 
 
+def _is_twice(entry: Entry) -> bool:
+    return entry.fault == IS_TWICE
+
+
 def _class_in(folder: Entry, known: tuple[str, ...], *, bare: bool) -> list[Entry]:
     """Return what a folder holds if that is a class, of two submissions or more."""
     with suppress(Refused):
         here = survey(folder, known)
         inside = _listed(here)
         works = [entry for entry in inside if _is_submission(entry, known, bare=bare)]
-        if len(works) > 1 and not has_work(here, bare=bare):
+        if len(works) + sum(map(_is_twice, inside)) > 1 and not has_work(here, bare=bare):
             return inside
     return []

@@ -20,7 +20,7 @@ from grader.intake.tree import Entry, Kind, Wanted
 from grader.text import quoted
 
 NAMES_FILE = "names.csv"
-"""What it is called, in the folder of reports."""
+"""What it is called, in the instructor's book."""
 
 _COLUMNS = ("found", "means")
 

@@ -1,4 +1,4 @@
-"""Part two of the course is nobody's duty: who left a problem of it out is not graded in it."""
+"""Optional problems are for who likes to: who left one out is not graded in it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from grader.course import Problem
 from grader.intake.handed_in import StudentFile, Submission
 
 
-def without_skipped(submission: Submission, part_two: Iterable[Problem]) -> Submission:
-    """Return a submission without the problems of part two that were left out, or are the stub.
+def without_skipped(submission: Submission, optional: Iterable[Problem]) -> Submission:
+    """Return a submission without the optional problems that were left out, or are the stub.
 
     A file whose name was nearly right was meant to be graded: why it was not is told among the
     notes. So it is where something else was handed in for one problem alone.
 
     Args:
         submission: as it was read.
-        part_two: the problems of part two.
+        optional: the problems of the course that are optional.
     """
-    skipped = {problem.id for problem in part_two if _is_skipped(submission, problem)}
+    skipped = {problem.id for problem in optional if _is_skipped(submission, problem)}
     files = {id: file for id, file in submission.files.items() if id not in skipped}
     alone = len(submission.files) == 1 and bool(submission.unused)
     meant = [submission.files[id] for id in submission.files if id in skipped]

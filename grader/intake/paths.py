@@ -154,8 +154,8 @@ def _alone(
         return layout
     around = path.resolve().parent
     with suppress(Refused):
-        beside = disk.entry_at(around.parent, Kind.FOLDER).children()
-        part = recognise_part(given, disk.entry_at(around, Kind.FOLDER), beside, problems)
+        above = disk.entry_at(around.parent, Kind.FOLDER)
+        part = recognise_part(given, disk.entry_at(around, Kind.FOLDER), above, problems)
         return part or layout
     return layout
 

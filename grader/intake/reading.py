@@ -25,6 +25,8 @@ from grader.intake.wanted import wanted
 from grader.intake.work_place import Place, Unclear, find_work
 from grader.text import line, quoted
 
+HANDED_IN_LATE = "It was handed in late."
+
 
 def read_source(path: Path) -> StudentFile:
     """Read a regular file of at most MAX_SOURCE_BYTES without following a link or waiting."""
@@ -87,7 +89,7 @@ def _about(work: Work) -> list[str]:
     if len(work.members) > 1:
         notes.append(f"A group of {len(work.members)}: {', '.join(map(quoted, work.members))}.")
     if work.late:
-        notes.append("It was handed in late.")
+        notes.append(HANDED_IN_LATE)
     return [*notes, *work.notes]
 
 

@@ -14,6 +14,7 @@ from enum import Enum
 from grader.intake.archives.kinds import archive_suffix
 
 IS_LINK = "is a link; a link is not followed"
+IS_TWICE = "is in the archive more than once; which one counts can't be known"
 
 Wanted = Callable[[Sequence[str]], int]
 """Says of the parts of a member's name how many bytes it may have to be read; 0 for not at all."""

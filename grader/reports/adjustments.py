@@ -14,7 +14,10 @@ def told_adjustments(problem: ProblemResult) -> list[str]:
 
 
 def told_adjustment(adjustment: Adjustment) -> str:
-    """Return what an adjustment changes, and why."""
+    """Return what an adjustment changes, and why. What adds to the maximum was given by hand."""
+    if adjustment.max > 0:
+        given, most = shown(adjustment.points), _points(adjustment.max)
+        return f"by hand, {given} of {most}: {adjustment.reason}"
     changes = []
     if shown(adjustment.points) not in {"0", "-0"}:
         sign = "+" if adjustment.points > 0 else "-"

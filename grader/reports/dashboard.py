@@ -13,6 +13,7 @@ from grader.files import write_whole
 from grader.reports.identical import Identical
 from grader.reports.isolation import NOT_CONFINED, not_confined
 from grader.reports.mistakes import mistakes_made
+from grader.reports.news import News
 from grader.reports.page import render
 from grader.reports.people import Person, by_name, people
 from grader.reports.remarks import class_remarks
@@ -74,12 +75,28 @@ class ProblemRow:
         return sum(points >= self.max > 0 for points in self.points)
 
 
+@dataclass(frozen=True)
+class ClassFacts:
+    """What is known of a class beside its results.
+
+    Attributes:
+        news: what is new since the last run.
+        sections: of everybody, by the name of the submission.
+        absent: who is on the roster and has handed in nothing.
+    """
+
+    news: News = field(default_factory=News)
+    sections: Mapping[str, str] = field(default_factory=dict)
+    absent: Sequence[str] = ()
+
+
 def write_dashboard(
     results: Sequence[SubmissionResult],
     problems: Sequence[str],
     path: Path,
     identical: Sequence[Identical] = (),
     optional: Mapping[str, Sequence[str]] | None = None,
+    facts: ClassFacts | None = None,
 ) -> None:
     """Write the page.
 
@@ -89,8 +106,9 @@ def write_dashboard(
         path: the file to write, whole or not at all.
         identical: who handed in the same files.
         optional: of each optional part that is to be shown, the ids of its problems.
+        facts: what is known of the class beside its results.
     """
-    write_whole(path, dashboard(results, problems, identical, optional))
+    write_whole(path, dashboard(results, problems, identical, optional, facts))
 
 
 def dashboard(
@@ -98,6 +116,7 @@ def dashboard(
     problems: Sequence[str],
     identical: Sequence[Identical] = (),
     optional: Mapping[str, Sequence[str]] | None = None,
+    facts: ClassFacts | None = None,
 ) -> str:
     """Return the page's text.
 
@@ -106,7 +125,9 @@ def dashboard(
         problems: the ids of the problems that count.
         identical: who handed in the same files.
         optional: of each optional part that is to be shown, the ids of its problems.
+        facts: what is known of the class beside its results.
     """
+    facts = facts or ClassFacts()
     results, who, optional = by_name(results), people(results), optional or {}
     valid = [result for result in results if result.status != Status.INTERNAL]
     tests = _tests(valid, who)
@@ -116,6 +137,7 @@ def dashboard(
         who=who,
         problems=problems,
         optional=optional,
+        facts=facts,
         cells=_cells,
         seconds=_seconds,
         remarks=class_remarks(results),

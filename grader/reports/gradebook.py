@@ -26,6 +26,7 @@ def write_gradebook(
     problems: Sequence[str],
     path: Path,
     optional: Mapping[str, Sequence[str]] | None = None,
+    sections: Mapping[str, str] | None = None,
 ) -> None:
     """Write `submission,status,<one column per problem>,total,max`, sorted by submission.
 
@@ -37,6 +38,8 @@ def write_gradebook(
     Where tests that students wrote were judged, `break_<problem>`, `break_total` and `break_max`
     say what they earned; no other total changes by that.
 
+    Where the roster has sections, a column `section` says who is in which.
+
     Where marks were changed after the tests had given them, a last column `adjustments` says how.
 
     Args:
@@ -44,10 +47,12 @@ def write_gradebook(
         problems: the ids of the problems that count, which name the columns.
         path: the file to write, whole or not at all.
         optional: of each optional part that is to be shown, the ids of its problems.
+        sections: by the name of the submission.
     """
-    results, optional = list(results), optional or {}
+    results, optional, sections = list(results), optional or {}, sections or {}
     with_names = any(r.members or r.shown_name != r.submission for r in results)
     more = ["name", "member", "late"] if with_names else []
+    more += ["section"] if sections else []
     text = io.StringIO()
     more += ["adjustments"] if any(p.adjustments for r in results for p in r.problems) else []
     of_parts = [
@@ -63,6 +68,7 @@ def write_gradebook(
     for result in sorted(results, key=lambda r: r.submission):
         row = _row(result, problems) | _row_of_optional(result, optional)
         row |= _row_of_tests(result, len(judged)) if judged else {}
+        row |= {"section": cell(sections.get(result.submission, ""))} if sections else {}
         for member in result.members or [""]:
             writer.writerow(row | _whose(result, member) if with_names else row)
     write_whole(path, text.getvalue())

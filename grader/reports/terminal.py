@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from rich.markup import escape
 from rich.table import Table
 
-from grader.reports.gradebook import Change
 from grader.reports.isolation import NOT_CONFINED, not_confined
+from grader.reports.news import News
 from grader.reports.people import by_name, people
 from grader.reports.remarks import SharedRemark, class_remarks
 from grader.result import Status, SubmissionResult, shown
@@ -96,32 +96,32 @@ class RunSummary:
 
     Attributes:
         graded: how many submissions were graded, wholly or in part.
-        changes: the marks that are not those of the gradebook before.
-        missing: who is known, and not in what says that it is the whole class: their rows are as
-            they were.
-        of_one_problem: whether only one problem was handed in.
+        news: what is new since the last run.
         outdated: the problems whose kept marks rest on something that has changed since, and on
             what.
         damaged: names whose files in the folder of results are no results, and why.
         older: names whose previous results are of an older version.
         lost: names of both kinds that were not graded again.
         told: sentences about whose files are whose.
+        absent: who is on the roster and has handed in nothing.
     """
 
     graded: int
-    changes: Sequence[Change] = ()
-    missing: Sequence[str] = ()
-    of_one_problem: bool = False
+    news: News = field(default_factory=News)
     outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)
     older: Sequence[str] = ()
     lost: Sequence[str] = ()
     told: Sequence[str] = ()
+    absent: Sequence[str] = ()
 
 
 def about_run(run: RunSummary) -> list[str]:
     """Return what is to be said of a run beside its results, line by line."""
-    told = [*run.told, *(f"changed: {change}" for change in run.changes)]
+    news = run.news
+    told = [*run.told, *(f"changed: {change}" for change in news.changes)]
+    if news.new and not news.is_first:
+        told.append(f"New since the last run: {', '.join(map(str, news.new))}.")
     told += [
         f"results/{name}.json is damaged and counts as no result: {why}."
         for name, why in run.damaged.items()
@@ -132,9 +132,10 @@ def about_run(run: RunSummary) -> list[str]:
         told.append(
             f"In no report, as they were not handed in to be graded again: {', '.join(run.lost)}."
         )
-    if run.missing:
-        what = "Handed in nothing for this problem" if run.of_one_problem else "Missing now"
-        told.append(f"{what}, so as they were: {', '.join(run.missing)}.")
+    if news.missing:
+        told.append(news.told_missing)
+    if run.absent:
+        told.append(f"On the roster, and nothing has come from: {', '.join(run.absent)}.")
     for id, names in run.outdated.items():
         told.append(
             f"{id}: some marks are of a previous run and no longer hold "
@@ -143,3 +144,9 @@ def about_run(run: RunSummary) -> list[str]:
     if not run.graded:
         told.append("Nothing had to be graded: all previous results still hold.")
     return [line(text) for text in told]
+
+
+def did_nothing(run: RunSummary) -> list[str]:
+    """Return what the instructor's own files say that does nothing, as a block that stands last."""
+    lines = run.news.not_applied
+    return ["", "Did nothing:", *(f"- {line(text)}" for text in lines)] if lines else []

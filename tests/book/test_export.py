@@ -223,11 +223,13 @@ def test_a_mark_out_of_less_than_the_others_is_not_filled_in_unasked(
     excused = handed_in(CLASS[0], 20)
     reports = saved(excused, handed_in(CLASS[1], 20))
     lines = "submission,problem,test,mark,reason\ncanvas:1001,03,test_cases[a],leave out,Ill\n"
-    (reports / "corrections.csv").write_text(lines)
+    (reports.parent / "book").mkdir()
+    (reports.parent / "book/corrections.csv").write_text(lines)
     file = tmp_path / "grades.csv"
     file.write_bytes(canvas_gradebook(CLASS[:2]))
     told = exported("canvas", file, reports, "--column", "Week 3")
-    assert told[1].startswith("Not filled in for Lovelace, Ada (1001): the mark is out of 22.5")
+    assert told[0] == f"The book: {reports.parent / 'book'} (corrections.csv)."
+    assert told[2].startswith("Not filled in for Lovelace, Ada (1001): the mark is out of 22.5")
     assert "Run `grader grade` once more for them: Ada Lovelace." in told[-2]
     exported("canvas", file, reports, "--column", "Week 3", "--scale")
     filled = marks_in((tmp_path / "grades-filled.csv").read_bytes(), "ID", "Week 3 (123456)")

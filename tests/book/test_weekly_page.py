@@ -7,6 +7,8 @@ from pathlib import Path
 
 from grader.book.adjusting import adjusted
 from grader.book.corrections import read_corrections
+from grader.book.criteria import read_criteria
+from grader.book.folder import Book
 from grader.book.late_policy import read_late_policy
 from grader.course import own_course
 from tests.book.built import problem, result
@@ -20,9 +22,17 @@ def shown_file(first_line: str) -> str:
 
 
 def test_its_corrections_are_read(folder: Path) -> None:
-    (folder / "corrections.csv").write_text(shown_file("submission,"), encoding="utf-8")
+    (folder / "corrections.csv").write_text(shown_file("submission,problem,test"), encoding="utf-8")
     found, told = read_corrections(folder / "corrections.csv")
     assert [line.mark for line in found] == [20, 0.5, None]
+    assert not told
+
+
+def test_its_points_by_hand_are_read(folder: Path) -> None:
+    text = shown_file("submission,problem,criterion")
+    (folder / "criteria.csv").write_text(text, encoding="utf-8")
+    found, told = read_criteria(folder / "criteria.csv")
+    assert [line.points for line in found] == [4, 5]
     assert not told
 
 
@@ -32,5 +42,5 @@ def test_its_late_policy_is_read_and_takes_what_it_says(folder: Path) -> None:
     late = problem("03-scaled-attention", 20, 25, handed_in="2026-11-04T12:00:00+01:00")
     kim, ada = result("kim", late), result("ada", late, full_name="Ada Lovelace")
     chen = result("chen", late, identity="canvas:1004")
-    found, _ = adjusted([kim, ada, chen], folder)
+    found, _ = adjusted([kim, ada, chen], Book(folder))
     assert [r.points for r in found] == [16, 20, 20]

@@ -18,7 +18,7 @@ from grader.course import Course
 from grader.errors import InternalError, UsageError
 from grader.grading import cluster
 from grader.grading.class_run import grade_class
-from grader.grading.cores import core_of_its_own
+from grader.grading.cores import core_of_its_own, cores_of_its_own, taken_by_others
 from grader.grading.pool import grade_all
 from grader.grading.settings import Settings
 from grader.intake.submissions import Submission, find_submissions
@@ -132,6 +132,21 @@ def test_each_worker_of_a_machine_has_a_core_of_its_own(monkeypatch: pytest.Monk
             assert (first, second, third) == (1001, 1002, None)
         with core_of_its_own() as again:
             assert again == 1002
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
+def test_two_runs_on_a_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2001, 2002, 2003})
+    monkeypatch.setattr(os, "getpid", lambda: 2001)
+    assert taken_by_others() == (0, 3)
+    with cores_of_its_own(2) as first:
+        assert first == [2001, 2002]
+        assert taken_by_others() == (2, 3)
+        with cores_of_its_own(2) as second:
+            assert second == [2003, 2003]
+            with cores_of_its_own(2) as third:
+                assert third == [None, None]
+    assert taken_by_others() == (0, 3)
 
 
 # With one

@@ -65,9 +65,9 @@ def test_the_other_problems_marks_are_kept(term: Any) -> None:
     run = grade_second(term)
     assert term.graded == [("ada", [OTHER]), ("bob", [OTHER])]
     assert rows(term) == both
-    assert (run.changes, run.missing) == ([], [])
+    assert (run.news.changes, run.news.missing) == ([], [])
     term.hand_in("bob", term.right)
-    assert [str(change) for change in term.grade(only="01").changes] == [
+    assert [str(change) for change in term.grade(only="01").news.changes] == [
         "bob: 01-doubling 0 -> 4 (submission changed)"
     ]
     assert term.graded == [("bob", ["01-doubling"])]
@@ -84,7 +84,7 @@ def test_who_did_not_hand_in_this_problem_keeps_the_row(term: Any) -> None:
     shutil.rmtree(term.folder.with_name("second") / "bob")
     write(term.folder.with_name("second") / "eve" / "problem.py", term.wrong)
     run = grade_second(term)
-    assert (run.missing, run.of_one_problem) == (["bob"], True)
+    assert (run.news.missing, run.news.of_one_problem) == (["bob"], True)
     eve = {"eve": ("4", "0", "4", "8")}
     assert rows(term) == eve | {"ada": ("4", "0", "4", "8"), "bob": ("0", "", "0", "4")}
     path = term.out / "feedback/bob.md"
@@ -125,5 +125,5 @@ def test_a_whole_class_after_one_problem(term: Any) -> None:
     shutil.rmtree(term.folder / "bob")
     run = term.grade()
     assert term.graded == [("ada", ["01-doubling"]), ("eve", ["01-doubling", OTHER])]
-    assert (run.missing, run.of_one_problem) == (["bob"], False)
+    assert (run.news.missing, run.news.of_one_problem) == (["bob"], False)
     assert list(rows(term)) == ["ada", "bob", "eve"]

@@ -185,7 +185,9 @@ def until(condition, seconds: float = 90) -> bool:  # type: ignore[no-untyped-de
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda s: s.name
+)
 def test_a_command_that_is_stopped_leaves_results_and_no_process(
     tmp_path: Path, small_course: Course, how: signal.Signals
 ) -> None:
@@ -210,7 +212,7 @@ def test_a_command_that_is_stopped_leaves_results_and_no_process(
         process.kill()
     assert until(lambda: not any(map(lives, started)), 30)
     assert list((out / "results").glob("*.json")) == [out / "results/ada.json"]
-    if how is signal.SIGINT:
-        assert process.returncode == 130
+    if how is not signal.SIGKILL:
+        assert process.returncode == 128 + how
         assert errors.strip().splitlines()[-1].startswith("Stopped.")
         assert "Traceback" not in output + errors

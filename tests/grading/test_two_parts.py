@@ -239,7 +239,7 @@ def test_part_one_alone_leaves_part_two_as_it_was(long_school: Any) -> None:
     long_school.hand_in("ada", long_school.wrong)
     run = long_school.grade(part="one")
     assert long_school.graded == [("ada", ["01-doubling"])]
-    assert [str(change)[:25] for change in run.changes] == ["ada: 01-doubling 4 -> 0 ("]
+    assert [str(change)[:25] for change in run.news.changes] == ["ada: 01-doubling 4 -> 0 ("]
     assert rows(long_school)["ada"]["part_two_total"] == "0"
 
 
@@ -249,7 +249,7 @@ def test_part_two_alone_shows_its_columns_even_when_empty(long_school: Any) -> N
     ada = rows(long_school)["ada"]
     assert [*ada][2:] == ["01-doubling", "total", "max", *OF_TWO]
     assert set([*ada.values()][2:]) == {""}
-    assert not run.missing
+    assert not run.news.missing
     page = texts(long_school)["index.html"]
     assert "ot attempted" not in page
     assert "Not tried" not in page

@@ -175,7 +175,7 @@ def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> No
 def test_what_cannot_be_is_told(school: Any, people: dict[str, str], why: str) -> None:
     run = school.grade(people=people)
     assert school.gradebook() == {"ada": "4", "bob": "0"}
-    assert any(why in line for line in run.told)
+    assert any(why in line for line in run.news.not_applied)
 
 
 def test_the_command_grades_one_alone(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:

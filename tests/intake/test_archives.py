@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import stat
 import tarfile
+import zipfile
+from pathlib import Path
 
 import pytest
 
+from grader.course import Course
+from grader.intake.submissions import find_submissions
 from tests.intake.uploads import BOTH, FILE, RIGHT, Pack, Read, assert_bad, tarred, zipped
 
 LINK, PIPE = stat.S_IFLNK | 0o777, stat.S_IFIFO | 0o666
@@ -30,6 +34,24 @@ def test_a_linked_folder_in_a_tar(read: Read) -> None:
     assert_bad(read(link, ".tar"), "01-doubling is a link")
     behind = link[:512] + tarred((FILE, RIGHT))
     assert_bad(read(behind, ".tar"), "01-doubling is in the archive more than once")
+
+
+@pytest.mark.parametrize("around", ["", "class/"])
+def test_a_link_that_is_called_like_a_student_is_that_students_row_refused(
+    tmp_path: Path, small_course: Course, around: str
+) -> None:
+    """It made one row of a class of two, with the file of the other."""
+    own, others = (f"{around}{name}/{FILE}" for name in ("ada", "bob"))
+    for members in ([f"{around}ada", own, others], [own, others, f"{around}ada"]):
+        with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+            for name in members:
+                info = zipfile.ZipInfo(name)
+                is_link = not name.endswith(".py")
+                info.external_attr = (LINK if is_link else stat.S_IFREG | 0o644) << 16
+                archive.writestr(info, b"bob" if is_link else RIGHT)
+        ada, bob = find_submissions([tmp_path / "class.zip"], small_course)
+        assert_bad(ada, "'ada' is in the archive more than once")
+        assert (bob.name, bob.files["01-doubling"].source) == ("bob", RIGHT)
 
 
 # Which of several

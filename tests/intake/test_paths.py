@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from grader.course import Course
 from grader.errors import SubmissionError
 from grader.intake import limits
+from grader.intake.platforms import registry
+from grader.intake.platforms.download import Download
 from grader.intake.submissions import find_submissions, take_in
 from tests.intake.uploads import (
     COURSE,
@@ -277,3 +280,21 @@ def test_one_archive_of_a_class_of_archives_with_dates(
     folder = write(tmp_path / "class", {name: zip_file(COURSE) for name in names})
     (found,) = find_submissions([folder / names[0]], small_course)
     assert found.identity == "ada_2024_12_hw"
+
+
+def test_one_archive_alone_has_nothing_beside_it_looked_at(
+    tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What else lies in a folder of downloads is nobody's business."""
+    (tmp_path / "ada.zip").write_bytes(zip_file({FILE: RIGHT}))
+    (tmp_path / "tax.zip").write_bytes(b"private")
+    looked: list[str] = []
+
+    def look(download: Download, problems: object) -> None:
+        looked.append(download.name)
+
+    seen = tuple(replace(platform, look=look) for platform in registry.PLATFORMS)
+    monkeypatch.setattr(registry, "PLATFORMS", seen)
+    (ada,) = find_submissions([tmp_path / "ada.zip"], small_course)
+    assert ada.files[ID].source == RIGHT
+    assert not looked

@@ -20,9 +20,10 @@ from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradebook import cell, write_gradebook
 from grader.reports.gradescope import refused_json, results_json
 from grader.reports.junit import write_junit
+from grader.reports.news import News
 from grader.reports.sources import Sources
 from grader.reports.student_page import student_pages
-from grader.reports.terminal import RunSummary, about_run, remarks
+from grader.reports.terminal import RunSummary, about_run, did_nothing, remarks
 from grader.result import Adjustment, Policy, ProblemResult, Status, SubmissionResult, TestResult
 from grader.student.report import problem_report
 
@@ -127,9 +128,13 @@ def test_junit_is_well_formed(text: str, tmp_path: Path) -> None:
 def test_nothing_reaches_a_terminal_raw(text: str) -> None:
     result = result_with(text, name=text)
     result.problems[0].tests = result.problems[0].tests[1:2]  # so that its message is a remark
+    run = RunSummary(
+        graded=0, news=News(missing=[text], not_applied=[text]), damaged={text: text}, absent=[text]
+    )
     lines = [
         *remarks([result]),
-        *about_run(RunSummary(graded=0, missing=[text], damaged={text: text})),
+        *about_run(run),
+        *did_nothing(run),
         problem_report(result.problems[0], 0),
     ]
     assert lines

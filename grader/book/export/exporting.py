@@ -13,6 +13,7 @@ from grader.book.export.filling import Filled, fill
 from grader.book.export.marks import marks_of
 from grader.book.export.sheet import Choice
 from grader.book.export.table import read_table
+from grader.book.folder import Book
 from grader.errors import UsageError
 from grader.files import write_together
 from grader.result import SubmissionResult
@@ -37,6 +38,7 @@ class Order:
         platform: whose file it is.
         file: the file as it was downloaded; it stays as it is unless `out` is the same.
         folder: of the reports.
+        book: the instructor's own files.
         problem: whose marks, by id; empty for the sum of all of a part.
         choice: the columns that are meant.
         out: the file to write.
@@ -49,6 +51,7 @@ class Order:
     platform: str
     file: Path
     folder: Path
+    book: Book
     problem: str
     choice: Choice
     out: Path
@@ -73,7 +76,7 @@ def export_from(
         CannotWrite: one of the files can't be written; neither is.
     """
     _require_sense(order, results)
-    now, remarks = adjusted(results, order.folder)
+    now, remarks = adjusted(results, order.book)
     filled = _filled(order, now)
     pack = _packed(order, filled)
     contents = {order.out: filled.content}

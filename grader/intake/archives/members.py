@@ -9,10 +9,9 @@ from typing import IO
 from grader.intake import limits
 from grader.intake.archives.names import split_name
 from grader.intake.noise import is_in_noise
-from grader.intake.tree import IS_LINK, BadArchive, Entry, Kind, Wanted
+from grader.intake.tree import IS_LINK, IS_TWICE, BadArchive, Entry, Kind, Wanted
 from grader.text import quoted
 
-_TWICE = "is in the archive more than once; which one counts can't be known"
 _ROOT = ""
 
 Below = dict[str, Entry]
@@ -159,5 +158,5 @@ class GrowingTree:
 
 
 def _twice(there: Entry) -> Entry:
-    fault = there.leads_out or _TWICE
+    fault = there.leads_out or IS_TWICE
     return Entry(there.name, Kind.OTHER, fault, there.leads_out, is_packed=True)

@@ -85,4 +85,9 @@ def _receipt(receipt: Entry, front: str) -> tuple[str, str] | None:
     return None
 
 
-PLATFORM = Platform(_look, uploaded_as=_uploaded_as, read=_is_receipt)
+PLATFORM = Platform(
+    _look,
+    uploaded_as=_uploaded_as,
+    read=_is_receipt,
+    may_hold=lambda name, part: _match(part) is not None,
+)

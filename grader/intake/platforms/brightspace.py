@@ -87,4 +87,4 @@ def _time(match: re.Match[str]) -> datetime:
     return datetime.min
 
 
-PLATFORM = Platform(_look)
+PLATFORM = Platform(_look, may_hold=lambda name, part: _match(part) is not None)

@@ -126,4 +126,6 @@ def _older(versions: Iterable[Versions]) -> list[str]:
     return [name for found in versions for _, name in found[:-1]]
 
 
-PLATFORM = Platform(_look, uploaded_as=_uploaded_as)
+PLATFORM = Platform(
+    _look, uploaded_as=_uploaded_as, may_hold=lambda name, part: _match(part.name) is not None
+)

@@ -43,7 +43,8 @@ class Platform:
             nobody is told in a sentence.
         lists: by the names of its lists of students, the most bytes that are read of one.
         read: says of the name of any other file how many bytes are read of it at most.
-        may_hold: tells whether a folder of this name can be a download that this stands in.
+        may_hold: tells whether a folder of this name can be a download that this stands in. What
+            stands beside something is looked at only then.
         uploaded_as: says what the name of a file in a download may have been before the platform
             put something around it.
     """

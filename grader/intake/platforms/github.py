@@ -88,4 +88,6 @@ def _work(clone: Entry, user: str, lines: Sequence[Line], note: str) -> Work:
     return Work(identity, " + ".join(members), clone, members, handed_in=time, notes=notes)
 
 
-PLATFORM = Platform(_look, lists={ROSTER: MAX_BYTES})
+PLATFORM = Platform(
+    _look, lists={ROSTER: MAX_BYTES}, may_hold=lambda name, part: part.kind is Kind.FOLDER
+)

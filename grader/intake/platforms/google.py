@@ -28,4 +28,4 @@ def _is_work(child: Entry) -> bool:
     return child.is_archive or (child.is_plain_file and child.name.lower().endswith(".py"))
 
 
-PLATFORM = Platform(_look)
+PLATFORM = Platform(_look, may_hold=lambda name, part: False)

@@ -7,7 +7,7 @@ from grader.intake.layout import Layout, Work, unmatched_file
 from grader.intake.platforms.download import Download, Platform
 from grader.intake.platforms.gradescope_metadata import MAX_BYTES, METADATA, Handed, read_metadata
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Refused, gathered
+from grader.intake.tree import Entry, Kind, Refused, gathered
 from grader.text import quoted
 
 
@@ -49,4 +49,6 @@ def _work(folder: Entry, handed: Handed, note: str) -> Work:
     )
 
 
-PLATFORM = Platform(_look, lists={METADATA: MAX_BYTES})
+PLATFORM = Platform(
+    _look, lists={METADATA: MAX_BYTES}, may_hold=lambda name, part: part.kind is Kind.FOLDER
+)

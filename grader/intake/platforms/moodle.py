@@ -67,4 +67,6 @@ def _work(name: str, id: str, found: Sequence[Upload]) -> Work:
     )
 
 
-PLATFORM = Platform(_look, uploaded_as=_uploaded_as)
+PLATFORM = Platform(
+    _look, uploaded_as=_uploaded_as, may_hold=lambda name, part: _match(part.name) is not None
+)

@@ -73,4 +73,6 @@ def _called(match: re.Match[str], problems: Problems) -> str:
     return f"{told}.py" if told and is_bare(match["file"]) else match["file"]
 
 
-PLATFORM = Platform(_look, uploaded_as=_uploaded_as)
+PLATFORM = Platform(
+    _look, uploaded_as=_uploaded_as, may_hold=lambda name, part: _match(part) is not None
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 
 from grader.intake.layout import Layout
@@ -56,21 +56,20 @@ def recognise(found: Entry, problems: Problems) -> Layout | None:
     return None
 
 
-def recognise_part(
-    part: Entry, around: Entry, beside: Sequence[Entry], problems: Problems
-) -> Layout | None:
+def recognise_part(part: Entry, around: Entry, above: Entry, problems: Problems) -> Layout | None:
     """Return what one student handed in if the folder around it is a platform's download.
 
     Args:
         part: the student's folder or archive.
-        around: the folder that it stands in.
-        beside: what stands beside that folder.
+        around: the folder that it stands in. Nothing else in it is looked at unless the name of
+            the part says that it may be of such a download.
+        above: the folder that this stands in.
         problems: those of the course.
     """
-    download = Download(around.name, around.children(), list(beside))
-    for platform in PLATFORMS:
-        may_be = platform.may_hold(around.name, part)
-        if may_be and (layout := platform.look(download, problems)):
+    possible = [platform for platform in PLATFORMS if platform.may_hold(around.name, part)]
+    for platform in possible:
+        download = Download(around.name, around.children(), above.children())
+        if layout := platform.look(download, problems):
             own = [work for work in layout.works if part.name in (*work.parts, work.folder.name)]
             return Layout("", own) if len(own) == 1 else None
     return None

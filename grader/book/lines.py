@@ -1,0 +1,95 @@
+"""Lists that an instructor writes: CSV files, of which each line says one thing.
+
+A comma or a semicolon stands between the cells, as spreadsheets have it. Empty lines and those that
+begin with `#` say nothing. A line that can't be understood is named with its number, and the others
+count all the same.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from grader.errors import UsageError
+from grader.text import quoted
+
+Line = TypeVar("Line")
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+
+
+def read_lines(
+    path: Path, needed: Sequence[str], understood: Callable[[int, dict[str, str]], Line]
+) -> tuple[list[Line], list[str]]:
+    """Return what the lines of a file say, and a sentence about each that says nothing.
+
+    Args:
+        path: the file; if there is none, nothing is said.
+        needed: columns that have to be there; no cell of them is empty.
+        understood: returns what a line says, by its number and its cells by column. It raises a
+            ValueError whose text says why the line does not count.
+
+    Raises:
+        UsageError: the file as a whole can't be read.
+    """
+    if not path.exists():
+        return [], []
+    rows = read_rows(path)
+    columns = column_names(rows)
+    if missing := [name for name in needed if name not in columns]:
+        raise UsageError(f"{path} has no column {', '.join(missing)} in its first line.")
+    found, told = [], []
+    for line, cells in rows[1:]:
+        try:
+            found.append(understood(line, _by_column(columns, cells, needed)))
+        except ValueError as error:
+            told.append(not_followed(path.name, line, str(error)))
+    return found, told
+
+
+def not_followed(file: str, line: int, why: str) -> str:
+    """Return the sentence about a line that does not count."""
+    return f"{file}, line {line}, does not count: {why}."
+
+
+def column_names(rows: Sequence[tuple[int, list[str]]]) -> list[str]:
+    """Return what the first line calls the columns, in small letters."""
+    return [name.strip().lower() for name in rows[0][1]] if rows else []
+
+
+def read_rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the lines with their numbers, without those that say nothing.
+
+    Raises:
+        UsageError: it is no CSV file, or can't be read.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        first = next((row for row in text.splitlines() if row.strip(" ,;") and row[0] != "#"), "")
+        mark = max(",;\t", key=first.count)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+        rows = [(reader.line_num, cells) for cells in reader]
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}.") from None
+    except (ValueError, csv.Error):
+        raise UsageError(f"{path} is not a CSV file in UTF-8; save it as one.") from None
+    return [(n, row) for n, row in rows if any(map(str.strip, row)) and row[0][:1] != "#"]
+
+
+def points_said(text: str) -> float | None:
+    """Return the number that a cell says; None if it says none, or a negative one."""
+    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
+
+
+def _by_column(columns: list[str], cells: list[str], needed: Sequence[str]) -> dict[str, str]:
+    if len(cells) != len(columns):
+        raise ValueError(f"it has {len(cells)} columns, not {len(columns)}")
+    row = dict(zip(columns, map(str.strip, cells), strict=True))
+    for name in needed:
+        if not row[name]:
+            raise ValueError(f"its column {quoted(name)} is empty")
+    return row

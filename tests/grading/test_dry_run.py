@@ -1,0 +1,67 @@
+"""`grade --dry-run`: what a run would do is said, and nothing is graded or written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app
+
+
+def files(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(p): (p.stat().st_mtime_ns, p.read_bytes()) for p in folder.rglob("*") if p.is_file()
+    }
+
+
+@pytest.fixture
+def dry(school: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return what a dry run of the school says."""
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+
+    def run(*more: str) -> str:
+        school.graded.clear()
+        command = ["grade", str(school.folder), "--out", str(school.out), "--dry-run", *more]
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, done.output
+        assert school.names() == []
+        return " ".join(done.output.split())
+
+    return run
+
+
+def test_a_first_run_is_foreseen_and_makes_no_folder(school: Any, dry: Any) -> None:
+    said = dry()
+    assert "A run would grade 2 submissions (problems: 2 new)." in said
+    assert not school.out.exists()
+
+
+def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any) -> None:
+    school.hand_in("eve", school.wrong)
+    school.grade()
+    book = school.out.parent / "book"
+    book.mkdir()
+    (book / "corrections.csv").write_text(
+        "submission,problem,mark,reason\neve,01,3,By hand\nkim,01,3,why\n"
+    )
+    school.hand_in("bob", school.right)
+    (school.folder / "dan" / "01-doubling").mkdir(parents=True)
+    (school.folder / "dan" / "01-doubling" / "problm.py").write_text(school.right)
+    before = files(school.out.parent)
+    said = dry()
+    assert files(school.out.parent) == before
+    assert "would change: eve: 01-doubling 0 -> 3 (Corrected: By hand)" in said
+    assert "Would be graded again, so marks may change: bob." in said
+    assert "dan: There is no problem.py in 01-doubling." in said
+    assert "did you mean" in said or "has to be called problem.py" in said
+    assert said.index("line 3, does not count") > said.index("This was a dry run")
+    school.grade()
+    assert school.names() == ["bob", "dan"]
+    assert school.gradebook()["eve"] == "3"
+
+
+def test_one_submission_alone_may_be_foreseen(school: Any, dry: Any) -> None:
+    assert "A run would grade 1 submission " in dry("--only", "ada")
