@@ -21,8 +21,10 @@ FIRST_AND_SLOW_OTHERS = [
     PROBLEMS[0],
     *(pytest.param(name, marks=pytest.mark.slow) for name in PROBLEMS[1:]),
 ]
-IN_SHORT = {"07-tiny-gpt": ("--steps", "2")}
+IN_SHORT = {"07-tiny-gpt": ("--steps", "2"), "10-training-step": ("2",)}
 """What to type so that it doesn't train for a minute."""
+COSTLY = {"07-tiny-gpt": "my_loss", "10-training-step": "my_optimizers"}
+"""A picture that takes long, so that it is written where it can't be shown, too."""
 LARGEST = 60_000  # bytes
 
 
@@ -60,8 +62,8 @@ def test_every_problem_is_there():
 def test_on_the_stub_it_shows_what_is_expected_and_says_so(explore, problem_id):
     _, words = explore(problem_id, ROOT / "problems" / problem_id / "problem.py")
     assert how_it_is(words) == {"yours is not written yet. The picture shows what is expected."}
-    is_costly = problem_id in IN_SHORT
-    assert ("Wrote pictures/my_loss.png." if is_costly else "run this with --save") in words
+    costly = COSTLY.get(problem_id)
+    assert (f"Wrote pictures/{costly}.png." if costly else "run this with --save") in words
 
 
 @pytest.fixture
