@@ -37,11 +37,11 @@ def train_step(
 
 def evaluate(model: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> float:
     """Return the mean loss over all tokens, in evaluation mode."""
-    was_training = model.training
+    mode = model.training
     model.eval()
     with torch.no_grad():
         losses = [_loss(model, *batch).item() * batch[0].numel() for batch in batches]
-    model.train(was_training)
+    model.train(mode)
     return sum(losses) / sum(idx.numel() for idx, _ in batches)
 
 
