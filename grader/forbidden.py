@@ -73,12 +73,8 @@ _TRACES = {
     # A class's own parent makes it, and adds its parameters, by a method of this name's owner.
     "optim": ("Optimizer", "adamw()", "_single_tensor_", "_multi_tensor_", "::_fused_adam"),
     "clip_grad_norm_": ("clip_grad",),
-    # What torch.func's functions end in, and kernels that are the derivative of an attention's
-    # parts. log_softmax has one of its own, which a loss needs.
-    "derivatives": (
-        *("_vjp_with_argnums()", "_jvp_with_argnums()", "grad_and_value_impl()"),
-        *("::_softmax_backward_data", "attention_backward", "attention_for_cpu_backward"),
-    ),
+    # What torch.func's functions end in.
+    "derivatives": ("_vjp_with_argnums()", "_jvp_with_argnums()", "grad_and_value_impl()"),
 }
 
 

@@ -26,9 +26,8 @@ from worked_example import (
     turned,
 )
 
-# Nothing in problem.py may call these: optimizers and clipping of PyTorch, torch.func, and kernels
-# that are the gradient of a softmax. That nothing else differentiates in the first three functions
-# is for test_every_gradient_is_your_own.
+# Nothing in problem.py may call these: PyTorch's optimizers, its clipping, and torch.func. That the
+# first three functions do without autograd, too, is for test_every_gradient_is_your_own.
 FORBIDDEN = ("optim", "clip_grad_norm_", "derivatives")
 
 DOUBLE = torch.float64
@@ -132,6 +131,19 @@ def three(found, call):
     return dict(zip(NAMES, found, strict=True))
 
 
+def answered(function, given, call, change=torch.Tensor.clone):
+    """What a function returns for copies of some arguments, by name.
+
+    A mask or targets that were changed are reported at once, as they are when code is graded.
+    """
+    copies = {name: change(tensor) for name, tensor in given.items()}
+    found = function(*copies.values())
+    for name, tensor in given.items():
+        same = tensor.is_floating_point() or torch.equal(copies[name], tensor)
+        require(same, f"{call}\nYour code changed its argument {name}.")
+    return found
+
+
 def check_attention(problem, given, expected, call, **near):
     """Compare the three gradients of an attention. What is handed over are copies.
 
@@ -142,7 +154,8 @@ def check_attention(problem, given, expected, call, **near):
         call: what was called.
         near: allowed differences, as for `check`.
     """
-    found = three(problem.attention_backward(*(each.clone() for each in given)), call)
+    named = dict(zip(("q", "k", "v", "grad", "mask"), given, strict=False))
+    found = three(answered(problem.attention_backward, named, call), call)
     for (name, gradient), right in zip(found.items(), expected, strict=True):
         check(gradient, right, f"d{name} of {call}", **near)
 
@@ -319,9 +332,10 @@ def test_attention_backward_in_numbers(problem):
 def test_attention_backward_by_small_steps(problem, rng, causal):
     """attention_backward says how the output changes when q, k or v moves a little"""
     q, k, v, grad = inputs(rng, 4, 4, 3, 2)
-    mask = [torch.ones(4, 4, dtype=torch.bool).tril()] if causal else []
+    given = {"q": q, "k": k, "v": v, "grad": grad}
+    given |= {"mask": torch.ones(4, 4, dtype=torch.bool).tril()} if causal else {}
     call = f"attention_backward(q, k, v, grad{', causal_mask' if causal else ''})"
-    found = three(problem.attention_backward(q, k, v, grad, *mask), call)
+    found = three(answered(problem.attention_backward, given, call), call)
     for name, like in zip(NAMES, (q, k, v), strict=True):
         check_form(found[name], like, f"d{name} of {call}")
     numbers = dict(zip(NAMES, (q, k, v), strict=True))
@@ -349,7 +363,7 @@ SIZES = {
 """n, m, d_k and d_v, and what stands before them."""
 
 
-@pytest.mark.points(1.75)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 def test_attention_backward_of_any_shape(problem, rng, sizes):
     """attention_backward has autograd's numbers to ten digits, whatever the shape"""
@@ -374,7 +388,7 @@ def test_attention_backward_of_the_worked_example(problem, rng):
 MASKS = [(3, 5), (1, 5), (5,), (2, 1, 3, 5), (1, 4, 1, 5)]
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("shape", MASKS, ids=str)
 def test_attention_backward_with_a_mask(problem, rng, shape):
     """attention_backward takes any mask that broadcasts to the scores"""
@@ -424,7 +438,8 @@ def test_cross_entropy_backward_in_numbers(problem):
     third = 1 / 6
     expected = torch.tensor([[-0.4, 0.3, 0.1], [third, third, third - 0.5]])
     call = f"cross_entropy_backward(tensor({logits.tolist()}), tensor({targets.tolist()}))"
-    check(problem.cross_entropy_backward(logits, targets), expected, call)
+    given = {"logits": logits, "targets": targets}
+    check(answered(problem.cross_entropy_backward, given, call), expected, call)
 
 
 @pytest.mark.points(0.5)
@@ -442,7 +457,8 @@ def check_cross_entropy(problem, logits, targets, call, **near):
     rows = logits.double().reshape(-1, logits.shape[-1]).tolist()
     expected = cross_entropy_backward_by_hand(rows, targets.flatten().tolist())
     expected = torch.tensor(expected, dtype=DOUBLE).reshape(logits.shape).to(logits.dtype)
-    found = problem.cross_entropy_backward(logits.clone(), targets.clone())
+    given = {"logits": logits, "targets": targets}
+    found = answered(problem.cross_entropy_backward, given, call)
     check(found, expected, call, **near)
 
 
@@ -605,7 +621,7 @@ def told(options):
     return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
-@pytest.mark.points(1.75)
+@pytest.mark.points(1.5)
 @pytest.mark.parametrize("size", [1.0, 1e-8])
 def test_five_steps_of_adamw(problem, rng, size):
     """Five steps of AdamW are those of the definition, for gradients of size 1 and of 1e-8"""
@@ -844,9 +860,8 @@ def test_dtype_is_kept(problem, rng):
     for dtype in (torch.float32, DOUBLE):
         for call, each in zip(CALLS, three_calls(problem, rng, dtype), strict=True):
             function, given, expected = each
-            found = function(*(t.clone() for t in given.values()))
-            name = str(dtype).removeprefix("torch.")
-            check_results(found, expected, f"{call} in {name}", all_digits=True)
+            call = f"{call} in {str(dtype).removeprefix('torch.')}"
+            check_results(answered(function, given, call), expected, call, all_digits=True)
 
 
 @pytest.mark.points(0.5)
@@ -856,20 +871,20 @@ def test_arguments_are_left_alone(problem, rng):
         function, given, expected = each
         with left_alone(call, **given), nothing_left_behind(call):
             check_results(function(**given), expected, call)
-        found = function(*(turned(t) for t in given.values()))
-        check_results(found, expected, f"{call} with transposed tensors")
+        call = f"{call} with transposed tensors"
+        check_results(answered(function, given, call, turned), expected, call)
 
 
-@pytest.mark.points(0.25)
+@pytest.mark.points(1.25)
 @pytest.mark.by_looking
 def test_every_gradient_is_your_own(problem, rng):
     """The first three functions are written without backward, torch.autograd and torch.func"""
     for call, each in zip(CALLS, three_calls(problem, rng), strict=True):
         function, given, expected = each
-        check_results(function(*(t.clone() for t in given.values())), expected, call)
+        check_results(answered(function, given, call), expected, call)
         with torch.inference_mode():  # in which nothing can be differentiated
             try:
-                found = function(*(t.clone() for t in given.values()))
+                found = answered(function, given, call)
             except (RuntimeError, TypeError):
                 raise ForbiddenCall("autograd") from None
             check_results(found, expected, call)
@@ -953,8 +968,9 @@ def test_hidden_digits(problem, rng):
     for dtype in (torch.float32, DOUBLE, DOUBLE):
         for call, each in zip(CALLS, three_calls(problem, rng, dtype), strict=True):
             function, given, expected = each
-            found = function(*(turned(t) for t in given.values()))
-            check_results(found, expected, f"{call} in {dtype}", all_digits=True)
+            call = f"{call} in {str(dtype).removeprefix('torch.')}"
+            found = answered(function, given, call, turned)
+            check_results(found, expected, call, all_digits=True)
 
 
 @pytest.mark.points(1)
@@ -971,7 +987,8 @@ def test_hidden_cross_entropy_backward(problem, solution, rng, shape):
         for each in (targets, some):
             call = f"cross_entropy_backward(logits, targets) with logits near {shift}, {shape}"
             expected = solution.cross_entropy_backward(logits, each)
-            found = problem.cross_entropy_backward(turned(logits), each.clone())
+            given = {"logits": logits, "targets": each}
+            found = answered(problem.cross_entropy_backward, given, call, turned)
             check(found, expected, call)
 
 
