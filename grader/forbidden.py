@@ -70,6 +70,11 @@ _TRACES = {
     "batch_norm": ("batch_norm",),
     "rms_norm": ("rms_norm",),
     "TransformerEncoderLayer": ("transformer_encoder_layer", "TransformerEncoderLayer"),
+    # A class's own parent makes it, and adds its parameters, by a method of this name's owner.
+    "optim": ("Optimizer", "adamw()", "_single_tensor_", "_multi_tensor_", "::_fused_adam"),
+    "clip_grad_norm_": ("clip_grad",),
+    # What torch.func's functions end in.
+    "derivatives": ("_vjp_with_argnums()", "_jvp_with_argnums()", "grad_and_value_impl()"),
 }
 
 

@@ -27,6 +27,7 @@ OF_PART_TWO = {
     "07-tiny-gpt": 40,
     "08-sampling": 15,
     "09-kv-cache": 30,
+    "10-training-step": 35,
 }
 
 

@@ -23,6 +23,7 @@ PARTS_OF_A_BLOCK = (
     *("gelu", "layer_norm", "group_norm", "instance_norm", "batch_norm", "rms_norm"),
     "TransformerEncoderLayer",
 )
+TRAINING = ("optim", "clip_grad_norm_", "derivatives")
 
 X = torch.randn(2, 3, 4)
 
@@ -123,6 +124,47 @@ SPELLINGS_OF_A_BLOCK: dict[str, Callable[[], object]] = {
 }
 
 
+W = nn.Parameter(torch.randn(3))
+W.grad = torch.ones(3)
+
+
+class OwnOptimizer(torch.optim.Optimizer):
+    """Adds nothing to torch's own."""
+
+
+def softmaxes(x: torch.Tensor) -> torch.Tensor:
+    return x.exp() / x.exp().sum(-1, keepdim=True)
+
+
+SPELLINGS_OF_TRAINING: dict[str, Callable[[], object]] = {
+    "AdamW": lambda: torch.optim.AdamW([W]),
+    "SGD": lambda: torch.optim.SGD([W], lr=0.1),
+    "a class of its own": lambda: OwnOptimizer([W], {}),
+    "function": lambda: sys.modules["torch.optim.adamw"].adamw(
+        [W.detach()], [X[0, 0, :3]], [X[0, 0, :3]], [X[0, 0, :3] ** 2], [], [torch.ones(())],
+        amsgrad=False, beta1=0.9, beta2=0.99, lr=0.1, weight_decay=0.0, eps=1e-8, maximize=False,
+    ),
+    "clip": lambda: nn.utils.clip_grad_norm_([W], 1.0),
+    "clip by value": lambda: nn.utils.clip_grad_value_([W], 1.0),
+    "clip to a norm": lambda: nn.utils.clip_grads_with_norm_([W], 1.0, torch.ones(())),
+    "vjp": lambda: torch.func.vjp(softmaxes, X),
+    "grad": lambda: torch.func.grad(lambda x: softmaxes(x).square().sum())(X),
+    "jacrev": lambda: torch.func.jacrev(softmaxes)(X[0]),
+    "jacfwd": lambda: torch.func.jacfwd(softmaxes)(X[0]),
+}  # fmt: skip
+
+
+def own_training() -> None:
+    """Does what a training step does, without torch.optim."""
+    W.grad = None
+    (F.cross_entropy(W[None] * 2, torch.tensor([1])) + W.softmax(-1)[0]).backward()
+    assert W.grad is not None
+    norm = torch.linalg.vector_norm(torch.cat([W.grad.flatten()]))
+    torch._foreach_mul_([W.grad], 1 / float(norm))
+    with torch.no_grad():
+        W.addcdiv_(W.grad, W.grad.square().sqrt() + 1e-8, value=-1e-3)
+
+
 def is_noticed(forbidden: tuple[str, ...], call: Callable[[], object]) -> bool:
     guard = Guard(forbidden)
     try:
@@ -150,6 +192,15 @@ def test_softmax_is_allowed_where_only_attention_is_forbidden() -> None:
 @pytest.mark.parametrize("spelling", SPELLINGS_OF_A_BLOCK)
 def test_a_part_of_a_block_is_noticed(spelling: str) -> None:
     assert is_noticed(PARTS_OF_A_BLOCK, SPELLINGS_OF_A_BLOCK[spelling])
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS_OF_TRAINING)
+def test_a_part_of_training_is_noticed(spelling: str) -> None:
+    assert is_noticed(TRAINING, SPELLINGS_OF_TRAINING[spelling])
+
+
+def test_a_training_step_of_ones_own_is_allowed() -> None:
+    assert not is_noticed(TRAINING, own_training)
 
 
 class OwnNorm(nn.LayerNorm):
@@ -270,7 +321,8 @@ spec = importlib.util.spec_from_file_location("spellings", sys.argv[1])
 tests = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tests)
 noted = []
-tests.remove([*tests.SOFTMAX, *tests.ATTENTION, *tests.PARTS_OF_A_BLOCK], noted)
+names = [*tests.SOFTMAX, *tests.ATTENTION, *tests.PARTS_OF_A_BLOCK, *tests.TRAINING]
+tests.remove(names, noted)
 
 def is_noticed(call):
     try:
@@ -280,6 +332,7 @@ def is_noticed(call):
     return bool(noted and noted.pop())
 
 kinds = tests.SOFTMAX_SPELLINGS, tests.ATTENTION_SPELLINGS, tests.SPELLINGS_OF_A_BLOCK
+kinds += (tests.SPELLINGS_OF_TRAINING,)
 for spellings in kinds:
     print(*(name for name, call in spellings.items() if not is_noticed(call)))
 print(is_noticed(tests.own_softmax))
@@ -290,7 +343,7 @@ print(is_noticed(tests.own_softmax))
 def test_where_functions_are_removed_no_watch_is_needed() -> None:
     command = [sys.executable, "-W", "ignore", "-c", WITHOUT_HOOKS, __file__]
     run = subprocess.run(command, capture_output=True, text=True)
-    assert run.stdout == "\n\n\nFalse\n", run.stderr
+    assert run.stdout == "\n\n\n\nFalse\n", run.stderr
 
 
 def test_an_unknown_name_can_not_be_removed() -> None:

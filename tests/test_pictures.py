@@ -23,8 +23,10 @@ FIRST_AND_SLOW_OTHERS = [
     PROBLEMS[0],
     *(pytest.param(name, marks=pytest.mark.slow) for name in PROBLEMS[1:]),
 ]
-IN_SHORT = {"07-tiny-gpt": ("--steps", "2")}
+IN_SHORT = {"07-tiny-gpt": ("--steps", "2"), "10-training-step": ("2",)}
 """What to type so that it doesn't train for a minute."""
+COSTLY = {"07-tiny-gpt": "my_loss", "10-training-step": "my_optimizers"}
+"""A picture that takes long, so that it is written where it can't be shown, too."""
 LARGEST = 60_000  # bytes
 
 

@@ -1,6 +1,6 @@
 """The recipe in CONTRIBUTING.md: one new folder in problems/ and one in solutions/ make a problem.
 
-A throw-away problem 10 is added to a copy of the course, and nothing else is touched.
+A throw-away problem 99 is added to a copy of the course, and nothing else is touched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 ROOT = own_course().root
 COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli import app; app()"
 
-README = """# 10 · Residual connection
+README = """# 99 · Residual connection
 
 Easy, 5 minutes, 4 points.
 
@@ -34,7 +34,7 @@ Easy, 5 minutes, 4 points.
 ## Hints
 """
 
-STUB = '''"""10: the residual connection."""
+STUB = '''"""99: the residual connection."""
 
 
 def residual(x, layer_output):
@@ -42,7 +42,7 @@ def residual(x, layer_output):
     raise NotImplementedError
 '''
 
-TESTS = '''"""Tests of problem 10."""
+TESTS = '''"""Tests of problem 99."""
 
 import pytest
 import torch
@@ -76,7 +76,7 @@ def test_hidden_sum(problem, solution, rng):
     check(problem.residual(x, output), solution.residual(x, output), "residual(x, layer_output)")
 '''
 
-PROBE = '''"""Tells mistakes in problem 10 apart."""
+PROBE = '''"""Tells mistakes in problem 99 apart."""
 
 import torch
 
@@ -120,7 +120,7 @@ MISTAKES = """\
 
 ENTRY = """
 [[problems]]
-id = "10-residual"
+id = "99-residual"
 title = "Residual"
 part = "two"
 points = 2
@@ -138,18 +138,18 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, root / name, ignore=without)
     manifest = (ROOT / "course.toml").read_text(encoding="utf-8")
     (root / "course.toml").write_text(manifest + ENTRY, encoding="utf-8")
-    problem = root / "problems/10-residual"
+    problem = root / "problems/99-residual"
     problem.mkdir()
     (problem / "README.md").write_text(README, encoding="utf-8")
     (problem / "problem.py").write_text(STUB, encoding="utf-8")
     (problem / "test_residual.py").write_text(TESTS, encoding="utf-8")
     (problem / "probe.py").write_text(PROBE, encoding="utf-8")
     for name, (docstring, body) in BODIES.items():
-        path = root / f"solutions/10-residual/{name}.py"
+        path = root / f"solutions/99-residual/{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         code = f'"""{docstring}\n"""\n\n\ndef residual(x, layer_output):\n    {body}\n'
         path.write_text(code, encoding="utf-8")
-    (root / "solutions/10-residual" / EDITS_FILE).write_text(MISTAKES, encoding="utf-8")
+    (root / "solutions/99-residual" / EDITS_FILE).write_text(MISTAKES, encoding="utf-8")
     return root
 
 
@@ -162,7 +162,7 @@ def run(course: Path, warm_python: WarmPython) -> Run:
 
 @pytest.mark.slow
 def test_the_audit_is_content_with_it(course: Path, run: Run) -> None:
-    done = run("audit", "10", "--jobs", "1", "--write-fingerprints", "--out", "audit")
+    done = run("audit", "99", "--jobs", "1", "--write-fingerprints", "--out", "audit")
     assert done.returncode == 0, done.stdout + done.stderr
     summary = "caught 2 of 2 (by visible tests alone 2), named 2 of 2, wrongly failed 0 of 3"
     assert done.stdout.splitlines()[-1] == summary
@@ -173,7 +173,7 @@ def test_the_audit_is_content_with_it(course: Path, run: Run) -> None:
 
 
 def test_a_student_meets_it(run: Run) -> None:
-    done = run("check", "10")
+    done = run("check", "99")
     assert done.returncode == 1
-    assert "10-residual" in done.stdout
+    assert "99-residual" in done.stdout
     assert "0 of 2" in done.stdout

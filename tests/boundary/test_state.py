@@ -220,3 +220,28 @@ def test_results_of_an_earlier_test_may_change(opened):
     assert own.tolist() == held.tolist() == [2, 2]
     with pytest.raises(Mismatch, match="earlier call"):
         problem.f(torch.ones(2))
+
+
+def test_inference_mode_is_this_sides(opened):
+    problem = opened(
+        """
+        import torch
+        def mode(): return torch.is_inference_mode_enabled()
+        def slope(x):
+            with torch.enable_grad():
+                x = x.clone().requires_grad_()
+                (x * x).sum().backward()
+            return x.grad
+        def double(x): return 2 * x
+        """
+    )
+    x = torch.tensor([1.5, 2.0])
+    with torch.no_grad():
+        assert torch.equal(problem.slope(x), 2 * x)
+    with torch.inference_mode():
+        assert problem.mode() is True
+        assert torch.equal(problem.double(x), 2 * x)
+        with pytest.raises(RuntimeError, match="does not require grad"):
+            problem.slope(x)
+    assert problem.mode() is False
+    assert torch.equal(problem.slope(x), 2 * x)

@@ -296,12 +296,14 @@ class Setting(Struct, array_like=True):
         random: the tensor that is the global random state; None for that of the request before.
         dtype: torch's default.
         grad: whether gradients are wanted.
+        inference: whether nothing may be differentiated, as in `torch.inference_mode`.
         count: whether to count what it costs.
     """
 
     random: int | None
     dtype: str
     grad: bool
+    inference: bool
     count: bool
 
 

@@ -386,7 +386,8 @@ class Caller:
     def _setting(self, connection: Connection, packer: RequestPacker) -> Setting:
         dtype = NAMES[torch.get_default_dtype()]
         random = connection.random(packer.tensors)
-        return Setting(random, dtype, torch.is_grad_enabled(), bool(self.costs))
+        grad, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        return Setting(random, dtype, grad, inference, bool(self.costs))
 
     # What a response says
 

@@ -306,15 +306,16 @@ class Worker:
         if torch.get_default_dtype() is not dtype:
             torch.set_default_dtype(dtype)
         torch._C._set_grad_enabled(setting.grad)
-        if setting.count:
-            response, values = counted(function, True)
-        else:
-            response, values = Response(), None
-            try:
-                values = function()
-            except BaseException as exception:
-                response.error = describe_exception(exception)
-        response.grad = _is_grad_enabled()
+        with torch.inference_mode() if setting.inference else nullcontext():
+            if setting.count:
+                response, values = counted(function, True)
+            else:
+                response, values = Response(), None
+                try:
+                    values = function()
+                except BaseException as exception:
+                    response.error = describe_exception(exception)
+            response.grad = _is_grad_enabled()
         torch._C._set_grad_enabled(True)
         response.moved = self._random.has_moved()
         return response, values

@@ -1,0 +1,548 @@
+"""The questions by which a mistake in problem 10 is told. An instrument, not a lesson."""
+
+import itertools
+import math
+
+import torch
+
+from grader.cost import counting
+from grader.testing.diagnosis import edges
+from grader.testing.diagnosis.numbers import numbers
+from grader.testing.diagnosis.probe import Part
+
+
+def probe(problem):
+    """Return the questions about each function, and about AdamW."""
+    return {
+        "softmax_backward": about_softmax(problem),
+        "attention_backward": about_attention(problem),
+        "cross_entropy_backward": about_cross_entropy(problem),
+        "clip_gradients": about_clipping(problem),
+        "learning_rate": about_rate(problem),
+        "AdamW": about_adamw(problem),
+        "AdamW: options": about_options(problem),
+        "AdamW: zero_grad": about_zero_grad(problem),
+        "train_step": about_step(problem),
+        "evaluate": about_evaluation(problem),
+    }
+
+
+def joined(tensors):
+    """Tensors in one row."""
+    return torch.cat([each.flatten() for each in tensors])
+
+
+def edges_of(function, given, **options):
+    """The edge questions of a function, but for gradients of its result: it is a gradient."""
+    asked = edges.of_function(function, given, **options)
+    return {name: ask for name, ask in asked.items() if not name.startswith("gradient")}
+
+
+def differentiates(run, right):
+    """A question: whether code gives what is right, but not where nothing can be differentiated."""
+
+    def ask():
+        if not torch.allclose(run(), right(), atol=1e-6):
+            return False
+        with torch.inference_mode():
+            try:
+                return not torch.allclose(run(), right(), atol=1e-6)
+            except (RuntimeError, TypeError):
+                return True
+
+    return ask
+
+
+def about_softmax(problem):
+    """Questions about softmax_backward."""
+
+    def inputs(*shape, size=1.0):
+        return (size * numbers(*shape)).softmax(-1), numbers(*shape, start=0.4)
+
+    def back(*shape, size=1.0):
+        return problem.softmax_backward(*inputs(*shape, size=size))
+
+    def right():
+        weights, grad = inputs(3, 4)
+        product = weights * grad
+        return product - weights * product.sum(-1, keepdim=True)
+
+    weights, grad = inputs(3, 4)
+    return Part(
+        main={
+            "all of size 3": lambda: back(3, 3),
+            "all of size 2, a batch": lambda: back(2, 2, 2),
+            "all of size 3, a batch": lambda: back(3, 3, 3),
+            "2-D": lambda: back(3, 4),
+            "3-D": lambda: back(2, 3, 5),
+            "two scores": lambda: back(4, 2),
+            "saturated": lambda: back(3, 4, size=4.0),
+        },
+        edges=edges_of(
+            lambda *given: problem.softmax_backward(*given), {"weights": weights, "grad": grad}
+        )
+        | {
+            "1-D": lambda: back(5),
+            "one score": lambda: back(3, 1),
+            "hard": lambda: back(3, 4, size=4000.0),
+            "autograd": differentiates(lambda: back(3, 4), right),
+        },
+    )
+
+
+KINDS = ("dq", "dk", "dv")
+
+
+def attention_inputs(n, m, d_k, d_v, *batch):
+    """Ordinary q, k, v and a gradient of the output."""
+    shapes = ((n, d_k), (m, d_k), (m, d_v), (n, d_v))
+    return [numbers(*batch, *shape, start=0.3 * i, size=1.2) for i, shape in enumerate(shapes)]
+
+
+def some_mask(n, m):
+    """A mask with holes, and at least one True in each row."""
+    mask = numbers(n, m, start=2.0) > 0
+    mask[:, 0] = True
+    mask[:, -1] = False
+    return mask
+
+
+SIZES = {
+    "threes": (3, 3, 3, 3),
+    "twos, a batch": (2, 2, 2, 2, 2),
+    "as many as d": (4, 4, 4, 4, 2),
+    "n = m": (4, 4, 3, 2),
+    "all different": (3, 5, 4, 2),
+    "a batch": (3, 5, 4, 2, 2),
+    "more queries": (5, 2, 3, 3, 2),
+}
+
+
+def about_attention(problem):
+    """Questions about attention_backward."""
+
+    def back(sizes, masked=False):
+        n, m = sizes[:2]
+        mask = [some_mask(n, m)] if masked else []
+        return problem.attention_backward(*attention_inputs(*sizes), *mask)
+
+    def one(kind, sizes, masked):
+        return lambda: back(sizes, masked)[KINDS.index(kind)]
+
+    asked = itertools.product(KINDS, SIZES.items(), (False, True))
+    main = {
+        f"{kind}, {name}{', masked' if masked else ''}": one(kind, sizes, masked)
+        for kind, (name, sizes), masked in asked
+        if not masked or name in ("threes", "all different", "a batch")
+    }
+
+    def large(mask):
+        q, k, v, grad = attention_inputs(3, 4, 2, 2)
+        return joined(problem.attention_backward(1000 * q, k, v, grad, *mask))
+
+    def cost():
+        n, m, d = 8, 48, 4
+        given = attention_inputs(n, m, d, d)
+        with torch.no_grad(), counting() as cost:
+            problem.attention_backward(*given)
+        return torch.tensor([cost.operations > 12 * n * m * d, cost.largest > 3 * n * m])
+
+    def right():
+        q, k, v, grad = attention_inputs(3, 4, 2, 2)
+        weights = (q @ k.mT / math.sqrt(2)).softmax(-1)
+        slopes = grad @ v.mT
+        slopes = weights * (slopes - (weights * slopes).sum(-1, keepdim=True)) / math.sqrt(2)
+        return joined([slopes @ k, slopes.mT @ q, weights.mT @ grad])
+
+    given = dict(zip(("q", "k", "v", "grad"), attention_inputs(3, 4, 5, 2), strict=True))
+    given["mask"] = some_mask(3, 4)
+    return Part(
+        main=main | {"kind": lambda: len(back((2, 3, 3, 2)))},
+        edges=edges_of(lambda *given: joined(problem.attention_backward(*given)), given)
+        | {
+            "large": lambda: large([]),
+            "large, masked": lambda: large([some_mask(3, 4)]),
+            "one key": lambda: joined(back((3, 1, 2, 2))),
+            "mask of a row": lambda: joined(
+                problem.attention_backward(*attention_inputs(3, 4, 2, 2, 2), some_mask(1, 4)[0])
+            ),
+            "cost": cost,
+            "digits are lost": lambda: edges.loses_digits(joined(back((3, 4, 2, 2))), right()),
+            "autograd": differentiates(lambda: joined(back((3, 4, 2, 2))), right),
+        },
+    )
+
+
+def about_cross_entropy(problem):
+    """Questions about cross_entropy_backward."""
+
+    def inputs(*shape, out=(), shift=0.0):
+        logits, count = numbers(*shape) + shift, math.prod(shape[:-1])
+        targets = (torch.arange(count) * 5 + 1) % shape[-1]
+        targets[list(out)] = -100
+        return logits, targets.reshape(shape[:-1])
+
+    def back(*shape, **options):
+        return problem.cross_entropy_backward(*inputs(*shape, **options))
+
+    def right():
+        logits, targets = inputs(3, 4)
+        return (logits.softmax(-1) - torch.eye(4).double()[targets]) / 3
+
+    logits, targets = inputs(2, 3, 4, out=[1])
+    return Part(
+        main={
+            "square": lambda: back(3, 3),
+            "cube": lambda: back(3, 3, 3),
+            "2-D": lambda: back(4, 5),
+            "3-D": lambda: back(2, 3, 6),
+            "one row": lambda: back(1, 4),
+            "some out": lambda: back(4, 5, out=[1, 2]),
+            "some out, 3-D": lambda: back(2, 3, 6, out=[0, 4]),
+            "all out but one": lambda: back(3, 3, out=[0, 2]),
+        },
+        edges=edges_of(
+            lambda *given: problem.cross_entropy_backward(*given),
+            {"logits": logits, "targets": targets},
+        )
+        | {
+            "large": lambda: back(3, 4, shift=2000.0),
+            "far below": lambda: back(3, 4, shift=-2000.0),
+            "4-D": lambda: back(2, 2, 2, 3),
+            "autograd": differentiates(lambda: back(3, 4), right),
+        },
+    )
+
+
+def loose(problem, *shapes, **options):
+    """A bench with parameters of these shapes, called a, b, c."""
+    weights = {
+        name: numbers(*shape, start=0.2 + n)
+        for n, (name, shape) in enumerate(zip("abc", shapes, strict=False))
+    }
+    return problem.Bench(weights, **options)
+
+
+def slopes(bench, number=0, size=1.0, names="abc"):
+    """Ordinary gradients for a bench's parameters of these names."""
+    return {
+        name: size * numbers(*w.shape, start=5.0 + 0.7 * number + n)
+        for n, (name, w) in enumerate(bench.weights().items())
+        if name in names
+    }
+
+
+def about_clipping(problem):
+    """Questions about clip_gradients."""
+    shapes = ((3,), (2, 4), (1,))
+
+    def clipped(max_norm, names="abc", size=1.0):
+        bench = loose(problem, *shapes, sgd=0.1)
+        bench.set_gradients(slopes(bench, size=size, names=names))
+        norm = bench.clip(max_norm)
+        return bench, norm
+
+    def gradients(*arguments, **options):
+        found = clipped(*arguments, **options)[0].gradients()
+        return joined(torch.zeros(1) + 7 if g is None else g for g in found.values())
+
+    def kind():
+        return edges.kind(clipped(1.0)[1])
+
+    return Part(
+        main={
+            "clipped": lambda: gradients(1.0),
+            "much clipped": lambda: gradients(0.01),
+            "one alone": lambda: gradients(0.5, names="b"),
+            "large": lambda: gradients(2.0, size=100.0),
+            "first without": lambda: gradients(1.0, names="bc"),
+            "below": lambda: gradients(50.0),
+            "just below": lambda: gradients(1.05, size=0.25),
+            "norm": lambda: torch.as_tensor(clipped(1.0)[1]).double(),
+            "norm, large": lambda: torch.as_tensor(clipped(1.0, size=100.0)[1]).double(),
+            "norm, below": lambda: torch.as_tensor(clipped(50.0)[1]).double(),
+            "norm, first without": lambda: torch.as_tensor(clipped(1.0, names="bc")[1]).double(),
+        },
+        edges={
+            "kind": kind,
+            "parameters": lambda: joined(clipped(1.0)[0].weights().values()),
+        },
+    )
+
+
+def about_rate(problem):
+    """Questions about learning_rate."""
+
+    def rates(steps, *plan):
+        return torch.tensor([float(problem.learning_rate(s, *plan)) for s in steps]).double()
+
+    return Part(
+        main={
+            "first": lambda: rates([0], 8, 40, 2.0, 0.25),
+            "up": lambda: rates(range(8), 8, 40, 2.0, 0.25),
+            "peak": lambda: rates([8], 8, 40, 2.0, 0.25),
+            "down": lambda: rates(range(9, 40), 8, 40, 2.0, 0.25),
+            "down to 0": lambda: rates(range(9, 40, 3), 8, 40, 2.0, 0.0),
+            "without a warmup": lambda: rates(range(1, 20), 0, 20, 3.0, 0.5),
+            "last": lambda: rates([40], 8, 40, 2.0, 0.25),
+            "after": lambda: rates([41, 50, 72, 100], 8, 40, 2.0, 0.25),
+        },
+        edges={
+            "without a warmup, first": lambda: rates([0], 0, 20, 3.0, 0.5),
+            "warmup of one": lambda: rates([0, 1], 1, 20, 3.0, 0.5),
+            "kind": lambda: edges.kind(problem.learning_rate(3, 8, 40, 2.0, 0.25)),
+        },
+    )
+
+
+OPTIONS = {"lr": 0.1, "betas": (0.7, 0.9), "eps": 1e-8, "weight_decay": 0.2}
+
+
+def stepped(bench, given):
+    """The weights of a bench after steps with these gradients; scaled so that much can be seen."""
+    for gradients in given:
+        bench.set_gradients(gradients)
+        bench.optimizer.step()
+    return 10 * joined(bench.weights().values())
+
+
+def about_adamw(problem):
+    """Questions about the steps of AdamW."""
+    shapes = ((3,), (2, 3), (2,))
+
+    def after(count, *shapes, size=1.0, rates=(), names=(), **changed):
+        bench = loose(problem, *shapes, **(OPTIONS | changed))
+        found = None
+        for number in range(count):
+            if rates:
+                bench.set_lr(rates[number])
+            held = names[number] if names else "abc"
+            found = stepped(bench, [slopes(bench, number, size, held)])
+        return found
+
+    def in_turns():
+        benches = [loose(problem, (2, 2), **OPTIONS), loose(problem, (2, 2), **OPTIONS, sgd=None)]
+        found = []
+        for number in range(4):
+            bench = benches[number % 2]
+            found.append(stepped(bench, [slopes(bench, number)]))
+        return joined(found)
+
+    def default():
+        bench = loose(problem, (3,))
+        return 1000 * (
+            stepped(bench, [slopes(bench, n) for n in range(3)]) - 10 * numbers(3, start=0.2)
+        )
+
+    def zeros():
+        bench = loose(problem, (3,), **OPTIONS)
+        return stepped(bench, [{"a": torch.zeros(3).double()}])
+
+    def digits():
+        bench = problem.Bench({"a": numbers(3)}, **OPTIONS)
+        found = stepped(bench, [{"a": numbers(3, start=n)} for n in (1.0, 2.0)]) / 10
+        return torch.tensor([bool(1e-12 < (found - right()).abs().max() < 1e-5)])
+
+    def right():
+        w, mean, square = numbers(3), 0, 0
+        b1, b2 = OPTIONS["betas"]
+        for t, start in ((1, 1.0), (2, 2.0)):
+            g = numbers(3, start=start)
+            mean, square = b1 * mean + (1 - b1) * g, b2 * square + (1 - b2) * g**2
+            w = w * (1 - OPTIONS["lr"] * OPTIONS["weight_decay"])
+            w = w - OPTIONS["lr"] * mean / (1 - b1**t) / ((square / (1 - b2**t)).sqrt() + 1e-8)
+        return w
+
+    return Part(
+        main={
+            "one parameter, one step": lambda: after(1, (4,)),
+            "one parameter, two steps": lambda: after(2, (4,)),
+            "one parameter, five steps": lambda: after(5, (4,)),
+            "alike": lambda: after(3, (2, 2), (2, 2), (2, 2)),
+            "one step": lambda: after(1, *shapes),
+            "five steps": lambda: after(5, *shapes),
+            "no decay": lambda: after(3, *shapes, weight_decay=0.0),
+            "large decay": lambda: after(2, *shapes, weight_decay=2.0),
+            "small": lambda: after(3, *shapes, size=1e-8),
+            "large eps": lambda: after(3, *shapes, eps=0.5),
+            "no betas": lambda: after(3, *shapes, betas=(0.0, 0.0)),
+            "lr of 0": lambda: after(2, *shapes, lr=0.0),
+            "lr is set": lambda: after(3, *shapes, rates=[0.1, 0.5, 0.02]),
+            "some without": lambda: after(4, *shapes, names=["ab", "bc", "c", "abc"]),
+            "first without": lambda: after(2, *shapes, names=["bc", "bc"]),
+            "in turns": in_turns,
+        },
+        edges={
+            "default": default,
+            "zeros": zeros,
+            "digits": digits,
+            "none": lambda: after(2, *shapes, names=["abc", ""]),
+        },
+    )
+
+
+def about_options(problem):
+    """Questions about what AdamW refuses."""
+
+    def refused(name, fine, *amounts):
+        return lambda: edges.refusals(
+            lambda amount: problem.Bench({"a": torch.ones(2)}, **{name: amount}), fine, amounts
+        )
+
+    return Part(
+        main={
+            "lr": refused("lr", 0.1, -0.1),
+            "eps": refused("eps", 0.1, -0.1),
+            "weight_decay": refused("weight_decay", 0.1, -0.1),
+            "betas below": refused("betas", (0.1, 0.1), (-0.1, 0.5), (0.5, -0.1)),
+            "betas of one": refused("betas", (0.1, 0.1), (1.0, 0.5), (0.5, 1.0)),
+            "betas above": refused("betas", (0.1, 0.1), (1.5, 0.5), (0.5, 1.5)),
+            "zeros": refused("lr", 0.1, 0.0),
+        },
+    )
+
+
+def about_zero_grad(problem):
+    """Questions about zero_grad, by itself and between steps."""
+
+    def cleared():
+        bench = loose(problem, (3,), (2, 2), **OPTIONS)
+        bench.set_gradients(slopes(bench))
+        bench.optimizer.zero_grad()
+        found = bench.gradients().values()
+        return joined(torch.zeros(1) if g is None else g.abs().sum()[None] for g in found)
+
+    def weights():
+        bench = loose(problem, (3,), (2, 2), **OPTIONS)
+        bench.set_gradients(slopes(bench))
+        bench.optimizer.zero_grad()
+        return joined(bench.weights().values())
+
+    def between():
+        bench = loose(problem, (3,), **OPTIONS)
+        stepped(bench, [slopes(bench)])
+        bench.optimizer.zero_grad()
+        return stepped(bench, [slopes(bench, 1)])
+
+    return Part(main={"gradients": cleared, "weights": weights, "between steps": between})
+
+
+def model_weights(start=0.0):
+    """Weights of a SmallModel."""
+    shapes = {
+        "wte.weight": (5, 4),
+        "wpe.weight": (6, 4),
+        "hidden.weight": (4, 4),
+        "hidden.bias": (4,),
+        "lm_head.weight": (5, 4),
+        "lm_head.bias": (5,),
+    }
+    return {n: numbers(*s, start=start + i) for i, (n, s) in enumerate(shapes.items())}
+
+
+def batch(rows, length, pace=3):
+    """Tokens and targets, each (rows, length)."""
+    steps = torch.arange(rows * length).reshape(rows, length)
+    return (steps * pace + steps // 4) % 5, (steps * steps + 2) % 5
+
+
+def about_step(problem):
+    """Questions about train_step, with plain gradient descent."""
+
+    def bench(**options):
+        return problem.Bench(model_weights(), **({"sgd": 0.5} | options))
+
+    def after(*sizes, before=False, **options):
+        model, found = bench(), []
+        if before:
+            model.set_gradients({n: w + 1 for n, w in model_weights(2.0).items()})
+        for rows, length in sizes:
+            model.train_step(*batch(rows, length), **options)
+            found.append(joined(model.weights().values()))
+        return joined(found)
+
+    def loss(*size, **options):
+        return torch.as_tensor(bench().train_step(*batch(*size), **options)).double()
+
+    def modes(mode):
+        model = bench()
+        model.train(mode)
+        model.train_step(*batch(2, 3))
+        return torch.tensor(model.modes())
+
+    def drops():
+        found = []
+        for seed in (1, 2):
+            torch.default_generator.manual_seed(seed)
+            found.append(float(bench(dropout=0.5).train_step(*batch(3, 4))))
+        return found[0] != found[1]
+
+    return Part(
+        main={
+            "loss": lambda: loss(3, 4),
+            "loss, one": lambda: loss(1, 2),
+            "a step": lambda: after((3, 4), max_norm=1000.0),
+            "a clipped step": lambda: after((3, 4), max_norm=0.1),
+            "a step of the default": lambda: after((2, 5)),
+            "three steps": lambda: after((3, 4), (1, 6), (2, 2), max_norm=1000.0),
+            "with what was there": lambda: after((3, 4), before=True, max_norm=1000.0),
+        },
+        edges={
+            "kind": lambda: edges.kind(bench().train_step(*batch(2, 3))),
+            "modes in training": lambda: modes(True),
+            "drops": drops,
+        },
+    )
+
+
+def about_evaluation(problem):
+    """Questions about evaluate."""
+    batches = [batch(1, 2), batch(3, 5, 2), batch(2, 6, 4)]
+
+    def bench(dropout=0.0):
+        return problem.Bench(model_weights(), dropout=dropout, sgd=0.5)
+
+    def loss(given, **options):
+        return torch.as_tensor(bench(**options).evaluate(given)).double()
+
+    def modes(mode):
+        model = bench()
+        model.train(mode)
+        model.evaluate(batches)
+        return torch.tensor(model.modes()).double()
+
+    def drops(mode):
+        model = bench(dropout=0.5)
+        model.train(mode)
+        return edges.varies(lambda: torch.as_tensor(model.evaluate(batches)))
+
+    def changes():
+        model = bench()
+        model.set_gradients(model_weights(2.0))
+        model.evaluate(batches)
+        same = [torch.equal(model.weights()[n], w) for n, w in model_weights().items()]
+        kept = [
+            g is not None and torch.equal(g, model_weights(2.0)[n])
+            for n, g in model.gradients().items()
+        ]
+        return torch.tensor([all(same), all(kept)])
+
+    return Part(
+        main={
+            "three batches": lambda: loss(batches),
+            "other order": lambda: loss(batches[::-1]),
+            "one batch": lambda: loss(batches[1:2]),
+            "alike": lambda: loss([batch(2, 3), batch(2, 3, 4)]),
+            "sequences": lambda: loss([batch(2, 3), batch(2, 6, 2)]),
+            "modes, training": lambda: modes(True),
+            "modes, evaluation": lambda: modes(False),
+            "drops": lambda: drops(True),
+            "changes": changes,
+        },
+        edges={
+            "kind": lambda: edges.kind(bench().evaluate(batches)),
+            "random state": lambda: edges.moves_random_state(
+                lambda: bench(dropout=0.5).evaluate(batches)
+            ),
+        },
+    )

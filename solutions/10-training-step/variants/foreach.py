@@ -1,0 +1,190 @@
+"""All parameters at once: torch._foreach_* over lists."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def softmax_backward(weights, grad):
+    return weights * grad - weights * (weights * grad).sum(-1, True)
+
+
+def attention_backward(q, k, v, grad, mask=None):
+    # The trick of FlashAttention: sum(grad_weights * weights) is sum(grad * output), row by row.
+    root = k.size(-1) ** 0.5
+    scores = q @ k.mT / root
+    if mask is not None:
+        scores = scores + torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)
+    output = weights @ v
+    delta = (grad * output).sum(-1, keepdim=True)
+    d_scores = weights * (grad @ v.mT - delta) / root
+    return d_scores @ k, d_scores.mT @ q, weights.mT @ grad
+
+
+def cross_entropy_backward(logits, targets):
+    keep = targets != -100
+    slopes = torch.zeros_like(logits)
+    rows = logits[keep]
+    slopes[keep] = (rows.softmax(-1) - F.one_hot(targets[keep], rows.shape[-1])) / len(rows)
+    return slopes
+
+
+@torch.no_grad()
+def clip_gradients(parameters, max_norm):
+    grads = [p.grad for p in parameters if p.grad is not None]
+    norm = torch.stack(torch._foreach_norm(grads)).norm().item()
+    if norm > max_norm:
+        torch._foreach_mul_(grads, max_norm / norm)
+    return norm
+
+
+def learning_rate(step, warmup, total, peak, floor):
+    if step < warmup:
+        return peak * ((step + 1) / warmup)
+    x = min(step, total) - warmup
+    return (peak + floor) / 2 + (peak - floor) / 2 * math.cos(math.pi * x / (total - warmup))
+
+
+class AdamW:
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
+        for name, value in {"lr": lr, "eps": eps, "weight_decay": weight_decay}.items():
+            if value < 0:
+                raise ValueError(name)
+        for beta in betas:
+            if beta < 0 or beta >= 1:
+                raise ValueError(beta)
+        self.parameters = [*parameters]
+        self.exp_avgs = [torch.zeros_like(p) for p in self.parameters]
+        self.exp_avg_sqs = [torch.zeros_like(p) for p in self.parameters]
+        self.counts = [0] * len(self.parameters)
+        self.lr, self.eps, self.weight_decay = lr, eps, weight_decay
+        self.betas = betas
+
+    @torch.no_grad()
+    def step(self):
+        b1, b2 = self.betas
+        places = [i for i, p in enumerate(self.parameters) if p.grad is not None]
+        if not places:
+            return
+        for i in places:
+            self.counts[i] += 1
+        ps, ms, vs = (
+            [each[i] for i in places] for each in (self.parameters, self.exp_avgs, self.exp_avg_sqs)
+        )
+        grads = [p.grad for p in ps]
+        torch._foreach_mul_(ps, 1 - self.lr * self.weight_decay)
+        torch._foreach_mul_(ms, b1)
+        torch._foreach_add_(ms, grads, alpha=1 - b1)
+        torch._foreach_mul_(vs, b2)
+        torch._foreach_addcmul_(vs, grads, grads, 1 - b2)
+        corrected = torch._foreach_div(vs, [1 - b2 ** self.counts[i] for i in places])
+        torch._foreach_sqrt_(corrected)
+        torch._foreach_add_(corrected, self.eps)
+        sizes = [-self.lr / (1 - b1 ** self.counts[i]) for i in places]
+        torch._foreach_addcdiv_(ps, ms, corrected, sizes)
+
+    @torch.no_grad()
+    def zero_grad(self):
+        grads = [p.grad for p in self.parameters if p.grad is not None]
+        if grads:
+            torch._foreach_zero_(grads)
+
+
+def train_step(model, idx, targets, optimizer, max_norm=1.0):
+    optimizer.zero_grad()
+    loss = nn.CrossEntropyLoss()(model(idx).flatten(end_dim=-2), targets.flatten())
+    loss.backward()
+    clip_gradients(model.parameters(), max_norm)
+    optimizer.step()
+    return loss.item()
+
+
+def evaluate(model, batches):
+    modes = {module: module.training for module in model.modules()}
+    with torch.no_grad():
+        model.eval()
+        criterion = nn.CrossEntropyLoss(reduction="none")
+        losses = torch.cat([criterion(model(x).flatten(0, 1), y.flatten()) for x, y in batches])
+    for module, mode in modes.items():
+        module.training = mode
+    return losses.double().mean().item()
+
+
+class SmallModel(nn.Module):
+    def __init__(self, vocab_size, n_positions, n_embd, dropout=0.0):
+        super().__init__()
+        self.wte = nn.Embedding(vocab_size, n_embd)
+        self.wpe = nn.Embedding(n_positions, n_embd)
+        self.hidden = nn.Linear(n_embd, n_embd)
+        self.dropout = nn.Dropout(dropout)
+        self.lm_head = nn.Linear(n_embd, vocab_size)
+
+    def forward(self, idx):
+        x = self.wte(idx) + self.wpe.weight[: idx.shape[1]]
+        return self.lm_head(self.dropout(torch.tanh(self.hidden(x))))
+
+
+class SGD:
+    def __init__(self, parameters, lr):
+        self.parameters = list(parameters)
+        self.lr = lr
+
+    @torch.no_grad()
+    def step(self):
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                parameter -= self.lr * parameter.grad
+
+    def zero_grad(self):
+        for parameter in self.parameters:
+            parameter.grad = None
+
+
+def optimizer_of(model, **options):
+    return AdamW(model.parameters(), **options)
+
+
+class Bench:
+    def __init__(self, weights, dropout=0.0, sgd=None, **options):
+        if "wte.weight" in weights:
+            vocab_size, n_embd = weights["wte.weight"].shape
+            self.model = SmallModel(vocab_size, len(weights["wpe.weight"]), n_embd, dropout)
+            self.model.to(weights["wte.weight"].dtype).load_state_dict(weights)
+        else:
+            self.model = nn.ParameterDict({name: w.clone() for name, w in weights.items()})
+        if sgd is None:
+            self.optimizer = optimizer_of(self.model, **options)
+        else:
+            self.optimizer = SGD(self.model.parameters(), sgd)
+
+    def weights(self):
+        return {name: p.detach().clone() for name, p in self.model.named_parameters()}
+
+    def gradients(self):
+        named = self.model.named_parameters()
+        return {name: None if p.grad is None else p.grad.clone() for name, p in named}
+
+    def set_gradients(self, gradients):
+        for name, parameter in self.model.named_parameters():
+            parameter.grad = gradients[name].clone() if name in gradients else None
+
+    def set_lr(self, lr):
+        self.optimizer.lr = lr
+
+    def train(self, mode=True):
+        self.model.train(mode)
+
+    def modes(self):
+        return [module.training for module in self.model.modules()]
+
+    def clip(self, max_norm):
+        return clip_gradients(self.model.parameters(), max_norm)
+
+    def train_step(self, idx, targets, **options):
+        return train_step(self.model, idx, targets, self.optimizer, **options)
+
+    def evaluate(self, batches):
+        return evaluate(self.model, batches)

@@ -1,0 +1,205 @@
+"""Written for one sequence, and vmap for the rest; generators and small functions."""
+
+import functools
+import math
+from itertools import tee
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def softmax_backward(weights, grad):
+    def row(w, g):
+        return w * g - w * torch.dot(w, g)
+
+    for _ in range(weights.dim() - 1):
+        row = torch.vmap(row)
+    return row(weights, grad)
+
+
+def one_sequence(q, k, v, grad, mask):
+    d = q.shape[-1]
+    scores = (q @ k.T).div(math.sqrt(d)).masked_fill(~mask, -math.inf)
+    weights = scores.softmax(-1)
+    slopes = grad @ v.T
+    slopes = weights * (slopes - (weights * slopes).sum(-1, keepdim=True))
+    return slopes @ k / math.sqrt(d), slopes.T @ q / math.sqrt(d), weights.T @ grad
+
+
+def attention_backward(q, k, v, grad, mask=None):
+    n, m = q.shape[-2], k.shape[-2]
+    if mask is None:
+        mask = torch.ones((n, m), dtype=torch.bool)
+    mask = mask.expand(*q.shape[:-2], n, m)
+    function = one_sequence
+    for _ in range(q.dim() - 2):
+        function = torch.vmap(function)
+    return list(function(q, k, v, grad, mask))
+
+
+def cross_entropy_backward(logits, targets):
+    number = (targets != -100).sum()
+    ones = torch.eye(logits.shape[-1], dtype=logits.dtype)
+    right = ones[targets.clamp(min=0)]
+    powers = (logits - logits.amax(-1, keepdim=True)).exp()
+    p = powers / powers.sum(-1, keepdim=True)
+    return (p - right) * (targets != -100).unsqueeze(-1) / number
+
+
+def clip_gradients(parameters, max_norm):
+    first, second = tee(p.grad for p in parameters if p.grad is not None)
+    norm = math.hypot(*(g.norm().item() for g in first))
+    factor = max_norm / max(norm, max_norm)
+    for g in second:
+        g.copy_(g * factor)
+    return norm
+
+
+def learning_rate(step, warmup, total, peak, floor):
+    match step:
+        case _ if step < warmup:
+            return peak * (step + 1) / warmup
+        case _ if step < total:
+            share = (1 + math.cos(math.pi * (step - warmup) / (total - warmup))) / 2
+            return share * peak + (1 - share) * floor
+        case _:
+            return floor
+
+
+def checked(lr, betas, eps, weight_decay):
+    if lr < 0.0 or eps < 0.0 or weight_decay < 0.0:
+        raise ValueError("lr, eps and weight_decay must not be negative")
+    if not all(0.0 <= b < 1.0 for b in betas):
+        raise ValueError("betas must be in [0, 1)")
+
+
+class AdamW:
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
+        checked(lr, betas, eps, weight_decay)
+        self.lr = lr
+        self.moves = [self.mover(p, betas, eps, weight_decay) for p in parameters]
+        for move in self.moves:
+            next(move)
+
+    @staticmethod
+    def mover(p, betas, eps, weight_decay):
+        """A generator that moves a parameter each time it is sent a learning rate."""
+        b1, b2 = betas
+        m = v = t = 0
+        while True:
+            lr = yield p
+            if p.grad is not None:
+                t += 1
+                m, v = b1 * m + (1 - b1) * p.grad, b2 * v + (1 - b2) * p.grad * p.grad
+                with torch.no_grad():
+                    p.mul_(1 - lr * weight_decay)
+                    p.sub_(lr * (m / (1 - b1**t)) / ((v / (1 - b2**t)).sqrt() + eps))
+
+    def step(self):
+        self.moving = [move.send(self.lr) for move in self.moves]
+
+    def zero_grad(self):
+        for move in self.moves:
+            move.gi_frame.f_locals["p"].grad = None
+
+
+def train_step(model, idx, targets, optimizer, max_norm=1.0):
+    optimizer.zero_grad()
+    loss = functools.partial(F.cross_entropy, reduction="sum")(
+        model(idx).flatten(0, 1), targets.flatten()
+    )
+    loss = loss / targets.numel()
+    loss.backward()
+    clip_gradients((p for p in model.parameters()), max_norm)
+    optimizer.step()
+    return float(loss.detach())
+
+
+def evaluate(model, batches):
+    restore = model.train if model.training else model.eval
+    model.eval()
+    with torch.no_grad():
+        pairs = [
+            (F.cross_entropy(model(x).flatten(0, 1), y.flatten()), y.numel()) for x, y in batches
+        ]
+    restore()
+    tokens = sum(n for _, n in pairs)
+    return sum(loss.item() * n / tokens for loss, n in pairs)
+
+
+class SmallModel(nn.Module):
+    def __init__(self, vocab_size, n_positions, n_embd, dropout=0.0):
+        super().__init__()
+        self.wte = nn.Embedding(vocab_size, n_embd)
+        self.wpe = nn.Embedding(n_positions, n_embd)
+        self.hidden = nn.Linear(n_embd, n_embd)
+        self.dropout = nn.Dropout(dropout)
+        self.lm_head = nn.Linear(n_embd, vocab_size)
+
+    def forward(self, idx):
+        x = self.wte(idx) + self.wpe.weight[: idx.shape[1]]
+        return self.lm_head(self.dropout(torch.tanh(self.hidden(x))))
+
+
+class SGD:
+    def __init__(self, parameters, lr):
+        self.parameters = list(parameters)
+        self.lr = lr
+
+    @torch.no_grad()
+    def step(self):
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                parameter -= self.lr * parameter.grad
+
+    def zero_grad(self):
+        for parameter in self.parameters:
+            parameter.grad = None
+
+
+def optimizer_of(model, **options):
+    return AdamW(model.parameters(), **options)
+
+
+class Bench:
+    def __init__(self, weights, dropout=0.0, sgd=None, **options):
+        if "wte.weight" in weights:
+            vocab_size, n_embd = weights["wte.weight"].shape
+            self.model = SmallModel(vocab_size, len(weights["wpe.weight"]), n_embd, dropout)
+            self.model.to(weights["wte.weight"].dtype).load_state_dict(weights)
+        else:
+            self.model = nn.ParameterDict({name: w.clone() for name, w in weights.items()})
+        if sgd is None:
+            self.optimizer = optimizer_of(self.model, **options)
+        else:
+            self.optimizer = SGD(self.model.parameters(), sgd)
+
+    def weights(self):
+        return {name: p.detach().clone() for name, p in self.model.named_parameters()}
+
+    def gradients(self):
+        named = self.model.named_parameters()
+        return {name: None if p.grad is None else p.grad.clone() for name, p in named}
+
+    def set_gradients(self, gradients):
+        for name, parameter in self.model.named_parameters():
+            parameter.grad = gradients[name].clone() if name in gradients else None
+
+    def set_lr(self, lr):
+        self.optimizer.lr = lr
+
+    def train(self, mode=True):
+        self.model.train(mode)
+
+    def modes(self):
+        return [module.training for module in self.model.modules()]
+
+    def clip(self, max_norm):
+        return clip_gradients(self.model.parameters(), max_norm)
+
+    def train_step(self, idx, targets, **options):
+        return train_step(self.model, idx, targets, self.optimizer, **options)
+
+    def evaluate(self, batches):
+        return evaluate(self.model, batches)
