@@ -77,7 +77,7 @@ def test_its_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
 
 def told_time(least: int, most: int) -> str:
     if least == most:
-        return f"{least} minutes"
+        return f"{least} minutes" if least < 120 else f"{least // 60} hours"
     return f"{least} to {most} minutes" if most <= 120 else f"{least // 60} to {most // 60} hours"
 
 

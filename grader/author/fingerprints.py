@@ -94,15 +94,26 @@ def _instrument_sha256(problem: Problem) -> str:
     return "\n".join([code, torch.__version__.partition("+")[0], *problem.entry.forbidden])
 
 
+_DECIDE_NO_ANSWER = ("course.py", "errors.py", "result.py")
+"""What a problem is, how errors are called, and the record of a result."""
+
+
 def _imported(paths: Iterable[Path], problem: Problem) -> set[Path]:
-    """Return files of the course or its grader with all of these that they import."""
-    roots = (Path(asking.__file__).parents[3], problem.folder.parent)
+    """Return the files that answers hang on: these, and what they import of course and grader.
+
+    What is imported is followed on among questions and what problems share. Of the rest of the
+    grader what is used directly counts, else each change of a message would ask everybody again.
+    """
+    questions = Path(asking.__file__).parent
+    roots = (questions.parents[2], problem.folder.parent)
     found: set[Path] = set()
     waiting = [path.resolve() for path in paths]
     while waiting:
         path = waiting.pop()
-        if path not in found:
+        if path not in found and path.name not in _DECIDE_NO_ANSWER:
             found.add(path)
+            if not {questions, problem.folder.parent} & {*path.parents}:
+                continue
             files = (root.joinpath(*name.split(".")) for name in _imports(path) for root in roots)
             waiting += [
                 p.with_suffix(".py").resolve() for p in files if p.with_suffix(".py").is_file()

@@ -645,13 +645,25 @@ def test_defaults_of_adamw(problem, rng):
     )
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_learning_rate_may_be_set(problem, rng):
     """The attribute lr may be set between steps; what is kept of earlier gradients stays"""
     weights = {"a": rng.normal(3, dtype=DOUBLE), "b": rng.normal(2, dtype=DOUBLE)}
     gradients = [{n: rng.normal(*w.shape, dtype=DOUBLE) for n, w in weights.items()} for _ in "123"]
     call = "AdamW(parameters) whose lr is set to 0.1, 0.02 and 0 between the steps"
     check_adamw(problem, weights, gradients, call, lr=[0.1, 0.02, 0.0], weight_decay=0.2)
+
+
+@pytest.mark.points(0.25)
+def test_what_has_no_gradient_is_left_alone(problem, rng):
+    """A parameter without a gradient stays as it is in a step, and so does what is kept of it"""
+    weights = {"a": rng.normal(3, dtype=DOUBLE), "b": rng.normal(2, dtype=DOUBLE)}
+    gradients = [
+        {name: rng.normal(*weights[name].shape, dtype=DOUBLE) for name in names}
+        for names in ("ab", "b", "ab")
+    ]
+    call = f"AdamW(parameters, {told(ADAMW)}), where `a` has no gradient in the second step"
+    check_adamw(problem, weights, gradients, call, **ADAMW)
 
 
 @pytest.mark.points(0.25)
@@ -1040,7 +1052,7 @@ def test_hidden_adamw(problem, rng, options):
 
 @pytest.mark.points(1)
 def test_hidden_parameters_without_gradients(problem, rng):
-    """A parameter without a gradient stays as it is in a step, and so does what is kept of it"""
+    """Parameters that have a gradient in some steps only are right after each of them"""
     weights = {name: rng.normal(3, dtype=DOUBLE) for name in "abcd"}
     given = [{name: rng.normal(3, dtype=DOUBLE) for name in names} for names in ("ab", "a", "abc")]
     given += [{}, {name: rng.normal(3, dtype=DOUBLE) for name in "bc"}]
