@@ -82,7 +82,9 @@ def run_audit(
         kept = {p: Kept(p, _solution(outcomes, p).answers) for p in problems}
         answers = [kept[mistake.problem].answers(mistake) for mistake in mistakes]
         run_mistake = partial(run, all_tests=all_tests)
-        for outcome in each(run_mistake, mistakes, [course.root] * len(mistakes), answers):
+        first = [kept[mistake.problem].caught_by(mistake) for mistake in mistakes]
+        roots = [course.root] * len(mistakes)
+        for outcome in each(run_mistake, mistakes, roots, answers, first):
             outcomes.append(outcome)
             on_outcome(outcome)
         for problem in problems:

@@ -50,24 +50,39 @@ class Kept:
         self._instrument = _instrument_sha256(problem)
         known = Fingerprints.load(problem.fingerprints)
         # What they answer is kept as what the reference doesn't.
-        is_same = _same_answers(known.reference, reference)
-        self._faults = {fault.names: fault for fault in known.faults if is_same}
+        self._is_same = _same_answers(known.reference, reference)
+        self._faults = {fault.names: fault for fault in known.faults}
 
     def answers(self, mistake: Candidate) -> dict[str, Answers] | None:
         """Return what a mistake answers; None where that isn't known."""
         fault = self._faults.get((mistake.name,))
-        if fault is None or fault.rests_on != self._hash(mistake, fault.deviations):
+        if not self._is_same or fault is None:
+            return None
+        if fault.rests_on != self._hash(mistake, fault.deviations):
             return None
         return with_deviations(self._reference, fault.deviations)
+
+    def caught_by(self, mistake: Candidate) -> str:
+        """Return the id of a test that caught a mistake before; empty where none is known."""
+        fault = self._faults.get((mistake.name,))
+        return "" if fault is None else fault.caught_by
 
     def fault(self, outcome: Outcome) -> Fault:
         """Return what to keep of a mistake's answers."""
         found = deviations(outcome.answers, self._reference)
-        return Fault((outcome.candidate.name,), found, self._hash(outcome.candidate, found))
+        rests_on = self._hash(outcome.candidate, found)
+        before = self.caught_by(outcome.candidate)
+        return Fault((outcome.candidate.name,), found, rests_on, _caught_by(outcome, before))
 
     def _hash(self, mistake: Candidate, found: Mapping[str, Answers]) -> str:
         told = "\n".join([self._instrument, mistake.source.decode(), Fault((), found).write()])
         return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
+
+
+def _caught_by(outcome: Outcome, before: str) -> str:
+    """Return the id of a visible test that caught it: the one before, or else the fastest."""
+    seconds = {test.id: test.seconds for test in outcome.caught_by if not test.hidden}
+    return before if before in seconds else min(seconds, key=seconds.__getitem__, default="")
 
 
 def _instrument_sha256(problem: Problem) -> str:

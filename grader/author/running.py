@@ -122,6 +122,7 @@ def run(
     candidate: Candidate,
     root: Path,
     answers: dict[str, Answers] | None = None,
+    first: str = "",
     *,
     all_tests: bool = True,
 ) -> Outcome:
@@ -131,6 +132,7 @@ def run(
         candidate: which.
         root: the course's folder.
         answers: to the problem's probe, where they are known.
+        first: id of a test to begin with, which caught a mistake before.
         all_tests: whether a mistake that has lost enough runs through the other tests, too.
     """
     # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden,
@@ -147,7 +149,7 @@ def run(
     text = Text("", "") if edit is None else Text(edit.when, edit.look)
     weight = Weight.read("" if edit is None else edit.weight)
     until = weight if candidate.kind is Kind.MISTAKE and not all_tests else None
-    result, is_whole = _run_until(candidate, root, until, watch=watch)
+    result, is_whole = _run_until(candidate, root, until, first, watch=watch)
     unsteady: set[str] = set()
     for conditions in _more_conditions(candidate, result):
         if candidate.kind is Kind.MISTAKE:
@@ -169,17 +171,19 @@ def run_these(candidate: Candidate, root: Path, tests: Iterable[str]) -> list[Te
 
 
 def _run_until(
-    candidate: Candidate, root: Path, until: Weight | None, *, watch: bool
+    candidate: Candidate, root: Path, until: Weight | None, first: str, *, watch: bool
 ) -> tuple[ProblemResult, bool]:
     """Run a candidate's tests, and tell whether all of them ran.
 
-    Those run first that caught other mistakes lately, since mistakes stand beside others of their
-    kind. But hidden tests run last: what visible tests catch alone is told, too.
+    What caught it before runs first, then what caught other mistakes lately, since mistakes stand
+    beside others of their kind. But hidden tests run last: what visible tests catch alone is told,
+    too.
 
     Args:
         candidate: what to run.
         root: the course's folder.
         until: how it weighs, to stop when it has lost what it must; None to run all tests.
+        first: id of the test to begin with; empty for none.
         watch: whether to look out for forbidden calls.
     """
     if until is None:
@@ -191,7 +195,7 @@ def _run_until(
         candidate.conditions,
         root,
         watch=watch,
-        order=lambda test: (test.hidden, -lately.get(test.id, 0)),
+        order=lambda test: (test.id != first, test.hidden, -lately.get(test.id, 0)),
         enough=lambda result: has_lost_enough(until, result, sum(test.points for test in every)),
     )
     lately |= dict.fromkeys((t.id for t in _caught(result)), 1 + max(lately.values(), default=0))

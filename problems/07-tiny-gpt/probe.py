@@ -547,6 +547,7 @@ def about_context(problem, by_chance):
     return Part(
         main={
             "while it fits": lambda: positions()[:, :4],
+            "after token 0": lambda: model().generate(idx[:, :1], 4)[:, -4:].double(),
             "when full": full,
             "reads all": reads_all,
         },

@@ -38,15 +38,17 @@ class Fault:
         names: what it is called; two where two come together.
         deviations: by part, its answers that are not the reference's.
         rests_on: a hash over all that these hang on; empty where that isn't known.
+        caught_by: id of a test that caught it when this was written, to be tried first.
     """
 
     names: tuple[str, ...]
     deviations: Mapping[str, Answers]
     rests_on: str = ""
+    caught_by: str = ""
 
     def write(self) -> str:
         """Return it as one line of text."""
-        return _json([self.names, _written(self.deviations), self.rests_on])
+        return _json([self.names, _written(self.deviations), self.rests_on, self.caught_by])
 
 
 @dataclass(frozen=True)
