@@ -247,17 +247,23 @@ def _draw_panel(axes: Axes, panel: Panel, labels: Sequence[str], with_numbers: b
     if with_numbers:
         write_numbers(axes, table, ".0f" if bool((table == table.round()).all()) else ".2f")
     axes.set_title(panel.title, fontsize=9)
-    frame(axes, differs(table, panel.expected))
+    frame(axes, differs(table, panel.expected), 2 if with_numbers else 1.2)
     return image
 
 
-def frame(axes: Axes, cells: Tensor) -> None:
-    """Draw a frame around some cells of a heatmap: red on white, seen on dark and light cells."""
-    white = withStroke(linewidth=4, foreground="white")
+def frame(axes: Axes, cells: Tensor, width: float = 2) -> None:
+    """Draw a frame around some cells of a heatmap: red on white, seen on dark and light cells.
+
+    Args:
+        axes: where the heatmap is.
+        cells: which cells, as a bool table.
+        width: of the red line, in points; small cells need a thin one.
+    """
+    white = withStroke(linewidth=2 * width, foreground="white")
     for row, column in cells.nonzero().tolist():
         corner = column - 0.42, row - 0.42
         axes.add_patch(
-            Rectangle(corner, 0.84, 0.84, fill=False, ec=RED, lw=2, path_effects=[white])
+            Rectangle(corner, 0.84, 0.84, fill=False, ec=RED, lw=width, path_effects=[white])
         )
 
 

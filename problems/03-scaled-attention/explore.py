@@ -145,7 +145,7 @@ for (name, by_size), line in zip(rows.items(), tables, strict=True):
     for column, axes in enumerate(line):
         image = pictures.heatmap(axes, by_size[column])
         if name == "yours":
-            pictures.frame(axes, pictures.differs(by_size[column], right[column]))
+            pictures.frame(axes, pictures.differs(by_size[column], right[column]), 0.7)
     line[0].set_ylabel(f"{name}\nquery")
 for axes, d_k in zip(tables[0], sizes_of_tables, strict=True):
     axes.set_title(f"$d_k$ = {d_k}")
