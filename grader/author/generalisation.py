@@ -7,6 +7,7 @@ known. What comes out was never looked at when fingerprints were made.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
@@ -117,6 +118,7 @@ def _answers_wrongly(answers: dict[str, Answers], known: Fingerprints) -> bool:
 
 def _answers(source: str, probe: Probe) -> dict[str, Answers]:
     module = ModuleType("problem_crossed")
+    sys.modules[module.__name__] = module  # where dataclasses look for their module
     with warnings.catch_warnings(), quiet(), torch.enable_grad():
         warnings.simplefilter("ignore")
         try:

@@ -41,9 +41,15 @@ from grader.reports.junit import write_junit
 from grader.reports.news import News
 from grader.reports.people import people as people_of
 from grader.reports.sources import SOURCES, Sources
+from grader.reports.statistics import TERM_PAGE, write_term
 from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.reports.terminal import RunSummary
+<<<<<<< HEAD
 from grader.result import Policy, ProblemResult, Provenance, Status, SubmissionResult
+=======
+from grader.result import Part, Policy, ProblemResult, Provenance, Status, SubmissionResult
+from grader.testing.edits import REFERENCE, right_files
+>>>>>>> h-term
 
 _GRADEBOOK = "gradebook.csv"
 _SOURCES = {".py", ".j2", ".js"}
@@ -247,6 +253,7 @@ class _Keeper:
         self.results: list[SubmissionResult] = []
         self._out = out
         self._book = book
+        self._course = course
         self._matched = Matched()
         self._parts = {problem.id: problem.part for problem in course.problems()}
         self._part = part
@@ -372,18 +379,41 @@ class _Keeper:
 
     def write_class_reports(self, news: News) -> None:
         """Write what is about the whole class; the gradebook last."""
+<<<<<<< HEAD
         shown, optional = self.shown(), self.optional()
         identical = identical_files(shown, self._sources)
+=======
+        shown, part_two = self.shown(), self.part_two()
+        identical = identical_files(shown, self._sources, self._own_files())
+>>>>>>> h-term
         pages = self._out / STUDENT_PAGES
         write_student_pages(shown, self._sources, pages, identical)
         about = ClassFacts(news, self.sections(), self.absent())
         index = self._out / "index.html"
+<<<<<<< HEAD
         write_dashboard(shown, self.problems(), index, identical, optional, about)
         write_junit(shown, self._out / "junit.xml")
         write_whole(self._stamp(), self._views())
         sections = self.sections()
         write_gradebook(shown, self._counted(), self._out / _GRADEBOOK, optional, sections)
+=======
+        write_dashboard(shown, self.problems(), index, identical, part_two, about)
+        write_term(shown, [*self.problems(), *part_two], self._out / TERM_PAGE, about.sections)
+        write_junit(shown, self._out / "junit.xml")
+        write_whole(self._stamp(), self._views())
+        book = self._out / _GRADEBOOK
+        write_gradebook(shown, self._of_part(Part.ONE), book, part_two, about.sections)
+>>>>>>> h-term
         self._sources.keep_only(p.sha256 for result in self.results for p in result.problems)
+
+    def _own_files(self) -> dict[str, dict[str, bytes]]:
+        """Return the course's own right files of each problem, by what reports call them."""
+        found: dict[str, dict[str, bytes]] = {}
+        for problem in self._course.problems():
+            files = right_files(self._course, problem).items()
+            named = [(n if n == REFERENCE else f"{n}.py", p) for n, p in files if p.is_file()]
+            found[problem.id] = {f"the course's own {n}": p.read_bytes() for n, p in named}
+        return found
 
     def _stamp(self) -> Path:
         return self._out / ".views"

@@ -9,10 +9,11 @@ from grader.files import require_writable
 from grader.grading.previous import RESULTS
 from grader.grading.settings import Settings
 from grader.reports.sources import SOURCES
+from grader.reports.statistics import TERM_PAGE
 from grader.reports.student_page import STUDENT_PAGES
 
 _FOLDERS = (RESULTS, "feedback", "gradescope", STUDENT_PAGES, SOURCES)
-_FILES = ("index.html", "junit.xml", "gradebook.csv")
+_FILES = ("index.html", TERM_PAGE, "junit.xml", "gradebook.csv")
 
 
 def require_ready(out: Path, settings: Settings) -> None:

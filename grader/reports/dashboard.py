@@ -17,7 +17,12 @@ from grader.reports.news import News
 from grader.reports.page import render
 from grader.reports.people import Person, by_name, people
 from grader.reports.remarks import class_remarks
+<<<<<<< HEAD
 from grader.result import ProblemResult, Status, SubmissionResult, shown, total
+=======
+from grader.reports.statistics import TERM_PAGE, ran
+from grader.result import Part, Status, SubmissionResult, shown, total
+>>>>>>> h-term
 from grader.unknown import groups
 
 _AT_A_GLANCE = 3
@@ -138,6 +143,7 @@ def dashboard(
         problems=problems,
         optional=optional,
         facts=facts,
+        term_page=TERM_PAGE,
         cells=_cells,
         seconds=_seconds,
         remarks=class_remarks(results),
@@ -200,12 +206,12 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
     rows: dict[tuple[str, str], TestRow] = {}
     for result in results:
         for problem in result.problems:
-            ran = _ran(problem)
+            is_running = ran(problem)
             for name, group in groupby(problem.tests, key=lambda test: test.name):
                 cases = list(group)
                 key = problem.id, name
                 row = rows.setdefault(key, TestRow(problem.id, cases[0].title, cases[0].hidden))
-                if ran:
+                if is_running:
                     row.tried += 1
                     if any(test.status is not Status.PASSED for test in cases):
                         row.failed.append(who[result.submission])
@@ -213,12 +219,6 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
                 if longest > row.seconds:
                     row.seconds, row.slowest = longest, who[result.submission]
     return list(rows.values())
-
-
-def _ran(problem: ProblemResult) -> bool:
-    """Tell whether the code was there and ran: if not, all tests end alike and say nothing."""
-    endings = {(test.status, test.message) for test in problem.tests}
-    return not problem.untouched and (problem.passed or len(endings) > 1)
 
 
 def _problems(

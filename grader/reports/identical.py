@@ -49,42 +49,67 @@ _ROUGH = re.compile(
 """What two files may differ in, and strings with it: found many times faster than tokens are."""
 
 
+_NONE: Mapping[str, bytes] = {}
+
+
 @dataclass(frozen=True)
 class Identical:
-    """People who handed in the same file for a problem."""
+    """People who handed in the same file for a problem.
+
+    Attributes:
+        problem: the problem's id.
+        people: who; one alone where it is the course's own file.
+        own: which file of the course's it is; empty if it is none.
+    """
 
     problem: str
     people: Sequence[Person]
+    own: str = ""
 
 
-def identical_files(results: Iterable[SubmissionResult], sources: Sources) -> list[Identical]:
+def identical_files(
+    results: Iterable[SubmissionResult],
+    sources: Sources,
+    own: Mapping[str, Mapping[str, bytes]] | None = None,
+) -> list[Identical]:
     """Return who handed in the same, problem by problem; an untouched stub is not such a case.
 
     Args:
         results: of the whole class.
         sources: the files as they were graded.
+        own: by problem, the course's own right files, by what to call them.
     """
     results = by_name(results)
     who = people(results)
-    handed_in: defaultdict[str, dict[Person, bytes]] = defaultdict(dict)
+    handed_in: defaultdict[str, dict[Person | str, bytes]] = defaultdict(dict)
     for result in results:
         for problem in result.problems:
             source = None if problem.untouched else sources.read(problem.sha256)
             if source is not None:
                 handed_in[problem.id][who[result.submission]] = source
+    for id, files in handed_in.items():
+        for name, content in (own or {}).get(id, _NONE).items():
+            files[name] = content
     return [
-        Identical(problem, alike)
+        found
         for problem, files in sorted(handed_in.items())
         for rough in _alike(files, _without_details)
         for alike in _alike({person: files[person] for person in rough}, essence)
+        if (found := _identical(problem, alike)).people
     ]
 
 
+def _identical(problem: str, alike: Sequence[Person | str]) -> Identical:
+    """Return a group of people, and of the course's own files, which go by texts."""
+    of_course = next((each for each in alike if isinstance(each, str)), "")
+    return Identical(problem, [each for each in alike if isinstance(each, Person)], of_course)
+
+
 def _alike(
-    files: Mapping[Person, bytes], key: Callable[[bytes], Hashable]
-) -> list[Sequence[Person]]:
+    files: Mapping[Person | str, bytes], key: Callable[[bytes], Hashable]
+) -> list[Sequence[Person | str]]:
     """Return the groups of two or more whose files have the same key."""
-    groups: defaultdict[Hashable, list[Person]] = defaultdict(list)
+    groups: defaultdict[Hashable, list[Person | str]] = defaultdict(list)
     for person, source in files.items():
         groups[key(source)].append(person)
     return [group for group in groups.values() if len(group) > 1]

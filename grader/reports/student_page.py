@@ -77,6 +77,7 @@ class ProblemView:
         source: the file; None when it isn't kept.
         same: who else handed in the same file, as many as are named.
         same_more: how many others did.
+        own: which file of the course's it is; empty if it is none.
     """
 
     result: ProblemResult
@@ -88,6 +89,7 @@ class ProblemView:
     source: SourceView | None
     same: Sequence[Person]
     same_more: int
+    own: str = ""
 
 
 def write_student_pages(
@@ -177,6 +179,7 @@ def _problem(result: SubmissionResult, problem: ProblemResult, class_: _Class) -
         [cases[0].title for cases in tests if all(t.status is Status.PASSED for t in cases)],
         view,
         *_others(same.people if same else (), result),
+        same.own if same else "",
     )
 
 

@@ -28,6 +28,20 @@ MISTAKES = """\
 +    y = 4 * x
 """
 
+TYPED = """\
+from __future__ import annotations
+from dataclasses import dataclass
+
+
+@dataclass
+class Config:
+    size: int = 1
+
+
+def double(x):
+    return x + x
+"""
+
 
 @pytest.mark.slow
 def test_a_mistake_is_made_where_it_fits_and_asked_for_its_name(small_course: Course) -> None:
@@ -37,12 +51,15 @@ def test_a_mistake_is_made_where_it_fits_and_asked_for_its_name(small_course: Co
         "def double(x):\n    y = x\n    x = -(-y)\n    return x + x\n"
     )
     (solutions / "variants/other.py").write_text("def double(x):\n    return 2 * x\n")
+    (solutions / "variants/typed.py").write_text(TYPED)
     (solutions / "mistakes.edits").write_text(MISTAKES)
     run_audit(small_course, small_course.problems(), 1, write_fingerprints=True)
     found = generalise(small_course, small_course.problems(), 1)
     crossed = {(each.style, each.mistake): each.is_right for each in found.crossed}
-    assert crossed == {("minus", "triples"): True, ("minus", "squares"): True}
+    assert crossed == {
+        (style, mistake): True for style in ("minus", "typed") for mistake in ("triples", "squares")
+    }
     assert found.summary() == (
-        "of 2 mistakes in a style that they were not written down in, "
-        "2 are named (100 %), 2 of these by their own sentence (100 %)"
+        "of 4 mistakes in a style that they were not written down in, "
+        "4 are named (100 %), 4 of these by their own sentence (100 %)"
     )

@@ -112,3 +112,21 @@ def test_the_pages_say_who_and_nothing_of_how_alike(tmp_path: Path) -> None:
     assert 'href="bob.html#01-softmax"' in pages["ada"].split(told)[1]
     assert told not in pages["eve"]
     assert "Identical files" not in dashboard(results, ["01-softmax"])
+
+
+def test_the_courses_own_file_is_said_to_be(tmp_path: Path) -> None:
+    own = {"01-softmax": {"the course's own reference": b"def f():\n    return 1  # so\n"}}
+    sources = Sources(tmp_path)
+    source = b'"""Mine."""\ndef f():\n    return 1\n'
+    sources.keep([source])
+    tests = [TestResult("t", "it", False, 1, Status.PASSED)]
+    found = ProblemResult("01-softmax", sha256(source).hexdigest(), tests)
+    ada = SubmissionResult("ada", 0, None, "", [found])
+    (same,) = identical_files([ada], sources, own)
+    assert ([person.name for person in same.people], same.own) == (
+        ["ada"],
+        "the course's own reference",
+    )
+    assert identical_files([ada], sources) == []
+    other = {"01-softmax": {"the course's own reference": b"def f():\n    return 2\n"}}
+    assert identical_files([ada], sources, other) == []
