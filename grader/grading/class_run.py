@@ -44,12 +44,8 @@ from grader.reports.sources import SOURCES, Sources
 from grader.reports.statistics import TERM_PAGE, write_term
 from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.reports.terminal import RunSummary
-<<<<<<< HEAD
 from grader.result import Policy, ProblemResult, Provenance, Status, SubmissionResult
-=======
-from grader.result import Part, Policy, ProblemResult, Provenance, Status, SubmissionResult
 from grader.testing.edits import REFERENCE, right_files
->>>>>>> h-term
 
 _GRADEBOOK = "gradebook.csv"
 _SOURCES = {".py", ".j2", ".js"}
@@ -379,31 +375,20 @@ class _Keeper:
 
     def write_class_reports(self, news: News) -> None:
         """Write what is about the whole class; the gradebook last."""
-<<<<<<< HEAD
         shown, optional = self.shown(), self.optional()
-        identical = identical_files(shown, self._sources)
-=======
-        shown, part_two = self.shown(), self.part_two()
         identical = identical_files(shown, self._sources, self._own_files())
->>>>>>> h-term
         pages = self._out / STUDENT_PAGES
         write_student_pages(shown, self._sources, pages, identical)
         about = ClassFacts(news, self.sections(), self.absent())
         index = self._out / "index.html"
-<<<<<<< HEAD
         write_dashboard(shown, self.problems(), index, identical, optional, about)
-        write_junit(shown, self._out / "junit.xml")
-        write_whole(self._stamp(), self._views())
-        sections = self.sections()
-        write_gradebook(shown, self._counted(), self._out / _GRADEBOOK, optional, sections)
-=======
-        write_dashboard(shown, self.problems(), index, identical, part_two, about)
-        write_term(shown, [*self.problems(), *part_two], self._out / TERM_PAGE, about.sections)
+        others = [id for ids in optional.values() for id in ids]
+        page = self._out / TERM_PAGE
+        write_term(shown, [*self.problems(), *others], page, about.sections)
         write_junit(shown, self._out / "junit.xml")
         write_whole(self._stamp(), self._views())
         book = self._out / _GRADEBOOK
-        write_gradebook(shown, self._of_part(Part.ONE), book, part_two, about.sections)
->>>>>>> h-term
+        write_gradebook(shown, self._counted(), book, optional, about.sections)
         self._sources.keep_only(p.sha256 for result in self.results for p in result.problems)
 
     def _own_files(self) -> dict[str, dict[str, bytes]]:

@@ -17,12 +17,8 @@ from grader.reports.news import News
 from grader.reports.page import render
 from grader.reports.people import Person, by_name, people
 from grader.reports.remarks import class_remarks
-<<<<<<< HEAD
-from grader.result import ProblemResult, Status, SubmissionResult, shown, total
-=======
 from grader.reports.statistics import TERM_PAGE, ran
-from grader.result import Part, Status, SubmissionResult, shown, total
->>>>>>> h-term
+from grader.result import Status, SubmissionResult, shown, total
 from grader.unknown import groups
 
 _AT_A_GLANCE = 3
