@@ -620,6 +620,22 @@ def audit(
 
 
 @instructors()
+def new(
+    name: Annotated[str, typer.Argument(help="number and name, such as 12-layer-norm")],
+    part: Annotated[str, typer.Option(help="of which part; default: the last one")] = "",
+) -> None:
+    """Write a tiny problem that passes the audit, to go on from."""
+    with _faults():
+        from grader.author.new import new_problem
+
+        problem = new_problem(own_course(), name, part)
+    _print(
+        f"{problem.id} is in problems/, solutions/ and course.toml; comments say where to go on."
+    )
+    _print(f"To see that it holds: uv run grader audit {problem.id[:2]} --write-fingerprints")
+
+
+@instructors()
 def mistake(
     problem: OneProblem,
     name: Annotated[str | None, typer.Argument(help="which; default: list them")] = None,

@@ -1,0 +1,77 @@
+"""Writes a tiny problem that passes the audit, with comments where one goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from string import Template
+
+from grader.course import MANIFEST, SUBMISSION_FILE, Course, Problem, is_problem_folder
+from grader.errors import UsageError
+from grader.files import write_whole
+from grader.testing.edits import EDITS_FILE
+
+TEMPLATES = Path(__file__).parent / "new_problem"
+"""What is written: a text for each file, with names in place of `$number` and the like."""
+
+
+def new_problem(course: Course, id: str, part: str = "") -> Problem:
+    """Write a problem's two folders and its entry in `course.toml`.
+
+    Args:
+        course: where to write.
+        id: what to call it, such as `12-name`.
+        part: the id of its part of the course; empty for the last one.
+
+    Raises:
+        UsageError: the name is none of a problem, is taken, or its number is; or there is no such
+            part.
+        CannotWrite: something can't be written.
+    """
+    problem = Problem(course.root / "problems" / id)
+    _require_free(course, problem)
+    manifest = course.manifest
+    chosen = manifest.part(part) if part else manifest.parts[-1]
+    words = id[3:].split("-")
+    names = {
+        "id": id,
+        "number": id[:2],
+        "title": " ".join(words).capitalize(),
+        "function": "_".join(words),
+        "part": chosen.id,
+        "part_line": f"Part {chosen.id} · " if chosen.optional else "",
+    }
+    for path, template in _files(course, problem):
+        write_whole(path, _filled(template, names))
+    # Last, so that a problem is in the course once all of it is there.
+    text = (course.root / MANIFEST).read_text(encoding="utf-8")
+    write_whole(course.root / MANIFEST, text.rstrip("\n") + "\n" + _filled("entry.toml", names))
+    return problem
+
+
+def _require_free(course: Course, problem: Problem) -> None:
+    if not is_problem_folder(problem.folder) or not "".join(problem.id[3:].split("-")).isalpha():
+        raise UsageError(f"'{problem.id}' should be two digits and a name, such as 12-layer-norm.")
+    for other in course.problems():
+        if other.id[:2] == problem.id[:2]:
+            raise UsageError(f"There is a problem {other.id[:2]} already: {other.id}.")
+    for folder in (problem.folder, course.solution(problem).parent):
+        if folder.exists():
+            raise UsageError(f"{folder} is there already.")
+
+
+def _files(course: Course, problem: Problem) -> Iterator[tuple[Path, str]]:
+    """Give the files of a new problem, and of which template each is made."""
+    solution = course.solution(problem)
+    yield problem.folder / "README.md", "README.md"
+    yield problem.folder / SUBMISSION_FILE, "problem.py"
+    yield problem.test_file, "test.py"
+    yield problem.probe_file, "probe.py"
+    yield solution, "solution.py"
+    yield solution.parent / "variants" / "turned.py", "turned.py"
+    yield solution.parent / EDITS_FILE, "mistakes.edits"
+
+
+def _filled(template: str, names: dict[str, str]) -> str:
+    text = (TEMPLATES / f"{template}.txt").read_text(encoding="utf-8")
+    return Template(text).substitute(names)
