@@ -151,15 +151,38 @@ def hint(
 
         course = own_course()
         if problem is None:
-            from grader.student.position import position
+            from grader.student.position import open_task
 
-            chosen, task = position(course, Path.cwd())
+            found = open_task(course, Path.cwd())
+            if found is None:
+                _print(
+                    "All tests here pass, so there is no task to hint at. For a problem's "
+                    "hints all the same: uv run grader hint 01"
+                )
+                return
+            chosen, task = found
         else:
             chosen = course.select([problem])[0]
         _print(hints.show(chosen, level, task))
     if level < len(hints.LEVELS):
         only = f" --task {shlex.quote(task)}" if task else ""
         _print(f"\nFor more: uv run grader hint {chosen.id[:2]} {level + 1}{only}")
+
+
+@app.command()
+def why(
+    problem: Annotated[
+        str | None, typer.Argument(help="such as 03; default: where you are")
+    ] = None,
+) -> None:
+    """Say which mistake a wrong answer looks like, at once."""
+    with _faults():
+        from grader.student.why import why as told_why
+
+        course = own_course()
+        here = [each for each in course.problems() if Path.cwd().is_relative_to(each.folder)]
+        chosen = course.select([problem]) if problem else here or course.problems()
+        _print(told_why(course, chosen))
 
 
 @app.command()

@@ -35,6 +35,9 @@ OWN_PICTURE = "my_"
 OWN_TESTS = "test_mine.py"
 """The file in a problem's folder that a student may write tests into."""
 
+NAMES_MISTAKES = ("seen again", "at once")
+"""When a student who runs tests at home reads the name of a mistake; the first is the default."""
+
 _PROBLEM_FOLDER = re.compile(r"\d\d-[a-z0-9-]+")
 
 _PART_ID = re.compile(r"[a-z][a-z0-9_]*")
@@ -100,12 +103,19 @@ class Manifest:
         parts: in order.
         problems: in order.
         students: what students get.
+        name: when students at home read the name of a mistake, one of `NAMES_MISTAKES`.
     """
 
     title: str
     parts: tuple[Part, ...]
     problems: tuple[Entry, ...]
     students: Handout = field(default_factory=Handout)
+    name: str = NAMES_MISTAKES[0]
+
+    @property
+    def names_at_once(self) -> bool:
+        """Whether a mistake is named the first time that it is seen."""
+        return self.name == "at once"
 
     @classmethod
     def load(cls, root: Path) -> Manifest:
@@ -158,14 +168,16 @@ def _manifest(path: Path, said: int) -> Manifest:
         rest = {name: data[name] for name in data.keys() - {"parts", "problems", "students"}}
         head = _read(_Head, rest, "the top")
         _check(parts, entries)
+        _check_name(head.name)
     except ValueError as error:
         raise CourseError(f"{path}: {error}") from None
-    return Manifest(head.title, parts, entries, students)
+    return Manifest(head.title, parts, entries, students, head.name)
 
 
 @dataclass(frozen=True)
 class _Head:
     title: str
+    name: str = NAMES_MISTAKES[0]
 
 
 _Table = TypeVar("_Table")
@@ -221,6 +233,12 @@ def _check(parts: tuple[Part, ...], entries: tuple[Entry, ...]) -> None:
             raise ValueError(f"problems, {entry.id}: there is no part '{entry.part}'")
         if len(entry.minutes) != 2 or not all(isinstance(n, int) for n in entry.minutes):
             raise ValueError(f"problems, {entry.id}: 'minutes' should be two numbers")
+
+
+def _check_name(name: str) -> None:
+    if name not in NAMES_MISTAKES:
+        known = " or ".join(f"'{each}'" for each in NAMES_MISTAKES)
+        raise ValueError(f"the top: 'name' should be {known}, and is '{name}'")
 
 
 @dataclass(frozen=True)

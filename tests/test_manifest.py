@@ -17,6 +17,16 @@ from grader.errors import CourseError, UsageError
     [
         ('title = "A small course"', 'titel = "A"', "the top: 'titel' is not known"),
         ('title = "A small course"', "", "missing 1 required positional argument: 'title'"),
+        (
+            'title = "A small course"',
+            'title = "A small course"\nname = "never"',
+            "the top: 'name' should be 'seen again' or 'at once', and is 'never'",
+        ),
+        (
+            'title = "A small course"',
+            'title = "A small course"\nname = true',
+            "the top: 'name' should be of kind str",
+        ),
         ("points = 4", 'points = "4"', "problems, 01-doubling: 'points' should be of kind float"),
         ("points = 4", "points = true", "'points' should be of kind float, and is True"),
         ("points = 4\n", "", "problems, 01-doubling: missing 1 required .* 'points'"),
@@ -40,6 +50,13 @@ def test_what_is_wrong_in_it_is_told_with_its_place(
     with pytest.raises(CourseError, match=told) as error:
         small_course.problems()
     assert str(path) in str(error.value)
+
+
+def test_it_says_when_mistakes_are_named(small_course: Course) -> None:
+    path = small_course.root / "course.toml"
+    assert not small_course.manifest.names_at_once
+    path.write_text(f'name = "at once"\n{path.read_text("utf-8")}', encoding="utf-8")
+    assert small_course.manifest.names_at_once
 
 
 def test_a_course_without_one_is_told(small_course: Course) -> None:

@@ -7,10 +7,7 @@ from pathlib import Path
 from grader.course import Course, Problem, in_order
 from grader.result import ProblemResult, Status
 from grader.student import hints
-from grader.testing.announce import loaded
-from grader.testing.local_files import LocalFiles
-from grader.testing.session import Session
-from grader.testing.suite import run_tests
+from grader.student.seen import Memory
 
 
 def position(course: Course, here: Path) -> tuple[Problem, str]:
@@ -20,15 +17,42 @@ def position(course: Course, here: Path) -> tuple[Problem, str]:
         course: the student's copy.
         here: the folder that the student is in: a problem's, or else the next open problem counts.
     """
+    return open_task(course, here) or (_around(course, here)[-1], "")
+
+
+def open_task(course: Course, here: Path) -> tuple[Problem, str] | None:
+    """Return the first problem that does not pass, and a task within it; None when all pass.
+
+    What has passed, and is as it was then, is not run again.
+    """
+    memory = Memory(course.root)
+    for problem in _around(course, here):
+        if memory.passes(problem):
+            continue
+        result = _tested(problem, course)
+        memory.keep(problem, result)
+        if not result.passed:
+            return problem, task_at_hand(problem, result)
+    return None
+
+
+def _tested(problem: Problem, course: Course) -> ProblemResult:
+    # Imported here, as they load torch: where all has passed nothing has to run.
+    from grader.testing.announce import loaded
+    from grader.testing.local_files import LocalFiles
+    from grader.testing.session import Session
+    from grader.testing.suite import run_tests
+
     loaded()
+    session = Session(LocalFiles(), diagnose=False)
+    run_tests([problem], session, course.root)
+    return session.results[problem.id]
+
+
+def _around(course: Course, here: Path) -> list[Problem]:
+    """Return the problem in whose folder a student is; elsewhere all, in order."""
     inside = [problem for problem in course.problems() if here.is_relative_to(problem.folder)]
-    problems = inside or in_order(course.problems())
-    for problem in problems:
-        session = Session(LocalFiles(), diagnose=False)
-        run_tests([problem], session, course.root)
-        if not session.results[problem.id].passed:
-            return problem, task_at_hand(problem, session.results[problem.id])
-    return problems[-1], ""
+    return inside or in_order(course.problems())
 
 
 def task_at_hand(problem: Problem, result: ProblemResult) -> str:

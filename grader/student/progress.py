@@ -12,7 +12,7 @@ from rich.table import Table
 
 from grader.course import Problem, in_order
 from grader.result import ProblemResult, shown, total
-from grader.student.report import next_step
+from grader.student.report import next_step, whole_points
 from grader.text import printable
 
 _WIDTH = 20
@@ -54,7 +54,7 @@ def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
     counted = any(not result.optional for result in results)
     for part in dict.fromkeys(r.part if r.optional else "" for r in results):
         found = [r for r in results if (r.part if r.optional else "") == part]
-        points, most = total(r.points for r in found), total(r.max for r in found)
+        points, most = total(map(whole_points, found)), total(r.max for r in found)
         name = f"Part {part}: " if part and counted else ""
         yield f"{name}{shown(points)} of {shown(most)} points."
 
@@ -89,19 +89,19 @@ def progress_table(results: Iterable[ProblemResult], encoding: str = "utf-8") ->
     table.add_column("", no_wrap=True)
     table.add_column("", no_wrap=True)
     for result in results:
-        points = f"{shown(result.points)} of {shown(result.max)}" if result.tests else ""
+        points = f"{shown(whole_points(result))} of {shown(result.max)}" if result.tests else ""
         table.add_row(result.id, points, printable(_bar(result), encoding), _state(result))
     return table
 
 
 def _bar(result: ProblemResult) -> str:
-    full = int(_WIDTH * result.points / result.max) if result.max else 0
+    full = int(_WIDTH * whole_points(result) / result.max) if result.max else 0
     return f"[green]{'█' * full}[/][dim]{'░' * (_WIDTH - full)}[/]"
 
 
 def _state(result: ProblemResult) -> str:
     if not result.tests:
-        return ""
+        return "[dim]not yet run[/]"
     if result.passed:
         return "[green]done[/]"
     return "[dim]not started[/]" if result.untouched else "[yellow]in progress[/]"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
-from grader.result import NOT_YET, ProblemResult, Status, TestResult, shown
+from grader.result import NOT_YET, ProblemResult, Status, TestResult, shown, total
+from grader.student.seen import Reading, named
+from grader.testing.mistakes import FITS
 from grader.text import counted, printable
 
 WIDTH = 96
@@ -26,33 +30,39 @@ def problem_report(
     whole: bool = True,
     in_full: bool = False,
     printed: Mapping[str, str] = MappingProxyType({}),
+    reading: Reading | None = None,
     width: int = WIDTH,
     encoding: str = "utf-8",
 ) -> str:
     """Return the report on one problem: what passes, what to look at first, and the points.
 
-    What helps most stands last, where the screen ends: the sentence that names the mistake, the
-    first test that fails with its message, and in one line how many others do.
+    What helps most stands last, where the screen ends: the first test that fails with its message,
+    what is known of the mistake, and in one line how many other tests fail.
 
     Args:
         result: what its tests found.
         left_out: how many hidden tests were not run.
         whole: whether all tests of the half were run; points of a part of them say nothing.
-        in_full: whether to show the message of every failed test.
+        in_full: whether to show each test, and the message of every failed one.
         printed: what the student's code printed in each test, by the test's id.
+        reading: what to say of the mistakes; by default all their names.
         width: how wide sentences may be.
         encoding: the terminal's; symbols that it does not have are replaced.
     """
+    reading = reading or named(result)
     tests = _by_function(result)
-    lines = [result.id, "", *_well(tests, width)]
-    wrong = [cases for cases in tests if _failed(cases)]
+    lines = [result.id, "", *_well(tests, width, in_full=in_full)]
+    wrong = _judged(tests)
     if in_full and not _stops_alike(result):
-        lines += [line for cases in wrong[1:] for line in _wrong_lines(cases, printed, width)]
-    lines += ["", trouble(result, printed, in_full=in_full, width=width) or next_step(result)]
+        lines += [
+            line for cases in wrong[1:] for line in _wrong_lines(cases, printed, reading, width)
+        ]
+    help_first = trouble(result, printed, reading=reading, in_full=in_full, width=width)
+    lines += ["", help_first or next_step(result)]
     if whole:
         # With more to look at, every line counts: the help begins above, and screens are small.
         blank = [] if wrong else [""]
-        lines += [*blank, f"{shown(result.points)} of {shown(result.max)} points."]
+        lines += [*blank, f"{shown(whole_points(result))} of {shown(result.max)} points."]
     if whole and left_out and result.passed:
         check = "checks" if left_out == 1 else "check"
         hidden = counted(left_out, "hidden test")
@@ -60,46 +70,71 @@ def problem_report(
     return printable("\n".join(lines) + "\n", encoding)
 
 
+def whole_points(result: ProblemResult) -> float:
+    """Return the points of those tests of which every case passes."""
+    tests = _by_function(result)
+    return total(case.points for cases in tests if _all_pass(cases) for case in cases)
+
+
 def trouble(
     result: ProblemResult,
     printed: Mapping[str, str] = MappingProxyType({}),
     *,
+    reading: Reading | None = None,
     in_full: bool = False,
     width: int = WIDTH,
 ) -> str:
-    """Return what to look at first: the mistake's name, and the first test that fails.
+    """Return what to look at first: the first test that fails, and what is known of the mistake.
 
     Args:
         result: what the tests found.
         printed: what the student's code printed in each test, by the test's id.
+        reading: what to say of the mistakes; by default all their names.
         in_full: whether the messages of the other tests are shown as well.
         width: how wide sentences may be.
     """
-    wrong = [cases for cases in _by_function(result) if _failed(cases)]
+    tests = _by_function(result)
+    wrong = _judged(tests)
     if not wrong:
         return ""
     if _stops_alike(result):
         lines = [wrapped(wrong[0][0].message, width), *_printed_lines(wrong[0][0], printed, width)]
         return "\n".join([*lines, "", "So none of the tests can be judged yet."])
-    lines = _first_lines(result.diagnoses, wrong[0], printed, width)
-    if len(wrong) > 1:
-        others = counted(len(wrong) - 1, "other test")
-        where = "" if in_full else " All: uv run pytest -v"
-        lines += ["", wrapped(f"{others} may well pass once this one does.{where}", width)]
-    return "\n".join(lines)
+    reading = reading or named(result)
+    lines = _first_lines(reading, wrong[0], printed, width)
+    others = _about_others(len(wrong) - 1, len(_waiting(tests)), in_full=in_full)
+    last = " ".join(text for text in (others, reading.more) if text)
+    return "\n".join([*lines, *(["", wrapped(last, width)] if last else [])])
+
+
+def _about_others(wrong: int, waiting: int, *, in_full: bool) -> str:
+    """Return what to say of the tests that fail beside the first, and of rules that wait."""
+    said = []
+    if wrong:
+        said.append(f"{counted(wrong, 'other test')} may well pass once this one does.")
+    if waiting:
+        said.append(f"{counted(waiting, 'rule')} {'waits' if waiting == 1 else 'wait'} for it.")
+    if said and not in_full:
+        said.append("All: uv run pytest -v")
+    return " ".join(said)
 
 
 def _first_lines(
-    told: Sequence[str], cases: list[TestResult], printed: Mapping[str, str], width: int
+    reading: Reading, cases: list[TestResult], printed: Mapping[str, str], width: int
 ) -> list[str]:
     """Return what is known of the mistake, and the first test that fails.
 
-    They stand in this order, unless it is the test's own sentence that comes first of all.
+    A name stands above, a question in its place below, where one has seen the numbers. The test's
+    own sentence comes first of all.
     """
-    shown_test = _wrong_lines(cases, printed, width)
+    told = reading.sentences
+    shown_test = _wrong_lines(cases, printed, reading, width)
+    nudge = ["", wrapped(reading.nudge, width)] if reading.nudge else []
     if told and told[0] == _failed(cases)[0].message:
-        return [*shown_test, *(line for text in told[1:] for line in ("", wrapped(text, width)))]
-    return [*(line for text in told for line in (wrapped(text, width), "")), *shown_test]
+        below = [line for text in told[1:] for line in ("", wrapped(text, width))]
+        return [*shown_test, *below, *nudge]
+    above = [line for text in told for line in (wrapped(text, width), "")]
+    return [*above, *shown_test, *nudge]
 
 
 def _by_function(result: ProblemResult) -> list[list[TestResult]]:
@@ -112,22 +147,47 @@ def _stops_alike(result: ProblemResult) -> bool:
     return len(messages) == 1 and len(result.tests) > 1 and bool(_failed(result.tests))
 
 
-def _well(tests: list[list[TestResult]], width: int) -> Iterator[str]:
-    """Yield a line for each test that passes, or whose code isn't written yet."""
-    for cases in tests:
-        if not _failed(cases):
-            yield _well_line(cases, width)
+def _well(tests: list[list[TestResult]], width: int, *, in_full: bool) -> Iterator[str]:
+    """Yield the tests that pass, as a count unless all are wanted, and what isn't written yet."""
+    passed = [cases for cases in tests if _all_pass(cases)]
+    if in_full:
+        yield from (_titled(f"✓ {cases[0].title}", width) for cases in passed)
+    elif passed:
+        verb = "passes" if len(passed) == 1 else "pass"
+        yield _titled(f"✓ {len(passed)} of {counted(len(tests), 'test')} {verb}", width)
+    for place, count in _unwritten(tests).items():
+        verb = "waits" if count == 1 else "wait"
+        yield _titled(f"○ {place}: {counted(count, 'test')} {verb} for it", width)
+    if in_full:
+        for cases in _waiting(tests):
+            yield _titled(f"○ {cases[0].title} — {_failed(cases)[0].message}", width)
+
+
+def _unwritten(tests: list[list[TestResult]]) -> Counter[str]:
+    """Return how many tests wait for each function that isn't written yet, by where it is."""
+    waiting = (cases for cases in tests if not _failed(cases) and not _all_pass(cases))
+    return Counter(_place_of(next(t for t in cases if t.message)) for cases in waiting)
+
+
+def _place_of(test: TestResult) -> str:
+    """Return what isn't written yet, such as "softmax, line 39"."""
+    text = test.message.removeprefix("not written yet: ")
+    return re.sub(r" \((line \d+)\)$", r", \1", text)
 
 
 def next_step(result: ProblemResult) -> str:
     """Return the one sentence that tells a student what to do now."""
-    wrong = [t for t in result.tests if t.status not in _WRITTEN]
+    wrong = _judged(_by_function(result))
     if wrong:
-        return f"Look at this first: {wrong[0].title}."
+        return f"Look at this first: {wrong[0][0].title}."
     unwritten = [t for t in result.tests if t.status is Status.NOT_IMPLEMENTED]
     if unwritten:
         return f"Next: {unwritten[0].message.removeprefix('not written yet: ')} in problem.py."
     return "All of these tests pass. Well done!"
+
+
+def _all_pass(cases: list[TestResult]) -> bool:
+    return all(test.status is Status.PASSED for test in cases)
 
 
 def _failed(cases: list[TestResult]) -> list[TestResult]:
@@ -135,25 +195,45 @@ def _failed(cases: list[TestResult]) -> list[TestResult]:
     return [t for t in cases if t.status not in _WRITTEN]
 
 
-def _well_line(cases: list[TestResult], width: int) -> str:
-    """Return what to show of a test that passes, or whose code isn't written yet."""
-    title = cases[0].title
-    unwritten = [test for test in cases if test.status is Status.NOT_IMPLEMENTED]
-    return _titled(f"○ {title} — {unwritten[0].message}" if unwritten else f"✓ {title}", width)
+def _waits(cases: list[TestResult]) -> bool:
+    """Tell whether a rule can't be judged before something else is right."""
+    failed = _failed(cases)
+    return bool(failed) and all(test.message.startswith(NOT_YET) for test in failed)
+
+
+def _waiting(tests: list[list[TestResult]]) -> list[list[TestResult]]:
+    """Return the tests of rules that wait, where something else is wrong; else none."""
+    waiting = [cases for cases in tests if _waits(cases)]
+    return waiting if len(waiting) < sum(bool(_failed(cases)) for cases in tests) else []
+
+
+def _judged(tests: list[list[TestResult]]) -> list[list[TestResult]]:
+    """Return the tests that fail, without those of rules that wait."""
+    waiting = _waiting(tests)
+    return [cases for cases in tests if _failed(cases) and cases not in waiting]
 
 
 def _titled(text: str, width: int) -> str:
     return textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    ")
 
 
-def _wrong_lines(cases: list[TestResult], printed: Mapping[str, str], width: int) -> list[str]:
+def _wrong_lines(
+    cases: list[TestResult], printed: Mapping[str, str], reading: Reading, width: int
+) -> list[str]:
     """Return what to show of a test that fails: title, message and prints of its first case."""
-    failed = _failed(cases)
-    share = f" ({len(failed)} of {len(cases)} cases)" if len(cases) > 1 else ""
-    title = _titled(f"✗ {cases[0].title}{share}", width)
+    first = _failed(cases)[0]
+    title = _titled(f"✗ {cases[0].title}", width)
     inner = width - _INDENT
-    below = [wrapped(failed[0].message, inner), *_printed_lines(failed[0], printed, inner)]
+    message = _observed_once(first.message) if reading.withheld else first.message
+    below = [wrapped(message, inner), *_printed_lines(first, printed, inner)]
     return [title, textwrap.indent("\n".join(below), " " * _INDENT)]
+
+
+def _observed_once(message: str) -> str:
+    """Return a message with one observation below its numbers, and of no name that isn't told."""
+    lines = message.replace(FITS, "The same mistake gives this.").splitlines()
+    numbers = [place for place, line in enumerate(lines) if line.startswith("  ")]
+    return "\n".join(lines[: numbers[-1] + 2] if numbers else lines)
 
 
 def _printed_lines(test: TestResult, printed: Mapping[str, str], width: int) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -19,10 +19,15 @@ from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from grader.course import Problem
 from grader.errors import CourseError
-from grader.result import ProblemResult
+from grader.result import ProblemResult, Status, TestResult
+
+if TYPE_CHECKING:  # they load torch, which is for the processes that run tests
+    from grader.testing.session import Session
+    from grader.testing.suite import Suite
 
 _PRELOADED = ["grader.testing.suite", "torch.fx.experimental.symbolic_shapes"]
 """What the server loads: all that runs tests, and what torch loads when it first differentiates.
@@ -72,13 +77,19 @@ class Runs:
         self._running: BaseProcess | None = None
         self.number = 0
 
-    def start(self, problem: Problem) -> None:
-        """Test a problem; `number` is the run's from now on."""
+    def start(self, problem: Problem, first: Sequence[str] = ()) -> None:
+        """Test a problem; `number` is the run's from now on.
+
+        Args:
+            problem: which.
+            first: ids of tests to run before all: what they find is told at once. Then all tests
+                run in their order, these once more, so that the verdict is that of any other run.
+        """
         _end(self._running)
         alive = self._standby is not None and self._standby[0].is_alive()
         process, connection = self._standby if self._standby and alive else self._new()
         with suppress(OSError):  # it died while it stood by; the listener will notice
-            connection.send(problem.id)
+            connection.send((problem.id, tuple(first)))
         self._running, self._standby = process, None
         self.number += 1
         arguments = (self.number, problem.id, process, connection)
@@ -105,6 +116,7 @@ class Runs:
     def _listen(self, run: int, id: str, process: BaseProcess, connection: Connection) -> None:
         """Pass on what one run finds, until it has finished or is no more."""
         result, printed = ProblemResult(id), dict[str, str]()
+        tests: dict[str, TestResult] = {}
         while True:
             try:
                 if not connection.poll(self._silence):
@@ -123,8 +135,10 @@ class Runs:
                 break
             test, text = message
             printed[test.id] = text
-            result.tests.append(test)
-            self._tell(Found(run, ProblemResult(id, tests=list(result.tests)), dict(printed)))
+            tests.pop(test.id, None)  # one that ran before all comes again in its place
+            tests[test.id] = test
+            result = ProblemResult(id, tests=list(tests.values()))
+            self._tell(Found(run, result, dict(printed)))
         self._tell(Found(run, result, printed, finished=True, trouble=trouble))
 
 
@@ -160,14 +174,14 @@ def _end(process: BaseProcess | None) -> None:
 
 
 def _serve(root: Path, connection: Connection) -> None:
-    """Wait for a problem's id, test it, and send each result and then the whole."""
+    """Wait for a problem's id and what to run first; send each result and then the whole."""
     import signal
 
     import torch
 
     from grader.testing.local_files import LocalFiles
     from grader.testing.session import Session
-    from grader.testing.suite import run_tests
+    from grader.testing.suite import Suite
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who watches
     torch.set_num_threads(1)  # as everywhere where students' code is tested
@@ -175,18 +189,39 @@ def _serve(root: Path, connection: Connection) -> None:
     for stream in (1, 2):  # the screen is not for what student code prints
         os.dup2(nowhere, stream)
     try:
-        problem = Problem(root / "problems" / connection.recv())
+        id, first = connection.recv()
     except (EOFError, OSError):
         return
-    session = Session(
-        LocalFiles(),
-        on_result=lambda id, test: connection.send((test, session.printed[id].get(test.id, ""))),
-    )
+    problem = Problem(root / "problems" / id)
+
+    def session(*, diagnose: bool) -> Session:
+        def send(id: str, test: TestResult) -> None:
+            connection.send((test, made.printed[id].get(test.id, "")))
+
+        made = Session(LocalFiles(), on_result=send, diagnose=diagnose)
+        return made
+
     try:
-        run_tests([problem], session, root)
+        suite = Suite([problem], root)
+        known = {test.id for test in suite.tests}
+        if ahead := [test for test in first if test in known]:
+            _run_ahead(suite, session(diagnose=False), ahead)
+        whole = session(diagnose=True)
+        suite.run(whole)
     except CourseError as error:
         connection.send(str(error))
     except KeyboardInterrupt:
         connection.send("problem.py raises KeyboardInterrupt.")
     else:
-        connection.send(session.results.get(problem.id, ProblemResult(problem.id)))
+        connection.send(whole.results.get(problem.id, ProblemResult(problem.id)))
+
+
+def _run_ahead(suite: Suite, session: Session, ahead: Sequence[str]) -> None:
+    """Run tests in this order, until one has a wrong answer."""
+    places = {test: place for place, test in enumerate(ahead)}
+
+    def is_wrong() -> bool:
+        tests = [test for result in session.results.values() for test in result.tests]
+        return any(test.status not in (Status.PASSED, Status.NOT_IMPLEMENTED) for test in tests)
+
+    suite.run(session, tests=ahead, order=lambda test: (places[test.id],), enough=is_wrong)

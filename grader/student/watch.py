@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
@@ -24,16 +24,18 @@ from grader.course import SUBMISSION_FILE, Course, Problem, in_order, on_the_way
 from grader.errors import CourseError
 from grader.result import ProblemResult, Status, TestResult, shown
 from grader.student import hints
+from grader.student.ahead import changed_names, tests_ahead, text_of
 from grader.student.keys import keys_of_terminal
 from grader.student.position import task_at_hand
 from grader.student.progress import progress_table
-from grader.student.report import WIDTH, next_step, trouble, wrapped
+from grader.student.report import WIDTH, next_step, trouble, whole_points, wrapped
 from grader.student.screen import Screen
+from grader.student.seen import Memory, Reading, named
 from grader.student.warm import Found, Runs
 from grader.text import printable
 
 _ON_TO_PART_TWO = "If you like to go on in part two, press n."
-_KEYS = "h hint · n next · a all · q quit"
+_KEYS = "h hint · w why · n next · a all · q quit"
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,11 @@ class Watch:
         self._running = ""
         self._partial = ProblemResult("")
         self._hints: Counter[str] = Counter()
+        self._memory = Memory(course.root)
+        self._readings: dict[str, Reading] = {}
+        self._sources: dict[str, str] = {}
+        self._source = ""
+        self._asked_why = ""
 
     def run(self) -> None:
         """Watch until the user has enough.
@@ -121,7 +128,7 @@ class Watch:
         """Do what an event asks for; return False when this is the end."""
         match event:
             case Saved(ids):
-                self._chosen = min(ids)
+                self._chosen, self._asked_why = min(ids), ""
                 self._test(sorted(ids))
             case Found(run=run) if run == self._runs.number:
                 self._take(event)
@@ -157,11 +164,17 @@ class Watch:
         self._running = self._waiting.pop(0) if self._waiting else ""
         if self._running:
             self._partial = ProblemResult(self._running)
-            self._runs.start(self._problems[self._running])
+            self._runs.start(self._problems[self._running], self._first(self._running))
         else:
             self._runs.prepare()
         if self._on_screen or not self._running:
             self._show()
+
+    def _first(self, id: str) -> list[str]:
+        """Return the tests to run first: those of what was changed, and those that failed last."""
+        self._source = text_of(self._problems[id].stub)
+        changed = changed_names(self._sources.get(id, ""), self._source)
+        return tests_ahead(self._result(id), changed)
 
     def _take(self, found: Found) -> None:
         """Keep what the run has found; show its first wrong answer at once."""
@@ -169,6 +182,10 @@ class Watch:
         self._printed[id] = found.printed
         if found.finished:
             self._results[id], self._troubles[id] = found.result, found.trouble
+            self._readings[id] = self._new_reading(found.result)
+            self._sources[id] = self._source
+            if not found.trouble:
+                self._memory.keep(self._problems[id], found.result)
             self._start_next()
             return
         news = _wrong(found.result) and not _wrong(self._partial)
@@ -185,10 +202,14 @@ class Watch:
                 return False
             case "h":
                 self._show(hint=True)
+            case "w":
+                self._asked_why = self._current
+                self._readings[self._current] = self._new_reading(self._result(self._current))
+                self._show()
             case "n":
                 self._go_on()
             case "a":
-                self._test(self._listed())
+                self._test(sorted(self._listed(), key=self._passes))
         return True
 
     def _go_on(self) -> None:
@@ -229,7 +250,7 @@ class Watch:
     def _show(self, *, hint: bool = False) -> None:
         """Show the current problem, what to look at first, and the progress."""
         id = self._current
-        result = self._results.get(id, ProblemResult(id))
+        result = self._result(id)
         if self._running == id and _wrong(self._partial):
             result = self._partial
         screen = Screen(
@@ -257,14 +278,32 @@ class Watch:
         """Return what to look at first, and what to do next."""
         if not result.tests and not self._troubles.get(id):
             return ""
+        reading = self._reading(id, result)
         text = self._troubles.get(id) or trouble(
-            result, self._printed.get(id, {}), width=self._width
+            result, self._printed.get(id, {}), reading=reading, width=self._width
         )
         lines = [text or wrapped(next_step(result), self._width)]
         if self._on_screen and result.passed and (further := self._next_open()):
             waits = further not in self._listed()
             lines.append(_ON_TO_PART_TWO if waits else "For the next problem press n.")
         return "\n".join(lines)
+
+    def _result(self, id: str) -> ProblemResult:
+        return self._results.get(id, ProblemResult(id))
+
+    def _new_reading(self, result: ProblemResult) -> Reading:
+        """Return what to say of the mistakes in a result, which are named once that was asked."""
+        return named(result) if result.id == self._asked_why else self._memory.reading(result)
+
+    def _reading(self, id: str, result: ProblemResult) -> Reading:
+        """Return what to say of the mistakes in a result, and remember that it was read."""
+        if result is not self._results.get(id) or id not in self._readings:
+            return Reading()  # the run goes on, and nothing is named yet
+        reading = self._readings[id]
+        self._memory.meet(id, reading.met)
+        if reading.more and self._on_screen:
+            return replace(reading, more="For the name press w.")
+        return reading
 
     @property
     def _width(self) -> int:
@@ -274,8 +313,8 @@ class Watch:
         if self._running == id:
             return f"{id}: testing ..."
         if not result.tests:
-            return f"{id}"
-        return f"{id}: {shown(result.points)} of {shown(result.max)} points"
+            return f"{id}: not yet run"
+        return f"{id}: {shown(whole_points(result))} of {shown(result.max)} points"
 
     def _next_hint(self, id: str, result: ProblemResult) -> str:
         """Return the current problem's hint, one level further at each call."""

@@ -1,0 +1,161 @@
+"""Remembers, in the student's copy and nowhere else, which mistakes they have seen before.
+
+The first time that a mistake is seen, a student reads what the numbers show and a question. Seen
+again in a later run, it is named as well. Which problems passed is kept in the same file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.course import Manifest, Problem
+from grader.errors import CourseError
+from grader.files import sha256_of, write_whole
+from grader.result import ProblemResult
+
+SEEN_FILE = ".seen.json"
+"""In the course's folder; git ignores it."""
+
+Names = tuple[str, ...]
+"""The names of one diagnosis: a mistake's, or of several that answer alike."""
+
+_ALTERNATIVES = "\nOr as if "
+"""What stands between mistakes that answer alike."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a student reads of the mistakes in one problem.
+
+    Attributes:
+        sentences: what is named, or was seen by a test itself.
+        nudge: the question that stands in place of a name; empty when there is none.
+        withheld: whether a name is kept back.
+        met: the mistakes that the student has met after this.
+        more: where to get a name that is kept back.
+    """
+
+    sentences: tuple[str, ...] = ()
+    nudge: str = ""
+    withheld: bool = False
+    met: tuple[Names, ...] = ()
+    more: str = ""
+
+
+def named(result: ProblemResult) -> Reading:
+    """Return all that is known of the mistakes, each by its name."""
+    met = tuple(tuple(names) for names in result.mistakes if names)
+    return Reading(tuple(result.diagnoses), met=met)
+
+
+def reading(result: ProblemResult, before: Collection[Names]) -> Reading:
+    """Return what to read of the mistakes when those in `before` were seen in earlier runs.
+
+    One question at a time: of several mistakes that are new, the first is asked about.
+    """
+    sentences, met, nudge, withheld = [], [], "", False
+    for sentence, mistake in _diagnoses(result):
+        if not mistake or mistake in before:
+            sentences.append(sentence)
+        elif not withheld:
+            nudge, withheld = _nudge(sentence), True
+        else:
+            continue
+        met += [mistake] if mistake else []
+    more = f"For the name: uv run grader why {result.id[:2]}" if withheld else ""
+    return Reading(tuple(sentences), nudge, withheld, tuple(met), more)
+
+
+def _diagnoses(result: ProblemResult) -> list[tuple[str, Names]]:
+    """Return each sentence with its names; what a test has seen itself has none."""
+    padded = [*result.mistakes, *([] for _ in result.diagnoses[len(result.mistakes) :])]
+    return [(text, tuple(names)) for text, names in zip(result.diagnoses, padded, strict=True)]
+
+
+def _nudge(sentence: str) -> str:
+    """Return the questions of "It looks as if ... . Which ...?", without what is named."""
+    looks = [each.partition(". ")[2] for each in sentence.split(_ALTERNATIVES)]
+    return "\n".join(dict.fromkeys(look for look in looks if look))
+
+
+class Memory:
+    """What a copy of the course remembers of its student.
+
+    A file that is damaged or can't be written is no error: then nothing was seen.
+
+    Args:
+        root: the course's folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._path = root, root / SEEN_FILE
+
+    def reading(self, result: ProblemResult) -> Reading:
+        """Return what the student reads of the mistakes that a run has found."""
+        if self._at_once():
+            return named(result)
+        return reading(result, {tuple(names) for names in self._load("seen").get(result.id, [])})
+
+    def passes(self, problem: Problem) -> bool:
+        """Tell whether a problem passed when it was tested last, and is as it was then."""
+        return self._load("passed").get(problem.id) == _state(problem)
+
+    def meet(self, problem: str, mistakes: Collection[Names]) -> None:
+        """Remember the mistakes that a student has met in a problem."""
+        seen = self._load("seen")
+        known = seen.get(problem, [])
+        new = [list(names) for names in mistakes if list(names) not in known]
+        if new:
+            self._write({"seen": {**seen, problem: [*known, *new]}})
+
+    def keep(self, problem: Problem, result: ProblemResult) -> None:
+        """Remember whether a problem has passed all visible tests, as its file is now."""
+        passed = self._load("passed")
+        now = {id: state for id, state in passed.items() if id != problem.id}
+        if result.passed:
+            now[problem.id] = _state(problem)
+        if now != passed:
+            self._write({"passed": now})
+
+    def _write(self, tables: dict[str, Any]) -> None:
+        kept = {table: self._load(table) for table in ("seen", "passed")}
+        with suppress(OSError):
+            write_whole(self._path, json.dumps({**kept, **tables}, indent=1))
+
+    def _at_once(self) -> bool:
+        try:
+            return Manifest.load(self._root).names_at_once
+        except CourseError:
+            return False
+
+    def _load(self, table: str) -> dict[str, Any]:
+        try:
+            data = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        found = data.get(table) if isinstance(data, dict) else None
+        if not isinstance(found, dict):
+            return {}
+        return found if table == "passed" or all(map(_is_seen, found.values())) else {}
+
+
+def _is_seen(value: object) -> bool:
+    """Tell whether something read from the file is a list of mistakes."""
+    mistakes = value if isinstance(value, list) else [None]
+    names = [name for each in mistakes for name in (each if isinstance(each, list) else [None])]
+    return all(isinstance(name, str) for name in names)
+
+
+def _state(problem: Problem) -> str:
+    """Return a hash over the student's file and what it is tested by; empty if one is missing."""
+    shared = problem.folder.parent.glob("*.py")
+    files = {path.name: path for path in (problem.stub, problem.test_file, *shared)}
+    try:
+        return sha256_of(files)
+    except OSError:
+        return ""

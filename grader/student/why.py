@@ -1,0 +1,41 @@
+"""`grader why`: names the mistake in a problem at once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+
+from grader.course import Course, Problem, on_the_way
+from grader.student.report import WIDTH, next_step, trouble
+from grader.student.seen import Memory, named
+from grader.testing.announce import loaded
+from grader.testing.local_files import LocalFiles
+from grader.testing.session import Session
+from grader.testing.suite import run_tests
+
+_NO_NAME = "What comes back fits no known mistake.\n\n"
+
+
+def why(course: Course, problems: Sequence[Problem]) -> str:
+    """Return what is known of the first problem that has a wrong answer, with the mistake's name.
+
+    Args:
+        course: the student's copy.
+        problems: where to look.
+    """
+    loaded()
+    memory, todo = Memory(course.root), ""
+    for problem in on_the_way(problems):
+        if memory.passes(problem):
+            continue
+        session = Session(LocalFiles())
+        run_tests([problem], session, course.root)
+        result = session.results[problem.id]
+        reading = named(result)
+        memory.keep(problem, result)
+        memory.meet(problem.id, reading.met)
+        width = min(WIDTH, shutil.get_terminal_size().columns)
+        if text := trouble(result, session.printed[problem.id], reading=reading, width=width):
+            return f"{problem.id}\n\n{'' if reading.sentences else _NO_NAME}{text}"
+        todo = todo or ("" if result.passed else f"{problem.id}: {next_step(result)}")
+    return f"There is no wrong answer here. {todo}".strip()
