@@ -4,6 +4,8 @@ Run `uv run python explore.py`. It takes a minute or two on one core; Ctrl-C end
 keeps the best model so far. As long as your code isn't right, it trains the course's model and says
 so. A tenth of the text is held out: no model trains on it, so its loss shows what was understood.
 
+    --mine           use your own code for all of it: softmax (01), attention (05), block (06),
+                     model (07) and training step (10), each where it is right
     --text FILE ...  train on texts of your own, in any script, in UTF-8
     --first 10000    read so many characters only: see a model learn by heart
     --name NAME      keep the model under a name (else that of the first FILE)
@@ -36,9 +38,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import nn
 
 from grader.errors import UsageError
-from grader.student import expected_gpt, expected_training, pictures, trained, training_text
+from grader.student import (
+    expected_gpt,
+    expected_training,
+    own_parts,
+    pictures,
+    trained,
+    training_text,
+)
 
 options = argparse.ArgumentParser(description="Train a tiny GPT.", allow_abbrev=False)
+options.add_argument("--mine", action="store_true", help="use your own parts throughout")
 options.add_argument("--text", nargs="+", default=[], metavar="FILE", help="texts to train on")
 options.add_argument("--first", type=int, help="how many characters to read; all if not given")
 options.add_argument("--name", help="under which name to keep the model")
@@ -54,6 +64,8 @@ in_script = Path(sys.argv[0]).name == "explore.py"
 asked = options.parse_args(None if in_script else [])
 if asked.steps is not None and asked.steps < 1:
     options.error("--steps wants 1 or more")
+if asked.mine and asked.no_mask:
+    options.error("--no-mask takes the mask out of the course's attention; leave out --mine")
 if asked.first is not None and asked.first < 1:
     options.error("--first wants 1 or more")
 console = Console(highlight=False)
@@ -125,7 +137,16 @@ is_yours = all(
     for name, (_, right) in expected.items()
 )
 code = pictures.students_module(problem) if is_yours else expected_gpt
-print("Training your model." if is_yours else "Training the course's model.")
+parts = own_parts.gather() if asked.mine else None
+step_code = parts.step if parts else expected_training  # AdamW, train_step, evaluate, ...
+if parts:
+    print(parts.told())
+    own_step = own_parts.time_of_a_step(step_code, parts.model(config), config)
+    step = own_parts.time_of_a_step(expected_training, expected_gpt.TinyGPT(config), config)
+    times = f"{own_step / step:.1f} times the course's {1000 * step:.0f}"
+    print(f"A step takes {1000 * own_step:.0f} ms, {times}.")
+else:
+    print("Training your model." if is_yours else "Training the course's model.")
 
 
 # %% Training.
@@ -145,6 +166,8 @@ class SeesAll(nn.Module):
 
 def make_model(mask):
     """Return a new model, the student's or the course's."""
+    if parts:
+        return parts.model(config)
     if not is_yours:
         model = expected_gpt.TinyGPT(config)
         model.causal = mask
@@ -174,27 +197,12 @@ def show(title, words):
     console.print(f"{title}\n{lines}", markup=False, soft_wrap=True)
 
 
-class Logits(nn.Module):
-    """A GPT as problem 10 sees it: it returns its logits alone."""
-
-    def __init__(self, gpt):
-        super().__init__()
-        self.gpt = gpt
-
-    def forward(self, idx):
-        """Return the logits (B, T, V)."""
-        return self.gpt(idx)[0]
-
-
-step_code = expected_training  # AdamW, learning_rate, train_step and evaluate
-
-
 def train(model, text, steps):
     """Train a model, leave it as it was at its best, and return the losses.
 
     Returns the loss of every step, and that of the held-out text at some of them, by step.
     """
-    reader, losses, measured = Logits(model), [], {}
+    reader, losses, measured = own_parts.Logits(model), [], {}
     batches, best = text.held_out_batches(n_positions), None
     optimizer = step_code.AdamW(reader.parameters(), betas=(0.9, 0.99))
     begun = time.monotonic()
@@ -222,9 +230,9 @@ def train(model, text, steps):
                     now += f", held out {[*measured.values()][-1]:.2f}"
                 progress.update(task, advance=1, description=now)
                 if step + 1 == 50 < steps:
-                    left = (time.monotonic() - begun) / 50 * (steps - 50) / 60
-                    left = min(left, asked.minutes)
-                    console.print(f"{left:.1f} minutes to go. Ctrl-C keeps the best so far.")
+                    left = (time.monotonic() - begun) / 50 * (steps - 50)
+                    left = min(left, 60 * asked.minutes)
+                    console.print(f"Some {left:.0f} seconds to go. Ctrl-C keeps the best so far.")
                 if step + 1 in (10, 100, 300, 1000, 2000):
                     sample = write(model, text.prompt)
                     show(f"After {step + 1} steps, loss {recent(losses):.2f}:", sample)
@@ -274,7 +282,10 @@ if not asked.no_mask and measured[max(measured)] > measured[best] + 0.1:
         "text still fell: the model began to learn by heart. That is overfitting. The weights of "
         f"step {best} are kept."
     )
-state = model.state_dict() if is_yours else model.gpt2_weights()
+if parts:
+    state, is_yours = parts.weights(model), parts["model"] is not None
+else:
+    state = model.state_dict() if is_yours else model.gpt2_weights()
 if not asked.no_mask and (asked.first is None or asked.name):
     new = trained.Trained(vars(config), state, characters, measured[best], is_yours, held_out=True)
     pictures.say(trained.keep(new, name))
