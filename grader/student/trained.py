@@ -28,7 +28,9 @@ _TRAIN = """ it takes a minute or two:
     uv run python explore.py
 """
 
-NONE_YET = f"There is no trained model yet. Train one first;{_TRAIN}"
+NONE_YET = f"""There is no trained model yet. Train one first;{_TRAIN}
+(With --gpt2 course it takes the one that the course has trained, at once.)
+"""
 """What to say where there is none, in the folder of a problem beside it."""
 
 _SPOILT = f"The trained model can't be read. Train it again;{_TRAIN}"

@@ -8,6 +8,9 @@ so. A tenth of the text is held out: no model trains on it, so its loss shows wh
                      model (07) and training step (10), each where it is right
     --text FILE ...  train on texts of your own, in any script, in UTF-8
     --first 10000    read so many characters only: see a model learn by heart
+    --gpt2 FILE      don't train: put a GPT-2 checkpoint (safetensors) into your GPT, and see what
+                     comes next; "course" is a small one that the course has trained
+    --tokens N ...   the token numbers that GPT-2 is to go on from
     --name NAME      keep the model under a name (else that of the first FILE)
     --steps 300      so many steps and no more (3000)
     --minutes 0.5    so many minutes and no more
@@ -41,6 +44,7 @@ from grader.errors import UsageError
 from grader.student import (
     expected_gpt,
     expected_training,
+    gpt2_in_yours,
     own_parts,
     pictures,
     trained,
@@ -51,6 +55,8 @@ options = argparse.ArgumentParser(description="Train a tiny GPT.", allow_abbrev=
 options.add_argument("--mine", action="store_true", help="use your own parts throughout")
 options.add_argument("--text", nargs="+", default=[], metavar="FILE", help="texts to train on")
 options.add_argument("--first", type=int, help="how many characters to read; all if not given")
+options.add_argument("--gpt2", metavar="FILE", help="a checkpoint in GPT-2's layout")
+options.add_argument("--tokens", type=int, nargs="+", help="what GPT-2 is to go on from")
 options.add_argument("--name", help="under which name to keep the model")
 options.add_argument(
     "--steps", type=int, help="how many steps to train (3000; without the mask 600)"
@@ -74,6 +80,11 @@ seed = random.randrange(10_000) if asked.seed is None else asked.seed
 torch.manual_seed(seed)
 threads = torch.get_num_threads()
 torch.set_num_threads(1)  # a model so small gains nothing from more, and others may need them
+
+# %% A checkpoint in place of training.
+if asked.gpt2:
+    told_of_it = gpt2_in_yours.explore(asked.gpt2, asked.tokens, asked.name, asked.mine)
+    raise SystemExit(told_of_it)
 
 # %% What it reads: your texts, or the source of Python's own library.
 n_positions = 64
