@@ -58,23 +58,29 @@ class TinyGPT(nn.Module):
         """Return logits and loss, as problem 07 asks for."""
         length = idx.shape[1]
         hidden = self.tokens.weight[idx] + self.places.weight[:length]
-        hidden = self.encoder(hidden, mask=self._mask(length))
+        hidden = self.blocks(hidden)
         logits = F.linear(hidden, self.tokens.weight)
         return logits, None if targets is None else F.cross_entropy(logits.mT, targets)
 
-    def _mask(self, length: int) -> Tensor | None:
+    def blocks(self, hidden: Tensor) -> Tensor:
+        """Return what the blocks and the last norm make of embeddings (B, T, C)."""
+        found: Tensor = self.encoder(hidden, mask=self.mask(hidden.shape[1]))
+        return found
+
+    def mask(self, length: int) -> Tensor | None:
+        """Return -inf where a token may not look, 0 elsewhere; None if it may look everywhere."""
         if not self.causal:
             return None
         return self.tokens.weight.new_full((length, length), -torch.inf).triu(1)
 
     def gpt2_weights(self) -> dict[str, Tensor]:
         """Return the weights under GPT-2's names."""
-        weights = {_gpt2_name(name): weight for name, weight in self.state_dict().items()}
+        weights = {gpt2_name(name): weight for name, weight in self.state_dict().items()}
         return weights | {"lm_head.weight": self.tokens.weight.detach()}
 
     def load_gpt2_weights(self, weights: dict[str, Tensor]) -> None:
         """Take the weights that stand under GPT-2's names."""
-        self.load_state_dict({name: weights[_gpt2_name(name)] for name in self.state_dict()})
+        self.load_state_dict({name: weights[gpt2_name(name)] for name in self.state_dict()})
 
     @torch.no_grad()
     def attention_weights(self, idx: Tensor) -> Tensor:
@@ -83,7 +89,7 @@ class TinyGPT(nn.Module):
 
         def look(layer: Any, inputs: tuple[Tensor, ...], _: object) -> None:
             x = layer.norm1(inputs[0])
-            mask = self._mask(len(idx))
+            mask = self.mask(len(idx))
             _, weights = layer.self_attn(x, x, x, attn_mask=mask, average_attn_weights=False)
             found.append(weights[0])
 
@@ -94,7 +100,8 @@ class TinyGPT(nn.Module):
         return torch.stack(found)
 
 
-def _gpt2_name(name: str) -> str:
+def gpt2_name(name: str) -> str:
+    """Return what GPT-2 calls a weight of PyTorch's transformer; other names stay."""
     for ours, theirs in _NAMES.items():
         name = name.replace(ours, theirs)
     return name

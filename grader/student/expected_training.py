@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -21,6 +22,25 @@ class AdamW(torch.optim.AdamW):
 
     def __init__(self, parameters: Any, **options: Any) -> None:
         super().__init__(parameters, foreach=False, **options)
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of all parameters; it may be set between steps."""
+        return float(self.param_groups[0]["lr"])
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        for group in self.param_groups:
+            group["lr"] = lr
+
+
+def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float) -> float:
+    """Return the learning rate of a step, read off NumPy's table of half a wave."""
+    if step < warmup:
+        return float(np.linspace(0, peak, warmup + 1)[step + 1])
+    length = total - warmup
+    wave = np.hanning(2 * length + 1)[length:]  # from 1 down to 0
+    return float(floor + (peak - floor) * wave[min(step - warmup, length)])
 
 
 def train_step(

@@ -120,24 +120,43 @@ def yours(
         expected: what right code gives.
         tolerance: how far from it counts as the same, as a share.
     """
+    table, trouble = judged(lambda: compute(students_module(problem_id)), expected, tolerance)
+    if table is None:
+        say(f"{name}: yours {trouble}. The picture shows what is expected.")
+    else:
+        say(f"{name}: yours {trouble}." if trouble else f"{name}: yours, as expected.")
+    return table
+
+
+def judged(
+    compute: Callable[[], Any], expected: Tensor, tolerance: float = 1e-4
+) -> tuple[Tensor | None, str]:
+    """Return the table that a student's code gives, and what is wrong with it.
+
+    Args:
+        compute: asks for the table.
+        expected: what right code gives.
+        tolerance: how far from it counts as the same, as a share.
+
+    Returns:
+        The table, or None if there is none of the expected shape; and how it goes wrong, as what
+        comes after "yours", or nothing if it is right.
+    """
     try:
         with redirect_stdout(io.StringIO()):
-            found = compute(students_module(problem_id))
+            found = compute()
         trouble = _unlike(found, expected)
     except NotImplementedError:
         trouble = "is not written yet"
     except Exception as exception:
         trouble = f"stops with {type(exception).__name__}: {exception}"
     if trouble:
-        say(f"{name}: yours {trouble}. The picture shows what is expected.")
-        return None
+        return None, trouble
     table: Tensor = found.detach().to(expected.dtype)
     wrong = int(differs(table, expected, tolerance).sum())
     if wrong:
-        say(f"{name}: yours differs from what is expected in {wrong} of {table.numel()} numbers.")
-    else:
-        say(f"{name}: yours, as expected.")
-    return table
+        trouble = f"differs from what is expected in {wrong} of {table.numel()} numbers"
+    return table, trouble
 
 
 def say(sentence: str) -> None:
@@ -148,7 +167,8 @@ def say(sentence: str) -> None:
 
 def students_module(problem_id: str) -> ModuleType:
     """Return the student's `problem.py`, loaded afresh."""
-    return load_module(folder(problem_id) / SUBMISSION_FILE, STUDENT_MODULE + "shown")
+    name = f"{STUDENT_MODULE}shown_{problem_id[:2]}"
+    return load_module(folder(problem_id) / SUBMISSION_FILE, name)
 
 
 def _unlike(found: object, expected: Tensor) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,8 +17,9 @@ from torch import Tensor
 from grader.course import SUBMISSION_FILE
 from grader.errors import UsageError
 from grader.loading import STUDENT_MODULE, load_module
-from grader.student import expected_sampling, pictures, trained
+from grader.student import expected_sampling, own_parts, pictures, trained
 from grader.student.trained import Trained
+from grader.student.training_text import Alphabet
 
 MODEL = trained.PROBLEM
 SAMPLING = "08-sampling"
@@ -32,8 +34,6 @@ Type the beginning of a text, and the model goes on with it. Ctrl-C stops it.
 
 LENGTH = 240
 """How many tokens the model goes on for."""
-
-_FOUR_SPACES, _TAB = " " * 4, "\t"
 _SETTING = re.compile(r"([Tkp])(?:\s*=?\s*(\d+(?:\.\d*)?|\.\d+))?")
 
 Sample = Callable[..., Tensor]
@@ -79,49 +79,71 @@ class Model:
         forward: from tokens (B, T) to logits (B, T, V) and a loss.
         characters: all characters, in the order of their token numbers.
         n_positions: how many tokens it can read at once.
+        read: gives the logits after a list of tokens in another way, such as with a cache.
     """
 
     whose: str
     forward: Callable[[Tensor], tuple[Tensor, Any]]
     characters: str
     n_positions: int
-    number_of: dict[str, int] = field(init=False)
+    read: Callable[[list[int]], Tensor] | None = None
 
     def __post_init__(self) -> None:
-        self.number_of = {character: i for i, character in enumerate(self.characters)}
+        self.alphabet = Alphabet(self.characters)
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text; characters that the model never saw are left out."""
-        if _TAB in self.number_of:
-            text = text.replace(_FOUR_SPACES, _TAB)
-        return [self.number_of[character] for character in text if character in self.number_of]
+        return self.alphabet.encode(text)
 
     def decode(self, token: int) -> str:
         """Return a token's character; a tab stands for four spaces."""
-        return self.characters[token].replace(_TAB, _FOUR_SPACES)
+        return self.alphabet.decode([token])
 
     def next_logits(self, tokens: list[int]) -> Tensor:
         """Return the logits of the token that comes next, (1, V)."""
+        if self.read is not None:
+            return self.read(tokens)
         with torch.no_grad():
             logits, _ = self.forward(torch.tensor([tokens[-self.n_positions :]]))
         return logits[:, -1]
 
 
-def talk(console: Console | None = None, ask: Callable[[str], str] = input) -> None:
+def main(arguments: Sequence[str]) -> None:
+    """Talk as `explore.py --talk` is asked to: with which model, and by whose code."""
+    options = argparse.ArgumentParser(prog="explore.py", allow_abbrev=False)
+    options.add_argument("--talk", nargs="?", metavar="NAME", help="the name of a trained model")
+    options.add_argument("--mine", action="store_true", help="use your own parts throughout")
+    asked = options.parse_args(arguments)
+    talk(name=asked.talk, mine=asked.mine)
+
+
+def talk(
+    console: Console | None = None,
+    ask: Callable[[str], str] = input,
+    name: str | None = None,
+    mine: bool = False,
+) -> None:
     """Talk until an empty line is typed.
 
     Args:
         console: where the talk is shown.
         ask: asks for a line.
+        name: the name of a trained model; the newest if not given.
+        mine: whether to build it of the student's own parts.
 
     Raises:
         SystemExit: there is no trained model; the sentence says what to run.
     """
     torch.set_num_threads(1)  # as in training: more only wait for each other
     console = console or Console(highlight=False, markup=False)
-    model = load_model()
-    sample, whose = _sample()
-    console.print(f"{model.whose} reads, {whose} draws.\n{_HELP}", soft_wrap=True)
+    kept = _kept(name, console)
+    if mine:
+        model, sample, whose = _of_own_parts(kept)
+    else:
+        model = load_model(kept)
+        sample, whose = _sample()
+        whose = f"{model.whose} reads, {whose} draws."
+    console.print(f"{whose}\n{_HELP}", soft_wrap=True)
     settings = Settings()
     while True:
         try:
@@ -189,18 +211,48 @@ def _show_next(model: Model, text: str, console: Console) -> None:
 # Whose code
 
 
-def load_model() -> Model:
-    """Return the model that was trained in problem 07, in the student's code if that is right.
+def _kept(name: str | None, console: Console) -> Trained:
+    """Return a trained model, and say which one where there are several.
 
     Raises:
-        SystemExit: there is none; the sentence says what to run.
+        SystemExit: there is none; the sentence says what to run, or which there are.
     """
+    names = trained.names()
+    if name is None:
+        name = names[0] if names else ""
+        if len(names) > 1:
+            known = ", ".join(each or "model" for each in names)
+            console.print(f"Kept are: {known}. This is {name or 'model'}; --talk NAME picks.")
+    elif name == "model":
+        name = ""
+    elif name not in names:
+        known = ", ".join(each or "model" for each in names) or "none yet"
+        raise SystemExit(f"There is no model of the name {name}. Kept are: {known}.")
     try:
-        kept = trained.read()
+        kept = trained.read(name)
     except UsageError as error:
         raise SystemExit(str(error)) from None
     if kept is None:
         raise SystemExit(f"{trained.NONE_YET}\nThen come back and talk with it.")
+    return kept
+
+
+def _of_own_parts(kept: Trained) -> tuple[Model, Sample, str]:
+    """Return a model of the student's parts, what draws, and the line that says whose each is."""
+    reading = [name for name in own_parts.TRAINING if name != "training step"]
+    parts = own_parts.gather([*reading, *own_parts.TALKING])
+    config = argparse.Namespace(**kept.config)
+    model, read = parts.load(parts.model(config), kept.state).eval(), None
+    if code := parts["cache"]:
+        cached = code.CachedGPT(code.GPTConfig(**kept.config))
+        cached.load_state_dict(kept.state, strict=False)
+        read = own_parts.Remembering(cached.eval(), config.n_positions)
+    sample = (parts["sampling"] or expected_sampling).sample
+    return Model("", model, kept.characters, config.n_positions, read), sample, parts.told()
+
+
+def load_model(kept: Trained) -> Model:
+    """Return a trained model, in the student's code if that is right."""
     model, n_positions = kept.course_model(), kept.config["n_positions"]
     tokens = torch.arange(min(12, n_positions))[None] % kept.config["vocab_size"]
     with torch.no_grad():
@@ -225,29 +277,9 @@ def _students_model(kept: Trained, tokens: Tensor, right: Tensor) -> Callable[[T
 
 def _sample() -> tuple[Sample, str]:
     """Return the student's `sample`, if it draws what it should, and whose it is."""
-    logits = torch.tensor([[1.0, 4.0, 0.0, 2.0, 3.0]]).repeat(500, 1)
-    cuts: tuple[dict[str, Any], ...] = (
-        {"top_k": 2},
-        {"top_p": 0.9},
-        {"temperature": 2.0, "top_k": 4, "top_p": 0.8},
-    )
-    try:
-        with redirect_stdout(io.StringIO()), torch.random.fork_rng(devices=[]):
-            sample: Sample = _students(SAMPLING).sample
-            is_right = all(
-                _drawn(sample, logits, cut) == right
-                for cut, right in zip(cuts, ([1, 4], [1, 3, 4], [1, 3, 4]), strict=True)
-            ) and sample(logits, temperature=0).tolist() == [1] * len(logits)
-    except Exception:
-        is_right = False
-    if is_right:
-        return sample, "your sample"
+    if code := own_parts.gather(["sampling"])["sampling"]:
+        return code.sample, "your sample"
     return expected_sampling.sample, "the course's sample (until yours is right)"
-
-
-def _drawn(sample: Sample, logits: Tensor, cut: dict[str, Any]) -> list[int]:
-    tokens = sample(logits.clone(), **cut).unique().tolist()
-    return [int(token) for token in tokens]
 
 
 def _students(problem_id: str) -> Any:

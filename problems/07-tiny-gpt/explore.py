@@ -1,23 +1,34 @@
 """Train your GPT until it writes, and look at what its heads look at.
 
 Run `uv run python explore.py`. It takes a minute or two on one core; Ctrl-C ends the training and
-keeps what was learned. As long as your code isn't right, it trains the course's model and says so.
+keeps the best model so far. As long as your code isn't right, it trains the course's model and says
+so. A tenth of the text is held out: no model trains on it, so its loss shows what was understood.
 
-    --steps 300     so many steps and no more (3000)
-    --minutes 0.5   so many minutes and no more
-    --no-mask       the same without the causal mask: see what the mask is for
-    --save          write the pictures to pictures/my_NAME.png, as it does without a display
+    --mine           use your own code for all of it: softmax (01), attention (05), block (06),
+                     model (07) and training step (10), each where it is right
+    --text FILE ...  train on texts of your own, in any script, in UTF-8
+    --first 10000    read so many characters only: see a model learn by heart
+    --gpt2 FILE      don't train: put a GPT-2 checkpoint (safetensors) into your GPT, and see what
+                     comes next; "course" is a small one that the course has trained
+    --tokens N ...   the token numbers that GPT-2 is to go on from
+    --name NAME      keep the model under a name (else that of the first FILE)
+    --steps 300      so many steps and no more (3000)
+    --minutes 0.5    so many minutes and no more
+    --seed 7         draw the same random numbers again
+    --no-mask        the same without the causal mask: see what the mask is for
+    --save           write the pictures to pictures/my_NAME.png, as it does without a display
 
-The best model is kept in model.pt, for problems 08 and 09. Run it cell by cell in VS Code or
-Jupyter, if you like.
+The best model is kept in model.pt, or in model-NAME.pt, for problems 08 and 09. Run it cell by cell
+in VS Code or Jupyter, if you like.
 """
 
-# %% What it reads: the source of Python's own library, as it is on this machine.
+# %% What to do.
 import grader.student.script  # noqa: F401  (no file beside this one hides another)
 
 # isort: split
 import argparse
-import importlib.util
+import copy
+import random
 import sys
 import time
 from pathlib import Path
@@ -29,13 +40,29 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import nn
 
-from grader.student import expected_gpt, pictures, trained
+from grader.errors import UsageError
+from grader.student import (
+    expected_gpt,
+    expected_training,
+    gpt2_in_yours,
+    own_parts,
+    pictures,
+    trained,
+    training_text,
+)
 
 options = argparse.ArgumentParser(description="Train a tiny GPT.", allow_abbrev=False)
+options.add_argument("--mine", action="store_true", help="use your own parts throughout")
+options.add_argument("--text", nargs="+", default=[], metavar="FILE", help="texts to train on")
+options.add_argument("--first", type=int, help="how many characters to read; all if not given")
+options.add_argument("--gpt2", metavar="FILE", help="a checkpoint in GPT-2's layout")
+options.add_argument("--tokens", type=int, nargs="+", help="what GPT-2 is to go on from")
+options.add_argument("--name", help="under which name to keep the model")
 options.add_argument(
     "--steps", type=int, help="how many steps to train (3000; without the mask 600)"
 )
 options.add_argument("--minutes", type=float, default=60.0, help="how long to train at most")
+options.add_argument("--seed", type=int, help="where random numbers begin; another each time")
 options.add_argument("--no-mask", action="store_true", help="let every token see the future")
 options.add_argument("--save", action="store_true", help="write the pictures to files")
 options.add_argument("--readme", action="store_true", help=argparse.SUPPRESS)
@@ -43,52 +70,48 @@ in_script = Path(sys.argv[0]).name == "explore.py"
 asked = options.parse_args(None if in_script else [])
 if asked.steps is not None and asked.steps < 1:
     options.error("--steps wants 1 or more")
+if asked.mine and asked.no_mask:
+    options.error("--no-mask takes the mask out of the course's attention; leave out --mine")
+if asked.first is not None and asked.first < 1:
+    options.error("--first wants 1 or more")
 console = Console(highlight=False)
 plt.style.use(pictures.STYLE)
-torch.manual_seed(7)
+seed = random.randrange(10_000) if asked.seed is None else asked.seed
+torch.manual_seed(seed)
 threads = torch.get_num_threads()
 torch.set_num_threads(1)  # a model so small gains nothing from more, and others may need them
 
-MODULES = """
-    argparse ast bdb calendar cmd configparser contextlib copy csv dataclasses difflib doctest
-    enum fractions functools heapq inspect mailbox optparse pdb pickle pprint random shutil
-    smtplib socket statistics subprocess tarfile tempfile textwrap threading timeit trace
-    traceback turtle typing urllib.parse urllib.request uuid weakref
-"""
-TAB = "\t"  # stands for four spaces, or the model would learn little else
+# %% A checkpoint in place of training.
+if asked.gpt2:
+    told_of_it = gpt2_in_yours.explore(asked.gpt2, asked.tokens, asked.name, asked.mine)
+    raise SystemExit(told_of_it)
+
+# %% What it reads: your texts, or the source of Python's own library.
+n_positions = 64
+try:
+    name = trained.name_for(asked.name, asked.text)
+    text = training_text.read(asked.text, n_positions, asked.first)
+except UsageError as error:
+    raise SystemExit(str(error)) from None
+characters, n_characters = text.alphabet.characters, len(text.alphabet.characters)
+print(
+    f"The text has {len(text.training) + len(text.held_out):,} characters, {n_characters} different"
+    f" ones. The last {len(text.held_out):,} are held out. (--seed {seed} draws the same again.)"
+)
 
 
-def source(name):
-    """Return the source of a module of Python's own library; nothing if it isn't there."""
-    spec = importlib.util.find_spec(name)
-    return Path(spec.origin).read_text(encoding="utf-8") if spec and spec.has_location else ""
+def encode(words):
+    """Return the tokens of some text, one for each character."""
+    return torch.tensor(text.alphabet.encode(words))
 
-
-text = "".join(map(source, MODULES.split())).expandtabs(4).replace(" " * 4, TAB)
-text = "".join(c for c in text if c in "\t\n" or " " <= c <= "~")
-characters = "".join(sorted(set(text)))
-number_of = {character: number for number, character in enumerate(characters)}
-
-
-def encode(text):
-    """Return the tokens of a text, one for each character."""
-    return torch.tensor([number_of[character] for character in text.replace(" " * 4, TAB)])
-
-
-def decode(tokens):
-    """Return the text of some tokens."""
-    return "".join(characters[token] for token in tokens).replace(TAB, " " * 4)
-
-
-data = encode(text)
-print(f"The text has {len(data):,} characters, {len(characters)} different ones.")
 
 # %% Your code, or the course's.
 problem = "07-tiny-gpt"
-sizes = {"vocab_size": len(characters), "n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 4}
+sizes = {"vocab_size": n_characters, "n_positions": n_positions}
+sizes |= {"n_embd": 64, "n_layer": 2, "n_head": 4}
 config = argparse.Namespace(**sizes, dropout=0.0, bias=True)
 right = expected_gpt.TinyGPT(config).double()
-x, y = expected_gpt.get_batch(data, 24, 2)
+x, y = expected_gpt.get_batch(text.training, 24, 2)
 
 
 def answers(model):
@@ -110,14 +133,13 @@ def pairs_drawn(module):
     return ((x.diff() == 1).all() & (y == x + 1).all()).double()
 
 
-bar = expected_gpt.bigram_loss(data, len(characters))
-piece = data[:50_000]  # of a whole library, counting in a loop takes half a minute
+piece = text.training[:50_000]  # of a whole library, counting in a loop takes half a minute
 expected = {
     "GPT": (students, answers(right).detach()),
     "get_batch": (pairs_drawn, torch.ones((), dtype=torch.float64)),
     "bigram_loss": (
-        lambda module: torch.tensor(module.bigram_loss(piece, len(characters))).double(),
-        torch.tensor(expected_gpt.bigram_loss(piece, len(characters)), dtype=torch.float64),
+        lambda module: torch.tensor(module.bigram_loss(piece, n_characters)).double(),
+        torch.tensor(expected_gpt.bigram_loss(piece, n_characters), dtype=torch.float64),
     ),
 }
 found = {name: pictures.yours(problem, name, *how) for name, how in expected.items()}
@@ -126,7 +148,16 @@ is_yours = all(
     for name, (_, right) in expected.items()
 )
 code = pictures.students_module(problem) if is_yours else expected_gpt
-print("Training your model." if is_yours else "Training the course's model.")
+parts = own_parts.gather() if asked.mine else None
+step_code = parts.step if parts else expected_training  # AdamW, train_step, evaluate, ...
+if parts:
+    print(parts.told())
+    own_step = own_parts.time_of_a_step(step_code, parts.model(config), config)
+    step = own_parts.time_of_a_step(expected_training, expected_gpt.TinyGPT(config), config)
+    times = f"{own_step / step:.1f} times the course's {1000 * step:.0f}"
+    print(f"A step takes {1000 * own_step:.0f} ms, {times}.")
+else:
+    print("Training your model." if is_yours else "Training the course's model.")
 
 
 # %% Training.
@@ -146,6 +177,8 @@ class SeesAll(nn.Module):
 
 def make_model(mask):
     """Return a new model, the student's or the course's."""
+    if parts:
+        return parts.model(config)
     if not is_yours:
         model = expected_gpt.TinyGPT(config)
         model.causal = mask
@@ -162,51 +195,67 @@ def write(model, prompt, length=160):
     model.eval()
     tokens = encode(prompt)[None]
     for _ in range(length):
-        logits, _ = model(tokens[:, -config.n_positions :])
+        logits, _ = model(tokens[:, -n_positions:])
         drawn = torch.distributions.Categorical(logits=logits[:, -1] / 0.8).sample()
         tokens = torch.cat([tokens, drawn[:, None]], dim=1)
     model.train()
-    return decode(tokens[0].tolist())
+    return text.alphabet.decode(tokens[0].tolist())
 
 
-def show(title, text):
+def show(title, words):
     """Print a sample, each line after a bar."""
-    lines = "\n".join(f"  | {line}" for line in text.splitlines())
+    lines = "\n".join(f"  | {line}" for line in words.splitlines())
     console.print(f"{title}\n{lines}", markup=False, soft_wrap=True)
 
 
-def rate(step, steps):
-    """Return the learning rate: up in 50 steps, then down to a tenth."""
-    return 6e-3 * min((step + 1) / 50, 1 - 0.9 * step / steps)
+def train(model, text, steps):
+    """Train a model, leave it as it was at its best, and return the losses.
 
+    Returns the loss of every step, and that of the held-out text at some of them, by step.
+    """
+    reader, losses, measured = own_parts.Logits(model), [], {}
+    batches, best = text.held_out_batches(n_positions), None
+    optimizer = step_code.AdamW(reader.parameters(), betas=(0.9, 0.99))
+    begun = time.monotonic()
 
-def train(model, steps):
-    """Train a model, and return the loss of every step."""
-    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.99))
-    losses, end = [], time.monotonic() + 60 * asked.minutes
+    def measure():
+        """Take the loss of the held-out text, and keep the weights if it is the lowest so far."""
+        nonlocal best
+        measured[len(losses)] = step_code.evaluate(reader, batches)
+        if measured[len(losses)] <= min(measured.values()):
+            best = copy.deepcopy(model.state_dict())
+
     shown = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
     with Progress(*shown, console=console) as progress:
         task = progress.add_task("", total=steps)
         try:
             for step in range(steps):
-                for group in optimizer.param_groups:
-                    group["lr"] = rate(step, steps)
-                _, loss = model(*code.get_batch(data, config.n_positions, 16))
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                losses.append(loss.item())
-                now = f"step {step + 1}: loss {recent(losses):.2f}, bigram bar {bar:.2f}"
+                # The learning rate: up to 0.006 in 50 steps, then down to a tenth of that.
+                optimizer.lr = step_code.learning_rate(step, min(50, steps // 2), steps, 6e-3, 6e-4)
+                batch = code.get_batch(text.training, n_positions, 16)
+                losses.append(step_code.train_step(reader, *batch, optimizer))
+                if (step + 1) % max(20, steps // 30) == 0:
+                    measure()
+                now = f"step {step + 1}: loss {recent(losses):.2f}"
+                if measured:
+                    now += f", held out {[*measured.values()][-1]:.2f}"
                 progress.update(task, advance=1, description=now)
+                if step + 1 == 50 < steps:
+                    left = (time.monotonic() - begun) / 50 * (steps - 50)
+                    left = min(left, 60 * asked.minutes)
+                    console.print(f"Some {left:.0f} seconds to go. Ctrl-C keeps the best so far.")
                 if step + 1 in (10, 100, 300, 1000, 2000):
-                    show(
-                        f"After {step + 1} steps, loss {recent(losses):.2f}:", write(model, "def ")
-                    )
-                if time.monotonic() > end:
+                    sample = write(model, text.prompt)
+                    show(f"After {step + 1} steps, loss {recent(losses):.2f}:", sample)
+                if time.monotonic() - begun > 60 * asked.minutes:
                     break
         except KeyboardInterrupt:
             console.print("Stopped.")
-    return losses
+    if losses and len(losses) not in measured:
+        measure()
+    if best is not None:
+        model.load_state_dict(best)
+    return losses, measured
 
 
 def recent(losses):
@@ -215,21 +264,43 @@ def recent(losses):
     return sum(last) / len(last)
 
 
+bars = [expected_gpt.bigram_loss(part, n_characters) for part in (text.training, text.held_out)]
+bar, held_out_bar = bars
 started = time.monotonic()
 model = make_model(mask=not asked.no_mask)
 count = sum(weight.numel() for weight in model.parameters())
-print(f"{count:,} parameters. A model that sees one character only gets a loss of {bar:.2f}.")
-losses = train(model, asked.steps or (600 if asked.no_mask else 3000))
+print(
+    f"{count:,} parameters. A model that sees one character gets a loss of {bar:.2f}, and of "
+    f"{held_out_bar:.2f} on the held-out text."
+)
+losses, measured = train(model, text, asked.steps or (600 if asked.no_mask else 3000))
 taken = time.monotonic() - started
 told = f"after {len(losses)} {'step' if len(losses) == 1 else 'steps'} and {taken:.0f} seconds"
 if not losses:
     raise SystemExit("Nothing was learned yet, so nothing is kept.")
-print(f"The loss is {recent(losses):.3f} {told}.")
-state = model.state_dict() if is_yours else model.gpt2_weights()
-if not asked.no_mask:
-    new = trained.Trained(vars(config), state, characters, recent(losses), is_yours)
-    pictures.say(trained.keep(new))
-show("What it writes:", write(model, "def ", 400))
+best = min(measured, key=measured.get)
+print(
+    f"The loss is {recent(losses):.3f} {told}. On the held-out text it was lowest after step "
+    f"{best}: {measured[best]:.3f}."
+)
+if not asked.no_mask and measured[best] > held_out_bar:
+    pictures.say(
+        "That is above the bigram bar: no use of attention yet. Train longer, or on more text."
+    )
+if not asked.no_mask and measured[max(measured)] > measured[best] + 0.1:
+    pictures.say(
+        f"In the end it was {measured[max(measured)]:.2f} there, while the loss of the training "
+        "text still fell: the model began to learn by heart. That is overfitting. The weights of "
+        f"step {best} are kept."
+    )
+if parts:
+    state, is_yours = parts.weights(model), parts["model"] is not None
+else:
+    state = model.state_dict() if is_yours else model.gpt2_weights()
+if not asked.no_mask and (asked.first is None or asked.name):
+    new = trained.Trained(vars(config), state, characters, measured[best], is_yours, held_out=True)
+    pictures.say(trained.keep(new, name))
+show("What it writes:", write(model, text.prompt, 400))
 
 if asked.no_mask and recent(losses) > bar / 2:
     pictures.say("Until the loss goes to 0 it takes some 400 steps: let it train longer.")
@@ -241,33 +312,49 @@ elif asked.no_mask:
         "takes the answers away. What is left to learn is to guess them."
     )
 
-# %% The loss, beside the bar.
-curves = {"without the mask" if asked.no_mask else "with the mask": losses}
+
+# %% The losses, beside the bars of the bigram model.
+def draw_losses(axes, text, curves):
+    """Draw the losses of some models, and what the bigram model gets."""
+    for name, (losses, measured) in curves.items():
+        colour = pictures.ORANGE if "without" in name else pictures.BLUE
+        smooth = [recent(losses[: step + 1]) for step in range(len(losses))]
+        axes.plot(range(1, len(losses) + 1), losses, color=colour, alpha=0.25, linewidth=0.7)
+        axes.plot(range(1, len(losses) + 1), smooth, color=colour, label=f"{name}: training")
+        axes.plot(*zip(*measured.items(), strict=True), "o:", ms=3, color=colour, label="held out")
+    for part, line in ((text.training, "--"), (text.held_out, ":")):
+        axes.axhline(
+            expected_gpt.bigram_loss(part, n_characters),
+            color=pictures.BLACK,
+            linestyle=line,
+            linewidth=1,
+            label="bigram bar" if line == "--" else "bar, held out",
+        )
+    axes.set(xlabel="step", ylabel="loss in nats per character", ylim=(0, None))
+    axes.legend(ncols=2, fontsize=7)
+
+
+curves = {"without the mask" if asked.no_mask else "with the mask": (losses, measured)}
+figure, panels = plt.subplots(1, 1 + asked.readme, figsize=(8, 3.2), squeeze=False, sharey=True)
 if asked.readme:
-    model = make_model(mask=False)
-    curves["without the mask"] = train(model, 600)
-    show("Without the mask it writes:", write(model, "def ", 400))
-figure, axes = plt.subplots(figsize=(8, 3.2))
-colours = [pictures.ORANGE if "without" in name else pictures.BLUE for name in curves]
-for (name, each), colour in zip(curves.items(), colours, strict=True):
-    smooth = [recent(each[: step + 1]) for step in range(len(each))]
-    axes.plot(range(1, len(each) + 1), each, color=colour, alpha=0.25, linewidth=0.7)
-    axes.plot(range(1, len(each) + 1), smooth, color=colour, label=name)
-axes.axhline(bar, color=pictures.BLACK, linestyle="--", linewidth=1)
-axes.text(len(losses), bar + 0.05, f"bigram bar: {bar:.2f}", ha="right", va="bottom")
-axes.set(xlabel="step", ylabel="loss in nats per character", ylim=(0, None))
-axes.legend()
+    other = make_model(mask=False)
+    curves["without the mask"] = train(other, text, 600)
+    show("Without the mask it writes:", write(other, text.prompt, 400))
+    part = {"training": text.training[:9000], "held_out": text.training[9000:10_000]}
+    short = training_text.TrainingText(text.alphabet, **part, is_the_course_s=True)
+    by_heart = {"10,000 characters": train(make_model(mask=True), short, 1500)}
+    draw_losses(panels[0, 1], short, by_heart)
+draw_losses(panels[0, 0], text, curves)
 pictures.save(figure, "loss")
 
 # %% What the heads look at.
 reader = expected_gpt.TinyGPT(config)
 reader.load_gpt2_weights(state)
 reader.causal = not asked.no_mask
-sentence = "    def run(self, name):\n"
-tokens = encode(sentence)
+tokens = encode(text.line)
 weights = reader.attention_weights(tokens)  # (n_layer, n_head, T, T)
 labels = [
-    {TAB: "→", "\n": "↵", " ": "␣"}.get(characters[token], characters[token]) for token in tokens
+    {"\t": "→", "\n": "↵", " ": "␣"}.get(characters[token], characters[token]) for token in tokens
 ]
 
 

@@ -6,7 +6,8 @@ often `sample` drew each word. Other cuts: `uv run python explore.py 2 0.5` for 
 Without a display, or with `--save`, it writes the picture to pictures/my_cuts.png.
 
 `uv run python explore.py --talk` talks with the model that you trained in problem 07: you type the
-beginning of a text, and your `sample` draws how it goes on.
+beginning of a text, and your `sample` draws how it goes on. `--talk NAME` picks one of several
+models; `--talk --mine` builds it of your own parts, from the softmax of 01 to the cache of 09.
 """
 
 # %% Five words that may come after "the cat sat on the", and a model's logits for them.
@@ -20,10 +21,10 @@ import torch
 
 from grader.student import expected_sampling, pictures, talking
 
-typed = pictures.numbers([3, 0.9], "--talk").tolist()
 if "--talk" in sys.argv:
-    talking.talk()
+    talking.main(sys.argv[1:])
     sys.exit()
+typed = pictures.numbers([3, 0.9]).tolist()
 
 plt.style.use(pictures.STYLE)
 words = ["moon", "mat", "idea", "roof", "sofa"]

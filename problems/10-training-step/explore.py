@@ -180,7 +180,7 @@ for (name, make), colour in zip(OPTIMIZERS.items(), colours, strict=True):
     axes.plot(*zip(*measured.items(), strict=True), "o", ms=4, color=colour, label="held-out text")
 axes.set(xlabel="step", ylabel="loss in nats per character", ylim=(1, None))
 axes.legend(ncols=3)
-pictures.save(figure, "optimizers", costly=True)
+pictures.save(figure, "optimizers")
 torch.set_num_threads(threads)
 
 # A dot above its line is what the model learned of its own text alone. Here the text is long and

@@ -7,6 +7,7 @@ import io
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -43,14 +44,15 @@ def talk(problems: Path) -> Talk:
     kept = {"config": CONFIG, "state": model.gpt2_weights(), "characters": CHARACTERS}
     torch.save(kept, problems / talking.MODEL / "model.pt")
 
-    def run(*lines: str) -> str:
+    def run(*lines: str, **options: Any) -> str:
         shown, typed = io.StringIO(), iter(lines)
 
         def ask(prompt: str) -> str:
             shown.write(prompt)
             return next(typed, "")
 
-        talking.talk(Console(file=shown, highlight=False, markup=False, width=100), ask)
+        console = Console(file=shown, highlight=False, markup=False, width=100)
+        talking.talk(console, ask, **options)
         return shown.getvalue()
 
     return run
@@ -136,3 +138,44 @@ def test_where_the_student_s_sample_stops_the_talk_goes_on(
     shown = talk("abc", "T 0.5")
     assert "Your code stops with RuntimeError: no luck" in shown
     assert "[T 0.5" in shown
+
+
+@pytest.fixture
+def all_solved(problems: Path) -> Path:
+    """Solve all problems in the copy."""
+    for solution in (ROOT / "solutions").glob("*/problem.py"):
+        (problems / solution.parent.name).mkdir(exist_ok=True)
+        shutil.copy(solution, problems / solution.parent.name / "problem.py")
+    return problems
+
+
+ALL_YOURS = (
+    "softmax yours, 01 · attention yours, 05 · block yours, 06 · model yours, 07 · "
+    "sampling yours, 08 · cache yours, 09"
+)
+
+
+def test_with_mine_each_part_is_the_student_s_and_named(all_solved: Path, talk: Talk) -> None:
+    shown = talk("T 0", "abcab cab", mine=True)
+    assert shown.startswith(ALL_YOURS + "\n")
+    assert "Your code stops" not in shown
+
+
+def test_the_cache_writes_what_the_model_writes(all_solved: Path, talk: Talk) -> None:
+    def written(mine: bool) -> str:  # the first tokens, until there is no place left
+        return talk("T 0", "ab", mine=mine).partition("] > ab")[2].replace("    ", "\t")[:6]
+
+    assert written(mine=True) == written(mine=False)
+
+
+def test_models_are_picked_by_name(problems: Path, talk: Talk) -> None:
+    folder = problems / talking.MODEL
+    kept = torch.load(folder / "model.pt", weights_only=True)
+    torch.save(kept | {"characters": "\t\nабв "}, folder / "model-poems.pt")
+    shown = talk(name="poems")
+    assert "[T 0.8" in shown
+    assert "The model never saw a" in talk("a", name="poems")
+    assert "The model never saw a" not in talk("a", name="model")
+    assert "--talk NAME picks" in talk()
+    with pytest.raises(SystemExit, match="no model of the name novels. Kept are: .*poems"):
+        talk(name="novels")

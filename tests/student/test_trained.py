@@ -104,3 +104,39 @@ def test_a_model_of_before_losses_were_kept_is_read(folder: Path) -> None:
 def test_git_ignores_it_here_and_in_the_students_copy(folder_of_git: str) -> None:
     ignored = (own_course().root / folder_of_git / ".gitignore").read_text("utf-8").splitlines()
     assert "/problems/07-tiny-gpt/model.pt" in ignored
+    assert "/problems/07-tiny-gpt/model-*.pt" in ignored
+
+
+def test_names_keep_models_apart(folder: Path) -> None:
+    trained.keep(model(1.0))
+    assert trained.keep(model(2.0), "poems") == "The model is kept in model-poems.pt."
+    assert {*trained.names()} == {"", "poems"}
+    losses = [kept.loss for name in ("", "poems") if (kept := trained.read(name))]
+    assert losses == [1.0, 2.0]
+
+
+def test_a_model_of_other_characters_takes_the_place(folder: Path) -> None:
+    trained.keep(model(1.0), "poems")
+    said = trained.keep(replace(model(2.0), characters="xyz"), "poems")
+    assert said == "The model is kept in model-poems.pt."
+
+
+def test_a_loss_of_held_out_text_counts_more(folder: Path) -> None:
+    trained.keep(model(1.0))
+    assert "is kept" in trained.keep(replace(model(2.0), held_out=True))
+
+
+@pytest.mark.parametrize(
+    ("given", "texts", "name"),
+    [(None, [], ""), (None, ["a/Faust I.txt", "b.txt"], "Faust_I"), ("own", ["a.txt"], "own")],
+)
+def test_a_model_is_called_after_its_first_text(
+    given: str | None, texts: list[str], name: str
+) -> None:
+    assert trained.name_for(given, texts) == name
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "x" * 41])
+def test_a_name_that_no_file_could_have_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="letters, digits"):
+        trained.name_for(name, [])

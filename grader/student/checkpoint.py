@@ -1,0 +1,284 @@
+"""Checkpoints in GPT-2's layout: a file of safetensors becomes the weights of problem 07's GPT.
+
+Such a file is eight bytes with the length of a header, the header in JSON, which says each tensor's
+dtype, shape and place, and then the raw bytes of all tensors.
+
+GPT-2 was written with layers called Conv1D, whose matrices are (inputs, outputs), where those of
+nn.Linear are (outputs, inputs). So the four matrices of each block are transposed here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grader.errors import UsageError
+from grader.files import write_whole
+
+COURSE_MODEL = Path(__file__).with_name("course_model.safetensors")
+"""A small model, in half precision, that was trained on the text of problem 07."""
+
+_DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+
+_LARGEST_HEADER = 100_000_000  # bytes, as in the format itself
+_PREFIX = "transformer."
+_CONV1D = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
+_BUFFER = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")
+_SHOWN = 6
+"""How many names of a kind are shown."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A GPT's weights, as problem 07 names and shapes them.
+
+    Attributes:
+        config: its sizes, by the names of GPTConfig's fields.
+        state: its weights in float32, by GPT-2's names with `transformer.` before them.
+        characters: the characters of its tokens, if the file says them; else empty.
+    """
+
+    config: dict[str, Any]
+    state: dict[str, Tensor]
+    characters: str = ""
+
+
+def load(file: Path) -> Checkpoint:
+    """Return the GPT that a file of safetensors holds.
+
+    Raises:
+        UsageError: it can't be read, or holds no GPT-2; the text says what is wrong.
+    """
+    tensors, metadata = read_tensors(file)
+    config = config_of(tensors, _heads(file, metadata))
+    state = from_gpt2(tensors, config)
+    characters = metadata.get("characters", "")
+    if len(characters) != config["vocab_size"]:
+        characters = ""
+    return Checkpoint(config, state, characters)
+
+
+def into(model: nn.Module, checkpoint: Checkpoint) -> None:
+    """Give a GPT of problem 07 the weights of a checkpoint.
+
+    Raises:
+        UsageError: the model has other names or shapes; the text says which.
+    """
+    own = model.state_dict()
+    shapes = {name: tuple(weight.shape) for name, weight in checkpoint.state.items()}
+    trouble = _listed("Missing in your GPT", shapes.keys() - own.keys())
+    trouble += [
+        f"Your {name} has shape {tuple(own[name].shape)} in place of {shape}."
+        for name, shape in shapes.items()
+        if name in own and tuple(own[name].shape) != shape
+    ]
+    if trouble:
+        raise UsageError("\n".join(["The checkpoint doesn't fit your GPT.", *trouble]))
+    model.load_state_dict(checkpoint.state, strict=False)
+
+
+# The file
+
+
+def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return all tensors of a file of safetensors by name, and what it says of itself.
+
+    Raises:
+        UsageError: it can't be read, or is no such file, or not whole.
+    """
+    try:
+        with file.open("rb") as stream:
+            size = int.from_bytes(stream.read(8), "little")
+            if not 2 <= size <= min(_LARGEST_HEADER, file.stat().st_size - 8):
+                raise UsageError(f"{file} is no file of safetensors, or not a whole one.")
+            header, data = stream.read(size), bytearray(stream.read())
+    except OSError as error:
+        raise UsageError(f"{file} can't be read: {error.strerror or error}.") from None
+    try:
+        entries = json.loads(header)
+        metadata = {str(k): str(v) for k, v in entries.pop("__metadata__", {}).items()}
+        return {name: _tensor(entry, data) for name, entry in entries.items()}, metadata
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{file} is no file of safetensors, or spoilt ({reason}).") from None
+
+
+def _tensor(entry: dict[str, Any], data: bytearray) -> Tensor:
+    """Return one tensor of a file.
+
+    Raises:
+        ValueError: it does not lie within the data, or has another size than its shape says.
+    """
+    dtype, shape, (start, end) = _DTYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
+    if not all(isinstance(n, int) and n >= 0 for n in [*shape, start, end]):
+        raise ValueError("a shape or a place is no number")
+    if not start <= end <= len(data) or end - start != math.prod(shape) * dtype.itemsize:
+        raise ValueError("a tensor's bytes are not all there")
+    if start == end:
+        return torch.empty(shape, dtype=dtype)
+    count = math.prod(shape)
+    return torch.frombuffer(data, dtype=dtype, count=count, offset=start).view(shape)
+
+
+def write_tensors(file: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
+    """Write a file of safetensors."""
+    header: dict[str, Any] = {"__metadata__": metadata}
+    data = b""
+    for name, tensor in tensors.items():
+        content = tensor.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+        place = [len(data), len(data) + len(content)]
+        shape = list(tensor.shape)
+        header[name] = {"dtype": _NAMES[tensor.dtype], "shape": shape, "data_offsets": place}
+        data += content
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # tensors begin at a multiple of 8
+    write_whole(file, len(text).to_bytes(8, "little") + text + data)
+
+
+# GPT-2's layout
+
+
+def _heads(file: Path, metadata: dict[str, str]) -> int | None:
+    """Return how many heads a model has, by the file or by a config.json beside it."""
+    try:
+        config = json.loads(file.with_name("config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        config = {}
+    found = metadata.get("n_head", config.get("n_head") if isinstance(config, dict) else None)
+    return int(str(found)) if str(found).isdigit() else None
+
+
+def config_of(tensors: Mapping[str, Tensor], n_head: int | None = None) -> dict[str, Any]:
+    """Return the sizes of a GPT-2 by the shapes of its tensors.
+
+    Args:
+        tensors: by GPT-2's names, with `transformer.` or without.
+        n_head: how many heads it has, which no shape says; if not given, they are 64 wide, as in
+            each GPT-2.
+
+    Raises:
+        UsageError: a table is missing, or the heads don't divide the width.
+    """
+    plain = _plain(tensors)
+    for name in ("wte.weight", "wpe.weight"):
+        if name not in plain or plain[name].dim() != 2:
+            raise UsageError(f"There is no table {name}, so this is no GPT-2.")
+    (vocab_size, width), n_positions = plain["wte.weight"].shape, len(plain["wpe.weight"])
+    layers = {int(name.split(".")[1]) for name in plain if re.match(r"h\.\d+\.", name)}
+    n_head = n_head or max(1, width // 64)
+    if width % n_head:
+        raise UsageError(f"{n_head} heads don't divide a width of {width}.")
+    return {
+        "vocab_size": vocab_size,
+        "n_positions": n_positions,
+        "n_embd": width,
+        "n_layer": max(layers, default=-1) + 1,
+        "n_head": n_head,
+        "dropout": 0.0,
+        "bias": "h.0.attn.c_attn.bias" in plain or not layers,
+    }
+
+
+def from_gpt2(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Return the weights of problem 07's GPT from those of a GPT-2.
+
+    Args:
+        tensors: by GPT-2's names, with `transformer.` or without. `lm_head.weight` may be missing,
+            as it is `wte.weight`; the buffers `attn.bias` and `attn.masked_bias` are passed over.
+        config: the sizes of the model, by the names of GPTConfig's fields.
+
+    Returns:
+        All weights in float32, with `transformer.` before their names, matrices as nn.Linear has
+        them, and `lm_head.weight`.
+
+    Raises:
+        UsageError: a name is missing or left over, or has another shape; the text says which.
+    """
+    plain, shapes = _plain(tensors), _shapes(config)
+    plain = {name: tensor for name, tensor in plain.items() if not _BUFFER.fullmatch(name)}
+    head = plain.pop("lm_head.weight", None)
+    trouble = _listed("Missing", shapes.keys() - plain.keys())
+    trouble += _listed("Left over", plain.keys() - shapes.keys())
+    for name in sorted(shapes.keys() & plain.keys()):
+        found, expected = tuple(plain[name].shape), shapes[name]
+        if found == expected:
+            continue
+        hint = ""
+        if _CONV1D.fullmatch(name) and found == expected[::-1]:
+            hint = " It lies as in nn.Linear; GPT-2's own files have (inputs, outputs)."
+        trouble.append(f"{name} has shape {found} in place of {expected}.{hint}")
+    if head is not None and not trouble and not torch.equal(head, plain["wte.weight"]):
+        trouble.append("lm_head.weight is not wte.weight, and in GPT-2 they are one table.")
+    if trouble:
+        raise UsageError("\n".join(["This does not fit a GPT-2 of its size.", *trouble]))
+    state = {
+        _PREFIX + name: (plain[name].mT if _CONV1D.fullmatch(name) else plain[name])
+        .float()
+        .contiguous()
+        for name in shapes
+    }
+    return state | {"lm_head.weight": state["transformer.wte.weight"]}
+
+
+def to_gpt2(state: Mapping[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
+    """Return a GPT's weights as GPT-2's own files have them."""
+    plain = {name: weight for name, weight in _plain(state).items() if name != "lm_head.weight"}
+    return {
+        name: (weight.mT if _CONV1D.fullmatch(name) else weight).to(dtype).contiguous()
+        for name, weight in plain.items()
+    }
+
+
+def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(_PREFIX): tensor for name, tensor in tensors.items()}
+
+
+def _shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each tensor in a GPT-2's file."""
+    width = config["n_embd"]
+    shapes: dict[str, tuple[int, ...]] = {
+        "wte.weight": (config["vocab_size"], width),
+        "wpe.weight": (config["n_positions"], width),
+    }
+    for layer in range(config["n_layer"]):
+        for norm in ("ln_1", "ln_2"):
+            shapes[f"h.{layer}.{norm}.weight"] = shapes[f"h.{layer}.{norm}.bias"] = (width,)
+        for name, inputs, outputs in (
+            ("attn.c_attn", width, 3 * width),
+            ("attn.c_proj", width, width),
+            ("mlp.c_fc", width, 4 * width),
+            ("mlp.c_proj", 4 * width, width),
+        ):
+            shapes[f"h.{layer}.{name}.weight"] = (inputs, outputs)
+            shapes[f"h.{layer}.{name}.bias"] = (outputs,)
+    shapes["ln_f.weight"] = shapes["ln_f.bias"] = (width,)
+    return {n: s for n, s in shapes.items() if config["bias"] or not n.endswith(".bias")}
+
+
+def _listed(how: str, names: Iterable[str]) -> list[str]:
+    """Return a sentence that names some of what is missing or left over."""
+    names = sorted(names)
+    if not names:
+        return []
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return [f"{how}: {', '.join(names[:_SHOWN])}{more}."]

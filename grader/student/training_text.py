@@ -1,0 +1,147 @@
+"""The text that problem 07 trains on: characters, tokens, and the tenth that is held out."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from grader.errors import UsageError
+
+MODULES = """
+    argparse ast bdb calendar cmd configparser contextlib copy csv dataclasses difflib doctest
+    enum fractions functools heapq inspect mailbox optparse pdb pickle pprint random shutil
+    smtplib socket statistics subprocess tarfile tempfile textwrap threading timeit trace
+    traceback turtle typing urllib.parse urllib.request uuid weakref
+"""
+"""What is read without `--text`: the source of Python's own library, as it is on this machine."""
+
+MOST = 3000
+"""How many different characters there may be; the rarest of more become one."""
+
+_TAB, _FOUR_SPACES, _OTHER = "\t", " " * 4, "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """The characters that a model knows, each of which is a token.
+
+    Attributes:
+        characters: all of them, in the order of their token numbers.
+    """
+
+    characters: str
+    number_of: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        numbers = {character: number for number, character in enumerate(self.characters)}
+        object.__setattr__(self, "number_of", numbers)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text; characters that it doesn't know are left out."""
+        if _TAB in self.number_of:
+            text = text.replace(_FOUR_SPACES, _TAB)
+        return [self.number_of[character] for character in text if character in self.number_of]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of some tokens; a tab stands for four spaces."""
+        return "".join(self.characters[token] for token in tokens).replace(_TAB, _FOUR_SPACES)
+
+
+@dataclass(frozen=True)
+class TrainingText:
+    """A text as tokens, in two parts.
+
+    Attributes:
+        alphabet: its characters.
+        training: the first nine tenths.
+        held_out: the last tenth; no model is trained on it.
+        is_the_course_s: whether it is the source of Python's library.
+    """
+
+    alphabet: Alphabet
+    training: Tensor
+    held_out: Tensor
+    is_the_course_s: bool
+
+    @property
+    def prompt(self) -> str:
+        """A beginning for the model to go on with."""
+        return self._beginning("def ", 8)
+
+    @property
+    def line(self) -> str:
+        """Some characters to look at heads with."""
+        return self._beginning("    def run(self, name):\n", 21)
+
+    def _beginning(self, of_code: str, length: int) -> str:
+        known = {*self.alphabet.characters} >= {*of_code.replace(_FOUR_SPACES, _TAB)}
+        if self.is_the_course_s and known:
+            return of_code
+        return self.alphabet.decode(self.held_out[:length].tolist())
+
+    def held_out_batches(self, n_positions: int, rows: int = 64) -> list[tuple[Tensor, Tensor]]:
+        """Return pieces of the held-out text, spread evenly, with the tokens that come next."""
+        pieces = self.held_out.unfold(0, n_positions + 1, 1)
+        pieces = pieces[torch.linspace(0, len(pieces) - 1, rows).long()]
+        return [(part[:, :-1], part[:, 1:]) for part in pieces.split(16)]
+
+
+def read(files: Sequence[str | Path], n_positions: int, first: int | None = None) -> TrainingText:
+    """Return a text to train on.
+
+    Args:
+        files: where it stands, one after another; the source of Python's library if there are none.
+        n_positions: how many tokens the model reads at once.
+        first: read so many characters only.
+
+    Raises:
+        UsageError: a file can't be read, or the text is too short for a model of this size.
+    """
+    text = "\n".join(_content(Path(file)) for file in files) if files else _library()
+    text = text.expandtabs(4).replace(_FOUR_SPACES, _TAB)[:first]
+    needed = 10 * (n_positions + 1)  # a tenth has to hold one piece and the token after it
+    if len(text) < needed:
+        raise UsageError(
+            f"The text has {len(text):,} characters, and {needed:,} are needed: its last tenth is "
+            f"kept aside, and should hold a piece of {n_positions} and the character after it. "
+            "Some 100,000 and more make a model that writes words."
+        )
+    counts = Counter(text)
+    if len(counts) > MOST:
+        known = {character for character, _ in counts.most_common(MOST - 1)}
+        text = "".join(character if character in known else _OTHER for character in text)
+    alphabet = Alphabet("".join(sorted(set(text))))
+    data = torch.tensor(alphabet.encode(text))
+    training, held_out = data.split([len(data) - len(data) // 10, len(data) // 10])
+    return TrainingText(alphabet, training, held_out, not files)
+
+
+def _content(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{file} is no text in UTF-8: its byte {error.start + 1} can't be read so. Save it as "
+            "UTF-8, which most editors offer under Save as."
+        ) from None
+    except OSError as error:
+        raise UsageError(f"{file} can't be read: {error.strerror or error}.") from None
+
+
+def _library() -> str:
+    text = "".join(map(_source, MODULES.split()))
+    return "".join(c for c in text if c in "\t\n" or " " <= c <= "~")
+
+
+def _source(name: str) -> str:
+    """Return the source of a module of Python's own library; nothing if it isn't there."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.has_location or spec.origin is None:
+        return ""
+    return Path(spec.origin).read_text(encoding="utf-8")
