@@ -112,7 +112,9 @@ def made(problem, name, weights, *arguments, dtype=torch.float64, **options):
     """A module of the student's that holds `weights`, in evaluation."""
     bias = any("bias" in each for each in weights)
     module = getattr(problem, name)(*arguments, **({"bias": bias} | options))
-    return filled(module, weights, dtype).eval()
+    module = filled(module, weights, dtype).eval()
+    torch.default_generator.manual_seed(0)  # wherever it was made, what it draws is the same
+    return module
 
 
 def about_norm(problem):
