@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import subprocess
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 import grader as grader_package
 from grader import cli
-from grader.course import Course, Problem, own_course
+from grader.course import UNWRITTEN, Course, Problem, own_course
 from grader.student import hints
 from grader.student.check import check
 
@@ -103,8 +104,9 @@ def test_each_task_has_three_hints(problem: Problem) -> None:
     tasks = list(dict.fromkeys(hint.task for hint in found))
     assert [(hint.task, hint.level) for hint in found] == [(t, n) for t in tasks for n in (1, 2, 3)]
     stub = problem.original.read_text(encoding="utf-8")
-    functions = set(re.findall(r"^def (\w+)", stub, re.MULTILINE))
-    assert functions <= set(tasks)
+    functions = [node for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]
+    unwritten = {each.name for each in functions if UNWRITTEN in ast.unparse(each)}
+    assert unwritten <= set(tasks)
     if re.search(r"^class ", stub, re.MULTILINE):
         assert set(tasks) - functions
 
