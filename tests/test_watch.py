@@ -143,6 +143,24 @@ def test_a_run_that_hangs_is_ended(runs: tuple[Runs, Queue[Found]], small_course
     assert finished(runs[1]).trouble == "Your code did not come to an end."
 
 
+@pytest.mark.slow
+def test_what_runs_first_shows_at_once_and_once_more_in_its_place(
+    runs: tuple[Runs, Queue[Found]], small_course: Course
+) -> None:
+    problem = small_course.problems()[0]
+    last = "def double(x):\n    return x + x if len(x) == 1 else 3 * x\n"
+    problem.stub.write_text(last, encoding="utf-8")
+    runs[0].start(problem, ["test_gone", "test_doubles[2]", "test_doubles[1]"])
+    first = runs_found = runs[1].get(timeout=SECONDS)
+    assert [(t.id, t.status) for t in first.result.tests] == [("test_doubles[2]", "failed")]
+    while not runs_found.finished:
+        runs_found = runs[1].get(timeout=SECONDS)
+        ids = [test.id for test in runs_found.result.tests]
+        assert len(ids) == len({*ids})
+    assert ids == ["test_doubles[1]", "test_doubles[2]"]
+    assert not runs_found.trouble
+
+
 def test_a_new_run_ends_the_one_before(
     runs: tuple[Runs, Queue[Found]], small_course: Course
 ) -> None:
@@ -196,6 +214,8 @@ def test_keys_work_in_a_terminal(small_course: Course, tmp_path: Path) -> None:
         read_until("0 of 2 points")
         os.write(ours, b"h")
         read_until("What is x . x")
+        os.write(ours, b"w")
+        read_until("Next: double")
         os.write(ours, b"n")
         os.write(ours, b"q")
         read_until("left")

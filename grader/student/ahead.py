@@ -37,7 +37,7 @@ def _definitions(text: str) -> dict[str, str]:
     return {each.name: ast.dump(each) for each in found if isinstance(each, kinds)}
 
 
-def tests_ahead(last: ProblemResult, changed: Collection[str]) -> list[str]:
+def first_tests(last: ProblemResult, changed: Collection[str]) -> list[str]:
     """Return ids of tests: what failed last and is about what changed, then what is one of both.
 
     Args:

@@ -102,21 +102,22 @@ def trouble(
         return "\n".join([*lines, "", "So none of the tests can be judged yet."])
     reading = reading or named(result)
     lines = _first_lines(reading, wrong[0], printed, width)
-    others = _about_others(len(wrong) - 1, len(_waiting(tests)), in_full=in_full)
-    last = " ".join(text for text in (others, reading.more) if text)
-    return "\n".join([*lines, *(["", wrapped(last, width)] if last else [])])
+    last = _last_lines(len(wrong) - 1, len(_waiting(tests)), reading.more, in_full=in_full)
+    return "\n".join([*lines, *([""] if last else []), *(wrapped(line, width) for line in last)])
 
 
-def _about_others(wrong: int, waiting: int, *, in_full: bool) -> str:
-    """Return what to say of the tests that fail beside the first, and of rules that wait."""
+def _last_lines(wrong: int, waiting: int, more: str, *, in_full: bool) -> list[str]:
+    """Return what to say of the tests that fail beside the first, and where to read more."""
     said = []
     if wrong:
         said.append(f"{counted(wrong, 'other test')} may well pass once this one does.")
     if waiting:
         said.append(f"{counted(waiting, 'rule')} {'waits' if waiting == 1 else 'wait'} for it.")
-    if said and not in_full:
-        said.append("All: uv run pytest -v")
-    return " ".join(said)
+    everything = "All: uv run pytest -v" if said and not in_full else ""
+    if not more:
+        return [" ".join([*said, everything]).rstrip()] if said else []
+    where = " · ".join(text for text in (everything, more) if text)
+    return [*([" ".join(said)] if said else []), where]
 
 
 def _first_lines(

@@ -56,18 +56,19 @@ def named(result: ProblemResult) -> Reading:
 def reading(result: ProblemResult, before: Collection[Names]) -> Reading:
     """Return what to read of the mistakes when those in `before` were seen in earlier runs.
 
+    A mistake that shows in fewer parts than before answers like others in fewer, and is the same.
     One question at a time: of several mistakes that are new, the first is asked about.
     """
     sentences, met, nudge, withheld = [], [], "", False
     for sentence, mistake in _diagnoses(result):
-        if not mistake or mistake in before:
+        if not mistake or any({*mistake} <= {*known} for known in before):
             sentences.append(sentence)
         elif not withheld:
             nudge, withheld = _nudge(sentence), True
         else:
             continue
         met += [mistake] if mistake else []
-    more = f"For the name: uv run grader why {result.id[:2]}" if withheld else ""
+    more = f"The name: uv run grader why {result.id[:2]}" if withheld else ""
     return Reading(tuple(sentences), nudge, withheld, tuple(met), more)
 
 

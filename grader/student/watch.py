@@ -24,7 +24,7 @@ from grader.course import SUBMISSION_FILE, Course, Problem, in_order, on_the_way
 from grader.errors import CourseError
 from grader.result import ProblemResult, Status, TestResult, shown
 from grader.student import hints
-from grader.student.ahead import changed_names, tests_ahead, text_of
+from grader.student.ahead import changed_names, first_tests, text_of
 from grader.student.keys import keys_of_terminal
 from grader.student.position import task_at_hand
 from grader.student.progress import progress_table
@@ -174,7 +174,7 @@ class Watch:
         """Return the tests to run first: those of what was changed, and those that failed last."""
         self._source = text_of(self._problems[id].stub)
         changed = changed_names(self._sources.get(id, ""), self._source)
-        return tests_ahead(self._result(id), changed)
+        return first_tests(self._result(id), changed)
 
     def _take(self, found: Found) -> None:
         """Keep what the run has found; show its first wrong answer at once."""
@@ -302,7 +302,7 @@ class Watch:
         reading = self._readings[id]
         self._memory.meet(id, reading.met)
         if reading.more and self._on_screen:
-            return replace(reading, more="For the name press w.")
+            return replace(reading, more="The name: press w.")
         return reading
 
     @property

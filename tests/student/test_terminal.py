@@ -16,12 +16,14 @@ StudentPytest = Callable[..., Any]
 
 
 @pytest.mark.slow
-def test_a_stub_gets_one_line_for_each_test(course: Course, warm_python: WarmPython) -> None:
+def test_a_stub_gets_one_line_for_each_function(course: Course, warm_python: WarmPython) -> None:
     done = warm_python.run("-m", "pytest", cwd=course.root / "problems/01-softmax")
     lines = done.stdout.splitlines()
-    assert len(lines) < 45
-    assert sum("not written yet: softmax" in line for line in lines) > 3
+    assert len(lines) < 16
+    assert sum("softmax, line 39: 7 tests wait for it" in line for line in lines) == 1
+    assert sum(" wait for it" in line for line in lines) == 2
     assert any(line.startswith("Next: ") for line in lines)
+    assert "14 not written yet" in lines[-1]
 
 
 def test_a_slip_is_shown_with_points_and_what_to_look_at(student_pytest: StudentPytest) -> None:
@@ -32,17 +34,62 @@ def test_a_slip_is_shown_with_points_and_what_to_look_at(student_pytest: Student
     assert "1 other test may well pass once this one does." in done.text
     assert "got      [3.0000]" in done.text
     assert "xxx" in done.text
-    assert "3 to look at" in done.lines[-1]
+    assert "2 to look at" in done.lines[-1]  # of one of them two cases
 
 
 def test_a_right_answer_is_praised_and_hidden_tests_are_announced(
     student_pytest: StudentPytest,
 ) -> None:
     lines = student_pytest("def double(x): return x + x").lines
-    assert "✓ double returns twice its argument" in lines
+    assert "✓ 1 of 1 test passes" in lines
+    assert "✓ double returns twice its argument" not in lines
     assert "All of these tests pass. Well done!" in lines
     assert "2 of 2 points." in lines
     assert "1 hidden test checks more when your work is graded." in lines
+
+
+def test_all_tests_are_listed_when_that_is_asked_for(student_pytest: StudentPytest) -> None:
+    lines = student_pytest("def double(x): return x + x", "-v").lines
+    assert "✓ double returns twice its argument" in lines
+
+
+def test_points_are_those_of_whole_tests(student_pytest: StudentPytest) -> None:
+    source = "def double(x): return x + x if len(x) == 1 else 3 * x"
+    lines = student_pytest(source).lines
+    assert "0 of 2 points." in lines
+    assert "1 to look at" in lines[-1]
+
+
+LOOKS = """
+import pytest
+import torch
+
+from grader.testing.compare import check
+
+def test_doubles(problem):
+    "It doubles"
+    check(problem.double(torch.ones(2)), torch.full((2,), 2.0), "double(x)")
+
+def test_again(problem):
+    "It doubles again"
+    check(problem.double(torch.ones(3)), torch.full((3,), 2.0), "double(x)")
+
+@pytest.mark.by_looking
+def test_rule(problem):
+    "A rule is kept"
+    check(problem.double(torch.ones(4)), torch.full((4,), 2.0), "double(x)")
+"""
+
+
+def test_a_rule_that_depends_on_what_is_wrong_waits(
+    student_pytest: StudentPytest, small_course: Course
+) -> None:
+    small_course.problems()[0].test_file.write_text(LOOKS, encoding="utf-8")
+    text = student_pytest("def double(x): return 3 * x").text
+    assert "1 other test may well pass once this one does. 1 rule waits for it. All: " in text
+    assert "A rule is kept" not in text
+    full = student_pytest("def double(x): return 3 * x", "-v").lines
+    assert any(line.startswith("○ A rule is kept — This can't be judged yet") for line in full)
 
 
 def test_only_the_first_message_is_shown_unless_all_are_wanted(
@@ -111,7 +158,7 @@ def test_the_help_ends_where_the_screen_ends(student_pytest: StudentPytest) -> N
     *_, others, points, summary = student_pytest("def double(x): return 3 * x", "--hidden").lines
     assert others.startswith("1 other test may well pass")
     assert points == "0 of 4 points."
-    assert "3 to look at" in summary
+    assert "2 to look at" in summary
 
 
 PRINTS = """
