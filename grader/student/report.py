@@ -233,7 +233,7 @@ def _wrong_lines(
 def _observed_once(message: str) -> str:
     """Return a message with one observation below its numbers, and of no name that isn't told."""
     lines = message.replace(FITS, "The same mistake gives this.").splitlines()
-    numbers = [place for place, line in enumerate(lines) if line.startswith("  ")]
+    numbers = [place for place, line in enumerate(lines) if re.match(r" +expected ", line)]
     return "\n".join(lines[: numbers[-1] + 2] if numbers else lines)
 
 
