@@ -112,7 +112,7 @@ def _last_lines(wrong: int, waiting: int, more: str, *, in_full: bool) -> list[s
     if wrong:
         said.append(f"{counted(wrong, 'other test')} may well pass once this one does.")
     if waiting:
-        said.append(f"{counted(waiting, 'rule')} {'waits' if waiting == 1 else 'wait'} for it.")
+        said.append(f"{counted(waiting, 'test')} {'waits' if waiting == 1 else 'wait'} for it.")
     everything = "All: uv run pytest -v" if said and not in_full else ""
     if not more:
         return [" ".join([*said, everything]).rstrip()] if said else []
