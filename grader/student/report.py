@@ -112,7 +112,7 @@ def _last_lines(wrong: int, waiting: int, more: str, *, in_full: bool) -> list[s
     if wrong:
         said.append(f"{counted(wrong, 'other test')} may well pass once this one does.")
     if waiting:
-        said.append(f"{counted(waiting, 'rule')} {'waits' if waiting == 1 else 'wait'} for it.")
+        said.append(f"{counted(waiting, 'test')} {'waits' if waiting == 1 else 'wait'} for it.")
     everything = "All: uv run pytest -v" if said and not in_full else ""
     if not more:
         return [" ".join([*said, everything]).rstrip()] if said else []
@@ -233,7 +233,7 @@ def _wrong_lines(
 def _observed_once(message: str) -> str:
     """Return a message with one observation below its numbers, and of no name that isn't told."""
     lines = message.replace(FITS, "The same mistake gives this.").splitlines()
-    numbers = [place for place, line in enumerate(lines) if line.startswith("  ")]
+    numbers = [place for place, line in enumerate(lines) if re.match(r" +expected ", line)]
     return "\n".join(lines[: numbers[-1] + 2] if numbers else lines)
 
 

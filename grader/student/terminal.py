@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from grader.course import is_problem_folder
 from grader.result import Status
 from grader.student.report import WIDTH, problem_report, trouble
 from grader.student.seen import Memory, Reading
@@ -94,7 +95,9 @@ def _count_tests(reporter: pytest.TerminalReporter) -> None:
             others = [report for report in reports if not _is_of_problem(report)]
             reports[:] = [*others, *(one for kind, one in worst.values() if kind == category)]
     if items := reporter.stats.get("deselected"):
-        items[:] = {_test_of(item): item for item in items}.values()
+        ours = [item for item in items if is_problem_folder(item.path.parent)]
+        others = [item for item in items if item not in ours]
+        items[:] = [*others, *{_test_of(item): item for item in ours}.values()]
 
 
 def _is_of_problem(report: Any) -> bool:

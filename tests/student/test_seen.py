@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from grader import cli
@@ -16,6 +20,7 @@ from grader.loading import load_module
 from grader.result import ProblemResult, Status, TestResult
 from grader.student.report import problem_report
 from grader.student.seen import SEEN_FILE, Memory, named, reading
+from grader.student.watch import Key, Watch
 from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text
 from grader.testing.diagnosis.probe import ask, load_probe
 from grader.testing.mistakes import FITS
@@ -223,3 +228,36 @@ def test_what_can_not_be_written_is_no_error(known: Course) -> None:
 def test_git_ignores_it(course: Course) -> None:
     for path in (Path(".gitignore"), Path("students/.gitignore")):
         assert f"/{SEEN_FILE}" in (course.root / path).read_text("utf-8").splitlines()
+
+
+# watch
+
+
+@pytest.mark.slow
+def test_watch_names_a_mistake_when_a_key_asks_or_a_later_run_sees_it(known: Course) -> None:
+    screen, source = io.StringIO(), known.problems()[0].stub
+    source.write_text(TRIPLED, encoding="utf-8")
+    watch = Watch(known, Console(file=screen, width=100))
+    thread = Thread(target=watch.run)
+    thread.start()
+
+    def shown_after(act: Callable[[], object], words: str) -> str:
+        before = len(screen.getvalue())
+        act()
+        end = time.monotonic() + 60
+        while words not in (text := screen.getvalue()[before:]):
+            assert time.monotonic() < end, text
+            time.sleep(0.02)
+        return text
+
+    def save() -> None:
+        source.write_text(f"{source.read_text('utf-8')}\n# saved\n", encoding="utf-8")
+
+    try:
+        assert NAME not in shown_after(lambda: None, LOOK)
+        assert NAME in shown_after(lambda: watch.events.put(Key("w")), NAME)
+        assert NAME in shown_after(save, LOOK)
+    finally:
+        watch.events.put(Key("q"))
+        thread.join(60)
+    assert not thread.is_alive()

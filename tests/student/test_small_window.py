@@ -8,6 +8,7 @@ import pytest
 
 from grader.course import Course
 from grader.student.report import problem_report, trouble, wrapped
+from grader.student.seen import named, reading
 from grader.testing.local_files import LocalFiles
 from grader.testing.session import Session
 from grader.testing.suite import Suite
@@ -43,9 +44,11 @@ def test_the_sentence_that_helps_is_on_the_screen(course: Course, id: str, tmp_p
         suite.run(session)
         result = session.results[id]
         assert result.diagnoses, mistake
-        screen = problem_report(result, 0, width=WIDTH).splitlines()[-HEIGHT + BELOW :]
-        for line in trouble(result, width=WIDTH).splitlines():
-            assert line in screen, f"{mistake}: {line}"
+        for read in (reading(result, []), named(result)):  # the first time, and when seen again
+            report = problem_report(result, 0, reading=read, width=WIDTH)
+            screen = report.splitlines()[-HEIGHT + BELOW :]
+            for line in trouble(result, reading=read, width=WIDTH).splitlines():
+                assert line in screen, f"{mistake}: {line}"
 
 
 def test_lines_of_code_go_on_further_in_and_no_word_is_cut() -> None:

@@ -25,6 +25,7 @@ sys.exit(status)
 def test_a_right_solution_loads_little(course: Course, tmp_path: Path) -> None:
     shutil.copytree(course.root / "problems", tmp_path / "problems")
     shutil.copy(course.root / "students/pyproject.toml", tmp_path)
+    shutil.copy(course.root / "course.toml", tmp_path)
     folder = tmp_path / "problems/01-softmax"
     shutil.copy(course.root / "solutions/01-softmax/problem.py", folder)
     done = subprocess.run(

@@ -86,7 +86,7 @@ def test_a_rule_that_depends_on_what_is_wrong_waits(
 ) -> None:
     small_course.problems()[0].test_file.write_text(LOOKS, encoding="utf-8")
     text = student_pytest("def double(x): return 3 * x").text
-    assert "1 other test may well pass once this one does. 1 rule waits for it. All: " in text
+    assert "1 other test may well pass once this one does. 1 test waits for it. All: " in text
     assert "A rule is kept" not in text
     full = student_pytest("def double(x): return 3 * x", "-v").lines
     assert any(line.startswith("○ A rule is kept — This can't be judged yet") for line in full)
