@@ -126,6 +126,42 @@ def test_training_that_is_stopped_at_once_keeps_nothing(explore, stopped_after):
     assert trained.read() is None
 
 
+def test_a_text_too_short_is_refused(explore, tmp_path):
+    poem = tmp_path / "poem.txt"
+    poem.write_text("short", encoding="utf-8")
+    stub = ROOT / "problems" / "07-tiny-gpt" / "problem.py"
+    with pytest.raises(SystemExit, match="5 characters, and 650 are needed"):
+        explore("07-tiny-gpt", stub, "--text", str(poem))
+
+
+@pytest.mark.slow
+def test_own_parts_train_on_an_own_text(explore, tmp_path):
+    poem = tmp_path / "poem.txt"
+    poem.write_text("Мороз и солнце; день чудесный!\n" * 40, encoding="utf-8")
+    solution = ROOT / "solutions" / "07-tiny-gpt" / "problem.py"
+    _, words = explore("07-tiny-gpt", solution, "--mine", "--seed", "3", "--text", str(poem))
+    assert "model yours, 07" in words
+    assert "attention the course's" in words
+    assert "times the course's" in words
+    assert "The last 124 are held out." in words
+    assert "The model is kept in model-poem.pt." in words
+    kept = trained.read("poem")
+    assert kept.is_yours
+    assert kept.characters == "".join(sorted(set(poem.read_text("utf-8"))))
+
+
+@pytest.mark.slow
+def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
+    losses = iter([2.0, 1.0, 3.0])
+    monkeypatch.setattr(expected_training, "evaluate", lambda *_: next(losses))
+    monkeypatch.setitem(IN_SHORT, "07-tiny-gpt", ("--steps", "60"))
+    stub = ROOT / "problems" / "07-tiny-gpt" / "problem.py"
+    _, words = explore("07-tiny-gpt", stub, "--seed", "3")
+    assert "lowest after step 40: 1.000" in words
+    assert "That is overfitting. The weights of step 40 are kept." in words
+    assert trained.read().loss == 1.0
+
+
 @pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
 def test_on_the_solution_it_shows_the_student_s_and_saves(explore, problem_id):
     folder, words = explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "--save")

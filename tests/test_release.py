@@ -55,7 +55,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
 
 
 def texts(course: Course) -> dict[str, str]:
-    files = [path for path in course.root.rglob("*") if path.is_file() and path.suffix != ".png"]
+    binary = (".png", ".safetensors")
+    files = [
+        path for path in course.root.rglob("*") if path.is_file() and path.suffix not in binary
+    ]
     return {
         path.relative_to(course.root).as_posix(): path.read_text(encoding="utf-8") for path in files
     }

@@ -31,7 +31,7 @@ def explore(file: str, typed: list[int] | None, name: str | None, mine: bool) ->
     Args:
         file: where it is; "course" for the one of the course.
         typed: token numbers to go on from.
-        name: under which name to keep it; that of the file if not given.
+        name: under which name to keep it; that of the file if not given, none for the course's.
         mine: whether to use all parts of the student's, or the model of 07 alone.
 
     Returns:
@@ -39,7 +39,7 @@ def explore(file: str, typed: list[int] | None, name: str | None, mine: bool) ->
     """
     try:
         path = checkpoint.COURSE_MODEL if file == "course" else Path(file)
-        _explore(path, typed, trained.name_for(name, [file]), mine)
+        _explore(path, typed, trained.name_for(name, [] if file == "course" else [file]), mine)
     except UsageError as error:
         return str(error)
     return 0

@@ -136,7 +136,7 @@ def keep(new: Trained, name: str = "") -> str:
         whose = "yours" if old.is_yours else "the course's"
         return (
             f"{where} holds a better one already: {whose}, with a loss of {old.loss:.3f}. It "
-            "stays; delete it to keep another."
+            "stays; delete it to keep another, or keep this one beside it with --name."
         )
     whole = io.BytesIO()
     torch.save(asdict(new), whole)

@@ -158,7 +158,7 @@ def test_it_goes_into_the_student_s_gpt_or_the_course_s(
     assert shown.startswith("model yours, 07\n" if solved else "model the course's\n")
     assert "29 tensors fit" in shown
     assert "110,400 parameters" in shown
-    assert trained.names() == ["course"]
+    assert trained.names() == [""]
 
 
 def test_a_file_without_characters_shows_token_numbers(
