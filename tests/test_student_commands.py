@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import subprocess
@@ -103,7 +104,8 @@ def test_each_task_has_three_hints(problem: Problem) -> None:
     tasks = list(dict.fromkeys(hint.task for hint in found))
     assert [(hint.task, hint.level) for hint in found] == [(t, n) for t in tasks for n in (1, 2, 3)]
     stub = problem.original.read_text(encoding="utf-8")
-    functions = set(re.findall(r"^def (\w+)", stub, re.MULTILINE))
+    defined = [node for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]
+    functions = {node.name for node in defined if isinstance(node.body[-1], ast.Raise)}
     assert functions <= set(tasks)
     if re.search(r"^class ", stub, re.MULTILINE):
         assert set(tasks) - functions
