@@ -35,7 +35,7 @@ class Week:
         tried: how many they are.
         mistaken: how many of them made a mistake that has a name.
         share: the mean share of the points that tests gave.
-        visible: the same of visible tests alone.
+        visible: the same of visible tests alone; None where there are none.
         hidden: the same of hidden tests; None where there are none.
         solved: how many passed all visible tests.
         surprised: how many of these failed a hidden one.
@@ -47,7 +47,7 @@ class Week:
     tried: int
     mistaken: int
     share: float
-    visible: float
+    visible: float | None
     hidden: float | None
     solved: int
     surprised: int
@@ -153,8 +153,9 @@ def _week(id: str, results: Sequence[SubmissionResult], sections: Mapping[str, s
     if not tried:
         return None
     halves = [(p, _share(p, hidden=False), _share(p, hidden=True)) for p in tried.values()]
-    solved = [p for p, visible, _ in halves if visible == 1]
+    solved = [p for p, share, _ in halves if share == 1]
     lost = [points for p in solved if (points := _lost_to_hidden(p))]
+    visible = [share for _, share, _ in halves if share is not None]
     hidden = [share for _, _, share in halves if share is not None]
     of_section: defaultdict[str, list[float]] = defaultdict(list)
     for name, problem in tried.items():
@@ -165,7 +166,7 @@ def _week(id: str, results: Sequence[SubmissionResult], sections: Mapping[str, s
         len(tried),
         sum(bool(mistakes_named(problem)) for problem in tried.values()),
         mean(_share_of(problem) for problem in tried.values()),
-        mean(share for _, share, _ in halves if share is not None) if halves else 0.0,
+        mean(visible) if visible else None,
         mean(hidden) if hidden else None,
         len(solved),
         len(lost),

@@ -71,7 +71,6 @@ import torch
 from grader.cost import counting
 from grader.testing.compare import check, require
 
-FORBIDDEN = ("MultiheadAttention",)
 SIZES = {"vocab_size": 11, "n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 4}
 
 def model(problem):
@@ -183,6 +182,9 @@ def test_parity_of_objects_and_costs(sandbox, new_course, tmp_path, name):
     course = new_course(tmp_path)
     tests = course.root / "problems/01-doubling/test_doubling.py"
     tests.write_text(TESTS + "\n# --- hidden tests ---\n", encoding="utf-8")
+    manifest = course.root / "course.toml"
+    said = manifest.read_text(encoding="utf-8").replace('"softmax"', '"MultiheadAttention"')
+    manifest.write_text(said, encoding="utf-8")
     file = tmp_path / "problem.py"
     before, after = CHANGES[name]
     text = MODEL.read_text(encoding="utf-8")

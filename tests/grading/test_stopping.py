@@ -146,7 +146,8 @@ def test_two_runs_at_once_are_one_too_many(school: Any) -> None:
     school.grade()
 
 
-# Whoever runs the tests in the background ignores Ctrl-C, and what is started there would too.
+# Whoever runs the tests in the background ignores Ctrl-C, or by nohup the end of the terminal, and
+# what is started there would too.
 RUN = """
 import signal
 import sys
@@ -155,6 +156,7 @@ import grader.cli
 from grader.course import Course
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     course = Course(Path(sys.argv.pop(1)))
     grader.cli.own_course = lambda: course
     grader.cli.app()

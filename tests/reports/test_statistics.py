@@ -81,3 +81,9 @@ def test_a_test_that_the_good_ones_fail_discriminates_backwards() -> None:
 
 def test_an_empty_term_has_a_page() -> None:
     assert "Nothing was tried yet" in term([], [])
+
+
+def test_a_week_without_visible_tests_has_no_share_of_them() -> None:
+    tests = [outcome("here", 1, ok=True, hidden=True), outcome("there", 1, ok=False, hidden=True)]
+    page = term([submission("ada", ProblemResult(FIRST, "abc", tests))], [FIRST])
+    assert row(page, FIRST)[2:5] == ["50 %", "-", "50 %"]
