@@ -55,7 +55,7 @@ def draw(name: str, title: str, text: str) -> None:
 
 
 def student() -> str:
-    """Return a test run on a solution that forgets the scale."""
+    """Return the second test run on a solution that forgets the scale."""
     course = own_course()
     (problem,) = course.select(["03"])
     (mistake,) = (m for m in mistakes_of(course, problem) if m.edit.name == "no_scale")
@@ -65,7 +65,9 @@ def student() -> str:
         (folder / "problem.py").write_text(mistake.source, encoding="utf-8")
         for shared in (ROOT / "problems").glob("*.py"):
             shutil.copy(shared, folder.parent)
-        shutil.copy(ROOT / "pyproject.toml", temporary)
+        for name in ("pyproject.toml", "course.toml"):
+            shutil.copy(ROOT / name, temporary)
+        run([sys.executable, "-m", "pytest"], folder)  # seen once, a mistake is named
         return run([sys.executable, "-m", "pytest"], folder)
 
 
