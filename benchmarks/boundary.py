@@ -112,7 +112,8 @@ def copy_with_solutions(course: Course, root: Path) -> Path:
     """Copy the course into `root`, with each solution in the place of the stub."""
     for name in ("problems", "solutions"):
         shutil.copytree(course.root / name, root / name)
-    shutil.copy(course.root / "pyproject.toml", root)
+    for name in ("pyproject.toml", "course.toml"):
+        shutil.copy(course.root / name, root)
     for problem in course.problems():
         shutil.copy(course.solution(problem), root / problem.stub.relative_to(course.root))
     return root
