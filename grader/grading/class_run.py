@@ -366,12 +366,11 @@ class _Keeper:
     def optional(self) -> dict[str, list[str]]:
         """Return the problems of each optional part that somebody tried or that was asked for."""
         tried = {id for result in self.results for id in result.optional}
-        parts = {part.id for part in self._parts.values() if part.optional}
-        shown = [id for id in parts if id in tried or id == self._part]
-        return {
-            part: [id for id, each in self._parts.items() if each.id == part]
-            for part in sorted(shown, key=[p.id for p in self._parts.values()].index)
-        }
+        shown: dict[str, list[str]] = {}
+        for id, part in self._parts.items():
+            if part.optional and part.id in {*tried, self._part}:
+                shown.setdefault(part.id, []).append(id)
+        return shown
 
     def write_class_reports(self, news: News) -> None:
         """Write what is about the whole class; the gradebook last."""

@@ -50,12 +50,12 @@ def show_progress(
 
 def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
     """Give the points of all that counts, and of each optional part, named beside others."""
-    results = list(results)
-    counted = any(not result.optional for result in results)
-    for part in dict.fromkeys(r.part if r.optional else "" for r in results):
-        found = [r for r in results if (r.part if r.optional else "") == part]
+    by_part: dict[str, list[ProblemResult]] = {}
+    for result in results:
+        by_part.setdefault(result.part if result.optional else "", []).append(result)
+    for part, found in by_part.items():
         points, most = total(map(whole_points, found)), total(r.max for r in found)
-        name = f"Part {part}: " if part and counted else ""
+        name = f"Part {part}: " if part and "" in by_part else ""
         yield f"{name}{shown(points)} of {shown(most)} points."
 
 
