@@ -61,7 +61,7 @@ audit: $(OWN_UV) ## prove the course: stubs score 0, solutions all, mistakes los
 
 .PHONY: figures
 figures: $(OWN_UV) ## draw the pictures of the problems anew
-	$(RUN) python -m grader.student.pictures
+	$(RUN) python -m shared.pictures
 
 .PHONY: bench
 bench: $(OWN_UV) ## measure what the boundary costs

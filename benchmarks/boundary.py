@@ -31,14 +31,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from grader.course import Course, Problem, own_course
-from grader.grading.job import grader_for
-from grader.grading.reference import reference_submission
-from grader.grading.settings import Settings
-from grader.grading.submission import Grader
+from grader.grade.job import grader_for
+from grader.grade.reference import reference_submission
+from grader.grade.settings import Settings
+from grader.grade.submission import Grader
 from grader.intake.submissions import Submission
-from grader.testing.local_files import LocalFiles
-from grader.testing.session import Session
-from grader.testing.suite import Suite
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import Suite
 
 ACROSS = "across the boundary"
 WATCHED = "in process"

@@ -31,11 +31,11 @@ from random import Random
 from boundary import copy_with_solutions, cpu_seconds, descendants, fresh_pytest
 
 from grader.course import SUBMISSION_FILE, Course, Problem, own_course
-from grader.grading.class_run import grade_class
-from grader.grading.settings import Settings, default_jobs
+from grader.diagnose.edits import mistakes_of, right_files
+from grader.grade.class_run import grade_class
+from grader.grade.settings import Settings, default_jobs
 from grader.intake.submissions import find_submissions
 from grader.result import Isolation, Policy, Status, SubmissionResult
-from grader.testing.edits import mistakes_of, right_files
 
 # Which of a submission's files are wrong.
 KINDS = ("the odd files wrong", "the even files wrong")

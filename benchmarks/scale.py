@@ -29,8 +29,8 @@ from boundary import cpu_seconds, descendants
 from class_size import make_class, resident_mb
 
 from grader.course import Course, own_course
-from grader.grading.class_run import grade_class
-from grader.grading.settings import Settings, default_jobs
+from grader.grade.class_run import grade_class
+from grader.grade.settings import Settings, default_jobs
 from grader.intake.submissions import find_submissions
 from grader.result import Policy, Status, SubmissionResult
 

@@ -21,7 +21,6 @@ import typer
 from rich.console import Console
 
 from grader.course import own_course, use_course
-from grader.environment import require_address_space, require_own_packages
 from grader.errors import (
     CourseError,
     InternalError,
@@ -30,6 +29,7 @@ from grader.errors import (
     UsageError,
 )
 from grader.files import is_of_a_place, require_writable, told_os_error
+from grader.grade.environment import require_address_space, require_own_packages
 from grader.result import Isolation, Policy, SubmissionResult
 from grader.text import counted, plain, printable
 
@@ -52,7 +52,7 @@ Command = Callable[..., Any]
 
 def instructors(name: str | None = None) -> Callable[[Command], Command]:
     """Register a command that the students' copy is without."""
-    if find_spec("grader.grading") is None:
+    if find_spec("grader.grade") is None:
         return lambda function: function
     return app.command(name)
 
@@ -128,7 +128,7 @@ def watch(
 ) -> None:
     """Test a problem again each time you save it."""
     with _faults():
-        from grader.needs import require_torch
+        from grader.run.needs import require_torch
         from grader.student.watch import Watch
 
         require_torch()
@@ -217,11 +217,11 @@ def break_(
 ) -> None:
     """Say how good the tests are that you wrote: which wrong solutions they catch."""
     with _faults():
-        from grader.needs import require_torch
+        from grader.run.needs import require_torch
 
         require_torch()
-        from grader.student.breaking import break_problem, own_tests_of
         from grader.student.position import position
+        from grader.student.write_tests import break_problem, own_tests_of
 
         course = own_course()
         chosen = course.select([problem])[0] if problem else position(course, Path.cwd())[0]
@@ -271,22 +271,22 @@ def grade(
     """Grade submissions and write results, gradebook and feedback to a folder."""
     _require_outside(out, paths)
     with _faults() as on_early_end:
-        from grader.book.folder import open_book
-        from grader.grading.class_run import grade_class
-        from grader.grading.people import as_on_roster
-        from grader.grading.ready import require_ready
-        from grader.grading.settings import Settings, default_jobs
+        from grader.grade.class_run import grade_class
+        from grader.grade.ready import require_ready
+        from grader.grade.same_person import as_on_roster
+        from grader.grade.settings import Settings, default_jobs
+        from grader.gradebook.folder import open_book
         from grader.intake.names_file import NAMES_FILE, read_names
         from grader.intake.only import only_these
         from grader.intake.submissions import take_in
-        from grader.reports.progress_bar import progress_bar
-        from grader.reports.terminal import (
+        from grader.reports.class_table import (
             about_run,
             class_table,
             did_nothing,
             optional_table,
             remarks,
         )
+        from grader.reports.progress_bar import progress_bar
 
         course = own_course()
         _require_one_of(problem, part)
@@ -305,7 +305,7 @@ def grade(
             if not scheduler and not dry_run:
                 _print_lines(_about_other_runs())
             if dry_run:
-                from grader.grading.dry_run import foresee, foreseen_lines, reading_table
+                from grader.grade.dry_run import foresee, foreseen_lines, reading_table
 
                 foreseen = foresee(
                     submissions,
@@ -359,7 +359,7 @@ def grade(
 
 def _about_other_runs() -> list[str]:
     """Return a line if other runs have cores of this machine."""
-    from grader.grading.cores import taken_by_others
+    from grader.grade.cores import taken_by_others
 
     taken, there = taken_by_others()
     if not taken:
@@ -395,9 +395,9 @@ def replay(
 ) -> None:
     """Run one graded test again, with its seed, and show everything about it."""
     with _faults():
-        from grader.grading.replay import replay as replay_test
-        from grader.grading.replay import report
-        from grader.grading.settings import Settings
+        from grader.grade.replay import replay as replay_test
+        from grader.grade.replay import report
+        from grader.grade.settings import Settings
 
         require_address_space(memory)
         settings = Settings(0, timeout, memory, isolation)
@@ -417,7 +417,7 @@ def gradescope(
 ) -> None:
     """Build the archive by which Gradescope grades with this course."""
     with _faults():
-        from grader.grading.gradescope import build
+        from grader.grade.autograder import build
 
         course = own_course()
         _require_one_of(problem, part)
@@ -442,7 +442,7 @@ def find(
     """Give each student a file with one mistake, to find and to mend; check what comes back."""
     with _faults():
         require_address_space(0)
-        from grader.grading.finding import (
+        from grader.grade.bug_hunt import (
             checked,
             exercise_for,
             exercises,
@@ -506,10 +506,10 @@ def export(
 ) -> None:
     """Fill marks into the gradebook or worksheet that a platform gave you."""
     with _faults():
-        from grader.book.export.exporting import Order, export_from
-        from grader.book.export.sheet import Choice
-        from grader.book.folder import open_book
-        from grader.grading.previous import RESULTS, load_previous
+        from grader.grade.previous import RESULTS, load_previous
+        from grader.gradebook.export.exporting import Order, export_from
+        from grader.gradebook.export.sheet import Choice
+        from grader.gradebook.folder import open_book
         from grader.text import line
 
         if bool(problem) is total:
@@ -541,7 +541,7 @@ def doctor() -> None:
     """Say what this machine has, how well it isolates, and what to do about what is missing."""
     with _faults():
         require_address_space(0)
-        from grader.grading.doctor import examination_table, examine
+        from grader.grade.doctor import examination_table, examine
 
         found = examine()
     console.print(examination_table(found))
@@ -587,8 +587,8 @@ def audit(
         require_address_space(0)
         from grader.author.audit import run_audit
         from grader.author.candidates import candidates
+        from grader.author.equivalence import parity_findings
         from grader.author.generalisation import generalise as in_other_styles
-        from grader.author.parity import parity_findings
         from grader.author.record import (
             differences,
             graded_submissions,
@@ -598,7 +598,7 @@ def audit(
         )
         from grader.author.sweep import sweep_findings
         from grader.author.tables import TABLES, crossed_table, legend, matrix, write_tables
-        from grader.grading.settings import default_jobs
+        from grader.grade.settings import default_jobs
         from grader.reports.progress_bar import progress_bar
 
         course = own_course()
@@ -695,7 +695,7 @@ def adopt(
     with _faults():
         require_address_space(0)
         from grader.author.adoption import adopt_group
-        from grader.testing.diagnosis.fingerprints import Text
+        from grader.diagnose.fingerprints import Text
 
         for line in adopt_group(group, name, Text(say, look), reports, own_course(), file):
             _print(line)

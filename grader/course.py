@@ -44,7 +44,7 @@ _PART_ID = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @dataclass(frozen=True)
-class Part:
+class CoursePart:
     """A part of the course.
 
     Attributes:
@@ -107,7 +107,7 @@ class Manifest:
     """
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[CoursePart, ...]
     problems: tuple[Entry, ...]
     students: Handout = field(default_factory=Handout)
     name: str = NAMES_MISTAKES[0]
@@ -142,7 +142,7 @@ class Manifest:
                 return entry
         raise CourseError(f"{MANIFEST} says nothing of {id}; it needs a [[problems]] entry there")
 
-    def part(self, id: str) -> Part:
+    def part(self, id: str) -> CoursePart:
         """Return a part of the course.
 
         Raises:
@@ -162,7 +162,7 @@ def _manifest(path: Path, said: int) -> Manifest:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CourseError(f"{path} can't be read: {error}") from None
     try:
-        parts = tuple(_read(Part, each, "parts") for each in _list(data, "parts"))
+        parts = tuple(_read(CoursePart, each, "parts") for each in _list(data, "parts"))
         entries = tuple(_read(Entry, each, "problems") for each in _list(data, "problems"))
         students = _read(Handout, data.get("students", {}), "students")
         rest = {name: data[name] for name in data.keys() - {"parts", "problems", "students"}}
@@ -217,7 +217,7 @@ def _read(table: type[_Table], given: Any, where: str) -> _Table:
         raise ValueError(f"{name}: {str(error).partition('() ')[2]}") from None
 
 
-def _check(parts: tuple[Part, ...], entries: tuple[Entry, ...]) -> None:
+def _check(parts: tuple[CoursePart, ...], entries: tuple[Entry, ...]) -> None:
     ids = [part.id for part in parts]
     for id in ids:
         if not _PART_ID.fullmatch(id):
@@ -267,7 +267,7 @@ class Problem:
         return self.manifest.entry(self.id)
 
     @property
-    def part(self) -> Part:
+    def part(self) -> CoursePart:
         """The part of the course that it belongs to."""
         return self.manifest.part(self.entry.part)
 
@@ -307,7 +307,7 @@ class Problem:
 
     @property
     def probe_file(self) -> Path:
-        """The questions by which a mistake is told; `grader.testing.diagnosis` asks them."""
+        """The questions by which a mistake is told; `grader.diagnose` asks them."""
         return self.folder / "probe.py"
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.course import Course, Problem
-from grader.testing.edits import EDITS_FILE, mistakes_of
+from grader.diagnose.edits import EDITS_FILE, mistakes_of
 
 
 def mistake_files(course: Course, problem: Problem, folder: Path) -> dict[str, Path]:

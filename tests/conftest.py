@@ -107,7 +107,7 @@ TESTS = '''
 import pytest
 import torch
 
-from grader.testing.compare import check
+from grader.run.compare import check
 
 @pytest.mark.points(2)
 @pytest.mark.parametrize("size", [1, 2])
@@ -131,7 +131,7 @@ PROBE = '''
 
 import torch
 
-from grader.testing.diagnosis.probe import Part
+from grader.diagnose.probe import Part
 
 
 def probe(problem):
@@ -210,9 +210,9 @@ def small_course(tmp_path: Path) -> Course:
 @pytest.fixture
 def run(small_course: Course) -> Callable[..., ProblemResult]:
     """Run the small course's tests on a source text and return what they found."""
-    from grader.testing.local_files import LocalFiles
-    from grader.testing.session import Session
-    from grader.testing.suite import run_tests
+    from grader.run.local_files import LocalFiles
+    from grader.run.session import Session
+    from grader.run.suite import run_tests
 
     def run_source(source: str, timeout: float = 10, **options: object) -> ProblemResult:
         path = small_course.root / "handed in/problem.py"
@@ -240,7 +240,7 @@ class StudentRun:
 
 class _KeptSession:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        from grader.testing.plugin import session_of
+        from grader.run.plugin import session_of
 
         self.session = session_of(session.config)
 
@@ -250,7 +250,7 @@ def student_pytest(
     small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., StudentRun]:
     """Run pytest on the small course as a student does, but in this process."""
-    from grader.testing.course_modules import modules_of_course
+    from grader.code.course_modules import modules_of_course
 
     (problem,) = small_course.problems()
     shutil.copy(own_course().root / "pyproject.toml", small_course.root)

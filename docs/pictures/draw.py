@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.course import own_course
-from grader.testing.edits import mistakes_of
+from grader.diagnose.edits import mistakes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 100

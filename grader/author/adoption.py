@@ -18,17 +18,17 @@ from typing import Any
 
 from grader.author.making_edits import smallest_edit, written
 from grader.course import Course, Problem
+from grader.diagnose.edits import Edit, edits_file, parse, right_files
+from grader.diagnose.fingerprints import Fault, Fingerprints, Text
+from grader.diagnose.naming import kept_answers
+from grader.diagnose.probe import Answers
+from grader.diagnose.unknown_answers import Group, groups
 from grader.errors import UsageError
 from grader.files import write_whole
-from grader.grading.previous import RESULTS, load_previous
+from grader.grade.previous import RESULTS, load_previous
 from grader.reports.sources import SOURCES, Sources
 from grader.result import SubmissionResult
-from grader.testing.diagnosis.fingerprints import Fault, Fingerprints, Text
-from grader.testing.diagnosis.naming import kept_answers
-from grader.testing.diagnosis.probe import Answers
-from grader.testing.edits import Edit, edits_file, parse, right_files
 from grader.text import counted, line
-from grader.unknown import Group, groups
 
 
 def adopted_file(course: Course, problem: Problem) -> Path:

@@ -14,22 +14,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from grader.author.candidates import Kind, candidates
+from grader.author.candidates import CandidateKind, candidates
 from grader.author.findings import findings
-from grader.author.fingerprints import Kept, diagnosed, fingerprints_of
-from grader.author.running import Outcome, run, run_these, several
+from grader.author.fingerprint_writer import KeptAnswers, diagnosed, fingerprints_of
+from grader.author.running import CandidateOutcome, run, run_these, several
 from grader.course import Course, Problem
-from grader.testing.diagnosis.fingerprints import Fingerprints
+from grader.diagnose.fingerprints import Fingerprints
 
 
 @dataclass(frozen=True)
 class Audit:
     """All outcomes, and the findings: sentences that each tell of one thing to mend."""
 
-    outcomes: list[Outcome]
+    outcomes: list[CandidateOutcome]
     findings: list[str]
 
-    def of(self, kind: Kind, problem: Problem | None = None) -> list[Outcome]:
+    def of(self, kind: CandidateKind, problem: Problem | None = None) -> list[CandidateOutcome]:
         """Return the outcomes of one kind, of one problem or of all."""
         return [
             o
@@ -39,8 +39,8 @@ class Audit:
 
     def summary(self) -> str:
         """Return the line that one can quote."""
-        mistakes = self.of(Kind.MISTAKE)
-        right = self.of(Kind.SOLUTION) + self.of(Kind.VARIANT)
+        mistakes = self.of(CandidateKind.MISTAKE)
+        right = self.of(CandidateKind.SOLUTION) + self.of(CandidateKind.VARIANT)
         caught, named = sum(bool(m.caught_by) for m in mistakes), sum(m.named for m in mistakes)
         visibly, failed = (
             sum(m.caught_visibly for m in mistakes),
@@ -59,7 +59,7 @@ def run_audit(
     *,
     write_fingerprints: bool = False,
     all_tests: bool = False,
-    on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+    on_outcome: Callable[[CandidateOutcome], None] = lambda outcome: None,
 ) -> Audit:
     """Run every candidate and look for what is not as it should be.
 
@@ -72,14 +72,14 @@ def run_audit(
         on_outcome: called as each candidate is done.
     """
     todo = list(candidates(course, problems))
-    right = [candidate for candidate in todo if candidate.kind is not Kind.MISTAKE]
-    mistakes = [candidate for candidate in todo if candidate.kind is Kind.MISTAKE]
-    outcomes: list[Outcome] = []
+    right = [candidate for candidate in todo if candidate.kind is not CandidateKind.MISTAKE]
+    mistakes = [candidate for candidate in todo if candidate.kind is CandidateKind.MISTAKE]
+    outcomes: list[CandidateOutcome] = []
     with several(jobs) as each:
         for outcome in each(partial(run, root=course.root), right):
             outcomes.append(outcome)
             on_outcome(outcome)
-        kept = {p: Kept(p, _solution(outcomes, p).answers) for p in problems}
+        kept = {p: KeptAnswers(p, _solution(outcomes, p).answers) for p in problems}
         answers = [kept[mistake.problem].answers(mistake) for mistake in mistakes]
         run_mistake = partial(run, all_tests=all_tests)
         first = [kept[mistake.problem].caught_by(mistake) for mistake in mistakes]
@@ -101,16 +101,16 @@ def run_audit(
     return Audit(outcomes, found)
 
 
-def _of(outcomes: list[Outcome], problem: Problem) -> list[Outcome]:
+def _of(outcomes: list[CandidateOutcome], problem: Problem) -> list[CandidateOutcome]:
     return [outcome for outcome in outcomes if outcome.candidate.problem == problem]
 
 
-def _solution(outcomes: list[Outcome], problem: Problem) -> Outcome:
-    return next(o for o in _of(outcomes, problem) if o.candidate.kind is Kind.SOLUTION)
+def _solution(outcomes: list[CandidateOutcome], problem: Problem) -> CandidateOutcome:
+    return next(o for o in _of(outcomes, problem) if o.candidate.kind is CandidateKind.SOLUTION)
 
 
 def _run_rare_tests(
-    course: Course, outcomes: list[Outcome], each: Callable[..., Iterator[Any]], jobs: int
+    course: Course, outcomes: list[CandidateOutcome], each: Callable[..., Iterator[Any]], jobs: int
 ) -> None:
     """Run the tests that have caught nothing until they catch something.
 
@@ -122,10 +122,10 @@ def _run_rare_tests(
         each: runs several at the same time.
         jobs: how many.
     """
-    (solution,) = (o for o in outcomes if o.candidate.kind is Kind.SOLUTION)
+    (solution,) = (o for o in outcomes if o.candidate.kind is CandidateKind.SOLUTION)
     rare = dict.fromkeys(test.name for test in solution.result.tests)
     for outcome in outcomes:
-        if outcome.candidate.kind is Kind.MISTAKE:
+        if outcome.candidate.kind is CandidateKind.MISTAKE:
             for test in outcome.caught_by:
                 rare.pop(test.name, None)
     stopped = [outcome for outcome in outcomes if not outcome.is_whole]

@@ -8,10 +8,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from grader.course import Course, Problem
-from grader.testing.edits import REFERENCE, Edit, edits_file, mistakes_of, right_files
+from grader.diagnose.edits import REFERENCE, Edit, edits_file, mistakes_of, right_files
 
 
-class Kind(StrEnum):
+class CandidateKind(StrEnum):
     """What a candidate is, and so what has to come of it."""
 
     STUB = "stub"
@@ -52,7 +52,7 @@ class Candidate:
     """
 
     problem: Problem
-    kind: Kind
+    kind: CandidateKind
     path: Path
     source: bytes
     conditions: Conditions = USUAL
@@ -63,7 +63,7 @@ class Candidate:
         """The name of a variant or mistake, the kind for the others."""
         if self.edit is not None:
             return self.edit.name
-        return self.path.stem if self.kind is Kind.VARIANT else self.kind.value
+        return self.path.stem if self.kind is CandidateKind.VARIANT else self.kind.value
 
 
 def candidates(course: Course, problems: Iterable[Problem]) -> Iterator[Candidate]:
@@ -75,12 +75,14 @@ def candidates(course: Course, problems: Iterable[Problem]) -> Iterator[Candidat
     for problem in problems:
         right = right_files(course, problem)
         solution = right.pop(REFERENCE)
-        yield Candidate(problem, Kind.STUB, problem.stub, problem.stub.read_bytes())
-        yield Candidate(problem, Kind.SOLUTION, solution, solution.read_bytes())
+        yield Candidate(problem, CandidateKind.STUB, problem.stub, problem.stub.read_bytes())
+        yield Candidate(problem, CandidateKind.SOLUTION, solution, solution.read_bytes())
         # Each variant has conditions of its own, so that the tests draw many different inputs.
         for number, path in enumerate(right.values(), 4):
-            yield Candidate(problem, Kind.VARIANT, path, path.read_bytes(), _conditions(number))
+            yield Candidate(
+                problem, CandidateKind.VARIANT, path, path.read_bytes(), _conditions(number)
+            )
         edits = edits_file(course, problem)
         for mistake in mistakes_of(course, problem):
             source = mistake.source.encode()
-            yield Candidate(problem, Kind.MISTAKE, edits, source, edit=mistake.edit)
+            yield Candidate(problem, CandidateKind.MISTAKE, edits, source, edit=mistake.edit)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from grader.author.candidates import Kind
-from grader.author.fingerprints import same_fingerprints
+from grader.author.candidates import CandidateKind
+from grader.author.fingerprint_writer import same_fingerprints
 from grader.author.release import leaks
-from grader.author.running import Outcome
+from grader.author.running import CandidateOutcome
 from grader.author.weights import misplaced
 from grader.course import MANIFEST, Problem
+from grader.diagnose.fingerprints import Fingerprints, deviations
 from grader.result import TestResult
-from grader.testing.diagnosis.fingerprints import Fingerprints, deviations
 
 VISIBLE_SHARE = 0.9
 """The share of mistakes that the visible tests alone must catch."""
 
 
 def findings(
-    problem: Problem, outcomes: list[Outcome], kept: Fingerprints, fresh: Fingerprints
+    problem: Problem, outcomes: list[CandidateOutcome], kept: Fingerprints, fresh: Fingerprints
 ) -> Iterator[str]:
     """Yield a sentence for each thing to mend in a problem.
 
@@ -31,9 +31,9 @@ def findings(
     """
     for outcome in outcomes:
         yield from (f"{problem.id}: {finding}" for finding in _about(outcome))
-    solution = next(o for o in outcomes if o.candidate.kind is Kind.SOLUTION)
+    solution = next(o for o in outcomes if o.candidate.kind is CandidateKind.SOLUTION)
     tests = solution.result.tests
-    mistakes = [o for o in outcomes if o.candidate.kind is Kind.MISTAKE]
+    mistakes = [o for o in outcomes if o.candidate.kind is CandidateKind.MISTAKE]
     yield from (f"{problem.id}: {f}" for f in _about_points(mistakes, solution))
     yield from (f"{problem.id}: {f}" for f in _about_tests(tests, mistakes))
     yield from (f"{problem.id}: {f}" for f in _about_readme(problem, tests))
@@ -41,16 +41,16 @@ def findings(
     yield from (f"{problem.id}: {f}" for f in _about_fingerprints(outcomes, kept, fresh))
 
 
-def _about(outcome: Outcome) -> Iterator[str]:
+def _about(outcome: CandidateOutcome) -> Iterator[str]:
     what = f"{outcome.candidate.kind} {outcome.candidate.name}"
     result = outcome.result
     match outcome.candidate.kind:
-        case Kind.STUB:
+        case CandidateKind.STUB:
             if result.points or not result.untouched:
                 yield f"the stub scores {result.points:g}, or is more than unwritten functions"
-        case Kind.SOLUTION | Kind.VARIANT:
+        case CandidateKind.SOLUTION | CandidateKind.VARIANT:
             yield from (f"{what} fails {test.id}: {test.message}" for test in outcome.caught_by)
-        case Kind.MISTAKE:
+        case CandidateKind.MISTAKE:
             if not outcome.caught_by:
                 yield f"{what} passes all tests"
             elif not outcome.named:
@@ -59,14 +59,14 @@ def _about(outcome: Outcome) -> Iterator[str]:
         yield f"{what} is unsteady: {test}"
 
 
-def _about_points(mistakes: list[Outcome], solution: Outcome) -> Iterator[str]:
+def _about_points(mistakes: list[CandidateOutcome], solution: CandidateOutcome) -> Iterator[str]:
     for mistake in mistakes:
         sentence = misplaced(mistake.weight, mistake.result, solution.asked)
         if sentence and mistake.is_whole:  # otherwise it has lost enough
             yield f"mistake {mistake.candidate.name} {sentence}"
 
 
-def _about_tests(tests: list[TestResult], mistakes: list[Outcome]) -> Iterator[str]:
+def _about_tests(tests: list[TestResult], mistakes: list[CandidateOutcome]) -> Iterator[str]:
     catching = {test.name for mistake in mistakes for test in mistake.caught_by}
     for name in dict.fromkeys(test.name for test in tests):
         if name not in catching:
@@ -97,12 +97,12 @@ def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
 
 
 def _about_fingerprints(
-    outcomes: list[Outcome], kept: Fingerprints, fresh: Fingerprints
+    outcomes: list[CandidateOutcome], kept: Fingerprints, fresh: Fingerprints
 ) -> Iterator[str]:
     if not same_fingerprints(kept, fresh):
         yield "fingerprints.json is not up to date; write it with --write-fingerprints"
     for outcome in outcomes:
-        if outcome.candidate.kind is Kind.VARIANT:
+        if outcome.candidate.kind is CandidateKind.VARIANT:
             for part, wrong in deviations(outcome.answers, fresh.reference).items():
                 for question in (*wrong.main, *wrong.edges):
                     name = outcome.candidate.name

@@ -18,13 +18,13 @@ from types import ModuleType
 import torch
 
 from grader.author.running import several
+from grader.code.quiet import quiet
 from grader.course import Course, Problem
+from grader.diagnose.edits import Edit, apply, mistakes_of, right_files
+from grader.diagnose.fingerprints import Fingerprints, deviations
+from grader.diagnose.naming import diagnose
+from grader.diagnose.probe import Answers, Probe, ask, load_probe
 from grader.errors import CourseError
-from grader.testing.diagnosis.fingerprints import Fingerprints, deviations
-from grader.testing.diagnosis.naming import diagnose
-from grader.testing.diagnosis.probe import Answers, Probe, ask, load_probe
-from grader.testing.edits import Edit, apply, mistakes_of, right_files
-from grader.testing.quiet import quiet
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TypeGuard
 
-from grader.testing.edits import Block, Edit
+from grader.diagnose.edits import Block, Edit
 
 _TOGETHER = 2
 """Changes with so many lines between them, or fewer, are one block."""
@@ -24,7 +24,7 @@ _WIDTH = 100
 
 
 def written(edit: Edit) -> str:
-    """Return an edit as text, as `grader.testing.edits` reads it."""
+    """Return an edit as text, as `grader.diagnose.edits` reads it."""
     head = f"== {edit.name} ({edit.base}) {edit.weight}".rstrip()
     sentences = [_wrapped(sentence) for sentence in (edit.when, edit.look) if sentence]
     return "\n".join([head, *sentences, *(_written_block(b) for b in edit.blocks)]) + "\n"

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterator
 
 from grader.course import Course, Problem
+from grader.diagnose.edits import Mistake, mistakes_of
 from grader.errors import UsageError
-from grader.testing.edits import Mistake, mistakes_of
 
 
 def listed(course: Course, problem: Problem) -> Iterator[str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from string import Template
 
 from grader.course import MANIFEST, SUBMISSION_FILE, Course, Problem, is_problem_folder
+from grader.diagnose.edits import EDITS_FILE
 from grader.errors import UsageError
 from grader.files import write_whole
-from grader.testing.edits import EDITS_FILE
 
 TEMPLATES = Path(__file__).parent / "new_problem"
 """What is written: a text for each file, with names in place of `$number` and the like."""

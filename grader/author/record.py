@@ -14,12 +14,12 @@ from pathlib import Path
 import msgspec
 
 from grader.author.audit import Audit
-from grader.author.running import Outcome
+from grader.author.running import CandidateOutcome
 from grader.course import Course, Problem
 from grader.errors import UsageError
 from grader.files import write_whole
-from grader.grading.pool import grade_all
-from grader.grading.settings import Settings
+from grader.grade.pool import grade_all
+from grader.grade.settings import Settings
 from grader.intake.submissions import take_in
 from grader.result import ProblemResult, Status, SubmissionResult
 
@@ -27,7 +27,7 @@ _SUBMISSION = "submission "
 
 
 @dataclass
-class Ended:
+class RecordedTest:
     """How the tests of a problem end for one candidate.
 
     Attributes:
@@ -51,7 +51,7 @@ class Record:
     """
 
     tests: dict[str, float] = field(default_factory=dict)
-    candidates: dict[str, Ended] = field(default_factory=dict)
+    candidates: dict[str, RecordedTest] = field(default_factory=dict)
 
 
 Records = dict[str, Record]
@@ -76,10 +76,10 @@ def _add(records: Records, name: str, result: ProblemResult, named: Iterable[str
     record = records.setdefault(result.id, Record())
     record.tests |= {test.id: round(test.max, 6) for test in result.tests}
     others = {t.id: str(t.status) for t in result.tests if t.status is not Status.PASSED}
-    record.candidates[name] = Ended(round(result.points, 6), sorted(named), others)
+    record.candidates[name] = RecordedTest(round(result.points, 6), sorted(named), others)
 
 
-def _named(outcome: Outcome) -> set[str]:
+def _named(outcome: CandidateOutcome) -> set[str]:
     return {name for test in outcome.caught_by for name in test.diagnosis}
 
 
@@ -175,7 +175,7 @@ def _in_candidate(name: str, before: Record, now: Record) -> Iterator[str]:
             yield f": {test} is {here}, was {there}"
 
 
-def _status(ended: Ended, record: Record, test: str) -> str:
+def _status(ended: RecordedTest, record: Record, test: str) -> str:
     return ended.not_passed.get(test, "passed" if test in record.tests else "not there")
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.author.documents import beginning_with, without_part, without_tables
+from grader.code.course_modules import modules_used
 from grader.course import (
     HIDDEN_MARKER,
     MANIFEST,
@@ -28,7 +29,7 @@ from grader.course import (
 )
 from grader.errors import CourseError, UsageError
 from grader.files import write_whole, writing
-from grader.packing import FOR_STUDENTS, files_of
+from grader.grade.packing import FOR_STUDENTS, files_of
 from grader.text import counted
 
 COPY = ".release.json"
@@ -224,10 +225,10 @@ def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
         for name, content in _problem_files(problem)
     }
     shared = _matching(course.root, manifest.students.shared)
-    modules = [path for path in shared if path.suffix == ".py"]
-    unused = {*modules} - {*_used(modules, [*of_problems.values()])}
+    sources = [text for name, text in of_problems.items() if name.endswith(".py")]
+    used = modules_used(sources, course.root / "problems")
     for path in shared:
-        if path not in unused:
+        if path in used or path.suffix != ".py" or path.name == "__init__.py":
             found[path.relative_to(course.root).as_posix()] = _read(path)
     left_out = [problem.id for problem in course.problems() if problem not in problems]
     found |= of_problems
@@ -251,16 +252,9 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
     return found
 
 
-def _used(shared: Sequence[Path], texts: Sequence[bytes]) -> list[Path]:
-    """Return the shared files that any of these texts names, or one that is used itself."""
-    found = [path for path in shared if any(path.stem.encode() in text for text in texts)]
-    more = [path for path in shared if any(path.stem in _text(used) for used in found)]
-    return sorted({*found, *more})
-
-
 def _practice(course: Course, parts: Sequence[str]) -> dict[str, bytes]:
     """Return what `grader break` runs a student's tests on: of each problem about half."""
-    from grader.testing.breaking import seal, sealed_file, targets  # with torch, which takes long
+    from grader.run.worth_of_tests import seal, sealed_file, targets  # with torch, which takes long
 
     return {
         sealed_file(problem).relative_to(course.root).as_posix(): seal(targets(course, problem))

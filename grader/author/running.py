@@ -17,20 +17,20 @@ from typing import Any
 
 import torch
 
-from grader.author.candidates import OTHERS, USUAL, Candidate, Conditions, Kind
+from grader.author.candidates import OTHERS, USUAL, Candidate, CandidateKind, Conditions
 from grader.author.weights import NotesNames, Weight, has_lost_enough
+from grader.code.quiet import quiet
 from grader.course import SUBMISSION_FILE, Problem
+from grader.diagnose.fingerprints import Text
+from grader.diagnose.probe import Answers, ask
 from grader.errors import CannotLoad, InternalError
-from grader.grading.processes import Process, processes
+from grader.grade.processes import Process, processes
 from grader.result import ProblemResult, Status, TestResult
-from grader.testing.breaking import stripped
-from grader.testing.diagnosis.fingerprints import Text
-from grader.testing.diagnosis.probe import Answers, ask
-from grader.testing.local_files import LocalFiles
-from grader.testing.quiet import quiet
-from grader.testing.records import CollectedTest, ProblemTests
-from grader.testing.session import Session
-from grader.testing.suite import Suite
+from grader.run.local_files import LocalFiles
+from grader.run.records import CollectedTest, ProblemTests
+from grader.run.session import Session
+from grader.run.suite import Suite
+from grader.run.worth_of_tests import stripped
 
 _FEW = 4
 """A mistake that so many cases or fewer catch is run again: they could have caught it by chance."""
@@ -40,7 +40,7 @@ _GARBAGE = 10_000
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CandidateOutcome:
     """What came of one candidate.
 
     Attributes:
@@ -157,7 +157,7 @@ def run(
     first: str = "",
     *,
     all_tests: bool = True,
-) -> Outcome:
+) -> CandidateOutcome:
     """Run one candidate.
 
     Args:
@@ -171,27 +171,27 @@ def run(
     # and those of the catalogue do so by name. Of what is right, the solution must pass all tests
     # under it, and the variants the probe.
     tests = _suite(candidate.problem, root).tests_of(candidate.problem)
-    forbidden = candidate.kind is Kind.MISTAKE and _names_forbidden(candidate, tests.forbidden)
-    watch = forbidden or candidate.kind is not Kind.MISTAKE
+    is_mistake = candidate.kind is CandidateKind.MISTAKE
+    watch = not is_mistake or _names_forbidden(candidate, tests.forbidden)
     torch.set_num_threads(candidate.conditions.threads)  # and not what the one before has left
     if answers is None:
         answers = _probe_answers(candidate, tests, watch=watch)
-    watch = forbidden or candidate.kind is Kind.SOLUTION
+    watch = forbidden or candidate.kind is CandidateKind.SOLUTION
     edit = candidate.edit
     text = Text("", "") if edit is None else Text(edit.when, edit.look)
     weight = Weight.read("" if edit is None else edit.weight)
-    until = weight if candidate.kind is Kind.MISTAKE and not all_tests else None
+    until = weight if candidate.kind is CandidateKind.MISTAKE and not all_tests else None
     result, is_whole = _run_until(candidate, root, until, first, watch=watch)
     unsteady: set[str] = set()
     for conditions in _more_conditions(candidate, result):
-        if candidate.kind is Kind.MISTAKE:
+        if candidate.kind is CandidateKind.MISTAKE:
             unsteady |= _missed_by_chance(candidate, result, conditions, root, watch=forbidden)
         else:
             again = _run_once(candidate, conditions, root, watch=forbidden)
             unsteady |= _differences(result, again)
-    asked = _names_asked(candidate, root) if candidate.kind is Kind.SOLUTION else {}
+    asked = _names_asked(candidate, root) if candidate.kind is CandidateKind.SOLUTION else {}
     unsteadily = tuple(sorted(unsteady))
-    return Outcome(candidate, result, answers, unsteadily, text, weight, asked, is_whole)
+    return CandidateOutcome(candidate, result, answers, unsteadily, text, weight, asked, is_whole)
 
 
 @torch.enable_grad()
@@ -315,11 +315,11 @@ def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) ->
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:
     """Return under what other conditions to run a candidate; the more, the more hangs on chance."""
     match candidate.kind:
-        case Kind.SOLUTION:
+        case CandidateKind.SOLUTION:
             return OTHERS
-        case Kind.VARIANT if not result.passed:  # by chance?
+        case CandidateKind.VARIANT if not result.passed:  # by chance?
             return (USUAL,)
-        case Kind.MISTAKE if 0 < len(_caught(result)) <= _FEW:
+        case CandidateKind.MISTAKE if 0 < len(_caught(result)) <= _FEW:
             return OTHERS[-1:]
         case _:
             return ()

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from grader import forbidden as watching
 from grader.boundary import Boundary, BoundaryError
 from grader.boundary.proxy.caller import RemoteProblem
+from grader.code import forbidden as watching
+from grader.code.forbidden import ForbiddenCall
 from grader.course import Course, Problem
-from grader.forbidden import ForbiddenCall
-from grader.testing.suite import Suite
+from grader.run.suite import Suite
 
 _SOURCE = (Path(__file__).parent / "swept.py").read_bytes()
 _GUARD = Path(watching.__file__).read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def left_open(
 
     Args:
         boundary: where torch is called.
-        sets: of forbidden functions, as `grader.forbidden.Guard` names them.
+        sets: of forbidden functions, as `grader.code.forbidden.Guard` names them.
         wanted: which names of torch to call.
     """
     names = [name for name in boundary.open(_SOURCE).names() if wanted(name)]

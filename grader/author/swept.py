@@ -315,7 +315,7 @@ def watch(source: str, forbidden: list[str]) -> None:
     """Watch each call from now on, as a student's own run does.
 
     Args:
-        source: of `grader/forbidden.py`, which a worker can't import.
+        source: of `grader/code/forbidden.py`, which a worker can't import.
         forbidden: the functions that may not be called.
     """
     module = types.ModuleType("forbidden")

@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from grader.author.audit import Audit
-from grader.author.candidates import Kind
+from grader.author.candidates import CandidateKind
 from grader.author.generalisation import Generalisation
-from grader.author.running import Outcome
+from grader.author.running import CandidateOutcome
 from grader.course import Problem
 from grader.files import write_whole
 from grader.reports.page import render
@@ -33,7 +33,7 @@ def matrix(audit: Audit, problem: Problem) -> Table:
     table.add_column("points", justify="right", no_wrap=True)
     table.add_column("weighs", no_wrap=True)
     table.add_column("named", no_wrap=True)
-    for outcome in audit.of(Kind.MISTAKE, problem):
+    for outcome in audit.of(CandidateKind.MISTAKE, problem):
         caught = {test.name for test in outcome.caught_by}
         ran = {test.name for test in outcome.result.tests}
         marks = "".join("●" if n in caught else "·" if n in ran else " " for n in tests)
@@ -71,7 +71,7 @@ def crossed_table(found: Generalisation) -> Table:
 
 def test_names(audit: Audit, problem: Problem) -> list[str]:
     """Return the names of a problem's test functions, in their order."""
-    (solution,) = audit.of(Kind.SOLUTION, problem)
+    (solution,) = audit.of(CandidateKind.SOLUTION, problem)
     return list(dict.fromkeys(test.name for test in solution.result.tests))
 
 
@@ -85,7 +85,7 @@ def write_tables(audit: Audit, problems: list[Problem], folder: Path) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["problem", "mistake", "test", "hidden", "status", "named"])
     for problem in problems:
-        for outcome in audit.of(Kind.MISTAKE, problem):
+        for outcome in audit.of(CandidateKind.MISTAKE, problem):
             for test in outcome.result.tests:
                 row = [problem.id, outcome.candidate.name, test.id, test.hidden, test.status]
                 writer.writerow([*row, outcome.named])
@@ -104,15 +104,15 @@ def page(audit: Audit, problems: list[Problem]) -> str:
 
 
 def _problem_view(audit: Audit, problem: Problem) -> dict[str, Any]:
-    (solution,) = audit.of(Kind.SOLUTION, problem)
-    mistakes = [_mistake_view(outcome) for outcome in audit.of(Kind.MISTAKE, problem)]
+    (solution,) = audit.of(CandidateKind.SOLUTION, problem)
+    mistakes = [_mistake_view(outcome) for outcome in audit.of(CandidateKind.MISTAKE, problem)]
     catches = Counter(name for mistake in mistakes for name in mistake["caught_by"])
     hidden = {test.name: test.hidden for test in solution.result.tests}
     tests = [{"name": n, "hidden": h, "catches": catches[n]} for n, h in hidden.items()]
     return {"id": problem.id, "tests": tests, "mistakes": mistakes}
 
 
-def _mistake_view(outcome: Outcome) -> dict[str, Any]:
+def _mistake_view(outcome: CandidateOutcome) -> dict[str, Any]:
     return {
         "name": outcome.candidate.name,
         "text": f"{outcome.text.when}. {outcome.text.look}",
@@ -123,11 +123,11 @@ def _mistake_view(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _points(outcome: Outcome) -> str:
+def _points(outcome: CandidateOutcome) -> str:
     if not outcome.is_whole:
         return ""
     return f"{outcome.result.points:.4g}/{outcome.result.max:g}"
 
 
-def _named(outcome: Outcome) -> str:
+def _named(outcome: CandidateOutcome) -> str:
     return "[green]yes[/]" if outcome.named else "[red]no[/]"

@@ -18,7 +18,7 @@ from typing import Any
 from grader.course import Problem
 from grader.errors import CourseError
 from grader.result import ProblemResult, Status
-from grader.testing.local_files import LocalFiles
+from grader.run.local_files import LocalFiles
 
 IDEA_KEEPS = 0.5
 """The share of a problem's points that may be left to what misses its idea."""

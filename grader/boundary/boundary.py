@@ -130,7 +130,7 @@ class Boundary:
 
         Args:
             source: what is in the file.
-            forbidden: the functions that it may not call, as `grader.forbidden.Guard` names them.
+            forbidden: the functions that it may not call, by the names of `code.forbidden.Guard`.
             budget: the submission's time; when None, this file is a submission by itself.
 
         Returns:

@@ -26,9 +26,9 @@ from grader.boundary.protocol.wire import (
     send,
 )
 from grader.boundary.spawn import BoundaryError, WorkerEnding, WorkerProcess
+from grader.code.stopwatch import Limit, Stopwatch
 from grader.errors import TIME_USED_UP, CannotLoad
 from grader.result import Status
-from grader.stopwatch import Limit, Stopwatch
 
 BAD_OUTPUT = "What came back from your code can't be read as tensors and plain values"
 
@@ -60,7 +60,7 @@ class WorkerFailure(CannotLoad):
 class SubmissionBudget:
     """How long a submission's calls may take, and the reading of what comes back.
 
-    Time for which the worker only waited for a processor doesn't count; see `grader.stopwatch`.
+    Time for which the worker only waited for a processor doesn't count; see `code.stopwatch`.
 
     Args:
         call_seconds: seconds that one call may take.

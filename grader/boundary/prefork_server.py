@@ -44,7 +44,7 @@ from grader.boundary.template import end, keep_only
 from grader.boundary.worker import serving
 from grader.boundary.worker.removal import close_roads, functions, operators, remove
 from grader.boundary.worker.student_file import hide_own_modules
-from grader.forbidden import without_compiler
+from grader.code.forbidden import without_compiler
 
 _MESSAGE, _SETTINGS = 4096, 1 << 17
 _ROUNDING = 0.1

@@ -1,7 +1,7 @@
 """Starts clean interpreters, and from one of them trusted processes, each beside a prefork server.
 
     with TemplateProcess() as template:
-        process, connection = template.start("grader.grading.job:serve", course)
+        process, connection = template.start("grader.grade.job:serve", course)
 
 runs `serve(connection, prefork_server, course)` of that module in a process that has torch loaded
 already, where `ForkedWorkers(..., prefork_server=prefork_server)` starts no interpreter. On Linux

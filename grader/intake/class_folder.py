@@ -6,12 +6,12 @@ from contextlib import suppress
 
 from grader.intake.did_you_mean import nearest_folder
 from grader.intake.survey import ALL_PROBLEMS, Survey, survey
-from grader.intake.tree import IS_TWICE, Entry, Kind, Refused
+from grader.intake.tree import IS_TWICE, Kind, Refused, TreeEntry
 
 _ANY = "any"
 
 
-def submissions_in(here: Survey, *, bare: bool, several: bool) -> list[Entry]:
+def submissions_in(here: Survey, *, bare: bool, several: bool) -> list[TreeEntry]:
     """Return what to list of a folder: itself if it is one submission, else those in it.
 
     Args:
@@ -51,12 +51,12 @@ def has_work(here: Survey, *, bare: bool) -> bool:
         return bool(single)  # of a class it is one student's, who is called so
 
 
-def _listed(here: Survey) -> list[Entry]:
+def _listed(here: Survey) -> list[TreeEntry]:
     """Return what a class lists: all but plain files, so that nobody vanishes unnoticed."""
     return [seen.entry for seen in here.seen if not seen.entry.is_plain_file]
 
 
-def _is_submission(entry: Entry, known: tuple[str, ...], *, bare: bool) -> bool:
+def _is_submission(entry: TreeEntry, known: tuple[str, ...], *, bare: bool) -> bool:
     """Tell whether an entry of a class is a submission by the look of it."""
     if entry.kind is not Kind.FOLDER or entry.name in {ALL_PROBLEMS, *known}:
         return entry.is_archive
@@ -67,11 +67,11 @@ def _is_submission(entry: Entry, known: tuple[str, ...], *, bare: bool) -> bool:
     return False
 
 
-def _is_twice(entry: Entry) -> bool:
+def _is_twice(entry: TreeEntry) -> bool:
     return entry.fault == IS_TWICE
 
 
-def _class_in(folder: Entry, known: tuple[str, ...], *, bare: bool) -> list[Entry]:
+def _class_in(folder: TreeEntry, known: tuple[str, ...], *, bare: bool) -> list[TreeEntry]:
     """Return what a folder holds if that is a class, of two submissions or more."""
     with suppress(Refused):
         here = survey(folder, known)

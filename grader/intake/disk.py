@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from grader.intake import limits
-from grader.intake.archives.reading import read_archive, require_readable_kind
+from grader.intake.archives.archive_folder import read_archive, require_readable_kind
 from grader.intake.noise import is_noise
-from grader.intake.tree import IS_LINK, BadArchive, Entry, Kind, Refused, Wanted
+from grader.intake.tree import IS_LINK, BadArchive, Kind, Refused, TreeEntry, Wanted
 
 
-def entry_at(path: Path, kind: Kind) -> Entry:
+def entry_at(path: Path, kind: Kind) -> TreeEntry:
     """Return an entry of the file system. What it is was found out without following a link."""
-    return Entry(
+    return TreeEntry(
         path.name,
         kind,
         fault=IS_LINK if kind is Kind.LINK else "",
@@ -29,7 +29,7 @@ def entry_at(path: Path, kind: Kind) -> Entry:
 
 
 @contextmanager
-def held_open(path: Path, wanted: Wanted) -> Iterator[Entry]:
+def held_open(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
     """Give the folder that an archive is; until the end, archives in a zip file can be opened.
 
     Raises:
@@ -39,7 +39,7 @@ def held_open(path: Path, wanted: Wanted) -> Iterator[Entry]:
         yield read_archive(path.name, file, wanted, with_nested=True)
 
 
-def _children(path: Path) -> Iterable[Entry]:
+def _children(path: Path) -> Iterable[TreeEntry]:
     try:
         found = _scanned(path)
     except OSError as error:
@@ -77,7 +77,7 @@ def _read(path: Path, limit: int) -> bytes:
         raise Refused(f"can't be read ({error.strerror})") from None
 
 
-def _open_archive(path: Path, wanted: Wanted) -> Entry:
+def _open_archive(path: Path, wanted: Wanted) -> TreeEntry:
     with _opened(path) as file:
         return read_archive(path.name, file, wanted)
 

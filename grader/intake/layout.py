@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from grader.intake.archives.kinds import without_suffix
 from grader.intake.did_you_mean import did_you_mean
 from grader.intake.result_names import folder_identity
-from grader.intake.tree import Entry, Kind, gathered
+from grader.intake.tree import Kind, TreeEntry, gathered
 from grader.text import quoted
 
 
@@ -33,7 +33,7 @@ class Work:
 
     identity: str
     name: str
-    folder: Entry
+    folder: TreeEntry
     members: tuple[str, ...] = ()
     late: bool = False
     handed_in: str = ""
@@ -59,7 +59,7 @@ class Layout:
     unmatched: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def with_others(self, others: Iterable[Entry]) -> Layout:
+    def with_others(self, others: Iterable[TreeEntry]) -> Layout:
         """Add what fits no student. Only plain files are left out, so that nobody vanishes."""
         names = [work.name for work in self.works]
         for entry in others:
@@ -71,7 +71,7 @@ class Layout:
         return self
 
 
-def plain_work(entry: Entry, *notes: str, is_archive: bool = False) -> Work:
+def plain_work(entry: TreeEntry, *notes: str, is_archive: bool = False) -> Work:
     """Return what goes by its own name, because no platform says whose it is.
 
     Args:
@@ -85,7 +85,7 @@ def plain_work(entry: Entry, *notes: str, is_archive: bool = False) -> Work:
     return Work(folder_identity(name), name, entry, notes=notes)
 
 
-def handed_in(name: str, entries: Sequence[Entry]) -> Entry:
+def handed_in(name: str, entries: Sequence[TreeEntry]) -> TreeEntry:
     """Return what to look through: the archive, if that is all there is, or a folder of it all."""
     if len(entries) == 1 and entries[0].is_archive:
         return entries[0]

@@ -16,7 +16,7 @@ from pathlib import Path
 from grader.course import SUBMISSION_FILE
 from grader.errors import UsageError
 from grader.intake.problem_names import problem_told
-from grader.intake.tree import Entry, Kind, Wanted
+from grader.intake.tree import Kind, TreeEntry, Wanted
 from grader.text import quoted
 
 NAMES_FILE = "names.csv"
@@ -93,7 +93,7 @@ class Renaming:
         read = [f"{quoted(name)} is {id}" for name, id in self._read.items()]
         return [f"By {NAMES_FILE}: {', '.join(read)}."] if read else []
 
-    def shown(self, entry: Entry) -> Entry:
+    def shown(self, entry: TreeEntry) -> TreeEntry:
         """Return a file or a folder with all that is in it by what it means."""
         if not self._problems:
             return entry
@@ -104,11 +104,11 @@ class Renaming:
             open_archive=opening and (lambda wanted: self._opened(entry, wanted)),
         )
 
-    def _opened(self, archive: Entry, wanted: Wanted) -> Entry:
+    def _opened(self, archive: TreeEntry, wanted: Wanted) -> TreeEntry:
         assert archive.open_archive is not None
         return self.shown(archive.open_archive(wanted))
 
-    def _children(self, folder: Entry) -> list[Entry]:
+    def _children(self, folder: TreeEntry) -> list[TreeEntry]:
         children = list(folder.list_children())
         names = {child.name: self._name(child, folder.name) for child in children}
         # What is there by its own name already, or could be two, is left for the student to say.
@@ -119,7 +119,7 @@ class Renaming:
                 self._read[name] = self._problems[unicodedata.normalize("NFC", name)]
         return [self.shown(c.meaning(clear.get(c.name, c.name))) for c in children]
 
-    def _name(self, entry: Entry, around: str) -> str:
+    def _name(self, entry: TreeEntry, around: str) -> str:
         problem = self._problems.get(unicodedata.normalize("NFC", entry.name), "")
         if not problem or entry.is_archive or entry.kind is not Kind.FILE:
             return problem if problem and entry.kind is Kind.FOLDER else entry.name

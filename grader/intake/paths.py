@@ -15,14 +15,14 @@ from pathlib import Path
 
 from grader.course import SUBMISSION_FILE
 from grader.errors import SubmissionError
-from grader.intake import disk, remarks
+from grader.intake import disk, notices
 from grader.intake.archives.kinds import ARCHIVE_SUFFIXES, archive_suffix
 from grader.intake.class_folder import has_work, submissions_in
 from grader.intake.layout import Layout, Work, plain_work, unmatched_file
 from grader.intake.platforms.registry import recognise, recognise_part
 from grader.intake.problem_names import Problems
 from grader.intake.survey import Survey, survey
-from grader.intake.tree import IS_LINK, BadArchive, Entry, Kind, Refused
+from grader.intake.tree import IS_LINK, BadArchive, Kind, Refused, TreeEntry
 from grader.intake.wanted import wanted
 from grader.text import quoted
 
@@ -73,7 +73,7 @@ def are_all_classes(paths: Sequence[Path], problems: Problems) -> bool:
 
 
 @contextmanager
-def _opened(path: Path, found: Entry, problems: Problems) -> Iterator[Entry]:
+def _opened(path: Path, found: TreeEntry, problems: Problems) -> Iterator[TreeEntry]:
     """Give the folder at a path; if it is an archive, as long as that is open."""
     with ExitStack() as stack:
         if found.kind is Kind.FILE:
@@ -81,19 +81,19 @@ def _opened(path: Path, found: Entry, problems: Problems) -> Iterator[Entry]:
                 opening = disk.held_open(path.resolve(), wanted(problems))
                 found = stack.enter_context(opening)
             except BadArchive as bad:
-                found = Entry(found.name, Kind.OTHER, fault=str(bad), is_packed=True)
+                found = TreeEntry(found.name, Kind.OTHER, fault=str(bad), is_packed=True)
         yield found
 
 
-def _given(path: Path, problems: Problems, *, several: bool) -> Entry:
+def _given(path: Path, problems: Problems, *, several: bool) -> TreeEntry:
     if several and os.path.islink(path):
-        return Entry(path.name, Kind.LINK, fault=IS_LINK)
+        return TreeEntry(path.name, Kind.LINK, fault=IS_LINK)
     try:
         is_folder = stat.S_ISDIR(path.stat().st_mode)
     except OSError as error:
         missing = isinstance(error, FileNotFoundError | NotADirectoryError)
         if several and not missing:
-            return Entry(path.name, Kind.OTHER, fault=f"can't be read ({error.strerror})")
+            return TreeEntry(path.name, Kind.OTHER, fault=f"can't be read ({error.strerror})")
         what = "does not exist" if missing else f"can't be read ({error.strerror})"
         raise SubmissionError(f"{path} {what}; {_what_to_give(problems)}") from None
     if not is_folder and not archive_suffix(path.name) and not several:
@@ -102,13 +102,13 @@ def _given(path: Path, problems: Problems, *, several: bool) -> Entry:
     return disk.entry_at(path.resolve(), Kind.FOLDER if is_folder else Kind.FILE)
 
 
-def _one_submission(found: Entry, problems: Problems) -> Layout:
+def _one_submission(found: TreeEntry, problems: Problems) -> Layout:
     what = _seems(found, problems) if found.kind is Kind.FOLDER else ""
     notes = [_AS_ONE.format(what=what)] if what else []
     return Layout("", [_itself(found, *notes)])
 
 
-def _seems(found: Entry, problems: Problems) -> str:
+def _seems(found: TreeEntry, problems: Problems) -> str:
     """Return what a folder seems to be if it holds more than one submission."""
     with suppress(Refused):
         layout = _recognised(found, problems, several=True)
@@ -119,7 +119,7 @@ def _seems(found: Entry, problems: Problems) -> str:
 
 
 def _layout_at(
-    path: Path, given: Entry, found: Entry, problems: Problems, *, several: bool
+    path: Path, given: TreeEntry, found: TreeEntry, problems: Problems, *, several: bool
 ) -> Layout:
     """Return who handed in what.
 
@@ -141,13 +141,13 @@ def _layout_at(
     if not layout.works:
         hint = ""
         if has_work(survey(found, problems.known), bare=True):
-            hint = f". It has a {SUBMISSION_FILE}. {remarks.name_it(problems)}"
+            hint = f". It has a {SUBMISSION_FILE}. {notices.name_it(problems)}"
         raise SubmissionError(f"{path} holds no submissions; {_what_to_give(problems)}{hint}")
     return _alone(path, given, layout, problems, several=several)
 
 
 def _alone(
-    path: Path, given: Entry, layout: Layout, problems: Problems, *, several: bool
+    path: Path, given: TreeEntry, layout: Layout, problems: Problems, *, several: bool
 ) -> Layout:
     """Return what one student's folder or archive is in the unpacked download around it, if any."""
     if several or layout.title or len(layout.works) > 1:
@@ -160,7 +160,7 @@ def _alone(
     return layout
 
 
-def _recognised(found: Entry, problems: Problems, *, several: bool) -> Layout:
+def _recognised(found: TreeEntry, problems: Problems, *, several: bool) -> Layout:
     here = survey(found, problems.known)
     # A file that tells its problem only because that is given doesn't make it a submission.
     if not has_work(here, bare=False) and (layout := recognise(found, problems)):
@@ -176,7 +176,7 @@ def _recognised(found: Entry, problems: Problems, *, several: bool) -> Layout:
     return layout
 
 
-def _itself(found: Entry, *notes: str) -> Work:
+def _itself(found: TreeEntry, *notes: str) -> Work:
     """Return what stands at a path as one submission."""
     return plain_work(found, *notes, is_archive=found.is_packed)
 
@@ -184,7 +184,7 @@ def _itself(found: Entry, *notes: str) -> Work:
 def _hidden_class(here: Survey, problems: Problems, *, several: bool) -> list[str]:
     """Return a hint if what seems to be one submission is a class once its problem is given."""
     given = submissions_in(here, bare=True, several=several)
-    return [remarks.have_bare_files(len(given), problems)] if len(given) > 1 else []
+    return [notices.have_bare_files(len(given), problems)] if len(given) > 1 else []
 
 
 def _no_submission() -> str:

@@ -20,7 +20,7 @@ from grader.intake.problem_names import Problems
 from grader.intake.result_names import result_name
 from grader.intake.sentences import for_another, listed, misspelt
 from grader.intake.survey import Survey
-from grader.intake.tree import Entry, Kind, Refused
+from grader.intake.tree import Kind, Refused, TreeEntry
 from grader.intake.wanted import wanted
 from grader.intake.work_place import Place, Unclear, find_work
 from grader.text import line, quoted
@@ -124,7 +124,7 @@ def _no_folder(id: str, beside: Survey, problems: Problems) -> str:
     return f"There is no {SUBMISSION_FILE} and no folder {id} in the submission.{other}"
 
 
-def _read_problem(folder: Entry, id: str, notes: list[str]) -> StudentFile:
+def _read_problem(folder: TreeEntry, id: str, notes: list[str]) -> StudentFile:
     """Read what was handed in for one problem; add to the notes what else is to say of it."""
     try:
         inside = {child.name: child for child in folder.children()}
@@ -133,7 +133,7 @@ def _read_problem(folder: Entry, id: str, notes: list[str]) -> StudentFile:
     return replace(_problem_file(inside, id, notes), own_tests=_own_tests(inside, id, notes))
 
 
-def _own_tests(inside: Mapping[str, Entry], id: str, notes: list[str]) -> bytes | None:
+def _own_tests(inside: Mapping[str, TreeEntry], id: str, notes: list[str]) -> bytes | None:
     """Return the tests that the student wrote, if there are any."""
     if OWN_TESTS not in inside:
         return None
@@ -142,7 +142,7 @@ def _own_tests(inside: Mapping[str, Entry], id: str, notes: list[str]) -> bytes 
     return file.source
 
 
-def _problem_file(inside: Mapping[str, Entry], id: str, notes: list[str]) -> StudentFile:
+def _problem_file(inside: Mapping[str, TreeEntry], id: str, notes: list[str]) -> StudentFile:
     """Return one problem's file; add to the notes what else could have been meant."""
     copies = _copies(inside.values())
     if SUBMISSION_FILE not in inside:
@@ -165,7 +165,7 @@ def _nearly(copies: list[str], id: str) -> str:
     return f" There is {listed(copies)}: {named}"
 
 
-def _copies(inside: Iterable[Entry]) -> list[str]:
+def _copies(inside: Iterable[TreeEntry]) -> list[str]:
     """Return the files that could have been meant. Which one was, only the student knows."""
     copies = []
     for child in inside:
@@ -186,7 +186,7 @@ def _is_notebook(name: str) -> bool:
     return name.lower().endswith(".ipynb")
 
 
-def _read_file(file: Entry, folder_name: str) -> StudentFile:
+def _read_file(file: TreeEntry, folder_name: str) -> StudentFile:
     try:
         return StudentFile(file.read(MAX_SOURCE_BYTES))
     except Refused as refused:

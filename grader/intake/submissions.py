@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from grader.course import Course, Problem
-from grader.intake import remarks
+from grader.intake import notices
 from grader.intake.collisions import Collisions
 from grader.intake.handed_in import Intake, StudentFile, Submission
 from grader.intake.limits import MAX_SOURCE_BYTES
@@ -83,13 +83,13 @@ def take_in(
         if only is None:
             rows = [without_skipped(row, optional) for row in rows]
         if layout.title:
-            line = remarks.summary(layout, rows)
+            line = notices.summary(layout, rows)
             intake.recognised.append(f"{path.name}: {line}" if several else line)
         intake.submissions += rows
         intake.is_whole |= len(rows) > 1
         collisions.add(rows, path)
         intake.unmatched += [*layout.notes, *layout.unmatched]
     intake.unmatched += collisions.told_apart()
-    intake.unmatched += remarks.in_several(intake.submissions)
-    intake.unmatched += remarks.bare_files(intake.submissions, problems)
+    intake.unmatched += notices.in_several(intake.submissions)
+    intake.unmatched += notices.bare_files(intake.submissions, problems)
     return intake

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from grader.intake.noise import is_minor
 from grader.intake.problem_names import is_bare, problem_told
-from grader.intake.tree import Entry, Kind
+from grader.intake.tree import Kind, TreeEntry
 
 ALL_PROBLEMS = "problems"
 """The folder in which the course keeps its problems' folders."""
@@ -31,7 +31,7 @@ class Role(Enum):
 class Seen:
     """An entry with its role, and the problem that its name tells, if any."""
 
-    entry: Entry
+    entry: TreeEntry
     role: Role
     problem: str = ""
 
@@ -46,15 +46,15 @@ class Survey:
         seen: what stands in it, by name, but for what tools leave behind.
     """
 
-    folder: Entry
+    folder: TreeEntry
     known: tuple[str, ...]
     seen: tuple[Seen, ...]
 
-    def of(self, *roles: Role) -> list[Entry]:
+    def of(self, *roles: Role) -> list[TreeEntry]:
         """Return the entries that have one of these roles."""
         return [seen.entry for seen in self.seen if seen.role in roles]
 
-    def single_files(self, bare: str) -> list[tuple[Entry, str]]:
+    def single_files(self, bare: str) -> list[tuple[TreeEntry, str]]:
         """Return the single files whose names tell a problem, each with that problem.
 
         Args:
@@ -64,13 +64,13 @@ class Survey:
         return [(seen.entry, id) for seen in single if (id := seen.problem or bare)]
 
     @cached_property
-    def files(self) -> list[Entry]:
+    def files(self) -> list[TreeEntry]:
         """What was handed in beside folders."""
         handed_in = (seen.entry for seen in self.seen if seen.role is not Role.MINOR)
         return [entry for entry in handed_in if entry.kind is not Kind.FOLDER]
 
     @cached_property
-    def folders(self) -> list[Entry]:
+    def folders(self) -> list[TreeEntry]:
         """All folders, whatever they are for."""
         return [seen.entry for seen in self.seen if seen.entry.kind is Kind.FOLDER]
 
@@ -87,7 +87,7 @@ class Survey:
         return None
 
 
-def survey(folder: Entry, known: tuple[str, ...]) -> Survey:
+def survey(folder: TreeEntry, known: tuple[str, ...]) -> Survey:
     """Classify what stands in a folder.
 
     Args:
@@ -100,7 +100,7 @@ def survey(folder: Entry, known: tuple[str, ...]) -> Survey:
     return Survey(folder, known, tuple(_classified(c, known) for c in folder.children()))
 
 
-def _classified(entry: Entry, known: tuple[str, ...]) -> Seen:
+def _classified(entry: TreeEntry, known: tuple[str, ...]) -> Seen:
     name = entry.name
     if name in known and entry.kind is not Kind.FILE:
         return Seen(entry, Role.PROBLEM, name)

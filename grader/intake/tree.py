@@ -46,12 +46,12 @@ class Kind(Enum):
     """A device, a pipe, or what an archive can't mean seriously."""
 
 
-def _nothing() -> Iterable[Entry]:
+def _nothing() -> Iterable[TreeEntry]:
     return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class TreeEntry:
     """A file or a folder.
 
     Attributes:
@@ -71,9 +71,9 @@ class Entry:
     fault: str = ""
     leads_out: str = ""
     is_packed: bool = False
-    list_children: Callable[[], Iterable[Entry]] = _nothing
+    list_children: Callable[[], Iterable[TreeEntry]] = _nothing
     read_bytes: Callable[[int], bytes] | None = None
-    open_archive: Callable[[Wanted], Entry] | None = None
+    open_archive: Callable[[Wanted], TreeEntry] | None = None
     called: str = ""
 
     @property
@@ -91,7 +91,7 @@ class Entry:
         """Whether it is any other file: the one thing that can't be a submission."""
         return self.kind is Kind.FILE and not archive_suffix(self.name)
 
-    def children(self) -> list[Entry]:
+    def children(self) -> list[TreeEntry]:
         """Return what stands in the folder, by name, but for what tools leave behind.
 
         Raises:
@@ -114,7 +114,7 @@ class Entry:
             raise self._refused(f"has more than {limit:,} bytes")
         return content
 
-    def opened(self, wanted: Wanted) -> Entry:
+    def opened(self, wanted: Wanted) -> TreeEntry:
         """Return the folder that this is; if it is called as an archive, the one that it packs.
 
         Args:
@@ -130,11 +130,11 @@ class Entry:
             raise BadArchive(self.fault or closed)
         return self.open_archive(wanted)
 
-    def renamed(self, name: str) -> Entry:
+    def renamed(self, name: str) -> TreeEntry:
         """Return the same by another name."""
         return replace(self, name=name)
 
-    def meaning(self, name: str) -> Entry:
+    def meaning(self, name: str) -> TreeEntry:
         """Return the same by the name that it means, if that is another one."""
         return self if name == self.name else replace(self, name=name, called=self.own_name)
 
@@ -142,7 +142,7 @@ class Entry:
         return (BadArchive if self.is_packed else Refused)(self.fault or reason)
 
 
-def gathered(name: str, entries: Sequence[Entry], fault: str = "") -> Entry:
+def gathered(name: str, entries: Sequence[TreeEntry], fault: str = "") -> TreeEntry:
     """Return a folder that is nowhere: it is made of entries from elsewhere."""
     leads_out = next((entry.leads_out for entry in entries if entry.leads_out), "")
-    return Entry(name, Kind.FOLDER, fault, leads_out, list_children=lambda: entries)
+    return TreeEntry(name, Kind.FOLDER, fault, leads_out, list_children=lambda: entries)

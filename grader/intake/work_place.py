@@ -15,7 +15,7 @@ from grader.intake.archives.kinds import archive_suffix
 from grader.intake.problem_names import Problems
 from grader.intake.sentences import CANDIDATES_SHOWN, listed, meant, misspelt
 from grader.intake.survey import ALL_PROBLEMS, Role, Survey, survey
-from grader.intake.tree import BadArchive, Entry, Refused, gathered
+from grader.intake.tree import BadArchive, Refused, TreeEntry, gathered
 from grader.intake.wanted import wanted
 from grader.text import quoted
 
@@ -36,7 +36,7 @@ class Place:
     notes: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
 
-    def beside(self, files: Sequence[Entry], problems: Problems) -> Place:
+    def beside(self, files: Sequence[TreeEntry], problems: Problems) -> Place:
         """Return this place, having said of other files that they were not used."""
         names = [file.own_name for file in files]
         if names:
@@ -49,12 +49,12 @@ class Place:
 class Unclear(Refused):
     """Files were handed in whose problems can't be known."""
 
-    def __init__(self, text: str, files: Iterable[Entry]) -> None:
+    def __init__(self, text: str, files: Iterable[TreeEntry]) -> None:
         super().__init__(text)
         self.files = tuple(files)
 
 
-def find_work(folder: Entry, problems: Problems) -> Place:
+def find_work(folder: TreeEntry, problems: Problems) -> Place:
     """Return what holds the problems' folders of a submission, and what to say about that.
 
     Raises:
@@ -155,15 +155,15 @@ def _in_files(here: Survey, problems: Problems) -> Place | None:
     return None
 
 
-def _by_problem(here: Survey, problems: Problems) -> dict[str, list[Entry]]:
+def _by_problem(here: Survey, problems: Problems) -> dict[str, list[TreeEntry]]:
     """Return by problem the files whose names tell it; there may be several for one problem."""
-    named: dict[str, list[Entry]] = {}
+    named: dict[str, list[TreeEntry]] = {}
     for file, problem in here.single_files(problems.bare):
         named.setdefault(problem, []).append(file)
     return {id: named[id] for id in problems.sought if id in named}
 
 
-def _in_named_files(here: Survey, named: dict[str, list[Entry]], problems: Problems) -> Place:
+def _in_named_files(here: Survey, named: dict[str, list[TreeEntry]], problems: Problems) -> Place:
     """Return single files as if each stood in its problem's folder."""
     beside = _folders_beside(here, problems)
     folders = [_as_folder(id, files, beside) for id, files in named.items()]
@@ -179,14 +179,14 @@ def _in_named_files(here: Survey, named: dict[str, list[Entry]], problems: Probl
     return Place(work, notes, unclear).beside(others, problems)
 
 
-def _as_folder(id: str, files: Sequence[Entry], beside: Sequence[Entry]) -> Entry:
+def _as_folder(id: str, files: Sequence[TreeEntry], beside: Sequence[TreeEntry]) -> TreeEntry:
     if len(files) == 1:
         return gathered(id, [files[0].renamed(SUBMISSION_FILE), *beside])
     names = listed((file.own_name for file in files), CANDIDATES_SHOWN)
     return gathered(id, (), fault=f"could be {names}; {_KEEP_ONE}")
 
 
-def _folders_beside(here: Survey, problems: Problems) -> list[Entry]:
+def _folders_beside(here: Survey, problems: Problems) -> list[TreeEntry]:
     """Return the folders beside a single file, if it counts as if it stood in a problem's folder.
 
     A copy in one of them is then told, as it is there.
@@ -195,7 +195,7 @@ def _folders_beside(here: Survey, problems: Problems) -> list[Entry]:
     return [folder for folder in folders if folder.name != SUBMISSION_FILE]
 
 
-def _in_archive(archive: Entry, problems: Problems) -> Place:
+def _in_archive(archive: TreeEntry, problems: Problems) -> Place:
     inside = problems.inside(archive.name)
     try:
         place = find_work(archive.opened(wanted(inside)), inside)
@@ -235,7 +235,7 @@ def _one_folder_down(here: Survey, problems: Problems) -> Place:
     return (place or Place(there)).beside(here.files, problems)
 
 
-def _likely_folder(here: Survey, problems: Problems) -> Entry | None:
+def _likely_folder(here: Survey, problems: Problems) -> TreeEntry | None:
     """Return `problems`, or the only folder that is not called after another problem."""
     below = here.of(Role.ALL_PROBLEMS)
     folders = [f for f in here.folders if problems.inside(f.name).bare == problems.bare]

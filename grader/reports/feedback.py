@@ -35,7 +35,7 @@ _NO_FILE = "your file could not be read"
 
 
 @dataclass(frozen=True)
-class Line:
+class FeedbackLine:
     """What is said of one test.
 
     Attributes:
@@ -74,8 +74,8 @@ class Section:
     points: float
     max: float
     sentences: list[str]
-    visible: list[Line]
-    hidden: list[Line]
+    visible: list[FeedbackLine]
+    hidden: list[FeedbackLine]
     hidden_points: float
     hidden_max: float
 
@@ -111,20 +111,22 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
     )
 
 
-def _lines(tests: list[TestResult], problem: ProblemResult, *, with_messages: bool) -> list[Line]:
+def _lines(
+    tests: list[TestResult], problem: ProblemResult, *, with_messages: bool
+) -> list[FeedbackLine]:
     return [
         _line(list(cases), problem, with_messages)
         for _, cases in groupby(tests, key=lambda test: test.name)
     ]
 
 
-def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -> Line:
+def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -> FeedbackLine:
     failed = [test for test in cases if test.status is not Status.PASSED]
     worst = failed[0] if failed else cases[0]
     # There are notes but no hash when the file is there and can't be used, or isn't there at all.
     unread = worst.status is Status.ERROR and problem.notes and not problem.sha256
     message = failed[0].message if failed and with_message else ""
-    return Line(
+    return FeedbackLine(
         cases[0].title,
         _NO_FILE if unread else _FIXED[worst.status],
         not failed,
@@ -172,7 +174,7 @@ def _problem(section: Section) -> Iterator[str]:
         yield from _item(each)
 
 
-def _item(test: Line) -> Iterator[str]:
+def _item(test: FeedbackLine) -> Iterator[str]:
     yield f"- {_text(test.title)}: {test.outcome}"
     if test.message:
         yield from ["", *_code(test.message), ""]

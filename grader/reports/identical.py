@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.reports.people import Person, by_name, people
+from grader.reports.display_names import Person, by_name, people
 from grader.reports.sources import Sources
 from grader.result import SubmissionResult
 

@@ -12,8 +12,8 @@ from xml.etree import ElementTree as Xml
 
 from grader.files import write_whole
 from grader.reports.adjustments import told_adjustments
+from grader.reports.display_names import Person, by_name, people
 from grader.reports.isolation import for_instructors
-from grader.reports.people import Person, by_name, people
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown
 from grader.text import line, plain
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from grader.reports.gradebook import Change
-from grader.reports.people import Person
+from grader.reports.display_names import Person
+from grader.reports.gradebook_csv import Change
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ EVERY_SECONDS = 30.0
 """How long to be silent where lines are written."""
 
 
-class Shown(Protocol):
+class BarShown(Protocol):
     """What shows how far a run is."""
 
     def add_task(self, description: str, *, total: float | None) -> TaskID:
@@ -35,7 +35,7 @@ class Shown(Protocol):
         """Tell that one more is done."""
 
 
-def progress_bar(console: Console | None = None) -> AbstractContextManager[Shown]:
+def progress_bar(console: Console | None = None) -> AbstractContextManager[BarShown]:
     """Return what shows how many are done, and how long the others will take.
 
     Args:

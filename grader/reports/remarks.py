@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from grader.reports.adjustments import told_adjustment
-from grader.reports.people import Person, by_name, people
+from grader.reports.display_names import Person, by_name, people
 from grader.result import ProblemResult, Status, SubmissionResult
 
 MANY = 5

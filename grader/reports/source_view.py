@@ -17,7 +17,7 @@ _DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)")
 
 
 @dataclass(frozen=True)
-class Place:
+class SourcePlace:
     """A line of a student's file, and what to call it."""
 
     number: int
@@ -47,7 +47,7 @@ class SourceView:
         """The lines that are shown."""
         return self.lines[:MOST_LINES]
 
-    def place_of(self, message: str, *more: str) -> Place | None:
+    def place_of(self, message: str, *more: str) -> SourcePlace | None:
         """Return where in the file to look; None if nothing tells.
 
         That is the line that a message names, else the function or class that it begins with.
@@ -59,12 +59,12 @@ class SourceView:
         told = _LINE_TOLD.search(message)
         if told and int(told[1]) <= len(self.shown):
             self.marked.add(int(told[1]))
-            return Place(int(told[1]), f"line {told[1]}")
+            return SourcePlace(int(told[1]), f"line {told[1]}")
         definitions = self._definitions()
         for text in (message.partition("\n")[0], *more):
             for word in re.findall(r"\w+", text):
                 if word in definitions:
-                    return Place(definitions[word], f"{word}, line {definitions[word]}")
+                    return SourcePlace(definitions[word], f"{word}, line {definitions[word]}")
         return None
 
     def as_html(self, id: str) -> Markup:

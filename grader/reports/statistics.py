@@ -13,9 +13,9 @@ from pathlib import Path
 from statistics import StatisticsError, correlation, mean
 
 from grader.files import write_whole
-from grader.reports.mistakes import mistakes_named
+from grader.reports.display_names import Person, by_name, people
+from grader.reports.mistake_table import mistakes_named
 from grader.reports.page import render
-from grader.reports.people import Person, by_name, people
 from grader.result import NOT_YET, ProblemResult, Status, SubmissionResult, total
 
 TERM_PAGE = "term.html"

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from grader.files import write_whole
 from grader.reports.adjustments import told_adjustments
+from grader.reports.display_names import Person, by_name, people
 from grader.reports.identical import Identical
 from grader.reports.isolation import for_instructors
-from grader.reports.mistakes import MistakeRow, mistakes_made, mistakes_named
+from grader.reports.mistake_table import MistakeRow, mistakes_made, mistakes_named
 from grader.reports.page import render
-from grader.reports.people import Person, by_name, people
-from grader.reports.source_view import Place, SourceView
+from grader.reports.source_view import SourcePlace, SourceView
 from grader.reports.sources import Sources
 from grader.reports.totals import told_totals
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, total
@@ -45,7 +45,7 @@ class TestView:
     count: int
     points: float
     max: float
-    place: Place | None
+    place: SourcePlace | None
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from rich.console import Console
 
 from grader.course import Course, Problem, on_the_way
+from grader.run.announce import loaded
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import run_tests
 from grader.student.progress import show_progress
-from grader.student.seen import Memory
-from grader.testing.announce import loaded
-from grader.testing.local_files import LocalFiles
-from grader.testing.session import Session
-from grader.testing.suite import run_tests
+from grader.student.seen import SeenMistakes
 
 
 def check(
@@ -39,7 +39,7 @@ def check(
     run_tests(begun, session, course.root)
     results = {p: session.results.get(p.id, p.result()) for p in begun}
     for problem, result in results.items():
-        Memory(course.root).keep(problem, result)
+        SeenMistakes(course.root).keep(problem, result)
     todo = show_progress(console, results, [p for p in problems if p not in begun])
     if problems == course.problems():
         for problem in course.left_over():

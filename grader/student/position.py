@@ -7,7 +7,7 @@ from pathlib import Path
 from grader.course import Course, Problem, in_order
 from grader.result import ProblemResult, Status
 from grader.student import hints
-from grader.student.seen import Memory
+from grader.student.seen import SeenMistakes
 
 
 def position(course: Course, here: Path) -> tuple[Problem, str]:
@@ -25,7 +25,7 @@ def open_task(course: Course, here: Path) -> tuple[Problem, str] | None:
 
     What has passed, and is as it was then, is not run again.
     """
-    memory = Memory(course.root)
+    memory = SeenMistakes(course.root)
     for problem in _around(course, here):
         if memory.passes(problem):
             continue
@@ -38,10 +38,10 @@ def open_task(course: Course, here: Path) -> tuple[Problem, str] | None:
 
 def _tested(problem: Problem, course: Course) -> ProblemResult:
     # Imported here, as they load torch: where all has passed nothing has to run.
-    from grader.testing.announce import loaded
-    from grader.testing.local_files import LocalFiles
-    from grader.testing.session import Session
-    from grader.testing.suite import run_tests
+    from grader.run.announce import loaded
+    from grader.run.local_files import LocalFiles
+    from grader.run.session import Session
+    from grader.run.suite import run_tests
 
     loaded()
     session = Session(LocalFiles(), diagnose=False)

@@ -10,8 +10,8 @@ from itertools import groupby
 from types import MappingProxyType
 
 from grader.result import NOT_YET, ProblemResult, Status, TestResult, shown, total
+from grader.run.mistakes_made import FITS
 from grader.student.seen import Reading, named
-from grader.testing.mistakes import FITS
 from grader.text import counted, printable
 
 WIDTH = 96

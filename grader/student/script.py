@@ -20,6 +20,7 @@ def start() -> None:
         return  # a notebook, or a test
     if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(own):
         del sys.path[0]
+    sys.path.append(os.path.dirname(os.path.dirname(own)))  # what problems share
     sys.excepthook = _told
     if not {"-h", "--help"}.isdisjoint(sys.argv[1:]):
         _help(own)

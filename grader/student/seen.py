@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.code.course_modules import modules_used
 from grader.course import Manifest, Problem
 from grader.errors import CourseError
 from grader.files import sha256_of, write_whole
@@ -84,7 +85,7 @@ def _nudge(sentence: str) -> str:
     return "\n".join(dict.fromkeys(look for look in looks if look))
 
 
-class Memory:
+class SeenMistakes:
     """What a copy of the course remembers of its student.
 
     A file that is damaged or can't be written is no error: then nothing was seen.
@@ -154,9 +155,8 @@ def _is_seen(value: object) -> bool:
 
 def _state(problem: Problem) -> str:
     """Return a hash over the student's file and what it is tested by; empty if one is missing."""
-    shared = problem.folder.parent.glob("*.py")
-    files = {path.name: path for path in (problem.stub, problem.test_file, *shared)}
     try:
-        return sha256_of(files)
+        shared = modules_used([problem.test_file.read_bytes()], problem.folder.parent)
+        return sha256_of({p.name: p for p in (problem.stub, problem.test_file, *shared)})
     except OSError:
         return ""

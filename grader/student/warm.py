@@ -26,10 +26,10 @@ from grader.errors import CourseError
 from grader.result import ProblemResult, Status, TestResult
 
 if TYPE_CHECKING:  # they load torch, which is for the processes that run tests
-    from grader.testing.session import Session
-    from grader.testing.suite import Suite
+    from grader.run.session import Session
+    from grader.run.suite import Suite
 
-_PRELOADED = ["grader.testing.suite", "torch.fx.experimental.symbolic_shapes"]
+_PRELOADED = ["grader.run.suite", "torch.fx.experimental.symbolic_shapes"]
 """What the server loads: all that runs tests, and what torch loads when it first differentiates.
 Loading starts no threads, so the server can be forked afterwards."""
 
@@ -179,9 +179,9 @@ def _serve(root: Path, connection: Connection) -> None:
 
     import torch
 
-    from grader.testing.local_files import LocalFiles
-    from grader.testing.session import Session
-    from grader.testing.suite import Suite
+    from grader.run.local_files import LocalFiles
+    from grader.run.session import Session
+    from grader.run.suite import Suite
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who watches
     torch.set_num_threads(1)  # as everywhere where students' code is tested

@@ -30,7 +30,7 @@ from grader.student.position import task_at_hand
 from grader.student.progress import progress_table
 from grader.student.report import WIDTH, next_step, trouble, whole_points, wrapped
 from grader.student.screen import Screen
-from grader.student.seen import Memory, Reading, named
+from grader.student.seen import Reading, SeenMistakes, named
 from grader.student.warm import Found, Runs
 from grader.text import printable
 
@@ -89,7 +89,7 @@ class Watch:
         self._running = ""
         self._partial = ProblemResult("")
         self._hints: Counter[str] = Counter()
-        self._memory = Memory(course.root)
+        self._memory = SeenMistakes(course.root)
         self._readings: dict[str, Reading] = {}
         self._sources: dict[str, str] = {}
         self._source = ""

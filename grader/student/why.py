@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Sequence
 
 from grader.course import Course, Problem, on_the_way
+from grader.run.announce import loaded
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import run_tests
 from grader.student.report import WIDTH, next_step, trouble
-from grader.student.seen import Memory, named
-from grader.testing.announce import loaded
-from grader.testing.local_files import LocalFiles
-from grader.testing.session import Session
-from grader.testing.suite import run_tests
+from grader.student.seen import SeenMistakes, named
 
 _NO_NAME = "What comes back fits no known mistake.\n\n"
 
@@ -24,7 +24,7 @@ def why(course: Course, problems: Sequence[Problem]) -> str:
         problems: where to look.
     """
     loaded()
-    memory, todo = Memory(course.root), ""
+    memory, todo = SeenMistakes(course.root), ""
     for problem in on_the_way(problems):
         if memory.passes(problem):
             continue

@@ -4,10 +4,10 @@ import math
 
 import torch
 
-from grader.testing.diagnosis import edges
-from grader.testing.diagnosis.numbers import numbers
-from grader.testing.diagnosis.probe import Part
-from worked_example import softmax_by_hand
+from grader.diagnose import edges
+from grader.diagnose.numbers import numbers
+from grader.diagnose.probe import Part
+from shared.worked_example import softmax_by_hand
 
 INF = math.inf
 

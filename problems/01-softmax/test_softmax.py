@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 import torch
 
-from grader.testing.calls import answer, answers
-from grader.testing.compare import check, check_form, check_gradients, gradients, require
-from worked_example import (
+from grader.run.calls import answer, answers
+from grader.run.compare import check, check_form, check_gradients, gradients, require
+from shared.worked_example import (
     SCORES,
     K,
     Q,

@@ -4,18 +4,18 @@ import functools
 
 import torch
 
-from grader.testing.compare import parameters, set_weights
-from grader.testing.diagnosis import edges
-from grader.testing.diagnosis.numbers import numbers
-from grader.testing.diagnosis.probe import Part
-from shown_weights import (
+from grader.diagnose import edges
+from grader.diagnose.numbers import numbers
+from grader.diagnose.probe import Part
+from grader.run.compare import parameters, set_weights
+from shared.shown_weights import (
     about_layers,
     about_names_of_layers,
     filled,
     layer_weights,
     parts_of_layers,
 )
-from worked_example import LAYERS
+from shared.worked_example import LAYERS
 
 
 def probe(problem):

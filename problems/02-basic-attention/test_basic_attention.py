@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 import torch
 
-from grader.testing.calls import answer, answers
-from grader.testing.compare import (
+from grader.run.calls import answer, answers
+from grader.run.compare import (
     check,
     check_form,
     check_gradients,
@@ -16,7 +16,7 @@ from grader.testing.compare import (
     require,
     set_weights,
 )
-from worked_example import (
+from shared.worked_example import (
     LAYERS,
     SCORES,
     K,

@@ -6,11 +6,11 @@ import math
 
 import torch
 
-from grader.testing.calls import answers
-from grader.testing.diagnosis import edges
-from grader.testing.diagnosis.numbers import numbers
-from grader.testing.diagnosis.probe import Part
-from shown_weights import (
+from grader.diagnose import edges
+from grader.diagnose.numbers import numbers
+from grader.diagnose.probe import Part
+from grader.run.calls import answers
+from shared.shown_weights import (
     about_function,
     about_layers,
     about_names_of_layers,
@@ -18,7 +18,7 @@ from shown_weights import (
     layer_weights,
     parts_of_layers,
 )
-from worked_example import LAYERS, attention_by_hand, self_attention_by_hand
+from shared.worked_example import LAYERS, attention_by_hand, self_attention_by_hand
 
 
 def probe(problem):

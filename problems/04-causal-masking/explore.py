@@ -13,7 +13,7 @@ import grader.student.script  # noqa: F401  (no file beside this one hides anoth
 import matplotlib.pyplot as plt
 import torch
 
-from grader.student import expected, pictures
+from shared import expected, pictures
 
 plt.style.use(pictures.STYLE)
 words = pictures.words("the cat sat on the mat")

@@ -4,12 +4,12 @@ import math
 
 import torch
 
-from grader.testing.compare import parameters, set_weights
-from grader.testing.diagnosis import edges, estimate_weights
-from grader.testing.diagnosis.estimate_shapes import about_names
-from grader.testing.diagnosis.numbers import numbers
-from grader.testing.diagnosis.probe import Part
-from shown_weights import (
+from grader.diagnose import edges, estimate_weights
+from grader.diagnose.estimate_shapes import about_names
+from grader.diagnose.numbers import numbers
+from grader.diagnose.probe import Part
+from grader.run.compare import parameters, set_weights
+from shared.shown_weights import (
     LOOK,
     about_layers,
     about_names_of_layers,
@@ -17,7 +17,7 @@ from shown_weights import (
     layer_weights,
     parts_of_layers,
 )
-from worked_example import LAYERS, left_alone
+from shared.worked_example import LAYERS, left_alone
 
 HUGE = 4e307
 

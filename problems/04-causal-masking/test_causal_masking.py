@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 import torch
 
-from grader.testing.calls import answer, answers
-from grader.testing.compare import (
+from grader.run.calls import answer, answers
+from grader.run.compare import (
     check,
     check_form,
     check_gradients,
@@ -15,7 +15,7 @@ from grader.testing.compare import (
     parameters,
     require,
 )
-from worked_example import (
+from shared.worked_example import (
     CAUSAL_OUTPUT,
     CAUSAL_WEIGHTS,
     LAYERS,

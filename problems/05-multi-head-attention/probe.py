@@ -7,15 +7,15 @@ import math
 
 import torch
 
-from grader.testing.compare import parameters, set_weights
-from grader.testing.diagnosis import edges
-from grader.testing.diagnosis.answers import attempt
-from grader.testing.diagnosis.numbers import numbers
-from grader.testing.diagnosis.probe import Part
-from ordinary_weights import attention_weights, filled
-from shown_weights import about_heads
-from telltale import COPIES, plain_weights
-from worked_example import loops_over_pairs, multi_head_by_hand
+from grader.diagnose import edges
+from grader.diagnose.answers import attempt
+from grader.diagnose.numbers import numbers
+from grader.diagnose.probe import Part
+from grader.run.compare import parameters, set_weights
+from shared.ordinary_weights import attention_weights, filled
+from shared.shown_weights import about_heads
+from shared.telltale import COPIES, plain_weights
+from shared.worked_example import loops_over_pairs, multi_head_by_hand
 
 
 def probe(problem):

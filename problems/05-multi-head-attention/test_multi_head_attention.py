@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from grader.errors import CannotLoad, InternalError
-from grader.testing.calls import answer, answers
-from grader.testing.compare import (
+from grader.run.calls import answer, answers
+from grader.run.compare import (
     check,
     check_form,
     check_gradients,
@@ -19,7 +19,7 @@ from grader.testing.compare import (
     require,
     set_weights,
 )
-from telltale import (
+from shared.telltale import (
     COPIES,
     check_growth,
     check_independent,
@@ -29,7 +29,7 @@ from telltale import (
     shown_weights,
     telltale,
 )
-from worked_example import (
+from shared.worked_example import (
     CAUSAL_OUTPUT,
     K,
     Q,

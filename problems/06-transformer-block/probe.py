@@ -5,14 +5,14 @@ import functools
 import torch
 from torch import nn
 
-from grader.testing.compare import parameters, set_weights
-from grader.testing.diagnosis import edges, estimate_norm
-from grader.testing.diagnosis.answers import attempt
-from grader.testing.diagnosis.estimate_shapes import about_names
-from grader.testing.diagnosis.numbers import numbers
-from grader.testing.diagnosis.probe import Part
-from ordinary_weights import filled
-from small_gpt import (
+from grader.diagnose import edges, estimate_norm
+from grader.diagnose.answers import attempt
+from grader.diagnose.estimate_shapes import about_names
+from grader.diagnose.numbers import numbers
+from grader.diagnose.probe import Part
+from grader.run.compare import parameters, set_weights
+from shared.ordinary_weights import filled
+from shared.small_gpt import (
     batched,
     block_by_hand,
     block_weights,

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from grader.testing.calls import answers
-from grader.testing.compare import check, check_form, check_layer, gradients, parameters, require
-from small_gpt import (
+from grader.run.calls import answers
+from grader.run.compare import check, check_form, check_layer, gradients, parameters, require
+from shared.small_gpt import (
     batched,
     block_by_hand,
     block_weights,
@@ -20,8 +20,8 @@ from small_gpt import (
     norm_weights,
     part,
 )
-from telltale import check_independent, check_rate
-from worked_example import (
+from shared.telltale import check_independent, check_rate
+from shared.worked_example import (
     check_gradient_with_dropout,
     check_like,
     check_like_in_use,

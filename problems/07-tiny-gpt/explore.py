@@ -41,7 +41,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import nn
 
 from grader.errors import UsageError
-from grader.student import (
+from shared import (
     expected_gpt,
     expected_training,
     gpt2_in_yours,

@@ -5,16 +5,16 @@ import math
 
 import torch
 
-from grader.cost import counting
-from grader.testing.compare import parameters, set_weights
-from grader.testing.diagnosis import edges
-from grader.testing.diagnosis.answers import attempt
-from grader.testing.diagnosis.estimate_shapes import about_names
-from grader.testing.diagnosis.numbers import numbers
-from grader.testing.diagnosis.probe import Part
-from ordinary_weights import filled as filled_with
-from ordinary_weights import gpt_weights, quiet
-from small_gpt import batched, gpt_by_hand
+from grader.code.cost import counting
+from grader.diagnose import edges
+from grader.diagnose.answers import attempt
+from grader.diagnose.estimate_shapes import about_names
+from grader.diagnose.numbers import numbers
+from grader.diagnose.probe import Part
+from grader.run.compare import parameters, set_weights
+from shared.ordinary_weights import filled as filled_with
+from shared.ordinary_weights import gpt_weights, quiet
+from shared.small_gpt import batched, gpt_by_hand
 
 
 def tokens(vocab_size, *shape, start=3):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from grader.errors import CannotLoad, InternalError
-from grader.testing.compare import (
+from grader.run.compare import (
     check,
     check_form,
     check_gradients,
@@ -19,15 +19,15 @@ from grader.testing.compare import (
     require,
     set_weights,
 )
-from small_gpt import (
+from shared.small_gpt import (
     batched,
     cross_entropy_by_hand,
     gpt_by_hand,
     gpt_weights,
     greedy_by_hand,
 )
-from telltale import check_independent, check_rate
-from worked_example import (
+from shared.telltale import check_independent, check_rate
+from shared.worked_example import (
     check_gradient_mode,
     check_slopes,
     check_weights_are_kept,

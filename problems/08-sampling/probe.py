@@ -5,12 +5,12 @@ from functools import cache, partial
 
 import torch
 
-from grader.testing.diagnosis import edges
-from grader.testing.diagnosis.estimate import Estimate
-from grader.testing.diagnosis.estimate_kept import Kept, about_kept
-from grader.testing.diagnosis.estimate_shapes import about_shapes
-from grader.testing.diagnosis.numbers import numbers as any_numbers
-from grader.testing.diagnosis.probe import Part
+from grader.diagnose import edges
+from grader.diagnose.estimate import Estimate
+from grader.diagnose.estimate_kept import Kept, about_kept
+from grader.diagnose.estimate_shapes import about_shapes
+from grader.diagnose.numbers import numbers as any_numbers
+from grader.diagnose.probe import Part
 
 INF = math.inf
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from grader.errors import CannotLoad, InternalError
-from grader.testing.calls import answers
-from grader.testing.compare import check, check_form, gradients, require
-from worked_example import (
+from grader.run.calls import answers
+from grader.run.compare import check, check_form, gradients, require
+from shared.worked_example import (
     check_gradient_mode,
     check_without_gradients,
     left_alone,

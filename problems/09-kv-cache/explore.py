@@ -18,9 +18,9 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import torch
 
-from grader.cost import counting
+from grader.code.cost import counting
 from grader.errors import UsageError
-from grader.student import expected_cache, pictures, trained
+from shared import expected_cache, pictures, trained
 
 plt.style.use(pictures.STYLE)
 torch.manual_seed(9)

@@ -5,17 +5,17 @@ import operator
 
 import torch
 
-from grader.cost import counting
+from grader.code.cost import counting
+from grader.diagnose import edges
+from grader.diagnose.answers import attempt
+from grader.diagnose.estimate import Estimate
+from grader.diagnose.numbers import numbers
+from grader.diagnose.probe import Part
 from grader.errors import Mismatch
-from grader.testing.compare import parameters, set_weights
-from grader.testing.diagnosis import edges
-from grader.testing.diagnosis.answers import attempt
-from grader.testing.diagnosis.estimate import Estimate
-from grader.testing.diagnosis.numbers import numbers
-from grader.testing.diagnosis.probe import Part
-from ordinary_weights import attention_weights, filled, gpt_weights, quiet
-from shown_weights import about_heads
-from worked_example import multi_head_by_hand
+from grader.run.compare import parameters, set_weights
+from shared.ordinary_weights import attention_weights, filled, gpt_weights, quiet
+from shared.shown_weights import about_heads
+from shared.worked_example import multi_head_by_hand
 
 
 def probe(problem):

@@ -6,9 +6,9 @@ import math
 import pytest
 import torch
 
-from grader.cost import counting
+from grader.code.cost import counting
 from grader.errors import CannotLoad, InternalError
-from grader.testing.compare import (
+from grader.run.compare import (
     check,
     check_form,
     check_gradients,
@@ -18,8 +18,8 @@ from grader.testing.compare import (
     require,
     set_weights,
 )
-from small_gpt import attention_weights, batched, gpt_by_hand, gpt_weights
-from worked_example import (
+from shared.small_gpt import attention_weights, batched, gpt_by_hand, gpt_weights
+from shared.worked_example import (
     check_gradient_mode,
     check_slopes,
     check_weights_are_kept,

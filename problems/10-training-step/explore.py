@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from grader.student import expected_gpt, expected_training, pictures
+from shared import expected_gpt, expected_training, pictures
 
 plt.style.use(pictures.STYLE)
 steps = max(1, int(pictures.numbers([400])[0]))

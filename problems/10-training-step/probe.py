@@ -5,10 +5,10 @@ import math
 
 import torch
 
-from grader.cost import counting
-from grader.testing.diagnosis import edges
-from grader.testing.diagnosis.numbers import numbers
-from grader.testing.diagnosis.probe import Part
+from grader.code.cost import counting
+from grader.diagnose import edges
+from grader.diagnose.numbers import numbers
+from grader.diagnose.probe import Part
 
 
 def probe(problem):

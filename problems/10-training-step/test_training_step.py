@@ -7,13 +7,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from grader.cost import counting
+from grader.code.cost import counting
+from grader.code.forbidden import ForbiddenCall
 from grader.errors import CannotLoad, InternalError
-from grader.forbidden import ForbiddenCall
-from grader.testing.calls import answers
-from grader.testing.compare import check, check_form, check_number, require
-from small_gpt import cross_entropy_by_hand
-from worked_example import (
+from grader.run.calls import answers
+from grader.run.compare import check, check_form, check_number, require
+from shared.small_gpt import cross_entropy_by_hand
+from shared.worked_example import (
     K,
     Q,
     V,

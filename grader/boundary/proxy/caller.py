@@ -20,7 +20,6 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
-from grader.batch import Batched, Call, overwritten
 from grader.boundary.connection import BAD_OUTPUT, Connection, SubmissionBudget, WorkerFailure
 from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
 from grader.boundary.protocol.wire import (
@@ -69,10 +68,11 @@ from grader.boundary.proxy.stand_ins import (
     reference,
 )
 from grader.boundary.spawn import Workers
-from grader.cost import Cost, counters, elsewhere
+from grader.code.batch import Batched, Call, overwritten
+from grader.code.cost import Cost, counters, elsewhere
+from grader.code.forbidden import ForbiddenCall
+from grader.code.loading import judge_load
 from grader.errors import CannotLoad, Mismatch
-from grader.forbidden import ForbiddenCall
-from grader.loading import judge_load
 from grader.result import Status
 
 _CALLS_AT_ONCE = 100
@@ -153,7 +153,7 @@ class LoadedFile:
     Args:
         workers: where workers come from.
         source: the student's file.
-        forbidden: the functions that it may not call, as `grader.forbidden.Guard` names them.
+        forbidden: the functions that it may not call, as `grader.code.forbidden.Guard` names them.
         budget: how long its calls may take.
         printed: what the student's code prints is added here; without it, that is lost.
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from grader.batch import Batched, Call, one_by_one
 from grader.boundary.connection import Connection
 from grader.boundary.protocol.codec import RequestPacker, ValueReader, same
 from grader.boundary.protocol.layers import STOCK, parts_of, tensors_in
@@ -30,6 +29,7 @@ from grader.boundary.protocol.wire import (
     named,
 )
 from grader.boundary.proxy.stand_ins import Subject, plain_fields
+from grader.code.batch import Batched, Call, one_by_one
 
 if TYPE_CHECKING:
     from grader.boundary.proxy.caller import Caller

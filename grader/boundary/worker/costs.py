@@ -1,6 +1,6 @@
 """What the student's code costs, for the requests that ask for it.
 
-`grader.cost` counts with modes, which code can leave for a moment (`_disable_current_modes`), and
+`code.cost` counts with modes, which code can leave for a moment (`_disable_current_modes`), and
 which don't see inside of operators that are written in Python or call others. torch's own profiler
 sees each operator that the dispatcher runs, below what Python code can switch off. It is asked for
 products of matrices alone, and what counts is the larger of both numbers, so honest code costs the
@@ -18,7 +18,7 @@ import torch
 
 from grader.boundary.protocol.wire import Response
 from grader.boundary.worker.exceptions import describe_exception
-from grader.cost import counting
+from grader.code.cost import counting
 
 MOST = (1 << 62) - 1
 """What is reported where a count was stopped from within, and of all that is more."""

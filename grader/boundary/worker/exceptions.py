@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from grader.boundary.protocol.codec import class_name
 from grader.boundary.protocol.wire import FILE, MAX_TEXT, MODULE, ErrorForm
-from grader.operands import Operands, operands_of
-from grader.unwritten import came_after, says_unwritten
+from grader.code.is_stub import came_after, says_unwritten
+from grader.code.operands import Operands, operands_of
 
 _META = re.compile(r"\bmeta\b|\bMeta\w+Type\b")
 # As it is, where a metaclass has a property of this name.

@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from grader.forbidden import (
+from grader.code.forbidden import (
     TORCH,
     ForbiddenCall,
     betrayed,
@@ -120,7 +120,7 @@ def remove(names: Iterable[str], called: list[str]) -> None:
     """Take the forbidden functions away from this process.
 
     Args:
-        names: the forbidden functions, as for `grader.forbidden.Guard`.
+        names: the forbidden functions, as for `code.forbidden.Guard`.
         called: where to note the first one that is called. That is a claim of this process; what is
             gone is gone whatever stands there.
     """
@@ -178,7 +178,7 @@ def refuse_later(names: Iterable[str], called: list[str]) -> None:
     - to change the code of this package's own functions, of which the hook itself is one.
 
     Args:
-        names: the forbidden functions, as for `grader.forbidden.Guard`; without any, nothing is
+        names: the forbidden functions, as for `code.forbidden.Guard`; without any, nothing is
             refused.
         called: where to note the first one that was asked for.
     """

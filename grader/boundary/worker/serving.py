@@ -72,7 +72,7 @@ from grader.boundary.worker.student_file import (
     public_names,
     run_file,
 )
-from grader.returned import Results
+from grader.code.returned import Results
 
 # Taken before a student's code can put anything else in their places.
 _is_grad_enabled = torch.is_grad_enabled

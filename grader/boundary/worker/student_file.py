@@ -17,7 +17,7 @@ from typing import Any
 
 from grader.boundary.protocol.wire import FILE, MAX_ATTEMPTS, MAX_NAME, MODULE, ErrorForm
 from grader.boundary.worker.exceptions import describe_loading
-from grader.forbidden import ForbiddenCall
+from grader.code.forbidden import ForbiddenCall
 
 _NAMES_TOLD = 2000
 _MOST_PRINTED = 20_000

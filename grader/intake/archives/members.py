@@ -9,12 +9,12 @@ from typing import IO
 from grader.intake import limits
 from grader.intake.archives.names import split_name
 from grader.intake.noise import is_in_noise
-from grader.intake.tree import IS_LINK, IS_TWICE, BadArchive, Entry, Kind, Wanted
+from grader.intake.tree import IS_LINK, IS_TWICE, BadArchive, Kind, TreeEntry, Wanted
 from grader.text import quoted
 
 _ROOT = ""
 
-Below = dict[str, Entry]
+Below = dict[str, TreeEntry]
 """What stands in a folder, by name."""
 
 
@@ -51,15 +51,15 @@ class Added:
         """Keep its bytes."""
         self._put(replace(self.around[self.path[-1]], read_bytes=lambda limit: content))
 
-    def set_opening(self, opening: Callable[[Wanted], Entry]) -> None:
+    def set_opening(self, opening: Callable[[Wanted], TreeEntry]) -> None:
         """Let it be opened as an archive."""
         self._put(replace(self.around[self.path[-1]], open_archive=opening))
 
     def spoil(self, fault: str) -> None:
         """Have it refused, because something is wrong with it."""
-        self._put(Entry(self.path[-1], Kind.OTHER, fault, is_packed=True))
+        self._put(TreeEntry(self.path[-1], Kind.OTHER, fault, is_packed=True))
 
-    def _put(self, entry: Entry) -> None:
+    def _put(self, entry: TreeEntry) -> None:
         self.around[self.path[-1]] = entry
 
 
@@ -72,11 +72,11 @@ class GrowingTree:
 
     def __init__(self, name: str) -> None:
         self._entries = self._with_noise = 0
-        self._inside: dict[Entry, Below] = {}
+        self._inside: dict[TreeEntry, Below] = {}
         self._top = {_ROOT: self._folder(name)}
 
     @property
-    def root(self) -> Entry:
+    def root(self) -> TreeEntry:
         """The folder that the archive is.
 
         Raises:
@@ -115,7 +115,7 @@ class GrowingTree:
         if name in around:
             around[name] = _twice(around[name])
             return None
-        around[name] = Entry(name, kind, IS_LINK if kind is Kind.LINK else "", is_packed=True)
+        around[name] = TreeEntry(name, kind, IS_LINK if kind is Kind.LINK else "", is_packed=True)
         return Added(path, around) if kind is Kind.FILE else None
 
     def _add_leading_out(self, path: Sequence[str], name: str, wrong: str) -> None:
@@ -128,7 +128,7 @@ class GrowingTree:
         below = self._below(path)
         if below is None:
             return
-        below[name] = Entry(name, Kind.OTHER, fault, leads_out=fault, is_packed=True)
+        below[name] = TreeEntry(name, Kind.OTHER, fault, leads_out=fault, is_packed=True)
         around = self._top
         for part in (_ROOT, *path):
             folder = around[part]
@@ -150,13 +150,13 @@ class GrowingTree:
             below = self._inside[folder]
         return below
 
-    def _folder(self, name: str) -> Entry:
+    def _folder(self, name: str) -> TreeEntry:
         below: Below = {}
-        folder = Entry(name, Kind.FOLDER, is_packed=True, list_children=below.values)
+        folder = TreeEntry(name, Kind.FOLDER, is_packed=True, list_children=below.values)
         self._inside[folder] = below
         return folder
 
 
-def _twice(there: Entry) -> Entry:
+def _twice(there: TreeEntry) -> TreeEntry:
     fault = there.leads_out or IS_TWICE
-    return Entry(there.name, Kind.OTHER, fault, there.leads_out, is_packed=True)
+    return TreeEntry(there.name, Kind.OTHER, fault, there.leads_out, is_packed=True)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from grader.intake.layout import Layout, Work, handed_in
 from grader.intake.platforms.download import Download, Platform
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Kind, Refused
+from grader.intake.tree import Kind, Refused, TreeEntry
 
 _NAME = re.compile(
     r"(?P<front>.+?)_attempt_(?P<date>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)", re.DOTALL
@@ -21,7 +21,7 @@ _NAME = re.compile(
 _RECEIPT = re.compile(r"[^:]*:\s*(?P<name>.*?)\s*\((?P<user>[^()]+)\)\s*")
 _RECEIPT_BYTES = 1_000_000
 
-Upload = tuple[Entry, re.Match[str]]
+Upload = tuple[TreeEntry, re.Match[str]]
 """A file, and what its name says."""
 
 
@@ -38,7 +38,7 @@ def _look(download: Download, problems: Problems) -> Layout | None:
     return layout.with_others(child for child in children if child.name not in used)
 
 
-def _match(child: Entry) -> re.Match[str] | None:
+def _match(child: TreeEntry) -> re.Match[str] | None:
     return None if child.kind is Kind.FOLDER else _NAME.fullmatch(child.name)
 
 
@@ -75,7 +75,7 @@ def _work(front: str, uploads: Sequence[Upload]) -> Work:
     )
 
 
-def _receipt(receipt: Entry, front: str) -> tuple[str, str] | None:
+def _receipt(receipt: TreeEntry, front: str) -> tuple[str, str] | None:
     """Return the user and the name on a receipt, if it is what Blackboard writes."""
     with suppress(Refused, ValueError):
         first = receipt.read(_RECEIPT_BYTES).decode("utf-8-sig").split("\n")[0]

@@ -14,7 +14,7 @@ from datetime import datetime
 from grader.intake.layout import Layout, Work
 from grader.intake.platforms.download import Download, Platform
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Kind, gathered
+from grader.intake.tree import Kind, TreeEntry, gathered
 
 _NAME = re.compile(
     r"(?P<first>\d+)-(?P<second>\d+) - (?P<name>.+) - "
@@ -22,7 +22,7 @@ _NAME = re.compile(
 )
 _INDEX = "index.html"
 
-Upload = tuple[Entry, re.Match[str]]
+Upload = tuple[TreeEntry, re.Match[str]]
 """A folder, and what its name says."""
 
 
@@ -40,7 +40,7 @@ def _look(download: Download, problems: Problems) -> Layout | None:
     return layout.with_others(child for child in children if child.name not in used)
 
 
-def _match(child: Entry) -> re.Match[str] | None:
+def _match(child: TreeEntry) -> re.Match[str] | None:
     return _NAME.fullmatch(child.name) if child.kind is Kind.FOLDER else None
 
 

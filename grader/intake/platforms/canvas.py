@@ -14,7 +14,7 @@ from grader.intake.archives.kinds import archive_suffix
 from grader.intake.layout import Layout, Work, handed_in, typed_online
 from grader.intake.platforms.download import Download, Platform
 from grader.intake.problem_names import Problems, before_reupload
-from grader.intake.tree import Entry, Kind
+from grader.intake.tree import Kind, TreeEntry
 from grader.text import quoted
 
 _END = r"_(?:(?P<attachment>[1-9]\d*)_(?P<file>.+)|(?P<typed>text|link)\.html)"
@@ -24,10 +24,10 @@ _NAMES = (
     re.compile(r"(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[1-9]\d*)" + _END, re.DOTALL),
 )
 
-Upload = tuple[Entry, re.Match[str]]
+Upload = tuple[TreeEntry, re.Match[str]]
 """A file, and what its name says."""
 
-Versions = Sequence[tuple[Entry, str]]
+Versions = Sequence[tuple[TreeEntry, str]]
 """What one student uploaded for one file, the newest last, each as it was called then."""
 
 
@@ -97,7 +97,7 @@ def _work(files: Sequence[Upload], problems: Problems) -> Work:
 def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Versions]:
     """Return uploads by what they were called at first; Canvas calls later ones `hw-1.zip`."""
     names = {match["file"] for _, match in uploads}
-    versions: dict[str, list[tuple[Entry, str]]] = {}
+    versions: dict[str, list[tuple[TreeEntry, str]]] = {}
     for child, match in uploads:
         before = before_reupload(match["file"])
         is_known = problems.of_file(before) or (archive_suffix(before) and before in names)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from grader.intake.layout import Layout
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Kind, Refused
+from grader.intake.tree import Kind, Refused, TreeEntry
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Download:
     """
 
     name: str
-    children: list[Entry]
-    beside: list[Entry] = field(default_factory=list)
+    children: list[TreeEntry]
+    beside: list[TreeEntry] = field(default_factory=list)
     around: str = ""
 
     @property
@@ -52,17 +52,17 @@ class Platform:
     look: Callable[[Download, Problems], Layout | None]
     lists: Mapping[str, int] = field(default_factory=dict)
     read: Callable[[str], int] = lambda name: 0
-    may_hold: Callable[[str, Entry], bool] = lambda name, part: True
+    may_hold: Callable[[str, TreeEntry], bool] = lambda name, part: True
     uploaded_as: Callable[[str], Sequence[str]] = lambda name: ()
 
 
-def children_or_itself(entry: Entry) -> list[Entry]:
+def children_or_itself(entry: TreeEntry) -> list[TreeEntry]:
     """Return what stands in a folder, or the entry itself if that can't be told."""
     with suppress(Refused):
         return entry.children()
     return [entry]
 
 
-def folders_in(entry: Entry) -> list[Entry]:
+def folders_in(entry: TreeEntry) -> list[TreeEntry]:
     """Return the folders in a folder."""
     return [child for child in children_or_itself(entry) if child.kind is Kind.FOLDER]

@@ -8,16 +8,16 @@ from grader.intake.archives.kinds import without_suffix
 from grader.intake.did_you_mean import did_you_mean
 from grader.intake.layout import Layout, Work
 from grader.intake.platforms.download import Download, Platform
-from grader.intake.platforms.github_roster import MAX_BYTES, ROSTER, Line, roster
+from grader.intake.platforms.github_roster import MAX_BYTES, ROSTER, GithubLine, roster
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Kind, Refused, gathered
+from grader.intake.tree import Kind, Refused, TreeEntry, gathered
 from grader.text import quoted
 
 
 def _look(download: Download, problems: Problems) -> Layout | None:
     slug, found, _ = without_suffix(download.name).rpartition("-submissions")
     prefix = f"{slug}-"
-    clones: dict[str, Entry] = {}
+    clones: dict[str, TreeEntry] = {}
     others = []
     for child in download.children:
         if child.kind is Kind.FOLDER and child.name.startswith(prefix) and child.name != prefix:
@@ -27,7 +27,7 @@ def _look(download: Download, problems: Problems) -> Layout | None:
     if not found or not clones:
         return None
     layout = Layout("GitHub Classroom clones", [])
-    lines: list[Line] | None = None
+    lines: list[GithubLine] | None = None
     try:
         lines = roster([*download.children, *download.beside])
     except Refused as refused:
@@ -36,7 +36,7 @@ def _look(download: Download, problems: Problems) -> Layout | None:
     return layout.with_others(others)
 
 
-def _works(clones: dict[str, Entry], lines: list[Line] | None, prefix: str) -> list[Work]:
+def _works(clones: dict[str, TreeEntry], lines: list[GithubLine] | None, prefix: str) -> list[Work]:
     """Return a work for each clone, and for each line of the roster that has none.
 
     Args:
@@ -63,7 +63,9 @@ def _works(clones: dict[str, Entry], lines: list[Line] | None, prefix: str) -> l
     return works
 
 
-def _work_of(clone: Entry, user: str, own: Sequence[Line], unused: Sequence[Line]) -> Work:
+def _work_of(
+    clone: TreeEntry, user: str, own: Sequence[GithubLine], unused: Sequence[GithubLine]
+) -> Work:
     note = f"{quoted(clone.name)} has no roster identifier in {ROSTER}."
     if not own:
         near = did_you_mean(user, (line.user for line in unused))
@@ -72,15 +74,17 @@ def _work_of(clone: Entry, user: str, own: Sequence[Line], unused: Sequence[Line
     return _work(clone, user, own, "" if known else note)
 
 
-def _by(lines: Iterable[Line], name: Callable[[Line], str]) -> dict[str, list[Line]]:
+def _by(
+    lines: Iterable[GithubLine], name: Callable[[GithubLine], str]
+) -> dict[str, list[GithubLine]]:
     """Return lines by a name in them; GitHub's names are the same in capitals."""
-    found: dict[str, list[Line]] = {}
+    found: dict[str, list[GithubLine]] = {}
     for line in lines:
         found.setdefault(name(line).lower(), []).append(line)
     return found
 
 
-def _work(clone: Entry, user: str, lines: Sequence[Line], note: str) -> Work:
+def _work(clone: TreeEntry, user: str, lines: Sequence[GithubLine], note: str) -> Work:
     members = tuple(line.member for line in lines if line.member) or (user,)
     notes = (note,) if note else ()
     identity = f"github:{user.lower()}"

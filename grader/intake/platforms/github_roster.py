@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.intake.platforms.times import iso_time
-from grader.intake.tree import Entry, Refused
+from grader.intake.tree import Refused, TreeEntry
 from grader.text import quoted
 
 ROSTER = "grades.csv"
@@ -21,7 +21,7 @@ _AS_WRITTEN = "as `gh classroom assignment-grades` writes it"
 
 
 @dataclass(frozen=True)
-class Line:
+class GithubLine:
     """A line of the roster: whose repository it is.
 
     Attributes:
@@ -42,7 +42,7 @@ class Line:
         return self.who or self.user
 
 
-def roster(entries: Iterable[Entry]) -> list[Line] | None:
+def roster(entries: Iterable[TreeEntry]) -> list[GithubLine] | None:
     """Return what the roster among some entries says; None when there is none.
 
     Raises:
@@ -54,11 +54,11 @@ def roster(entries: Iterable[Entry]) -> list[Line] | None:
     return _lines(found[0].read(MAX_BYTES)) if found else None
 
 
-def _lines(content: bytes) -> list[Line]:
-    lines: dict[Line, None] = {}
+def _lines(content: bytes) -> list[GithubLine]:
+    lines: dict[GithubLine, None] = {}
     known: dict[str, str] = {}
     for row in _rows(content):
-        line = Line(
+        line = GithubLine(
             row.get("github_username", ""),
             row["roster_identifier"],
             row.get("student_repository_name", "").rpartition("/")[2],

@@ -7,7 +7,7 @@ import re
 from grader.intake.layout import Layout
 from grader.intake.platforms.download import Download, Platform
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Refused
+from grader.intake.tree import Refused, TreeEntry
 
 _DRIVE = re.compile(r".+-\d{8}T\d{6}Z(-\d+)*(\.zip)?")
 _WHAT_TO_DO = (
@@ -24,7 +24,7 @@ def _look(download: Download, problems: Problems) -> Layout | None:
     return None
 
 
-def _is_work(child: Entry) -> bool:
+def _is_work(child: TreeEntry) -> bool:
     return child.is_archive or (child.is_plain_file and child.name.lower().endswith(".py"))
 
 

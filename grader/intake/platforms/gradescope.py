@@ -7,7 +7,7 @@ from grader.intake.layout import Layout, Work, unmatched_file
 from grader.intake.platforms.download import Download, Platform
 from grader.intake.platforms.gradescope_metadata import MAX_BYTES, METADATA, Handed, read_metadata
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Kind, Refused, gathered
+from grader.intake.tree import Kind, Refused, TreeEntry, gathered
 from grader.text import quoted
 
 
@@ -36,7 +36,7 @@ def _look(download: Download, problems: Problems) -> Layout | None:
     return layout
 
 
-def _work(folder: Entry, handed: Handed, note: str) -> Work:
+def _work(folder: TreeEntry, handed: Handed, note: str) -> Work:
     accounts = sorted(person.account for person in handed.people)
     who = "+".join(accounts) if accounts and all(accounts) else folder.name
     return Work(

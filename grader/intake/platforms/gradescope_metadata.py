@@ -21,7 +21,7 @@ _KEPT = (":submitters:", ":created_at:")
 
 
 @dataclass(frozen=True)
-class Person:
+class Submitter:
     """One of those who handed in together.
 
     Attributes:
@@ -44,7 +44,7 @@ class Handed:
         time: when, in ISO 8601; empty when it is not said.
     """
 
-    people: tuple[Person, ...] = ()
+    people: tuple[Submitter, ...] = ()
     time: str = ""
 
 
@@ -95,6 +95,6 @@ def _handed(value: Any) -> Handed:
     )
 
 
-def _person(who: Any) -> Person:
+def _person(who: Any) -> Submitter:
     name, email, sid = (str(who.get(key) or "") for key in (":name", ":email", ":sid"))
-    return Person(name or email or sid, email or sid or name, email.lower() or sid)
+    return Submitter(name or email or sid, email or sid or name, email.lower() or sid)

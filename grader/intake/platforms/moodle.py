@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from grader.intake.layout import Layout, Work, handed_in, typed_online
 from grader.intake.platforms.download import Download, Platform, children_or_itself
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry
+from grader.intake.tree import TreeEntry
 
 _END = r"_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?"
 _START = r"(?P<name>(?:(?!_assignsubmission_).)+?)"
@@ -18,13 +18,13 @@ _NAMES = (
     re.compile(_START + r"(?P<id>)" + _END, re.DOTALL),
 )
 
-Upload = tuple[Entry, re.Match[str]]
+Upload = tuple[TreeEntry, re.Match[str]]
 """A file or folder, and what its name says."""
 
 
 def _look(download: Download, problems: Problems) -> Layout | None:
     students: dict[tuple[str, str], list[Upload]] = {}
-    others: list[Entry] = []
+    others: list[TreeEntry] = []
     for child in download.children:
         if match := _match(child.name):
             students.setdefault((match["name"], match["id"]), []).append((child, match))
@@ -46,7 +46,7 @@ def _uploaded_as(name: str) -> Sequence[str]:
 
 
 def _work(name: str, id: str, found: Sequence[Upload]) -> Work:
-    entries: list[Entry] = []
+    entries: list[TreeEntry] = []
     typed = []
     for child, match in found:
         if match["kind"] != "file":

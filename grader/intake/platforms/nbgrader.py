@@ -8,7 +8,7 @@ from grader.intake.layout import Layout, Work, handed_in
 from grader.intake.platforms.download import Download, Platform, children_or_itself, folders_in
 from grader.intake.platforms.times import iso_time
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Kind, Refused
+from grader.intake.tree import Kind, Refused, TreeEntry
 
 _SUBMITTED = "submitted"
 _COURSE = {_SUBMITTED, "source", "release", "autograded", "feedback", "header", "formgrader"}
@@ -31,7 +31,7 @@ def _look(download: Download, problems: Problems) -> Layout | None:
     return Layout("nbgrader course", works).with_others(others)
 
 
-def _work(student: Entry, problems: Problems) -> Work:
+def _work(student: TreeEntry, problems: Problems) -> Work:
     name = student.name
     stamps = {folder.name: _stamp(folder) for folder in folders_in(student)}
     return Work(
@@ -44,7 +44,7 @@ def _work(student: Entry, problems: Problems) -> Work:
     )
 
 
-def _stamp(assignment: Entry) -> str:
+def _stamp(assignment: TreeEntry) -> str:
     """Return when an assignment was handed in; empty if it doesn't say so."""
     stamps = [child for child in children_or_itself(assignment) if child.name == _STAMP]
     with suppress(Refused, ValueError):
@@ -52,12 +52,12 @@ def _stamp(assignment: Entry) -> str:
     return ""
 
 
-def _are_stamped(students: list[Entry], children: list[Entry]) -> bool:
+def _are_stamped(students: list[TreeEntry], children: list[TreeEntry]) -> bool:
     """Tell whether more than half of what there is holds an assignment with a time stamp."""
     return sum(map(_is_stamped, students)) * 2 > len(children)
 
 
-def _is_stamped(student: Entry) -> bool:
+def _is_stamped(student: TreeEntry) -> bool:
     return any(
         child.name == _STAMP
         for assignment in folders_in(student)
@@ -65,7 +65,7 @@ def _is_stamped(student: Entry) -> bool:
     )
 
 
-def _assignment(student: Entry, problems: Problems) -> Entry:
+def _assignment(student: TreeEntry, problems: Problems) -> TreeEntry:
     """Return the only assignment of a student; all of them if they are problems or several."""
     assignments = folders_in(student)
     if len(assignments) != 1 or assignments[0].name in problems.known:
@@ -74,7 +74,7 @@ def _assignment(student: Entry, problems: Problems) -> Entry:
     return handed_in(student.name, files)
 
 
-def _may_hold(name: str, student: Entry) -> bool:
+def _may_hold(name: str, student: TreeEntry) -> bool:
     return name == _SUBMITTED or _is_stamped(student)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from grader.intake.layout import Layout, Work, handed_in
 from grader.intake.platforms.download import Download, Platform
 from grader.intake.problem_names import Problems, is_bare, problem_told
-from grader.intake.tree import Entry, Kind
+from grader.intake.tree import Kind, TreeEntry
 
 _NAME = re.compile(
     r"(?P<uid>[^@]+@[^_]+|[^_@]+)_(?P<instance>\d+)_(?P<question>.+?)_(?P<variant>\d+)_(?P<number>\d+)"
@@ -20,7 +20,7 @@ _NAME = re.compile(
     re.DOTALL,
 )
 
-Upload = tuple[Entry, re.Match[str]]
+Upload = tuple[TreeEntry, re.Match[str]]
 """A file, and what its name says."""
 
 
@@ -39,7 +39,7 @@ def _look(download: Download, problems: Problems) -> Layout | None:
     return layout.with_others(child for child in children if child.name not in used)
 
 
-def _match(child: Entry) -> re.Match[str] | None:
+def _match(child: TreeEntry) -> re.Match[str] | None:
     return None if child.kind is Kind.FOLDER else _NAME.fullmatch(child.name)
 
 
@@ -49,7 +49,7 @@ def _uploaded_as(name: str) -> Sequence[str]:
 
 
 def _work(uploads: Sequence[Upload], problems: Problems) -> Work:
-    newest: dict[tuple[str, str], Entry] = {}
+    newest: dict[tuple[str, str], TreeEntry] = {}
     older = []
     for child, match in sorted(uploads, key=lambda upload: int(upload[1]["id"])):
         key = match["question"], match["file"]

@@ -19,7 +19,7 @@ from grader.intake.platforms import (
 )
 from grader.intake.platforms.download import Download
 from grader.intake.problem_names import Problems
-from grader.intake.tree import Entry, Kind, Refused
+from grader.intake.tree import Kind, Refused, TreeEntry
 
 PLATFORMS = (
     gradescope.PLATFORM,
@@ -42,7 +42,7 @@ def bytes_read(name: str) -> int:
     return max(platform.read(name) for platform in PLATFORMS)
 
 
-def recognise(found: Entry, problems: Problems) -> Layout | None:
+def recognise(found: TreeEntry, problems: Problems) -> Layout | None:
     """Return what a folder holds if it, or the only folder in it, is what a platform packs.
 
     Args:
@@ -56,7 +56,9 @@ def recognise(found: Entry, problems: Problems) -> Layout | None:
     return None
 
 
-def recognise_part(part: Entry, around: Entry, above: Entry, problems: Problems) -> Layout | None:
+def recognise_part(
+    part: TreeEntry, around: TreeEntry, above: TreeEntry, problems: Problems
+) -> Layout | None:
     """Return what one student handed in if the folder around it is a platform's download.
 
     Args:
@@ -80,7 +82,7 @@ def uploaded_as(name: str) -> list[str]:
     return [name, *(known for platform in PLATFORMS for known in platform.uploaded_as(name))]
 
 
-def _places(found: Entry) -> Iterator[Download]:
+def _places(found: TreeEntry) -> Iterator[Download]:
     children = found.children()
     yield Download(found.name, children)
     inside = [child for child in children if not child.is_plain_file]

@@ -1,0 +1,186 @@
+"""The fingerprints of mistakes, as the audit makes them and as it uses them.
+
+What a mistake answers is kept with a hash over all that this hangs on. As long as that is the same,
+the mistake isn't asked again: more than a thousand answer some hundred questions each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from grader.author.adoption import adopted
+from grader.author.candidates import Candidate, CandidateKind
+from grader.author.running import CandidateOutcome
+from grader.code.course_modules import imported_names
+from grader.course import Course, Problem
+from grader.diagnose import probe as asking
+from grader.diagnose.answers import same
+from grader.diagnose.evidence import ranked
+from grader.diagnose.fingerprints import (
+    Fault,
+    Fingerprints,
+    deviations,
+    with_deviations,
+)
+from grader.diagnose.naming import diagnose
+from grader.diagnose.probe import Answers
+from grader.files import sha256_of
+from grader.result import Status, TestResult
+from grader.run.session import DIAGNOSED
+
+_DIGITS = 16
+"""How much of a hash is kept."""
+
+
+class KeptAnswers:
+    """What mistakes of a problem are known to answer, so that they need not be asked.
+
+    Args:
+        problem: whose mistakes.
+        reference: what the reference answers now.
+    """
+
+    def __init__(self, problem: Problem, reference: Mapping[str, Answers]) -> None:
+        self._reference = reference
+        self._instrument = _instrument_sha256(problem)
+        known = Fingerprints.load(problem.fingerprints)
+        # What they answer is kept as what the reference doesn't.
+        self._is_same = _same_answers(known.reference, reference)
+        self._faults = {fault.names: fault for fault in known.faults}
+
+    def answers(self, mistake: Candidate) -> dict[str, Answers] | None:
+        """Return what a mistake answers; None where that isn't known."""
+        fault = self._faults.get((mistake.name,))
+        if not self._is_same or fault is None:
+            return None
+        if fault.rests_on != self._hash(mistake, fault.deviations):
+            return None
+        return with_deviations(self._reference, fault.deviations)
+
+    def caught_by(self, mistake: Candidate) -> str:
+        """Return the id of a test that caught a mistake before; empty where none is known."""
+        fault = self._faults.get((mistake.name,))
+        return "" if fault is None else fault.caught_by
+
+    def fault(self, outcome: CandidateOutcome) -> Fault:
+        """Return what to keep of a mistake's answers."""
+        found = deviations(outcome.answers, self._reference)
+        rests_on = self._hash(outcome.candidate, found)
+        before = self.caught_by(outcome.candidate)
+        return Fault((outcome.candidate.name,), found, rests_on, _caught_by(outcome, before))
+
+    def _hash(self, mistake: Candidate, found: Mapping[str, Answers]) -> str:
+        told = "\n".join([self._instrument, mistake.source.decode(), Fault((), found).write()])
+        return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
+
+
+def _caught_by(outcome: CandidateOutcome, before: str) -> str:
+    """Return the id of a visible test that caught it: the one before, or else the fastest."""
+    seconds = {test.id: test.seconds for test in outcome.caught_by if not test.hidden}
+    return before if before in seconds else min(seconds, key=seconds.__getitem__, default="")
+
+
+def _instrument_sha256(problem: Problem) -> str:
+    """Return a hash over a problem's questions, the code that asks them, and torch's version."""
+    if not problem.probe_file.is_file():
+        return ""
+    paths = sorted(_imported([problem.probe_file, Path(asking.__file__)], problem))
+    code = sha256_of({str(n): path for n, path in enumerate(paths)})
+    return "\n".join([code, torch.__version__.partition("+")[0], *problem.entry.forbidden])
+
+
+_DECIDE_NO_ANSWER = ("course.py", "errors.py", "result.py")
+"""What a problem is, how errors are called, and the record of a result."""
+
+
+def _imported(paths: Iterable[Path], problem: Problem) -> set[Path]:
+    """Return the files that answers hang on: these, and what they import of course and grader.
+
+    What is imported is followed on among questions and what problems share. Of the rest of the
+    grader what is used directly counts, else each change of a message would ask everybody again.
+    """
+    questions = Path(asking.__file__).parent
+    roots = (questions.parents[1], problem.folder.parent)
+    found: set[Path] = set()
+    waiting = [path.resolve() for path in paths]
+    while waiting:
+        path = waiting.pop()
+        if path not in found and path.name not in _DECIDE_NO_ANSWER:
+            found.add(path)
+            if not {questions, problem.folder.parent} & {*path.parents}:
+                continue
+            files = (
+                root.joinpath(*name.split("."))
+                for name in imported_names(path.read_bytes())
+                for root in roots
+            )
+            waiting += [
+                p.with_suffix(".py").resolve() for p in files if p.with_suffix(".py").is_file()
+            ]
+    return found
+
+
+def fingerprints_of(
+    course: Course, problem: Problem, outcomes: list[CandidateOutcome], kept: KeptAnswers
+) -> Fingerprints:
+    """Return what is kept of a problem: what the reference and all known mistakes answer.
+
+    Args:
+        course: where adopted answers are.
+        problem: whose fingerprints.
+        outcomes: of the problem's solution and its catalogued mistakes.
+        kept: what is known of them.
+    """
+    if not problem.probe_file.is_file():
+        return Fingerprints()
+    reference = next(o.answers for o in outcomes if o.candidate.kind is CandidateKind.SOLUTION)
+    mistakes = [o for o in outcomes if o.candidate.kind is CandidateKind.MISTAKE]
+    catalogue = [kept.fault(outcome) for outcome in mistakes]
+    texts = {outcome.candidate.name: outcome.text for outcome in mistakes}
+    answers_alone, their_texts = adopted(course, problem)
+    return Fingerprints(reference, (*catalogue, *answers_alone), texts | their_texts)
+
+
+def diagnosed(outcome: CandidateOutcome, known: Fingerprints) -> CandidateOutcome:
+    """Return the outcome with the diagnosis that the known fingerprints give."""
+    found = diagnose(known, outcome.answers)
+    names = tuple(name for diagnosis in found for name in diagnosis.names)
+    tests = [_with_diagnosis(test, names) for test in outcome.result.tests]
+    outcome.result.tests[:] = tests
+    statuses = {test.status for test in tests}
+    if statuses & DIAGNOSED and Status.TIMEOUT not in statuses:  # as where students' code is graded
+        outcome.result.diagnoses = [diagnosis.sentence for diagnosis in ranked(found)]
+    return outcome
+
+
+def _with_diagnosis(test: TestResult, names: tuple[str, ...]) -> TestResult:
+    return test if test.status is Status.PASSED else replace(test, diagnosis=names)
+
+
+def same_fingerprints(kept: Fingerprints, fresh: Fingerprints) -> bool:
+    """Tell whether kept fingerprints are those that were found now."""
+    if kept.texts != fresh.texts or len(kept.faults) != len(fresh.faults):
+        return False
+    pairs = zip(kept.faults, fresh.faults, strict=True)
+    return _same_answers(kept.reference, fresh.reference) and all(
+        a.names == b.names and _same_answers(a.deviations, b.deviations) for a, b in pairs
+    )
+
+
+def _same_answers(kept: Mapping[str, Answers], fresh: Mapping[str, Answers]) -> bool:
+    if kept.keys() != fresh.keys():
+        return False
+    asked = [
+        (old, new)
+        for part in kept
+        for old, new in (
+            (kept[part].main, fresh[part].main),
+            (kept[part].edges, fresh[part].edges),
+        )
+    ]
+    return all(a.keys() == b.keys() and all(same(a[q], b[q]) for q in a) for a, b in asked)

@@ -1,0 +1,73 @@
+"""Imports a course's own modules, whatever another course in this process has under their names."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+
+@contextmanager
+def modules_of_course(root: Path) -> Iterator[None]:
+    """Let what is imported from a course's `problems/` be its own; put things back afterwards.
+
+    Test files may import what stands in `problems/`, such as `shared/`. Python and pytest
+    know modules by their names only, and every course has the same names: a module of that name
+    which is there already would be taken for this course's. So those are set aside for a while.
+
+    Args:
+        root: the course's folder.
+    """
+    folder = root / "problems"
+    names = {folder.name, *(path.stem for path in folder.iterdir() if path.suffix in ("", ".py"))}
+    others = _taken_out(names)
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()  # a file may be new since Python last looked
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        _taken_out(names)
+        sys.modules.update(others)
+
+
+def _taken_out(names: set[str]) -> dict[str, ModuleType]:
+    """Take modules of these names, and what is in them, out of those that Python knows."""
+    found = [name for name in sys.modules if name.partition(".")[0] in names]
+    return {name: sys.modules.pop(name) for name in found}
+
+
+def modules_used(sources: Iterable[bytes], folder: Path) -> list[Path]:
+    """Return the modules below a folder that some sources import, and those that these import.
+
+    Args:
+        sources: what stands in files of Python; what can't be read as such imports nothing.
+        folder: where modules are looked for: a course's `problems/`.
+    """
+    found = set[Path]()
+    waiting = [name for source in sources for name in imported_names(source)]
+    while waiting:
+        module = folder.joinpath(*waiting.pop().split(".")).with_suffix(".py")
+        if module not in found and module.is_file():
+            found.add(module)
+            waiting += imported_names(module.read_bytes())
+    return sorted(found)
+
+
+def imported_names(source: bytes) -> list[str]:
+    """Return the names of all modules that a source may import; `from a import b` gives two."""
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError):
+        return []
+    names: list[str] = []
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return names

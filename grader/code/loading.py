@@ -1,0 +1,150 @@
+"""Loads a student's file in this process, and says what was wrong when that can't be done."""
+
+from __future__ import annotations
+
+import ast
+import errno
+import importlib.util
+import linecache
+import re
+import sys
+import traceback
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType, TracebackType
+
+from grader.code.is_stub import says_unwritten
+from grader.course import SUBMISSION_FILE
+from grader.errors import CannotLoad
+from grader.result import Status
+
+STUDENT_MODULE = "problem_"
+"""How the names of modules that hold a student's code begin."""
+
+# What the system says to code that isn't alone, and Python where there is no folder for such files.
+_REFUSED = re.compile(r"\[Errno (?:1|13)\] |can't start new thread|No usable temporary directory")
+
+# What Python says of a file that was saved as UTF-16 or in an older system's encoding.
+_ENCODING = re.compile(r"null byte|codec can't decode|encoding declaration|unknown encoding")
+
+
+def load_module(path: Path, name: str) -> ModuleType:
+    """Run the Python file at `path` as a new module.
+
+    The source is compiled afresh each time. Python's own import keeps byte code by time stamp and
+    size, so that two saves within a second can run the older of the two.
+
+    Raises:
+        Whatever the file raises while it is compiled or run, and OSError when it can't be read.
+    """
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    source = path.read_bytes()
+    code = _compiled(source, str(path))
+    importlib.util.decode_source(source)  # compile doesn't look into comments
+    sys.modules[name] = module
+    exec(code, module.__dict__)
+    return module
+
+
+def _compiled(source: bytes, name: str) -> CodeType:
+    try:
+        try:
+            tree = ast.parse(source, name)
+        except MemoryError:  # so Python's parser tells that it can't go deeper
+            raise RecursionError from None
+        return compile(tree, name, "exec")
+    except RecursionError:
+        raise SyntaxError("it is nested too deeply") from None
+
+
+def judge_load(exception: BaseException, path: Path) -> CannotLoad:
+    """Return what to tell of an exception that loading the student's file raised."""
+    if says_unwritten(exception):
+        return CannotLoad(Status.NOT_IMPLEMENTED, "problem.py stops before it is read to its end.")
+    where = place(exception.__traceback__)
+    if out_of_memory(exception):
+        text = f"{path.name} runs out of memory while it is being imported."
+        return CannotLoad(Status.MEMORY, text + where)
+    if isinstance(exception, SyntaxError | ValueError) and not _runs(exception, path):
+        text = f"{path.name} can't be read as Python: {_unreadable(exception)}"
+        return CannotLoad(Status.ERROR, text)
+    return CannotLoad(
+        Status.ERROR,
+        f"{path.name} stops while it is being imported.\n{named(exception)}{where}"
+        f"{alone(exception)}",
+    )
+
+
+def _runs(exception: BaseException, path: Path) -> bool:
+    """Return whether the exception came while the file ran, not while it was read."""
+    frames = traceback.extract_tb(exception.__traceback__)
+    return any(frame.filename == str(path) for frame in frames)
+
+
+def _unreadable(exception: SyntaxError | ValueError) -> str:
+    """Return why a file can't be read, and in which line if that is known."""
+    if not isinstance(exception, SyntaxError):
+        return str(exception) + _remedy(str(exception))
+    line = (exception.text or "").strip()
+    where = f"\n  line {exception.lineno}" if exception.lineno else ""
+    place = where + (f": {line}" if where and line else "")
+    return f"{exception.msg}{place}{_remedy(str(exception.msg))}"
+
+
+def _remedy(text: str) -> str:
+    """Return what to do where Python can't read the bytes of a file or a string, or nothing."""
+    if "unicodeescape" in text:
+        return "\nIn quotes a backslash begins a special character. Write \\\\ for one itself."
+    return "\nSave it as plain text in UTF-8, and try again." if _ENCODING.search(text) else ""
+
+
+def out_of_memory(exception: BaseException) -> bool:
+    """Return whether an exception says that memory ran out; torch has no type of its own for it."""
+    if isinstance(exception, OSError):
+        return exception.errno == errno.ENOMEM
+    if isinstance(exception, RuntimeError):
+        return "can't allocate memory" in str(exception)
+    return isinstance(exception, MemoryError)
+
+
+def named(exception: BaseException) -> str:
+    """Return an exception's type and text."""
+    text = str(exception)
+    name = type(exception).__name__
+    return f"{name}: {text}" if text else name
+
+
+def alone(exception: BaseException) -> str:
+    """Return what to say where the system refuses what graded files may not do; or nothing."""
+    if not isinstance(exception, OSError | RuntimeError) or not _REFUSED.search(str(exception)):
+        return ""
+    return (
+        f"\n{SUBMISSION_FILE} is graded by itself: without other files, threads, network and other "
+        "programs."
+    )
+
+
+def place(tb: TracebackType | None) -> str:
+    """Return where in the student's file an exception came from, as a line; or nothing."""
+    frame = student_frame(tb)
+    if frame is None:
+        return ""
+    number, function, line, _ = frame
+    inside = "" if function == "<module>" else f", in {function}"
+    return f"\n  {SUBMISSION_FILE}, line {number}{inside}: {line}"
+
+
+def is_students(frame: FrameType) -> bool:
+    """Return whether a frame runs a student's code."""
+    return bool(frame.f_globals.get("__name__", "").startswith(STUDENT_MODULE))
+
+
+def student_frame(tb: TracebackType | None) -> tuple[int, str, str, FrameType] | None:
+    """Return line number, function, the line's text, and the innermost frame of the student's."""
+    found = None
+    for frame, number in traceback.walk_tb(tb):
+        if is_students(frame):
+            code = frame.f_code
+            line = linecache.getline(code.co_filename, number).strip()
+            found = number, code.co_qualname, line, frame
+    return found

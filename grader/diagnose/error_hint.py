@@ -1,0 +1,185 @@
+"""The likely slip behind an exception of torch's, where the forms of the tensors tell it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+Shape = tuple[int, ...]
+
+_SIZES = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
+_PRODUCT = re.compile(
+    r"mat1 and mat2 shapes cannot be multiplied|"
+    r"[Ee]xpected size for first two dimensions of batch2 tensor|"
+    r"inconsistent tensor size, expected tensor|"
+    r"size mismatch, got input|batch1 and batch2|must have same (?:reduction|batch)"
+)
+_VIEW = re.compile(r"shape '\[([^\]]*)\]' is invalid for input of size (\d+)")
+
+_TWO_DTYPES = (
+    "Two dtypes meet here. A tensor that you make yourself is float32 unless you say otherwise; "
+    "give it the dtype of what came in."
+)
+_KNOWN = (
+    (
+        "view size is not compatible",
+        "After a transpose the numbers don't lie in memory in their new order, which view needs. "
+        "reshape copies them where it has to; so does contiguous() before view.",
+    ),
+    (
+        "leaf Variable that requires grad is being used in an in-place operation",
+        "This line changes a tensor that the caller handed in. Make a new one instead: x = x / 2, "
+        "not x /= 2.",
+    ),
+    (
+        "modified by an inplace operation",
+        "A tensor that the gradient still needs was changed in place. Make a new one instead.",
+    ),
+    (
+        "to have the same dtype",
+        _TWO_DTYPES,
+    ),
+    (
+        "expected scalar type",
+        _TWO_DTYPES,
+    ),
+    (
+        "Dimension out of range",
+        "There are fewer dimensions than that. Counted from the end, -1 is the last and -2 the one "
+        "before, however many there are.",
+    ),
+    (
+        "permute(sparse_coo): number of dimensions",
+        "permute names every dimension. For the last two alone, whatever stands before them, there "
+        "is transpose(-2, -1).",
+    ),
+    (
+        "Boolean value of Tensor with more than one value is ambiguous",
+        "if, and, or and not want one truth, and this tensor has many. torch.where and "
+        "masked_fill decide entry by entry.",
+    ),
+    (
+        "only one element tensors can be converted to Python scalars",
+        "A tensor of many numbers can't become one number. Which of them, or which sum, is meant?",
+    ),
+    (
+        "Can't call numpy() on Tensor that requires grad",
+        "NumPy knows no gradients. torch has the same functions, and gradients pass through them.",
+    ),
+    (
+        "torch.return_types.",
+        "max, min, sort and topk along a dimension give two tensors: the values, and where they "
+        "stand. Take .values; for max and min there are amax and amin, too.",
+    ),
+    (
+        "not an nn.Module subclass",
+        "Call super().__init__() first in __init__.",
+    ),
+    (
+        "before Module.__init__() call",
+        "Call super().__init__() first in __init__.",
+    ),
+    (
+        "where expected condition to be a boolean tensor",
+        "The mask has to be of bools here: a comparison makes one, and so does .bool().",
+    ),
+    (
+        "masked_fill_ only supports boolean masks",
+        "The mask has to be of bools here: a comparison makes one, and so does .bool().",
+    ),
+)
+
+
+def slip(text: str, forms: Mapping[str, str]) -> str:
+    """Return the likely slip behind an exception; empty when nothing tells.
+
+    Args:
+        text: the exception's text.
+        forms: the tensors that the student's line names, as `grader.code.operands` tells them.
+    """
+    for sign, sentence in _KNOWN:
+        if sign in text:
+            return sentence
+    shapes = [shape for form in forms.values() if (shape := _shape(form)) is not None]
+    if sizes := _SIZES.search(text):
+        sums = [s for form in forms.values() if "int" not in form and (s := _shape(form))]
+        return _of_sizes(int(sizes[1]), int(sizes[2]), sums)  # tokens are no sum of anything
+    if _PRODUCT.search(text):
+        return _of_product(shapes)
+    if view := _VIEW.search(text):
+        return _of_view(view[1], int(view[2]))
+    return ""
+
+
+def _shape(form: str) -> Shape | None:
+    match = re.match(r"\(([\d, ]*)\)", form)
+    return tuple(int(size) for size in re.findall(r"\d+", match[1])) if match else None
+
+
+_LAST_SIZE_ALONE = (
+    "They differ in the last size alone. If one of them holds a sum or a maximum for each row, was "
+    "keepdim=True forgotten on the way to it?"
+)
+
+
+def _of_sizes(a: int, b: int, shapes: list[Shape]) -> str:
+    """See whether one operand looks like another that lost a dimension."""
+    meeting = [
+        (one, other)
+        for one in shapes
+        for other in shapes
+        if _where_they_differ(one, other) == (a, b)
+    ]
+    lost = {
+        dim
+        for shape in shapes
+        for dim, left in _without_one(shape)
+        for pair in ((shape, left), (left, shape))
+        if (pair in meeting if meeting else _where_they_differ(*pair) == (a, b))
+    }
+    if not lost:
+        alone = any(len(one) == len(other) and one[:-1] == other[:-1] for one, other in meeting)
+        return _LAST_SIZE_ALONE if alone else ""
+    which = "its last dimension" if lost == {-1} else "a dimension"
+    return (
+        f"One side looks as if it had lost {which}. A sum or a maximum keeps it, with size 1, when "
+        "it is told keepdim=True; squeeze and an index take it away."
+    )
+
+
+def _without_one(shape: Shape) -> Iterator[tuple[int, Shape]]:
+    """Yield each dimension, counted from the end, and the shape without it."""
+    for dim in range(-len(shape), 0):
+        yield dim, shape[:dim] + shape[len(shape) + dim + 1 :]
+
+
+def _where_they_differ(one: Shape, other: Shape) -> Shape | None:
+    """Return the sizes at which two shapes don't fit, as torch tells them; None if they fit."""
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return next(((a, b) for a, b in pairs if a != b and 1 not in (a, b)), None)
+
+
+def _of_product(shapes: list[Shape]) -> str:
+    """See why two tensors can't be multiplied as matrices."""
+    if len(shapes) < 2 or min(len(shapes[0]), len(shapes[1])) < 2:
+        return ""
+    left, right = shapes[:2]
+    if left[-1] == right[-2]:
+        return ""
+    rule = (
+        f"In a matrix product the last size of the first ({left[-1]}) has to be the last but one "
+        f"of the second ({right[-2]})."
+    )
+    if left[-1] == right[-1]:
+        return f"{rule} Both end in {left[-1]}: is a transpose of the last two dimensions missing?"
+    return rule
+
+
+def _of_view(wanted: str, there: int) -> str:
+    sizes = [int(size) for size in re.findall(r"-?\d+", wanted)]
+    product = 1
+    for size in sizes:
+        product *= size
+    if min(sizes, default=0) < 0:
+        return f"{there} numbers can't be shared out so."
+    return f"There are {there} numbers, and this shape wants {product}: one size is not as it is."

@@ -1,0 +1,618 @@
+"""Finds the known faults whose answers a student's code gives: part by part, then told together.
+
+Each function and class is looked at by itself, since a student may write a module without the
+function beside it. The rules, in the order in which they apply:
+
+- A name rests on numbers. A fault fits a part when no number of the student's contradicts its
+  numbers, and at least one wrong number is exactly its. Exceptions contradict nothing: the same
+  mistake, written in another way, may stop where the other goes on. But they speak for nothing
+  either, since anything may raise one. Only a fault that has no number at all is known by where it
+  stops, if code stops there and nowhere else, with the same exceptions. And who calls a forbidden
+  function is stopped there in every spelling.
+- A class may have several parts. A fault that one of them speaks against is not named for another.
+- What main questions leave open, the edges tell: all of it, or nothing.
+- Of faults that answer alike two are told. More than that is no answer.
+- What an estimator read off the numbers is told where no single fault gives all of them.
+- Where gradients alone are wrong, in a way that no fault has, just that is told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from grader.diagnose.answers import Answer, alike, same
+from grader.diagnose.estimate import Estimate
+from grader.diagnose.evidence import Certainty, Evidence, Source
+from grader.diagnose.fingerprints import Fault, Fingerprints, Text, deviations
+from grader.diagnose.probe import Answers, owner
+from grader.diagnose.unknown_answers import EDGE
+from grader.result import WrongAnswers
+
+_NOTHING = Answers({}, {})
+
+_NOT_THERE = {"!NotImplementedError", "!AttributeError"}
+"""What code answers that isn't written yet, which is no fault."""
+
+_FORBIDDEN = "!ForbiddenCall"
+"""What code answers that calls what a problem forbids."""
+
+GRADIENT = "gradient"
+"""How the questions begin that are about gradients."""
+
+_ONLY_GRADIENTS = ("only the gradient",)
+
+_GRADIENTS_TOLD = Text(
+    "the output is right and its gradient is not: something goes wrong on the way back",
+    "Is there a backward pass of your own, a hook, or a part that is detached? "
+    "torch.autograd.gradcheck compares a gradient with small steps.",
+)
+"""What is told where wrong gradients are all that is known."""
+
+_LOOKS = " looks as if "
+"""What every sentence says between where something is wrong and what."""
+
+_OR = "\nOr as if "
+"""What stands between mistakes that answer alike."""
+
+_MOST_ALIKE = 2
+"""How many faults are told that answer alike. More than that is no answer."""
+
+_STOPS_OUTWEIGHED = 10
+"""How many exceptions, where a fault would give a number, a wrong number of its own outweighs."""
+
+_SHARE_EXPLAINED = 0.6
+"""The share of wrong answers at the edges that a fault must explain to be named for them."""
+
+Group = list[Fault]
+"""Faults that answer alike in a part."""
+
+
+@dataclass(frozen=True)
+class _FoundPart:
+    """What is told of one part.
+
+    Attributes:
+        part: which one.
+        group: the faults that answer alike.
+        texts: what to tell of them, or what an estimator says.
+        estimate: what that is.
+    """
+
+    part: str
+    group: Group
+    texts: tuple[Text, ...]
+    estimate: Estimate | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the faults are called."""
+        first = (self.estimate.name,) if self.estimate else ()
+        return (*first, *(name for fault in self.group for name in fault.names))
+
+    @property
+    def thought(self) -> tuple[str, ...]:
+        """What is told, but for the nudges: the same in two parts is one mistake."""
+        return tuple(text.when.rstrip(".") for text in self.texts)
+
+
+def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Evidence]:
+    """Return what explains what is wrong in `answers`, part by part; nothing where nothing is.
+
+    Args:
+        known: what the reference and the known faults answer.
+        answers: what the student's code answered.
+    """
+    wrong = deviations(answers, known.reference)
+    fits = {
+        part: _fitting(part, answers[part], _not_refuted(part, answers, known))
+        for part in known.reference
+        if part in wrong
+    }
+    unexplained = {part: answers[part] for part, groups in fits.items() if not groups}
+    fits = {
+        part: [g for g in groups if not _is_borne(answers[part], g[0], part, unexplained)]
+        for part, groups in fits.items()
+    }
+    fits = _without_what_may_follow(fits)
+    found = _with_estimates(_meant_in_all(fits, wrong, known), answers, wrong)
+    return _told(found, known) if found else _only_gradients(answers, wrong, known)
+
+
+def _only_gradients(
+    answers: Mapping[str, Answers], wrong: Mapping[str, Answers], known: Fingerprints
+) -> list[Evidence]:
+    """Tell of parts whose answers are right but for gradients, which are finite numbers, but wrong.
+
+    By their names the questions about gradients are known.
+    """
+    parts = [
+        part
+        for part, given in wrong.items()
+        if not given.main
+        and all(
+            question.startswith(GRADIENT)
+            and (answer.shape, answer.lost) == (known.reference[part].edges[question].shape, 0)
+            for question, answer in given.edges.items()
+        )
+        and not any(a.instead for a in answers[part].main.values())
+    ]
+    if not parts or len(parts) < len(wrong):
+        return []
+    sentence = _sentence((_GRADIENTS_TOLD,), parts, known)
+    return [Evidence(sentence, Certainty.SOME, Source.CATALOGUE, tuple(parts), _ONLY_GRADIENTS)]
+
+
+def unnamed(
+    known: Fingerprints, answers: Mapping[str, Answers], found: Iterable[Evidence]
+) -> dict[str, WrongAnswers]:
+    """Return the wrong answers of the parts in which no known fault was found.
+
+    A forbidden call is told as that, and is no mistake that could be learned from the answers. Nor
+    is what only stops beside a fault of the same class.
+
+    Args:
+        known: what the reference answers.
+        answers: what the student's code answered.
+        found: what `diagnose` made of that.
+    """
+    named = {part for each in found for part in each.parts if each.names != _ONLY_GRADIENTS}
+    wrong = deviations(answers, known.reference).items()
+    texts = {
+        part: {q: a.write() for q, a in given.main.items()}
+        | {EDGE + q: a.write() for q, a in given.edges.items()}
+        for part, given in wrong
+        if part not in named
+    }
+    owners = {owner(part) for part in named}
+    return {
+        part: given
+        for part, given in texts.items()
+        if {*given.values()} - _NOT_THERE
+        and _FORBIDDEN not in given.values()
+        and not (owner(part) in owners and all(map(_stops, given.values())))
+    }
+
+
+def kept_answers(given: WrongAnswers) -> Answers:
+    """Return the answers of which `unnamed` gave the texts."""
+    main = {q: Answer.read(text) for q, text in given.items() if not q.startswith(EDGE)}
+    edges = {q: Answer.read(text) for q, text in given.items() if q.startswith(EDGE)}
+    return Answers(main, {q.removeprefix(EDGE): answer for q, answer in edges.items()})
+
+
+def _stops(text: str) -> bool:
+    return Answer.read(text).stops
+
+
+# Which faults can be meant at all: what other parts of a class say
+
+
+def _not_refuted(part: str, answers: Mapping[str, Answers], known: Fingerprints) -> Fingerprints:
+    """Return what is known without the faults that another part of the same class speaks against.
+
+    Few wrong numbers are easily alike by chance. A fault that should also show in what a model is
+    made of is none where that gives other numbers.
+    """
+    others = {p: given for p, given in answers.items() if p != part and owner(p) == owner(part)}
+    faults = [
+        fault
+        for fault in known.faults
+        if part in fault.deviations
+        and not any(_refutes(given, fault, p) for p, given in others.items())
+    ]
+    return replace(known, faults=tuple(faults))
+
+
+def _refutes(given: Answers, fault: Fault, part: str) -> bool:
+    """Tell whether a part gives numbers where a fault gives wrong ones, and all of them others."""
+    own = fault.deviations.get(part, _NOTHING).main
+    asked = [q for q, a in own.items() if a.is_value and q in given.main]
+    values = [q for q in asked if given.main[q].is_value]
+    return bool(values) and not any(same(given.main[q], own[q], dtype=False) for q in values)
+
+
+def _is_borne(given: Answers, fault: Fault, part: str, unexplained: Mapping[str, Answers]) -> bool:
+    """Tell whether what speaks for a fault is outweighed by exceptions that have another reason.
+
+    A class that can't be made with some sizes raises the same wherever a question has such sizes.
+
+    Args:
+        given: what was answered in the part.
+        fault: what fits there.
+        part: which one it is.
+        unexplained: the answers of parts where nothing fits.
+    """
+    stops = {
+        answer.instead
+        for other, answers in unexplained.items()
+        for question, answer in answers.main.items()
+        if owner(other) == owner(part)
+        and answer.stops
+        and question not in fault.deviations.get(other, _NOTHING).main
+    }
+    own = fault.deviations[part]
+    pairs = [(a, given.main.get(q)) for q, a in own.main.items()]
+    pairs += [(a, given.edges.get(q)) for q, a in own.edges.items()]
+    speaking = sum(answer is not None and answer.instead not in stops for _, answer in pairs)
+    borne = sum(answer is not None and answer.instead in stops for _, answer in pairs)
+    return bool(stops) and borne >= max(1, speaking)
+
+
+# Which faults fit a part
+
+
+def _fitting(part: str, given: Answers, known: Fingerprints) -> list[Group]:
+    """Return groups of faults of one part; those of a group answer alike."""
+    reference = known.reference[part]
+    main = _best(
+        (_agreement(given, fault.deviations[part], reference), fault) for fault in known.faults
+    )
+    if not main and _is_wrong(given.main, reference.main):
+        main = _stopping_there_only(part, given, known)
+        if not main:
+            return []  # what goes wrong at the edges may be due to that
+    groups = [_closest_at_edges(main, part, given, reference)] if main else []
+    explained = groups[0][0].deviations[part].edges if groups else {}
+    return groups + _edge_groups(part, given.edges, explained, known)
+
+
+def _is_wrong(given: Mapping[str, Answer], right: Mapping[str, Answer]) -> bool:
+    return any(q in right and not same(a, right[q], dtype=False) for q, a in given.items())
+
+
+def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
+    """Return how well a student's main answers are a fault's; 0 if they are not."""
+    if not of_fault.main:
+        return 0.0
+    speaking, stops, score = 0.0, 0, 0.0
+    for question, answer in given.main.items():
+        if question not in reference.main:
+            continue
+        expected = of_fault.main.get(question, reference.main[question])
+        if _is_forbidden(expected) and not _is_forbidden(answer):
+            return 0.0
+        if answer.is_value and expected.is_value:
+            if not same(answer, expected, dtype=False):
+                return 0.0
+            # What is right but for rounding speaks for no fault, however near that comes.
+            is_wrong = question in of_fault.main and not same(
+                answer, reference.main[question], dtype=False
+            )
+            speaking, score = speaking + is_wrong * _weight(answer), score + is_wrong
+        elif answer.instead and expected.instead:
+            score += 0.5
+        else:
+            stops, score = stops + answer.stops, score - 0.25
+    if speaking * _STOPS_OUTWEIGHED > stops or _is_told_by_edges(given, of_fault, reference):
+        return max(score, 0.01)
+    return 0.0
+
+
+def _weight(answer: Answer) -> float:
+    """Return what a wrong answer that is just a fault's speaks for that fault.
+
+    Yes or no, or a single number, is answered alike by chance.
+    """
+    if answer.is_lost:
+        return 0.0
+    return 0.1 if answer.dtype == "bool" or answer.shape == "scalar" else 1.0
+
+
+def _is_told_by_edges(given: Answers, of_fault: Answers, reference: Answers) -> bool:
+    """Tell whether code without a wrong number stops, or loses all, exactly where a fault does.
+
+    Then what it answers at the edges has to be the fault's, too, with a wrong number among it; or
+    it has called what is forbidden, which is known by itself.
+    """
+    if not _stops_at_the_same(given, of_fault, reference):
+        return False
+    if any(map(_is_forbidden, of_fault.main.values())):
+        return True
+    edges = of_fault.edges.items()
+    return all(q in given.edges and alike(given.edges[q], a) for q, a in edges) and any(
+        a.is_value and not a.is_lost for _, a in edges
+    )
+
+
+def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) -> bool:
+    """Tell whether code raises, or loses all numbers, just where and as a fault does."""
+    right = reference.main
+    wrong = {q for q, a in given.main.items() if q in right and not same(a, right[q], dtype=False)}
+    if wrong != of_fault.main.keys():
+        return False
+    pairs = [(given.main[q], of_fault.main[q]) for q in wrong]
+    return all((a.instead or a.is_lost) and a.instead == b.instead for a, b in pairs)
+
+
+def _stopping_there_only(part: str, given: Answers, known: Fingerprints) -> Group:
+    """Return the faults that have no number at all, and stop where the code does and only there.
+
+    Where many stop alike, the exception itself says more than any name.
+    """
+    reference = known.reference[part]
+    found = [
+        fault
+        for fault in known.faults
+        if not _has_numbers(fault)
+        and len(fault.deviations[part].main) < len(reference.main)
+        and _stops_at_the_same(given, fault.deviations[part], reference)
+    ]
+    return found if len(found) <= _MOST_ALIKE else []
+
+
+def _has_numbers(fault: Fault) -> bool:
+    """Tell whether a fault is known by a wrong number, wherever that is."""
+    return any(
+        answer.is_value and not answer.is_lost
+        for own in fault.deviations.values()
+        for answer in (*own.main.values(), *own.edges.values())
+    )
+
+
+def _is_forbidden(answer: Answer) -> bool:
+    """Tell whether code called what the problem forbids: that is no spelling of anything else."""
+    return answer.instead == "ForbiddenCall"
+
+
+def _best(scored: Iterable[tuple[float, Fault]]) -> Group:
+    """Return the faults with the highest score above 0, single ones before two at once."""
+    found = [(score, -len(fault.names), fault) for score, fault in scored if score > 0]
+    if not found:
+        return []
+    best = max((score, fewer) for score, fewer, _ in found)
+    return [fault for score, fewer, fault in found if (score, fewer) == best]
+
+
+def _closest_at_edges(faults: Group, part: str, given: Answers, reference: Answers) -> Group:
+    """Of faults with the same main answers, return those that are most like it at the edges."""
+
+    def likeness(fault: Fault) -> int:
+        edges = fault.deviations[part].edges
+        return sum(_is_as_expected(q, a, edges, reference.edges) for q, a in given.edges.items())
+
+    if all(not fault.deviations[part].edges for fault in faults):
+        return faults
+    most = max(map(likeness, faults))
+    return [fault for fault in faults if likeness(fault) == most]
+
+
+def _is_as_expected(
+    question: str, answer: Answer, of_fault: Mapping[str, Answer], right: Mapping[str, Answer]
+) -> bool:
+    """Tell whether an answer at the edges is what code with a fault would give there.
+
+    Where the fault shows, the manner counts. Where it doesn't, the answer has to be right, by the
+    same measure by which it was settled where the fault shows.
+    """
+    if question in of_fault:
+        return alike(answer, of_fault[question])
+    return question in right and same(answer, right[question])
+
+
+def _edge_groups(
+    part: str, given: Mapping[str, Answer], explained: Mapping[str, Answer], known: Fingerprints
+) -> list[Group]:
+    """Return the faults that show at the edges only, for what a fault in the numbers leaves open.
+
+    Args:
+        part: where to look.
+        given: the student's answers at its edges.
+        explained: the answers there of the fault that was found in the numbers, if any.
+        known: all faults.
+    """
+    right = known.reference[part].edges
+    wrong = {q for q, a in given.items() if q in right and not same(a, right[q])}
+    open_questions = {q for q in wrong if not _is_as_expected(q, given[q], explained, right)}
+    candidates = [
+        (fault, own.edges)
+        for fault in known.faults
+        if (own := fault.deviations[part]).edges
+        and not own.main
+        and all(q in wrong and alike(given[q], a) for q, a in own.edges.items())
+    ]
+    groups: list[Group] = []
+    while open_questions and len(groups) < 2:
+        merits = [(_explained(e, given, open_questions), f, e) for f, e in candidates]
+        best = max((merit for merit, _, _ in merits), default=(0, 0))
+        if not best[0] or best[0] < _SHARE_EXPLAINED * len(open_questions):
+            break
+        chosen = [(fault, edges) for merit, fault, edges in merits if merit == best]
+        groups.append([fault for fault, _ in chosen])
+        open_questions -= chosen[0][1].keys()
+    return groups
+
+
+def _explained(
+    edges: Mapping[str, Answer], given: Mapping[str, Answer], open_questions: set[str]
+) -> tuple[int, int]:
+    """Return how many open questions a fault explains, and how many of them to the digit."""
+    explained = edges.keys() & open_questions
+    return len(explained), sum(same(edges[q], given[q]) for q in explained)
+
+
+# What is told of what fits
+
+
+def _without_what_may_follow(fits: Mapping[str, list[Group]]) -> dict[str, list[Group]]:
+    """Leave out what only stops, where a wrong number of the same class may explain it."""
+    named = {
+        owner(part)
+        for part, groups in fits.items()
+        for group in groups
+        if group[0].deviations[part].main and _has_numbers(group[0])
+    }
+    return {
+        part: [g for g in groups if owner(part) not in named or _has_numbers(g[0])]
+        for part, groups in fits.items()
+    }
+
+
+def _meant_in_all(
+    fits: Mapping[str, list[Group]], wrong: Mapping[str, Answers], known: Fingerprints
+) -> list[_FoundPart]:
+    """Return what is told of each part: of the faults that answer alike, those that are meant."""
+    shows = Counter(
+        name for groups in fits.values() for g in groups for f in g for name in set(f.names)
+    )
+    found = []
+    for part, groups in fits.items():
+        for group in groups:
+            meant = _meant(group, shows, wrong)
+            texts = _different(meant, known)
+            if len(texts) <= _MOST_ALIKE:
+                found.append(_FoundPart(part, group, tuple(texts)))
+    return found
+
+
+def _meant(group: Group, shows: Counter[str], wrong: Mapping[str, Answers]) -> Group:
+    """Return which are meant of faults that answer alike in a part.
+
+    They are those that explain the most parts, and of these those that claim the fewest of what is
+    right.
+    """
+
+    def merit(fault: Fault) -> tuple[int, int]:
+        claimed = fault.deviations.keys() - wrong.keys()
+        return max(shows[name] for name in fault.names), -len(claimed)
+
+    best = max(map(merit, group))
+    return [fault for fault in group if merit(fault) == best]
+
+
+def _with_estimates(
+    found: list[_FoundPart], answers: Mapping[str, Answers], wrong: Mapping[str, Answers]
+) -> list[_FoundPart]:
+    """Put in what estimators are certain of, where no single fault gives all the wrong numbers.
+
+    Where a fault has a name in one part, the same estimate in another part means that fault. And
+    what an estimate takes the place of is told in no other part.
+    """
+    told: list[_FoundPart] = []
+    left: list[tuple[str, list[_FoundPart]]] = []
+    names: dict[str, _FoundPart] = {}
+    for part in wrong:
+        of_part, estimates = [each for each in found if each.part == part], answers[part].estimates
+        if not estimates or any(
+            len(e.texts) == 1 and _gives_all(e.group, part, wrong) for e in of_part
+        ):
+            told += of_part
+            names |= {estimate.name: each for estimate in estimates for each in of_part[:1]}
+        else:
+            left.append((part, of_part))
+    outdone = {each.texts for _, of_part in left for each in of_part}
+    told = [each for each in told if each.texts not in outdone]
+    for part, of_part in left:
+        for estimate in answers[part].estimates:
+            alike = [e for e in of_part if _gives_all(e.group, part, wrong)][:1]
+            text = Text(estimate.when, estimate.look)
+            group = alike[0].group if alike else []
+            known = names.get(estimate.name, _FoundPart(part, group, (text,), estimate))
+            told.append(replace(known, part=part))
+    return told
+
+
+def _gives_all(group: Group, part: str, wrong: Mapping[str, Answers]) -> bool:
+    """Tell whether a fault gives all that is wrong in a part, and claims no part that is right."""
+    given = wrong[part]
+    return any(
+        own.main.keys() == given.main.keys()
+        and all(same(answer, given.main[q], dtype=False) for q, answer in own.main.items())
+        and (bool(own.main) or own.edges.keys() == given.edges.keys())
+        for own in (f.deviations[part] for f in group if f.deviations.keys() <= wrong.keys())
+    )
+
+
+def _told(found: list[_FoundPart], known: Fingerprints) -> list[Evidence]:
+    """Return what was found in all parts, each thought once, with the parts that it shows in."""
+    alike: dict[tuple[str, ...], list[_FoundPart]] = {}
+    for each in found:
+        alike.setdefault(each.thought, []).append(each)
+    return [_evidence(of_one, known) for of_one in alike.values()]
+
+
+def _evidence(found: list[_FoundPart], known: Fingerprints) -> Evidence:
+    """Return what to tell of a mistake that was found in some parts."""
+    first, parts = found[0], list(dict.fromkeys(each.part for each in found))
+    names = tuple(dict.fromkeys(name for each in found for name in each.names))
+    seen = first.estimate is not None and first.estimate.is_seen
+    return Evidence(
+        _sentence(first.texts, parts, known),
+        Certainty.SEEN if seen else Certainty.ALL,
+        Source.ESTIMATE if first.estimate else Source.CATALOGUE,
+        tuple(parts),
+        names,
+    )
+
+
+def _sentence(texts: tuple[Text, ...], parts: list[str], known: Fingerprints) -> str:
+    """Return what to say; it must fit wrong numbers, and a missing name or error as well.
+
+    A function that the text begins with isn't named twice, nor is a nudge given twice.
+    """
+    shown = _shown(parts)
+    is_clear = len(_shown(known.reference)) == 1 or texts[0].when.startswith(f"{shown[0]} ")
+    where = "It" if is_clear and len(shown) == 1 else f"In {' and '.join(shown)}, it"
+    return where + _LOOKS + _told_of(texts)
+
+
+def _told_of(texts: Sequence[Text]) -> str:
+    """Return what to say of faults that answer alike; no nudge is given twice."""
+    looks = [text.look for text in texts]
+    told = [
+        f"{text.when}. {'' if text.look in looks[place + 1 :] else text.look}".strip()
+        for place, text in enumerate(texts)
+    ]
+    return _OR.join(told)
+
+
+def reworded(sentence: str, names: Sequence[str], known: Fingerprints) -> str:
+    """Return a sentence in the words that the catalogue has now; as it was if they aren't known.
+
+    Args:
+        sentence: what was told.
+        names: the faults that it is about, as they were told.
+        known: what there is to tell of them.
+    """
+    where, looks, rest = sentence.partition(_LOOKS)
+    known_now = _different(_faults_called(names, known), known)
+    told = rest.split(_OR)
+    if len(told) != len(known_now):
+        # More names may stand beside it than it tells: those that answer alike in one part.
+        known_now = [text for one in told for text in _begun_with(one, known_now)]
+    if not looks or len(told) != len(known_now):
+        return sentence
+    return where + _LOOKS + _told_of(known_now)
+
+
+def _begun_with(told: str, texts: Iterable[Text]) -> list[Text]:
+    """Return the text whose words something begins with that was told; none if that is unclear."""
+    return sorted((t for t in texts if told.startswith(t.when)), key=lambda t: len(t.when))[-1:]
+
+
+def _faults_called(names: Sequence[str], known: Fingerprints) -> list[Fault]:
+    """Return the faults of these names, in order; a fault may have two. None if one is unknown."""
+    by_names = {fault.names: fault for fault in known.faults}
+    found, rest = [], tuple(names)
+    while rest:
+        fault = by_names.get(rest[:1]) or by_names.get(rest[:2])
+        if fault is None or not all(name in known.texts for name in fault.names):
+            return []
+        found.append(fault)
+        rest = rest[len(fault.names) :]
+    return found
+
+
+def _shown(parts: Iterable[str]) -> list[str]:
+    """Return the functions and classes that parts belong to, such as f for "f: defaults"."""
+    return list(dict.fromkeys(owner(part) for part in parts))
+
+
+def _different(faults: Group, known: Fingerprints) -> list[Text]:
+    """Return what to tell of some faults; the same thought is told once, in its first words."""
+    thoughts: dict[tuple[str, ...], Text] = {}
+    for fault in faults:
+        thought = tuple(known.texts[name].when.rstrip(".") for name in fault.names)
+        thoughts.setdefault(thought, known.text(fault))
+    return list(thoughts.values())

@@ -1,0 +1,133 @@
+"""Asks a problem's questions: its `probe.py` says which, for each function and class by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from grader.code.course_modules import modules_of_course
+from grader.code.forbidden import Guard
+from grader.code.loading import load_module
+from grader.code.time_limit import DoesNotEnd, time_limit
+from grader.course import Problem
+from grader.diagnose.answers import Answer, attempt
+from grader.diagnose.estimate import Estimate, Estimator
+
+PROBE_SECONDS = 10.0
+"""How long all questions of a problem may take together. They take less than half a second."""
+
+_SEED = 8191
+
+Question = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The questions about one function or class.
+
+    Attributes:
+        main: those whose numbers tell one mistake from another, on inputs of ordinary size. Some
+            should have all sizes alike: then nearly every mistake gives numbers, however it is
+            written, and none an exception.
+        edges: those about what is extreme or beside the numbers: large scores, other dtypes,
+            gradients, changed arguments, the random state, a second call. They tell mistakes that
+            main questions don't show, and the manner in which they fail counts, not the numbers.
+        estimators: questions whose answers are sentences: what the code does, read off its numbers.
+    """
+
+    main: Mapping[str, Question]
+    edges: Mapping[str, Question] = field(default_factory=dict)
+    estimators: tuple[Estimator, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a part answered, by question, and what estimators are certain of."""
+
+    main: Mapping[str, Answer]
+    edges: Mapping[str, Answer]
+    estimates: tuple[Estimate, ...] = ()
+
+
+Probe = Callable[[Any], Mapping[str, Part]]
+
+
+def owner(part: str) -> str:
+    """Return which function or class a part is about.
+
+    A class with several sides may have a part for each, so that a mistake on one side doesn't hide
+    another: `"MultiHeadAttention: dropout"` is a part of `MultiHeadAttention`.
+    """
+    return part.partition(":")[0]
+
+
+def load_probe(problem: Problem) -> Probe | None:
+    """Return the questions of a problem; None when it has no `probe.py`."""
+    if not problem.probe_file.is_file():
+        return None
+    with modules_of_course(problem.folder.parents[1]):
+        probe: Probe = load_module(problem.probe_file, f"probe_{problem.id[:2]}").probe
+    return probe
+
+
+def ask(
+    probe: Probe,
+    code: Any,
+    forbidden: Iterable[str] = (),
+    *,
+    edges: bool = True,
+    parts: Set[str] | None = None,
+) -> dict[str, Answers]:
+    """Return the answers of a problem's code, part by part.
+
+    There are none when the probe itself fails, or when the code takes too long over it.
+
+    Args:
+        probe: the questions.
+        code: the student's module, or what stands for it.
+        forbidden: the functions whose call ends an answer, where that is watched here.
+        edges: whether to ask what is at the edges, too, and the estimators.
+        parts: which parts to ask; all when left out.
+    """
+    try:
+        with time_limit(PROBE_SECONDS), Guard(tuple(forbidden)):
+            return {
+                name: _asked(part, edges)
+                for name, part in probe(code).items()
+                if parts is None or name in parts
+            }
+    except (Exception, DoesNotEnd):
+        return {}
+
+
+def _asked(part: Part, with_edges: bool) -> Answers:
+    edges = part.edges if with_edges else {}
+    estimators = part.estimators if with_edges else ()
+    main = {name: _attempt(question) for name, question in part.main.items()}
+    at_edges = {name: _attempt(question) for name, question in edges.items()}
+    found: dict[str, Estimate] = {}
+    for estimator in estimators:
+        for estimate in _estimated(estimator):
+            found.setdefault(estimate.name, estimate)  # what is said with a bias holds without
+    return Answers(main, at_edges, tuple(found.values()))
+
+
+def _estimated(estimator: Estimator) -> list[Estimate]:
+    """Return what an estimator is certain of; where code stops, nothing is."""
+    torch.default_generator.manual_seed(_SEED)
+    try:
+        with torch.enable_grad():
+            return list(estimator())
+    except (KeyboardInterrupt, DoesNotEnd):
+        raise
+    except BaseException:  # student code may raise SystemExit or worse
+        return []
+
+
+def _attempt(question: Question) -> Answer:
+    """Ask in a random state that hangs on no question before, nor on where the code runs."""
+    torch.default_generator.manual_seed(_SEED)
+    return attempt(question)

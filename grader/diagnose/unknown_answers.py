@@ -1,0 +1,153 @@
+"""Wrong answers that fit no known mistake: who of a class has the same ones.
+
+A part of a problem, a function or a class, is asked small questions; its wrong answers are kept as
+short texts (`grader.diagnose.kept_answer`). Those of a group agree in every number. So files
+with different faults don't share a group, and most spellings of one fault do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from grader.diagnose.kept_answer import Answer, same
+from grader.result import ProblemResult, Status, SubmissionResult, WrongAnswers
+
+_MOST_EDGES = 0.8
+
+_STOPS = "!"
+
+EDGE = "edge: "
+"""How questions begin that are about what is extreme or beside the numbers."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Students whose code answers alike, in a way that has no name yet.
+
+    Attributes:
+        problem: the problem's id.
+        parts: the functions and classes in which their answers are wrong alike.
+        submissions: the names of their results, sorted.
+        answers: by part, the wrong answers of the first of them.
+        failed: the titles of the tests that all of them fail.
+    """
+
+    problem: str
+    parts: tuple[str, ...]
+    submissions: tuple[str, ...]
+    answers: Mapping[str, WrongAnswers] = field(default_factory=dict)
+    failed: tuple[str, ...] = ()
+
+    @property
+    def owners(self) -> list[str]:
+        """The functions and classes that the parts are of."""
+        return list(dict.fromkeys(part.partition(":")[0] for part in self.parts))
+
+    @property
+    def name(self) -> str:
+        """What the group is called in commands."""
+        rough = {
+            part: {question: _rough(text) for question, text in given.items()}
+            for part, given in self.answers.items()
+        }
+        digest = hashlib.sha256(json.dumps([self.problem, rough], sort_keys=True).encode())
+        return f"{self.problem[:2]}-{digest.hexdigest()[:6]}"
+
+
+def groups(results: Iterable[SubmissionResult]) -> list[Group]:
+    """Return the groups of a class, large ones first.
+
+    A student whose answers nobody else has is a group too.
+    """
+    results = sorted(results, key=lambda result: result.submission)
+    of_problem: dict[str, dict[str, ProblemResult]] = {}
+    for result in results:
+        for problem in result.problems:
+            if problem.unknown:
+                of_problem.setdefault(problem.id, {})[result.submission] = problem
+    found = [group for id, members in of_problem.items() for group in _of_problem(id, members)]
+    return sorted(found, key=lambda group: (-len(group.submissions), group.problem, group.name))
+
+
+def _of_problem(id: str, members: Mapping[str, ProblemResult]) -> Iterator[Group]:
+    """Yield the groups of one problem; what the same students have in several parts is one."""
+    parts_of: dict[tuple[str, ...], list[str]] = {}
+    parts = sorted({part for problem in members.values() for part in problem.unknown})
+    for part in parts:
+        answers = {name: p.unknown[part] for name, p in members.items() if part in p.unknown}
+        for alike in _alike(answers):
+            parts_of.setdefault(alike, []).append(part)
+    for names, shared in parts_of.items():
+        first = members[names[0]]
+        answers_of_first = {part: first.unknown[part] for part in shared}
+        failed = [_failed(members[name]) for name in names]
+        titles = tuple(title for title in failed[0] if all(title in other for other in failed))
+        yield Group(id, tuple(shared), names, answers_of_first, titles)
+
+
+def _failed(problem: ProblemResult) -> list[str]:
+    """Return the titles of the tests that fail, each once."""
+    failed = (test.title for test in problem.tests if test.status is not Status.PASSED)
+    return list(dict.fromkeys(failed))
+
+
+def _alike(answers: Mapping[str, WrongAnswers]) -> list[tuple[str, ...]]:
+    """Return who answers alike in one part."""
+    found: list[list[str]] = []
+    for name, given in answers.items():
+        for members in found:
+            if same_fault(answers[members[0]], given):
+                members.append(name)
+                break
+        else:
+            found.append([name])
+    return [tuple(members) for members in found]
+
+
+def same_fault(one: WrongAnswers, other: WrongAnswers) -> bool:
+    """Tell whether wrong answers are those of the same fault.
+
+    The main questions tell it, whose inputs are ordinary. Where these are all right, or none has a
+    number, most questions at the edges have to be answered alike, too.
+    """
+    if _share_same(_main(one), _main(other)) < 1:
+        return False
+    has_numbers = any(map(_has_number, _main(one).values()))
+    return has_numbers or _share_same(_edges(one), _edges(other)) >= _MOST_EDGES
+
+
+def _main(given: WrongAnswers) -> dict[str, str]:
+    return {question: text for question, text in given.items() if not question.startswith(EDGE)}
+
+
+def _edges(given: WrongAnswers) -> dict[str, str]:
+    return {question: text for question, text in given.items() if question.startswith(EDGE)}
+
+
+def _has_number(text: str) -> bool:
+    return any(Answer.read(text).numbers)
+
+
+def _share_same(one: Mapping[str, str], other: Mapping[str, str]) -> float:
+    """Return at what share of the questions that either answers wrongly both answer alike."""
+    asked = one.keys() | other.keys()
+    alike = sum(_same(one[q], other[q]) for q in one.keys() & other.keys())
+    return alike / len(asked) if asked else 1.0
+
+
+def _same(one: str, other: str) -> bool:
+    """Tell whether two answers are the same; what raises an exception may raise another one."""
+    a, b = Answer.read(one), Answer.read(other)
+    if a.instead or b.instead:
+        return bool(a.instead and b.instead)
+    return same(a, b, dtype=False)
+
+
+def _rough(text: str) -> str:
+    """Return an answer with numbers of two digits."""
+    if text.startswith(_STOPS):
+        return _STOPS
+    return " ".join([*text.split(" ")[1:3], *(f"{float(n):.2g}" for n in text.split(" ")[3:])])

@@ -1,0 +1,410 @@
+"""Grades a class into a folder of reports: what previous runs left and still holds is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.course import Course
+from grader.diagnose.edits import REFERENCE, right_files
+from grader.files import locked, sha256_of, write_whole
+from grader.grade.cluster import grade_on_cluster
+from grader.grade.outcome import assemble
+from grader.grade.pool import grade_all
+from grader.grade.previous import (
+    RESULTS,
+    Plan,
+    Previous,
+    load_previous,
+    named_as_before,
+    outdated,
+    plan,
+    save_result,
+    set_damaged_aside,
+    sweep,
+)
+from grader.grade.provenance import common_provenance, grader_sha256
+from grader.grade.same_person import as_said, merge, suggest
+from grader.grade.settings import Settings
+from grader.grade.words import Words
+from grader.gradebook.adjusting import adjusted, key, match_roster
+from grader.gradebook.folder import FOLDER, Book
+from grader.gradebook.roster import Matched
+from grader.intake.optional_problems import without_skipped
+from grader.intake.submissions import Submission
+from grader.reports.class_table import RunSummary
+from grader.reports.dashboard import ClassFacts, write_dashboard
+from grader.reports.display_names import people as people_of
+from grader.reports.feedback import feedback, feedback_page
+from grader.reports.gradebook_csv import cell, changes, read_gradebook, write_gradebook
+from grader.reports.gradescope_json import results_json
+from grader.reports.identical import identical_files
+from grader.reports.junit import write_junit
+from grader.reports.news import News
+from grader.reports.sources import SOURCES, Sources
+from grader.reports.statistics import TERM_PAGE, write_term
+from grader.reports.student_page import STUDENT_PAGES, write_student_pages
+from grader.result import Policy, ProblemResult, Provenance, Status, SubmissionResult
+
+_GRADEBOOK = "gradebook.csv"
+_SOURCES = {".py", ".j2", ".js"}
+
+
+@dataclass(kw_only=True)
+class ClassRun(RunSummary):
+    """What came of a run.
+
+    Attributes:
+        results: of the whole class, graded now or kept.
+        problems: the ids of the problems that count and that somebody has a result for.
+        optional: of each optional part that the reports speak of, the ids of its problems.
+    """
+
+    results: list[SubmissionResult]
+    problems: list[str]
+    optional: dict[str, list[str]]
+
+
+def grade_class(
+    submissions: Sequence[Submission],
+    course: Course,
+    settings: Settings,
+    out: Path,
+    *,
+    jobs: int,
+    policy: Policy,
+    fresh: bool = False,
+    is_whole: bool | None = None,
+    part: str | None = None,
+    people: Mapping[str, str] | None = None,
+    book: Book | None = None,
+    scheduler: str = "",
+    on_start: Callable[[int], None] = lambda count: None,
+    on_result: Callable[[SubmissionResult], None] = lambda result: None,
+) -> ClassRun:
+    """Grade what has to be graded and write all reports.
+
+    Each result is written when it is ready, so that a run that is stopped goes on where it was.
+    The gradebook is written last: what it says is what the last run that ended said.
+
+    The reports show the whole class that the folder knows. What is not given now is kept as it is:
+    whoever is not among the submissions, and of these the problems that they are not for.
+
+    Args:
+        submissions: the whole class, or a part of it.
+        course: whose tests to run.
+        settings: seed, limits and level of isolation.
+        out: the folder of results and reports.
+        jobs: how many to grade at a time.
+        policy: what students read of hidden tests.
+        fresh: whether to ignore previous results.
+        is_whole: whether these say that they are the whole class, so that it is told who is
+            missing. If it is not given, two submissions or more do.
+        part: the only part to grade. The reports speak of an optional part if that is it, or if
+            somebody has tried a problem of it.
+        people: for what a submission is called, or its identity, whose it is.
+        book: the instructor's own files; what lies beside `out` if it is not given.
+        scheduler: address of a dask scheduler, whose workers grade in the place of this machine.
+        on_start: called with the number of submissions to grade.
+        on_result: called after each of them.
+
+    Raises:
+        InUse: another run writes to the folder.
+        InternalError: the course's own tests or solutions are broken.
+        UsageError: there is no such scheduler, or its workers can't grade this course; or a file
+            of the book can't be read.
+        OSError: the reports can't be written.
+    """
+    book = book or Book(out.parent / FOLDER, out)
+    with locked(out):
+        sweep(out)
+        adjusted([], book)  # a file that can't be read is told before hours of grading
+        previous = load_previous(out / RESULTS)
+        submissions, told, unclear = who_is_who(submissions, previous, people or {}, out)
+        submissions = asked_for(submissions, course, part)
+        if not settings.own_tests:
+            submissions = [each.without_own_tests() for each in submissions]
+        names = {submission.name for submission in submissions}
+        common = common_provenance(course, settings)
+        plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
+        words = Words(course)
+        for each in plans:
+            each.kept = {id: words.renewed(problem) for id, problem in each.kept.items()}
+        set_damaged_aside(previous, names, out / RESULTS)
+        keeper = _Keeper(out, course, settings, policy, part, book)
+        keeper.keep_sources(submissions)
+        keeper.take_over([each for each in plans if not each.reasons], previous.results)
+        absent = [result for name, result in previous.results.items() if name not in names]
+        left = [replace(r, problems=[*map(words.renewed, r.problems)]) for r in absent]
+        keeper.leave(left, previous.results)
+        todo = {each.submission.name: each for each in plans if each.reasons}
+        on_start(len(todo))
+
+        def keep(result: SubmissionResult) -> None:
+            keeper.add(result, todo[result.submission])
+            on_result(result)
+
+        _grade(todo.values(), course, settings, jobs, scheduler, keep)
+        not_applied = [*unclear, *keeper.adjust()]
+        before, shown = read_gradebook(out / _GRADEBOOK), keeper.shown()
+        news = News(
+            is_first=not before,
+            changes=changes(before, keeper.results, previous.results),
+            new=[who for name, who in people_of(shown).items() if cell(name) not in before],
+            missing=named_missing(absent, submissions, is_whole),
+            not_applied=not_applied,
+            of_one_problem=_is_of_one_problem(submissions, common),
+        )
+        keeper.write_class_reports(news)
+    return ClassRun(
+        results=shown,
+        problems=keeper.problems(),
+        optional=keeper.optional(),
+        graded=len(todo),
+        news=news,
+        outdated=outdated(shown, common),
+        damaged=previous.damaged,
+        older=previous.older,
+        lost=sorted({*previous.damaged, *previous.older} - names),
+        told=[*told, *keeper.about_roster()],
+        absent=keeper.absent(),
+    )
+
+
+def who_is_who(
+    submissions: Sequence[Submission],
+    previous: Previous,
+    people: Mapping[str, str],
+    out: Path | None,
+) -> tuple[list[Submission], list[str], list[str]]:
+    """Return submissions as whose they are, with the names of their files, and what to say.
+
+    What comes last are the lines of `names.csv` that do nothing.
+
+    Args:
+        submissions: what was handed in.
+        previous: what previous runs left.
+        people: for what a submission is called, or its identity, whose it is.
+        out: the folder of reports; None to leave its files as they are.
+    """
+    merge(previous, people, out)
+    submissions, unclear = as_said(submissions, previous, people)
+    submissions, taken = named_as_before(submissions, previous)
+    return submissions, [*taken, *suggest(submissions, previous, people, out)], unclear
+
+
+def asked_for(
+    submissions: Iterable[Submission], course: Course, part: str | None
+) -> list[Submission]:
+    """Return submissions with what is to be graded of them: a part, and what nobody left out."""
+    asked = {problem.id for problem in course.of_part(part)}
+    optional = [problem for problem in course.problems() if problem.part.optional]
+    found = [each.only(id for id in each.files if id in asked) for each in submissions]
+    return [without_skipped(each, optional) for each in found]
+
+
+def _is_of_one_problem(submissions: Sequence[Submission], common: Mapping[str, Provenance]) -> bool:
+    """Tell whether it was said that all of these were handed in for the same single problem."""
+    asked = {tuple(each.files) for each in submissions}
+    return len(common) > 1 and [len(ids) for ids in asked] == [1]
+
+
+def named_missing(
+    absent: Iterable[SubmissionResult], submissions: Sequence[Submission], is_whole: bool | None
+) -> list[str]:
+    """Return who is known and not given, if what is given says that it is the whole class."""
+    says_whole = len(submissions) > 1 if is_whole is None else is_whole
+    return sorted(result.shown_name for result in absent) if says_whole else []
+
+
+def _grade(
+    plans: Iterable[Plan],
+    course: Course,
+    settings: Settings,
+    jobs: int,
+    scheduler: str,
+    on_result: Callable[[SubmissionResult], None],
+) -> None:
+    """Grade what the plans ask for, on this machine or on the workers of a scheduler."""
+    submissions = [each.submission.only(each.reasons) for each in plans]
+    if scheduler and submissions:
+        grade_on_cluster(submissions, course, settings, scheduler, on_result)
+    elif submissions:
+        grade_all(submissions, course, settings, jobs, on_result)
+
+
+class _Keeper:
+    """Writes each result and what is shown of it, and in the end what is shown of the class."""
+
+    def __init__(
+        self,
+        out: Path,
+        course: Course,
+        settings: Settings,
+        policy: Policy,
+        part: str | None,
+        book: Book,
+    ) -> None:
+        self.results: list[SubmissionResult] = []
+        self._out = out
+        self._book = book
+        self._course = course
+        self._matched = Matched()
+        self._parts = {problem.id: problem.part for problem in course.problems()}
+        self._part = part
+        self._grader_sha256 = grader_sha256(course)
+        self._settings = settings
+        self._policy = policy
+        self._sources = Sources(out / SOURCES)
+        stamp = self._stamp()
+        self._views_hold = stamp.is_file() and stamp.read_bytes() == self._views().encode()
+
+    def take_over(self, plans: list[Plan], previous: dict[str, SubmissionResult]) -> None:
+        """Keep results of which nothing has to be graded; write only what is new about them."""
+        for each in plans:
+            result = self._assembled(each, {})
+            if not self._views_hold or result != previous.get(result.submission):
+                self._save(result)
+            self.results.append(result)
+
+    def leave(self, results: list[SubmissionResult], previous: dict[str, SubmissionResult]) -> None:
+        """Keep results as they are, of those who are not among the submissions."""
+        for result in results:
+            if not self._views_hold or result != previous.get(result.submission):
+                self._save(result)
+            self.results.append(result)
+
+    def add(self, result: SubmissionResult, plan: Plan) -> None:
+        """Keep a result that was graded now, with the problems that did not have to be."""
+        if result.status == Status.INTERNAL:
+            # The next run grades again what is handed in now, but has no more of the others.
+            others = [p for id, p in plan.kept.items() if id not in plan.submission.files]
+            result.problems = [*others, *result.problems]
+            result.identity, result.full_name = plan.submission.identity, plan.submission.full_name
+        else:
+            new = {problem.id: problem for problem in result.problems}
+            for id, problem in new.items():
+                problem.reason = plan.reasons[id]
+            result = self._assembled(plan, new)
+        self._save(result)
+        self.results.append(result)
+
+    def adjust(self) -> list[str]:
+        """Apply what the book says, and return what it says that does nothing."""
+        found, told = adjusted(self.results, self._book)
+        for result, before in zip(found, self.results, strict=True):
+            if result != before:
+                self._save(result)
+        self.results = found
+        self._matched = match_roster(found, self._book)
+        return told
+
+    def about_roster(self) -> list[str]:
+        """Return who can't be told apart on the roster, and who is not on it."""
+        if not self._book.roster.entries:
+            return []
+        names = {key(result): result.shown_name for result in self.results}
+        unclear = [entry.shown for entry in self._matched.unclear]
+        strangers = sorted(names[each] for each in self._matched.strangers)
+        told = []
+        if unclear:
+            told.append(f"On the roster, and may be one of several here: {', '.join(unclear)}.")
+        if strangers:
+            told.append(f"Not on the roster: {', '.join(strangers)}.")
+        return told
+
+    def absent(self) -> list[str]:
+        """Return who is on the roster and has handed in nothing at all."""
+        return sorted(entry.shown for entry in self._matched.absent)
+
+    def sections(self) -> dict[str, str]:
+        """Return the section of everybody, by the name of the submission, as the roster has it."""
+        found = {r.submission: self._matched.section(key(r)) for r in self.results}
+        return {name: section for name, section in found.items() if section}
+
+    def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
+        found = plan.kept | new
+        known = [(id, part) for id, part in self._parts.items() if id in found]
+        problems = [replace(found[id], part=p.id, optional=p.optional) for id, p in known]
+        return assemble(plan.submission, self._settings, self._grader_sha256, problems)
+
+    def _save(self, result: SubmissionResult) -> None:
+        """Write what students see, then the result: where it is, the others are too."""
+        name, shown = result.submission, result.without_skipped()
+        write_whole(self._out / "feedback" / f"{name}.md", feedback(shown, self._policy))
+        write_whole(self._out / "feedback" / f"{name}.html", feedback_page(shown, self._policy))
+        for_gradescope = self._out / "gradescope" / f"{name}.json"
+        if result.status == Status.INTERNAL:
+            for_gradescope.unlink(missing_ok=True)
+        else:
+            write_whole(for_gradescope, results_json(shown, self._policy))
+        save_result(result, self._out / RESULTS)
+
+    def keep_sources(self, submissions: Iterable[Submission]) -> None:
+        """Keep the files as they are graded, for the pages that show them."""
+        files = (file for submission in submissions for file in submission.files.values())
+        self._sources.keep(file.source for file in files if file.source is not None)
+
+    def shown(self) -> list[SubmissionResult]:
+        """Return the results as reports show them, sorted by submission."""
+        results = [result.without_skipped() for result in self.results]
+        return sorted(results, key=lambda result: result.submission)
+
+    def problems(self) -> list[str]:
+        """Return the ids of the problems that count and that somebody has a result for.
+
+        They are all of them if nobody has a result for anything.
+        """
+        known = {problem.id for result in self.results for problem in result.problems}
+        asked = {id for id, part in self._parts.items() if self._part in (None, part.id)}
+        return [id for id in self._counted() if id in known or not known and id in asked]
+
+    def _counted(self) -> list[str]:
+        return [id for id, part in self._parts.items() if not part.optional]
+
+    def optional(self) -> dict[str, list[str]]:
+        """Return the problems of each optional part that somebody tried or that was asked for."""
+        tried = {id for result in self.results for id in result.optional}
+        shown: dict[str, list[str]] = {}
+        for id, part in self._parts.items():
+            if part.optional and part.id in {*tried, self._part}:
+                shown.setdefault(part.id, []).append(id)
+        return shown
+
+    def write_class_reports(self, news: News) -> None:
+        """Write what is about the whole class; the gradebook last."""
+        shown, optional = self.shown(), self.optional()
+        identical = identical_files(shown, self._sources, self._own_files())
+        pages = self._out / STUDENT_PAGES
+        write_student_pages(shown, self._sources, pages, identical)
+        about = ClassFacts(news, self.sections(), self.absent())
+        index = self._out / "index.html"
+        write_dashboard(shown, self.problems(), index, identical, optional, about)
+        others = [id for ids in optional.values() for id in ids]
+        page = self._out / TERM_PAGE
+        write_term(shown, [*self.problems(), *others], page, about.sections)
+        write_junit(shown, self._out / "junit.xml")
+        write_whole(self._stamp(), self._views())
+        book = self._out / _GRADEBOOK
+        write_gradebook(shown, self._counted(), book, optional, about.sections)
+        self._sources.keep_only(p.sha256 for result in self.results for p in result.problems)
+
+    def _own_files(self) -> dict[str, dict[str, bytes]]:
+        """Return the course's own right files of each problem, by what reports call them."""
+        found: dict[str, dict[str, bytes]] = {}
+        for problem in self._course.problems():
+            files = right_files(self._course, problem).items()
+            named = [(n if n == REFERENCE else f"{n}.py", p) for n, p in files if p.is_file()]
+            found[problem.id] = {f"the course's own {n}": p.read_bytes() for n, p in named}
+        return found
+
+    def _stamp(self) -> Path:
+        return self._out / ".views"
+
+    def _views(self) -> str:
+        """Return what the students' views were made by: while it is the same they need not be."""
+        reports = Path(__file__).parents[1] / "reports"
+        files = {p.relative_to(reports).as_posix(): p for p in reports.rglob("*.*")}
+        made_by = {name: path for name, path in files.items() if path.suffix in _SOURCES}
+        return f"{self._policy} {sha256_of(made_by)}"

@@ -1,0 +1,226 @@
+"""Grades on the workers of a dask scheduler, on as many machines as it has.
+
+Each worker process has a boundary of its own and does with a submission what `pool` does with it
+here. Before its first one it proves itself: it holds the same course and grader as the machine that
+asks, and the reference solutions reach full marks there. A submission whose worker is lost goes to
+another one; if that happens again and again it is `internal`, as with any fault of the grader's.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.course import Course, own_course
+from grader.errors import CourseError, InternalError, UsageError
+from grader.grade.cores import core_of_its_own
+from grader.grade.outcome import as_result
+from grader.grade.provenance import grader_sha256, torch_version
+from grader.grade.reference import reference_submission, require_full_marks
+from grader.grade.retries import alone, first_seconds, to_retry
+from grader.grade.settings import Settings
+from grader.intake.submissions import Submission
+from grader.result import SubmissionResult
+
+if TYPE_CHECKING:
+    from grader.grade.submission import Grader
+
+CONNECT_SECONDS = 10.0
+"""How long to look for the scheduler."""
+
+
+def grade_on_cluster(
+    submissions: Sequence[Submission],
+    course: Course,
+    settings: Settings,
+    address: str,
+    on_result: Callable[[SubmissionResult], None],
+) -> None:
+    """Grade `submissions` as `pool.grade_all` does, on the workers of a cluster.
+
+    Args:
+        submissions: in any order; of each, the problems that it has an entry for are graded.
+        course: whose tests to run; the workers need the same one.
+        settings: seed, limits and level of isolation.
+        address: the scheduler's, such as `tcp://10.0.0.1:8786`.
+        on_result: called once for each submission.
+
+    Raises:
+        UsageError: dask or the scheduler or workers are missing, or a worker has another course.
+        InternalError: a worker can't grade, or the connection was lost.
+    """
+    doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
+    order = _Order.of(course, settings)
+    with _connected(address) as client:
+        from distributed import as_completed
+
+        def grade(submission: Submission) -> SubmissionResult:
+            future = client.submit(_grade, submission, order, None, pure=False)
+            return _received(future, submission)
+
+        first = first_seconds(settings)
+        futures = client.map(_grade, submissions, order=order, seconds=first, pure=False)
+        asked = dict(zip(futures, submissions, strict=True))
+        for future in as_completed(list(asked)):
+            submission = asked.pop(future)
+            result = _received(future, submission)
+            ids = to_retry(submission, result, shared=True)
+            if ids:
+                doubtful.append((submission, result, ids))
+            else:
+                on_result(result)
+        for submission, result, ids in doubtful:
+            on_result(alone(grade, submission, result, ids))
+
+
+# Here: asking
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What a worker needs to know besides a submission.
+
+    Attributes:
+        root: the course's folder; None for the course that the worker's own grader belongs to,
+            which may be anywhere.
+        settings: seed, limits and level of isolation.
+        needed: what must be the same there, as names and values.
+    """
+
+    root: Path | None
+    settings: Settings
+    needed: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, course: Course, settings: Settings) -> _Order:
+        root = None if course == own_course() else course.root
+        return cls(root, replace(settings, many=True), _what_counts(course))
+
+
+def _what_counts(course: Course) -> tuple[tuple[str, str], ...]:
+    """Return what marks depend on and what may differ between machines."""
+    return (
+        ("the course", grader_sha256(course)),
+        ("Python", platform.python_version()),
+        ("torch", torch_version()),
+    )
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """Give a client of the scheduler, which has workers."""
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise UsageError(
+            "--scheduler needs dask: run pip install -e '.[cluster]' in the course's folder"
+        ) from None
+    # What goes wrong is told in a sentence; dask's tracebacks would bury it.
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        _require_listener(address)
+        client = Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError, TypeError) as error:
+        raise UsageError(f"no dask scheduler answers at {address}: {error}") from None
+    with client:
+        if not client.nthreads():
+            raise UsageError(f"the scheduler at {address} has no workers; start some first")
+        yield client
+
+
+def _require_listener(address: str) -> None:
+    """Check that something listens at an address of TCP; dask's own attempt may wait for ever.
+
+    Raises:
+        OSError: nothing does.
+    """
+    found = re.fullmatch(r"(?:tcp://)?([\w.-]+):(\d+)", address)
+    if found:
+        host, port = found[1], int(found[2])
+        socket.create_connection((host, port), CONNECT_SECONDS).close()
+
+
+def _received(future: Any, submission: Submission) -> SubmissionResult:
+    """Wait for a result; a submission that no worker survived gets one that says so."""
+    from distributed import CancelledError
+    from distributed.scheduler import KilledWorker
+
+    try:
+        return as_result(submission, future.result())
+    except KilledWorker:
+        return as_result(submission, "each worker that was at it ended, several times over")
+    except (UsageError, InternalError):
+        raise
+    except CancelledError:
+        raise InternalError(
+            "the scheduler is gone; with another one the same command goes on from there"
+        ) from None
+    except Exception as error:
+        raise InternalError(
+            f"a worker can't grade ({type(error).__name__}: {error}). "
+            "Is the same course installed there?"
+        ) from None
+
+
+# There: grading
+
+
+@dataclass
+class _Desk:
+    """Where a worker process grades: what one order asks for."""
+
+    order: _Order
+    grader: Grader
+    close: Callable[[], None]
+
+
+_desk: _Desk | None = None
+# pytest runs in the worker's own process, so whatever its number of threads, one at a time.
+_turn = threading.Lock()
+
+
+def _grade(submission: Submission, order: _Order, seconds: float | None) -> SubmissionResult | str:
+    """Grade one submission in a worker, all calls of whose code may take so many seconds."""
+    from grader.grade.job import answer, memory_limit  # here: who asks does without torch
+
+    global _desk
+    with _turn:
+        if _desk is None or _desk.order != order:
+            if _desk is not None:
+                _desk.close()
+                _desk = None
+            _desk = _opened(order)
+        with memory_limit():
+            return answer(submission, _desk.grader, seconds)
+
+
+def _opened(order: _Order) -> _Desk:
+    """Start a boundary and prove that this machine gives the marks that the other would give."""
+    from grader.grade.job import answer, grader_for
+
+    host = socket.gethostname()
+    course = Course(order.root) if order.root else own_course()
+    wrong = [name for name, value in order.needed if dict(_what_counts(course))[name] != value]
+    if wrong:
+        raise UsageError(
+            f"{' and '.join(wrong)} of the worker on {host} differs from here: "
+            "install the same on all machines, and restart the workers"
+        )
+    with ExitStack() as stack:
+        try:
+            core = stack.enter_context(core_of_its_own())
+            grader = stack.enter_context(grader_for(course, order.settings, core))
+            reference = reference_submission(course)
+            require_full_marks(as_result(reference, answer(reference, grader)))
+        except (InternalError, CourseError) as error:
+            raise InternalError(f"the worker on {host} can't grade: {error}") from None
+        return _Desk(order, grader, stack.pop_all().close)

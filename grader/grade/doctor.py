@@ -1,0 +1,194 @@
+"""Says what this machine has for the course: Python, torch, power, and how well it can isolate."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from grader.course import own_course
+from grader.errors import InternalError
+from grader.grade.processes import call_apart
+from grader.grade.provenance import torch_cuda, torch_version
+from grader.grade.settings import default_jobs
+from grader.result import Isolation
+from grader.text import counted
+
+_NEEDED = (3, 11)
+_MB_FOR_ONE = 1500
+"""What one job of `grade` takes: the process with the tests, the prefork server, a worker."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        name: what it is.
+        found: what there is.
+        advice: what to do about it; empty when nothing need be done.
+    """
+
+    name: str
+    found: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What the doctor found.
+
+    Attributes:
+        findings: in the order to show them.
+        level: the level of isolation that this machine reaches: "sandbox" or "process".
+    """
+
+    findings: list[Finding]
+    level: str
+
+    @property
+    def advice(self) -> list[str]:
+        """What to do about what is missing."""
+        return [finding.advice for finding in self.findings if finding.advice]
+
+    @property
+    def can_grade(self) -> bool:
+        """Whether `grader grade` runs here without being told to do without a sandbox."""
+        return self.level == "sandbox"
+
+
+def examine() -> Examination:
+    """Look at the machine. Starts the sandbox and attacks it, as `grade` does."""
+    level, reason = _isolation()
+    found = [_course(), _python(), _torch(), _cores(), _memory(), *_layers()]
+    return Examination([*found, _level(level, reason)], level)
+
+
+# What runs
+
+
+def _course() -> Finding:
+    parts = Counter(problem.part.id for problem in own_course().problems())
+    told = (f"part {part} with {counted(number, 'problem')}" for part, number in parts.items())
+    return Finding("Course", ", ".join(told))
+
+
+def _python() -> Finding:
+    found = f"{platform.python_version()} ({sys.executable})"
+    if sys.version_info < _NEEDED:
+        return Finding("Python", found, "The course needs Python 3.11 or later.")
+    return Finding("Python", found)
+
+
+def _torch() -> Finding:
+    build = f"CUDA {torch_cuda()}" if torch_cuda() else "CPU"
+    # Grading doesn't use a GPU, so which build it is only matters for its size.
+    return Finding("PyTorch", f"{torch_version()} ({build} build)")
+
+
+def _cores() -> Finding:
+    jobs = default_jobs()
+    return Finding("Cores", f"{jobs}, so `grade` takes {jobs} submissions at a time")
+
+
+def _memory() -> Finding:
+    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
+        return Finding("Memory", "not known here")
+    mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+    found = f"{mb / 1024:.1f} GB"
+    jobs = max(1, mb // _MB_FOR_ONE)
+    if jobs < default_jobs():
+        return Finding("Memory", found, f"Grade with --jobs {jobs}, or memory may run out.")
+    return Finding("Memory", found)
+
+
+# What isolates
+
+
+def _layers() -> Iterator[Finding]:
+    """Look for each layer of the sandbox by itself."""
+    if sys.platform != "linux":
+        return
+    from grader.boundary.sandbox import landlock, seccomp
+
+    version = landlock.version()
+    if version:
+        yield Finding("Landlock", f"version {version}: files, {_scope(version)}")
+    else:
+        yield Finding("Landlock", "none", _no_landlock())
+    if seccomp.usable():
+        yield Finding("seccomp", "filters system calls")
+    else:
+        kind = platform.machine()
+        advice = "Use a 64-bit Linux on x86-64 or aarch64, in a container that allows seccomp."
+        yield Finding("seccomp", f"no filter for {kind}", advice)
+    yield _user()
+
+
+def _scope(version: int) -> str:
+    return "network and signals" if version >= 6 else "seccomp does the rest"
+
+
+def _no_landlock() -> str:
+    active = Path("/sys/kernel/security/lsm")
+    if active.exists() and "landlock" not in active.read_text():
+        return "Start the kernel with `lsm=landlock,...` (`cat /sys/kernel/security/lsm` shows it)."
+    return "Use Linux 5.13 or later; in a container, let its seccomp profile allow Landlock."
+
+
+def _user() -> Finding:
+    if os.geteuid() != 0:
+        return Finding("Users", "workers stay the user that you are; that will do")
+    from grader.boundary.sandbox import confine
+
+    found = find_spec("torch")
+    readable = [os.__file__, *([found.origin] if found and found.origin else [])]
+    if confine.may_become(confine.pick_uid(os.getpid()), readable):
+        return Finding("Users", "you are root; each worker becomes a user of its own")
+    return Finding(
+        "Users",
+        "you are root, and workers stay root: no other user can read this Python",
+        "Grade as an ordinary user, or install Python and torch where everybody can read them.",
+    )
+
+
+def _isolation() -> tuple[str, str]:
+    """Return the level that a boundary reaches, and why it isn't the sandbox."""
+    try:
+        call_apart("grader.grade.sandbox_trial:try_sandbox", Isolation.SANDBOX)
+        return "sandbox", ""
+    except InternalError as error:
+        return "process", str(error).partition("\n")[0]
+
+
+def _level(level: str, reason: str) -> Finding:
+    if level == "sandbox":
+        return Finding("Isolation", "sandbox; it withstood the attacks of its self-test")
+    advice = (
+        "Grade on Linux, in Docker or in WSL 2. `grader grade --isolation process` works here, but "
+        "students' code could then read and change whatever you can."
+    )
+    return Finding("Isolation", f"process, no sandbox: {reason}", advice)
+
+
+# What is shown
+
+
+def examination_table(examination: Examination) -> Table:
+    """Return what the doctor found, a row for each thing."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in examination.findings:
+        mark = "[red]✗[/]" if finding.advice else "[green]✓[/]"
+        table.add_row(mark, finding.name, escape(finding.found))
+    return table

@@ -1,0 +1,186 @@
+"""`grade --dry-run`: what a run would do, without grading and without writing anything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from grader.course import Course
+from grader.grade.class_run import asked_for, named_missing, who_is_who
+from grader.grade.outcome import assemble
+from grader.grade.previous import RESULTS, Plan, load_previous, plan
+from grader.grade.provenance import common_provenance
+from grader.grade.settings import Settings
+from grader.gradebook.adjusting import adjusted, key, late_ones, match_roster
+from grader.gradebook.folder import Book
+from grader.intake.reading import HANDED_IN_LATE
+from grader.intake.submissions import StudentFile, Submission
+from grader.reports.class_table import RunSummary, about_run, did_nothing
+from grader.reports.display_names import people as people_of
+from grader.reports.gradebook_csv import changes, read_gradebook
+from grader.reports.news import News
+from grader.result import ProblemResult, SubmissionResult
+from grader.text import counted, line
+
+_NEW = "new"
+_NOTHING = "Nothing had to be graded"
+
+
+@dataclass
+class Foreseen:
+    """What a run would do.
+
+    Attributes:
+        plans: for each submission what has to be graded of it, and what is kept.
+        kept: everybody's result as it would be without what has to be graded.
+        late: what came late.
+        summary: what the run would say beside its results.
+    """
+
+    plans: list[Plan]
+    kept: list[SubmissionResult]
+    late: list[tuple[SubmissionResult, ProblemResult]]
+    summary: RunSummary = field(default_factory=lambda: RunSummary(graded=0))
+
+
+def foresee(
+    submissions: Sequence[Submission],
+    course: Course,
+    settings: Settings,
+    out: Path,
+    *,
+    book: Book,
+    people: Mapping[str, str],
+    fresh: bool = False,
+    is_whole: bool | None = None,
+    part: str | None = None,
+) -> Foreseen:
+    """Return what `grade_class` would do with the same arguments.
+
+    Raises:
+        UsageError: a file of the book can't be read.
+    """
+    previous = load_previous(out / RESULTS)
+    submissions, told, unclear = who_is_who(submissions, previous, people, None)
+    submissions = asked_for(submissions, course, part)
+    if not settings.own_tests:
+        submissions = [each.without_own_tests() for each in submissions]
+    names = {submission.name for submission in submissions}
+    common = common_provenance(course, settings)
+    plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
+    absent = [result for name, result in previous.results.items() if name not in names]
+    kept = [assemble(p.submission, settings, "", [*p.kept.values()]) for p in plans]
+    now, not_applied = adjusted([*kept, *absent], book)
+    matched = match_roster([*kept, *absent], book)
+    before = read_gradebook(out / "gradebook.csv")
+    news = News(
+        is_first=not before,
+        changes=changes(before, now, previous.results),
+        missing=named_missing(absent, submissions, is_whole),
+        not_applied=[*unclear, *_about_what_is_there(not_applied, plans)],
+        of_one_problem=len(common) > 1 and {len(each.files) for each in submissions} == {1},
+    )
+    whole = [_with_what_came(each, result) for each, result in zip(plans, now, strict=False)]
+    strangers = {*matched.strangers} if book.roster.entries else set()
+    summary = RunSummary(
+        graded=sum(bool(each.reasons) for each in plans),
+        news=news,
+        damaged=previous.damaged,
+        told=[*told, *(f"Not on the roster: {r.shown_name}." for r in now if key(r) in strangers)],
+        absent=sorted(entry.shown for entry in matched.absent),
+    )
+    return Foreseen(plans, now, late_ones(whole, book), summary)
+
+
+def _about_what_is_there(told: Sequence[str], plans: Iterable[Plan]) -> list[str]:
+    """Return what did nothing; what is about marks that aren't there yet can't be judged."""
+    is_open = any(each.reasons for each in plans)
+    return [text for text in told if not (is_open and "been graded in" in text)]
+
+
+def _with_what_came(plan: Plan, result: SubmissionResult) -> SubmissionResult:
+    """Return a submission's result with all problems of which something was handed in now."""
+    found = [
+        ProblemResult(id, file.sha256, late=file.late, handed_in=file.handed_in)
+        for id, file in plan.submission.files.items()
+        if file.is_there
+    ]
+    return SubmissionResult(
+        result.submission,
+        result.seed,
+        result.isolation,
+        "",
+        found,
+        identity=result.identity,
+        full_name=result.full_name,
+    )
+
+
+# What is shown of it
+
+
+def reading_table(foreseen: Foreseen) -> Table:
+    """Return whose work was read as what: a row for each submission."""
+    ids = sorted({id for each in foreseen.plans for id in each.submission.files})
+    late = {(result.submission, problem.id) for result, problem in foreseen.late}
+    names = people_of(foreseen.kept)
+    table = Table(pad_edge=False)
+    for title in ("submission", "handed in as", *(id[:2] for id in ids)):
+        table.add_column(title, overflow="fold")
+    for each in sorted(foreseen.plans, key=lambda p: str(names[p.submission.name]).casefold()):
+        own = each.submission
+        cells = [_state(own.files.get(id), each, id, (own.name, id) in late) for id in ids]
+        table.add_row(*(escape(line(t)) for t in (str(names[own.name]), own.handed_in_as)), *cells)
+    return table
+
+
+def _state(file: StudentFile | None, plan: Plan, id: str, is_late: bool) -> str:
+    """Return what would become of one problem of a submission, in a word or two."""
+    if file is None:
+        return ""
+    if file.bad or file.nearly:
+        state = "unclear"
+    elif not file.is_there:
+        return "-"
+    elif id in plan.reasons:
+        state = _NEW if plan.reasons[id] == _NEW else "again"
+    else:
+        state = "kept"
+    return f"{state}, late" if is_late else state
+
+
+def foreseen_lines(foreseen: Foreseen) -> list[str]:
+    """Return what is to be said below the table."""
+    reasons = Counter(why for each in foreseen.plans for why in each.reasons.values())
+    late = list(dict.fromkeys(result.shown_name for result, _ in foreseen.late))
+    unclear = [(each.submission.shown_name, _unclear(each)) for each in foreseen.plans]
+    told = [line(f"{name}: {' '.join(what)}") for name, what in unclear if what]
+    told += [_would(text) for text in about_run(foreseen.summary) if not text.startswith(_NOTHING)]
+    again = [p.submission.shown_name for p in foreseen.plans if {*p.reasons.values()} - {_NEW}]
+    if again:
+        told.append(line(f"Would be graded again, so marks may change: {', '.join(again)}."))
+    if late:
+        told.append(line(f"Late: {counted(len(late), 'submission')} ({', '.join(late)})."))
+    of_each = ", ".join(f"{number} {why}" for why, number in reasons.most_common())
+    graded = counted(foreseen.summary.graded, "submission")
+    told.append(f"A run would grade {graded}{f' (problems: {of_each})' if of_each else ''}.")
+    told.append("This was a dry run: nothing was graded, and nothing was written.")
+    return [*told, *did_nothing(foreseen.summary)]
+
+
+def _would(text: str) -> str:
+    return f"would change{text.removeprefix('changed')}" if text.startswith("changed: ") else text
+
+
+def _unclear(plan: Plan) -> list[str]:
+    """Return what is unclear about a submission: notes, and why files can't be read."""
+    files = plan.submission.files.values()
+    reasons = [file.reason for file in files if file.reason and (file.bad or file.nearly)]
+    unused = [f"Not used: {', '.join(plan.submission.unused)}."] if plan.submission.unused else []
+    notes = [note for note in plan.submission.notes if note != HANDED_IN_LATE]
+    return [*notes, *dict.fromkeys(reasons), *unused]

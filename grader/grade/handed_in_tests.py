@@ -1,0 +1,71 @@
+"""Judges tests that students handed in: on the whole catalogue, behind the boundary."""
+
+from __future__ import annotations
+
+import random
+
+from grader.boundary import Boundary, WorkerFailure
+from grader.course import Course, Problem
+from grader.errors import InternalError
+from grader.grade.own_tests_job import JOB, Report
+from grader.result import BREAK_POINTS, BreakResult, Status
+from grader.run.own_tests import OwnTest
+from grader.run.shaking import shaken
+from grader.run.worth_of_tests import NoEnd, Target, judge_own_tests, targets
+
+
+class Catalogue:
+    """What own tests are judged by, read when it is first wanted.
+
+    Args:
+        course: where it is.
+    """
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._known: dict[str, list[Target]] = {}
+
+    def of(self, problem: Problem) -> list[Target]:
+        """Return a problem's files, right ones and wrong ones."""
+        if problem.id not in self._known:
+            self._known[problem.id] = targets(self._course, problem)
+        return self._known[problem.id]
+
+
+def break_submitted(
+    problem: Problem, tests: bytes, all_targets: list[Target], boundary: Boundary
+) -> BreakResult:
+    """Run a student's tests on all targets, each time in a new worker, and judge them.
+
+    Args:
+        problem: whose tests they are.
+        tests: the student's file.
+        all_targets: what to test.
+        boundary: behind which both run; it was made with the job.
+
+    Raises:
+        InternalError: something on this machine ended a worker.
+    """
+    budget, rng = boundary.budget(), random.SystemRandom()
+
+    def run(source: bytes) -> list[OwnTest]:
+        try:
+            return boundary.run(JOB, shaken(source, rng), tests, Report, budget).found()
+        except WorkerFailure as failure:
+            if failure.status is Status.INTERNAL:
+                raise InternalError(str(failure)) from None
+            if failure.status is Status.TIMEOUT and not budget.left:
+                raise NoEnd(_TOO_SLOW) from None
+            raise NoEnd(_SAID.get(failure.status, "Your tests end their own process.")) from None
+
+    result = judge_own_tests(problem, tests, all_targets, run)
+    result.max = BREAK_POINTS
+    return result
+
+
+_TOO_SLOW = "Your tests take too long; they run on many files, one after the other."
+_SAID = {
+    Status.TIMEOUT: "Your tests do not come to an end.",
+    Status.MEMORY: "Your tests need too much memory.",
+    Status.BAD_OUTPUT: "How your tests end can't be read.",
+}

@@ -1,0 +1,57 @@
+"""The result of a submission: of problems that were graded, or of the grader's own fault."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from grader.grade.settings import Settings
+from grader.intake.submissions import Submission
+from grader.result import Isolation, ProblemResult, Status, SubmissionResult, TestResult
+
+
+def assemble(
+    submission: Submission,
+    settings: Settings,
+    grader_sha256: str,
+    problems: list[ProblemResult],
+) -> SubmissionResult:
+    """Return the result of a submission whose problems were graded, in this run or a previous one.
+
+    Its level of isolation is the weakest that any of them was graded at. When a problem came is
+    what was said with the file that was handed in for it last.
+    """
+    problems = [_with_times(problem, submission) for problem in problems]
+    levels = {settings.isolation, *(p.provenance.get("isolation") for p in problems)}
+    return SubmissionResult(
+        submission.name,
+        settings.seed,
+        Isolation.PROCESS if Isolation.PROCESS in levels else Isolation.SANDBOX,
+        grader_sha256,
+        problems,
+        notes=submission.notes,
+        members=submission.members,
+        late=submission.late or any(problem.late for problem in problems),
+        identity=submission.identity,
+        full_name=submission.full_name,
+    )
+
+
+def _with_times(problem: ProblemResult, submission: Submission) -> ProblemResult:
+    file = submission.files.get(problem.id)
+    return replace(problem, late=file.late, handed_in=file.handed_in) if file else problem
+
+
+def as_result(submission: Submission, found: SubmissionResult | str) -> SubmissionResult:
+    """Return what grading found, which may be a sentence on how it failed, as a result."""
+    if isinstance(found, SubmissionResult):
+        return found
+    failed = internal_result(submission.name, found)
+    failed.members, failed.late = submission.members, submission.late
+    failed.identity, failed.full_name = submission.identity, submission.full_name
+    return failed
+
+
+def internal_result(name: str, reason: str) -> SubmissionResult:
+    """Return the result of a submission that could not be graded through the grader's own fault."""
+    test = TestResult("grader", "The grader failed", True, 0.0, Status.INTERNAL, reason)
+    return SubmissionResult(name, 0, None, "", [ProblemResult("", tests=[test])], [reason])

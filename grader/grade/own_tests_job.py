@@ -1,0 +1,54 @@
+"""Students' own tests as a job that the boundary carries, which knows nothing of tests itself.
+
+A worker gets a file of the catalogue and the tests, and nothing that says whether that file is
+right: not its name, no docstring, no comment. All that is taken from it is how each test ended. So
+whoever forges that says of a file what an honest test could say as well.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from grader.run.own_tests import MOST_TESTS, Ended, OwnTest, RefusedTests, Unusable, run_own_tests
+
+JOB = f"{__name__}:run_in_worker"
+"""What a boundary calls the job."""
+
+_Line = Annotated[int, Meta(ge=0, lt=1 << 20)]
+_Name = Annotated[str, Meta(pattern=r"\A[^\W\d]\w{0,99}\Z")]
+_Text = Annotated[str, Meta(max_length=100)]
+
+
+class Report(Struct, forbid_unknown_fields=True):
+    """How each test ended, or why there were none.
+
+    Attributes:
+        tests: name, ending and line of each.
+        unusable: the reason, what it is about, and a line.
+    """
+
+    tests: Annotated[list[tuple[_Name, Ended, _Line]], Meta(max_length=MOST_TESTS)] = []
+    unusable: tuple[RefusedTests, _Text, _Text, _Line] | None = None
+
+    def found(self) -> list[OwnTest]:
+        """Return how each test ended.
+
+        Raises:
+            Unusable: the tests can't be run.
+        """
+        if self.unusable is not None:
+            raise Unusable(*self.unusable)
+        return [OwnTest(*each) for each in self.tests]
+
+
+def run_in_worker(tests: bytes, module: ModuleType) -> Report:
+    """Run a file of tests on a module."""
+    try:
+        found = run_own_tests(tests, module)
+    except Unusable as reason:
+        name, other = reason.name[:100], reason.other[:100]
+        return Report(unusable=(reason.reason, name, other, reason.line))
+    return Report([(test.name, test.ended, test.line) for test in found[:MOST_TESTS]])

@@ -1,0 +1,188 @@
+"""Grades many submissions: a few long-lived processes that each take one after the other.
+
+They hold the tests and never run a student's code (`job`). So one of them ending is the grader's
+own fault, and the submission that it was at is marked `internal`, never with a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing.connection import Connection, wait
+
+from grader.course import Course
+from grader.grade.cores import cores_of_its_own
+from grader.grade.outcome import as_result
+from grader.grade.processes import Process, Start, processes, undisturbed
+from grader.grade.reference import reference_submission, require_full_marks
+from grader.grade.retries import alone, first_seconds, to_retry
+from grader.grade.settings import Settings
+from grader.intake.submissions import Submission
+from grader.result import Isolation, SubmissionResult
+
+_MANY = 20
+"""More submissions than these are many."""
+
+
+@dataclass
+class _Job:
+    process: Process
+    connection: Connection
+    core: int | None
+    submission: Submission | None = None
+
+
+def grade_all(
+    submissions: Sequence[Submission],
+    course: Course,
+    settings: Settings,
+    jobs: int,
+    on_result: Callable[[SubmissionResult], None],
+) -> None:
+    """Grade `submissions`, `jobs` at a time; results come as they are ready.
+
+    The reference solutions are graded beside the first submissions, behind the same boundary, and
+    no result counts before they have full marks. What may not have been the code's own fault, as a
+    test that took too long beside others, is graded once more at the end, alone, and that result
+    counts.
+
+    Args:
+        submissions: in any order; of each, the problems that it has an entry for are graded.
+        course: whose tests to run.
+        settings: seed, limits and level of isolation.
+        jobs: how many processes grade at the same time.
+        on_result: called once for each submission.
+
+    Raises:
+        InternalError: the course's own tests or solutions are broken, or no process can be started.
+    """
+    needed = {id for submission in submissions for id in submission.files}
+    reference = reference_submission(course).only(needed)
+    waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # the last one is next
+    doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
+    gate = _Gate(on_result)
+    settings = replace(settings, many=len(submissions) > _MANY)
+    start = partial(_start, course, settings, needed)
+    with _pool(start, settings.isolation, min(jobs, len(submissions))) as pool:
+        first = first_seconds(settings)
+        for job in pool.jobs:
+            _give(job, waiting, None if waiting[-1:] == [reference] else first)
+        while any(job.submission for job in pool.jobs):
+            for job in _ready(pool.jobs):
+                submission, result = _finish(job)
+                ids = to_retry(submission, result, shared=len(pool.jobs) > 1)
+                job = pool.alive(job)
+                if submission is reference:
+                    require_full_marks(_ask(job, reference) if ids else result)
+                    gate.open()
+                elif ids:
+                    doubtful.append((submission, result, ids))
+                else:
+                    gate.let(result)
+                _give(job, waiting, None if waiting[-1:] == [reference] else first)
+        for submission, result, ids in doubtful:
+            job = pool.alive(pool.jobs[0])
+            on_result(alone(partial(_ask, job), submission, result, ids))
+
+
+class _Gate:
+    """Holds results back until it is known that they can be trusted."""
+
+    def __init__(self, on_result: Callable[[SubmissionResult], None]) -> None:
+        self._on_result = on_result
+        self._held: list[SubmissionResult] | None = []
+
+    def let(self, result: SubmissionResult) -> None:
+        """Hand a result on, now or when the gate is opened."""
+        if self._held is None:
+            self._on_result(result)
+        else:
+            self._held.append(result)
+
+    def open(self) -> None:
+        """Hand on what was held back, and from now on everything at once."""
+        held, self._held = self._held or [], None
+        for result in held:
+            self._on_result(result)
+
+
+@dataclass
+class _Pool:
+    """Processes that grade.
+
+    Attributes:
+        jobs: one for each.
+        start: starts another one, which stays on a core.
+    """
+
+    jobs: list[_Job]
+    start: Callable[[int | None], _Job]
+
+    def alive(self, job: _Job) -> _Job:
+        """Return the job, or a new one in its place if its process has ended."""
+        if not job.process.is_alive():
+            self.jobs[self.jobs.index(job)] = job = self.start(job.core)
+        return job
+
+
+@contextmanager
+def _pool(
+    start: Callable[[Start, int | None], _Job], isolation: Isolation, size: int
+) -> Iterator[_Pool]:
+    """Start processes that grade, and end them: at once if something went wrong."""
+    size = max(1, size)
+    with cores_of_its_own(size) as own, processes(isolation) as start_process:
+        pool = _Pool([], partial(start, start_process))
+        try:
+            for core in own:
+                pool.jobs.append(pool.start(core))
+            yield pool
+        except BaseException:
+            for job in pool.jobs:
+                job.process.kill()
+            raise
+        finally:
+            with undisturbed():
+                for job in pool.jobs:
+                    job.connection.close()
+                for job in pool.jobs:
+                    job.process.join(5)
+                    job.process.kill()
+
+
+def _start(
+    course: Course, settings: Settings, needed: Iterable[str], start: Start, core: int | None
+) -> _Job:
+    process, connection = start("grader.grade.job:serve", course, settings, needed, core)
+    return _Job(process, connection, core)
+
+
+def _give(job: _Job, waiting: list[Submission], seconds: float | None) -> None:
+    if waiting:
+        job.submission = waiting.pop()
+        with suppress(BrokenPipeError):  # it died; _finish tells
+            job.connection.send((job.submission, seconds))
+
+
+def _ready(pool: list[_Job]) -> list[_Job]:
+    busy = {job.connection: job for job in pool if job.submission}
+    return [busy[connection] for connection in wait(list(busy))]  # type: ignore[index]
+
+
+def _finish(job: _Job) -> tuple[Submission, SubmissionResult]:
+    """Return the job's submission and its result, or one that says that the grader failed."""
+    assert job.submission is not None
+    submission, job.submission = job.submission, None
+    try:
+        found = job.connection.recv()
+    except (EOFError, OSError):
+        job.process.join(5)
+        found = f"the grader's process ended with {job.process.exitcode}"
+    return submission, as_result(submission, found)
+
+
+def _ask(job: _Job, submission: Submission) -> SubmissionResult:
+    _give(job, [submission], None)
+    return _finish(job)[1]

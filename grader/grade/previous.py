@@ -1,0 +1,237 @@
+"""What previous runs left in the folder of reports, and which of it still holds.
+
+A problem's marks rest on a few things that its result names (`provenance`): the student's file, the
+tests, the grader, the seed and so on. While all of them are as they were, the marks are kept. A
+file that isn't whole is no result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NoReturn
+
+from grader.files import set_aside, write_whole
+from grader.grade.provenance import provenance, without_catalogue
+from grader.intake.result_names import longer_result_name
+from grader.intake.submissions import Submission
+from grader.result import OlderVersion, ProblemResult, Provenance, Status, SubmissionResult
+from grader.text import quoted
+
+RESULTS = "results"
+
+_NEW = "new"
+_FAULT = "the grader had failed"
+_FRESH = "graded afresh"
+_DAMAGED = "the previous result was damaged"
+_OLDER = "the previous result was of an older version"
+
+
+def sweep(folder: Path) -> None:
+    """Remove half-written files that a run left which was killed."""
+    for pattern in (".*.part", "*/.*.part"):
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)
+
+
+# Reading and writing
+
+
+def result_path(folder: Path, name: str) -> Path:
+    """Return the file, in a folder of results, for the submission of that name."""
+    return folder / f"{name}.json"
+
+
+def save_result(result: SubmissionResult, folder: Path) -> Path:
+    """Write a result into a folder, whole or not at all, and return its path."""
+    path = result_path(folder, result.submission)
+    write_whole(path, json.dumps(result.to_json(), indent=2, ensure_ascii=True) + "\n")
+    return path
+
+
+def read_result(path: Path) -> SubmissionResult:
+    """Return the result that a file holds.
+
+    Raises:
+        OlderVersion: it is of an older version.
+        ValueError: it is damaged, or can't be read; the text says in what way.
+    """
+    if not path.is_file():
+        raise ValueError("it is not a file")
+    try:
+        text = path.read_text(encoding="utf-8")
+        result = SubmissionResult.from_json(json.loads(text, parse_constant=_refuse))
+    except OSError as error:
+        raise ValueError(f"it can't be read: {error.strerror}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if result.submission != path.stem:
+        raise ValueError("it is the result of another submission")
+    return result
+
+
+def _refuse(number: str) -> NoReturn:
+    raise ValueError(f"{number} is not a number in JSON")
+
+
+@dataclass(frozen=True)
+class Previous:
+    """What previous runs left, by the names of submissions.
+
+    Attributes:
+        results: what can be read; nobody's twice.
+        damaged: what can't, and why.
+        older: whose results are of an older version.
+    """
+
+    results: dict[str, SubmissionResult] = field(default_factory=dict)
+    damaged: dict[str, str] = field(default_factory=dict)
+    older: list[str] = field(default_factory=list)
+
+    def of(self, submission: Submission) -> SubmissionResult | None:
+        """Return the result of who handed in, and of nobody else."""
+        result = self.results.get(submission.name)
+        return result if result and identity(result) == submission.identity else None
+
+    def why_none(self, name: str) -> str:
+        """Return why there is no result of a submission's problem, as a reason to grade it."""
+        if name in self.damaged:
+            return _DAMAGED
+        return _OLDER if name in self.older else _NEW
+
+
+def identity(result: SubmissionResult) -> str:
+    """Return who a result is of."""
+    return result.identity or result.submission
+
+
+def load_previous(folder: Path) -> Previous:
+    """Read all results in a folder."""
+    previous = Previous()
+    known: dict[str, str] = {}
+    for path in sorted(folder.glob("[!.]*.json")):
+        try:
+            result = read_result(path)
+            if known.setdefault(identity(result), path.stem) != path.stem:
+                raise ValueError(f"it is of the same student as {known[identity(result)]}.json")
+            previous.results[path.stem] = result
+        except OlderVersion:
+            previous.older.append(path.stem)
+        except ValueError as error:
+            previous.damaged[path.stem] = str(error)
+    return previous
+
+
+def set_damaged_aside(previous: Previous, names: Iterable[str], folder: Path) -> None:
+    """Make room for new results of those whose files are damaged; the files are kept beside them.
+
+    Args:
+        previous: says what is damaged.
+        names: whose results will be written.
+        folder: of the results.
+    """
+    for name in previous.damaged.keys() & set(names):
+        set_aside(result_path(folder, name), "damaged")
+
+
+def named_as_before(
+    submissions: Iterable[Submission], previous: Previous
+) -> tuple[list[Submission], list[str]]:
+    """Return submissions under the names that their results have already, and what to say of it.
+
+    Whoever is new gets no file that is another's, even if that was renamed or two hashes are the
+    same.
+    """
+    names = {identity(result): name for name, result in previous.results.items()}
+    taken = {name.lower() for name in names.values()}
+    found, told = [], []
+    for each in submissions:
+        name = names.get(each.identity, each.name)
+        if each.identity not in names and name.lower() in taken:
+            name = longer_result_name(each.identity, each.full_name)
+            told.append(
+                f"The files of {quoted(each.identity)} are {name}, as {each.name} is taken."
+            )
+        found.append(replace(each, name=name))
+    return found, told
+
+
+# What holds
+
+
+@dataclass
+class Plan:
+    """What to do about one submission.
+
+    Attributes:
+        submission: what was handed in.
+        kept: the results that still hold, or of which nothing was handed in now, by problem id.
+        reasons: for each other problem why it has to be graded.
+    """
+
+    submission: Submission
+    kept: dict[str, ProblemResult] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+def plan(
+    submission: Submission,
+    previous: Previous,
+    common: dict[str, Provenance],
+    *,
+    fresh: bool,
+) -> Plan:
+    """Return which problems of a submission have to be graded, and why.
+
+    If it is for one problem only, what is known of the others is kept: there is nothing to grade
+    them by.
+
+    Args:
+        submission: what was handed in.
+        previous: what previous runs left.
+        common: for each problem what its marks would rest on besides the student's file.
+        fresh: whether to grade everything again.
+    """
+    found = Plan(submission)
+    result = previous.of(submission)
+    known = {problem.id: problem for problem in result.problems} if result else {}
+    for id, rest in common.items():
+        old = known.get(id)
+        if id not in submission.files:
+            found.kept |= {id: old} if old is not None else {}
+        elif result is not None and result.status == Status.INTERNAL:
+            found.reasons[id] = _FAULT
+        elif old is None or not old.tests:
+            found.reasons[id] = previous.why_none(submission.name)
+        elif changed := _changed(old, provenance(submission.files[id], rest)):
+            found.reasons[id] = ", ".join(f"{name} changed" for name in changed)
+        elif fresh:
+            found.reasons[id] = _FRESH
+        else:
+            found.kept[id] = old
+    return found
+
+
+def _changed(old: ProblemResult, now: Provenance) -> list[str]:
+    """Return the names of what an old result's marks rest on and what is otherwise now."""
+    before = dict(old.provenance)
+    return [name for name, value in now.items() if before.get(name, "") != value]
+
+
+def outdated(
+    results: Iterable[SubmissionResult], common: dict[str, Provenance]
+) -> dict[str, list[str]]:
+    """Return the problems with marks that no longer rest on what they would now, and on what.
+
+    Args:
+        results: of the whole class.
+        common: for each problem what its marks would rest on besides the student's file.
+    """
+    changed: dict[str, set[str]] = {id: set() for id in common}
+    for problem in (p for result in results for p in result.problems if p.id in common):
+        rest = common[problem.id]
+        now = rest if problem.own_tests is not None else without_catalogue(rest)
+        changed[problem.id].update(_changed(problem, now))
+    return {id: sorted(names) for id, names in changed.items() if names}

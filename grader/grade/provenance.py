@@ -1,0 +1,135 @@
+"""What a mark rests on: the student's file, the tests, the grader, the seed and so on.
+
+It is kept with each mark, so that a later run knows which marks still hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import runpy
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from grader.code.course_modules import modules_used
+from grader.course import Course, Problem
+from grader.diagnose.edits import edits_file, parse, right_files
+from grader.errors import InternalError
+from grader.files import sha256_of
+from grader.grade.packing import MARKS_REST_ON, files_of
+from grader.grade.settings import Settings
+from grader.intake.submissions import StudentFile
+from grader.result import Isolation, Provenance
+
+
+def grader_sha256(course: Course) -> str:
+    """Return a hash over all that marks depend on besides the submission: grader and course."""
+    digest = hashlib.sha256(code_sha256().encode())
+    for problem in course.problems():
+        digest.update(tests_sha256(course, problem).encode())
+    return digest.hexdigest()
+
+
+@cache
+def code_sha256() -> str:
+    """Return a hash over the part of the grader that marks depend on, as it was when first asked.
+
+    The running program doesn't change with its files either.
+    """
+    package = Path(__file__).resolve().parents[1]
+    files = files_of(package, MARKS_REST_ON)
+    return sha256_of({path.relative_to(package).as_posix(): path for path in files})
+
+
+def tests_sha256(course: Course, problem: Problem) -> str:
+    """Return a hash over a problem's tests, its solution, and what stands beside them.
+
+    No mark hangs on the probe, but the mistake that is named beside it does. What mistakes are
+    named by and told in is left out: that can be made anew from what is kept (`words`).
+    """
+    data = [path for path in problem.folder.glob("*.json") if path != problem.fingerprints]
+    asked = [p.read_bytes() for p in (problem.test_file, problem.probe_file) if p.is_file()]
+    used = modules_used(asked, problem.folder.parent)
+    files = {path.name: path for path in (*used, *data)}
+    files |= {"probe": problem.probe_file}
+    files |= {"tests": problem.test_file, "solution": course.solution(problem)}
+    files_sha256 = sha256_of({name: path for name, path in files.items() if path.is_file()})
+    told = f"{files_sha256} {problem.part} {problem.entry}"
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def words_sha256(problem: Problem) -> str:
+    """Return the hash of what a problem's mistakes are named by and told in; empty without any."""
+    path = problem.fingerprints
+    return sha256_of({path.name: path}) if path.is_file() else ""
+
+
+def catalogue_sha256(course: Course, problem: Problem) -> str:
+    """Return a hash over a problem's right and wrong files, without what is told of them."""
+    path = edits_file(course, problem)
+    edits = parse(path.read_text(encoding="utf-8"), path.name) if path.is_file() else []
+    wrong = [(e.name, e.base, e.family, [(b.old, b.new) for b in e.blocks]) for e in edits]
+    right = sha256_of(right_files(course, problem))
+    return hashlib.sha256(f"{right} {sorted(wrong)}".encode()).hexdigest()
+
+
+def torch_version() -> str:
+    """Return what `torch.__version__` says, without loading torch, which takes seconds.
+
+    Raises:
+        InternalError: there is no torch.
+    """
+    return str(_about_torch()["__version__"])
+
+
+def torch_cuda() -> str | None:
+    """Return for which CUDA torch was built, in the same way; None if for none."""
+    return _about_torch().get("cuda")
+
+
+@cache
+def _about_torch() -> dict[str, Any]:
+    found = find_spec("torch")
+    if found is None or found.origin is None:
+        raise InternalError("PyTorch is not installed here")
+    return runpy.run_path(str(Path(found.origin).with_name("version.py")))
+
+
+def common_provenance(course: Course, settings: Settings) -> dict[str, Provenance]:
+    """Return, for each problem, what its marks rest on besides the student's file."""
+    same = Provenance(
+        grader=code_sha256(),
+        python=platform.python_version(),
+        torch=torch_version(),
+        seed=settings.seed,
+        limits=f"{settings.call_seconds:g} s, {settings.memory_mb} MB",
+        isolation=Isolation(settings.isolation),
+    )
+    found = {p.id: Provenance(**same, tests=tests_sha256(course, p)) for p in course.problems()}
+    if settings.own_tests:
+        for problem in course.problems():
+            found[problem.id]["catalogue"] = catalogue_sha256(course, problem)
+    return found
+
+
+def provenance(file: StudentFile, common: Provenance) -> Provenance:
+    """Return what a problem's marks rest on. If nothing of it changed, they need not be renewed.
+
+    Args:
+        file: the student's.
+        common: what `common_provenance` says of the problem.
+    """
+    own_tests = file.own_tests_sha256
+    found: Provenance = {
+        "submission": file.sha256 or file.reason,
+        "own_tests": own_tests,
+        **common,
+    }
+    return found if own_tests else without_catalogue(found)
+
+
+def without_catalogue(found: Provenance) -> Provenance:
+    """Return the same for marks that rest on nothing that a student's own tests are judged by."""
+    return {name: value for name, value in found.items() if name != "catalogue"}  # type: ignore[return-value]

@@ -1,0 +1,216 @@
+"""Runs a test of one submission again and shows the instructor everything about it."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from grader.course import Course, Problem
+from grader.errors import SubmissionError, UsageError
+from grader.grade.previous import (
+    RESULTS,
+    load_previous,
+    named_as_before,
+    read_result,
+    result_path,
+)
+from grader.grade.processes import call_apart
+from grader.grade.settings import Settings
+from grader.intake.only import only_these
+from grader.intake.submissions import Submission, find_submissions
+from grader.result import ProblemResult, Provenance, TestResult
+from grader.text import plain
+
+
+@dataclass
+class Replay:
+    """What came of running a test again.
+
+    Attributes:
+        submission: whose code ran.
+        problem: whose test it was.
+        source: the test's source.
+        tests: the results, case by case.
+        graded: the results that were graded, by the test's id.
+        tracebacks: where each test ended, by the test's id.
+        printed: what the student's code printed.
+        notes: what to bear in mind.
+    """
+
+    submission: str
+    problem: str
+    source: str
+    tests: list[TestResult]
+    graded: dict[str, TestResult]
+    tracebacks: dict[str, str]
+    printed: str
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Rerun:
+    """What the process that ran a test again says of it.
+
+    Attributes:
+        tests: the results, case by case.
+        tracebacks: where each test ended, by the test's id.
+        printed: what the student's code printed.
+    """
+
+    tests: list[TestResult]
+    tracebacks: dict[str, str]
+    printed: str
+
+
+def replay(path: Path, test: str, course: Course, settings: Settings, out: Path) -> Replay:
+    """Run a test again, alone, with the seed and the level of isolation it was graded with.
+
+    Args:
+        path: a submission, or a class's path with a submission's name behind it.
+        test: a test's name; with a problem and / before it, or a case in brackets behind it.
+        course: whose test it is.
+        settings: limits; seed and level count if there is no result.
+        out: the folder of reports.
+
+    Raises:
+        SubmissionError: there is no such submission.
+        UsageError: there is no such test.
+    """
+    problem, name = find_test(test, course)
+    submission = find_one(path, course, problem)
+    graded, notes = _graded(submission, problem, out)
+    provenance = graded.provenance if graded else Provenance()
+    settings = replace(
+        settings,
+        seed=provenance.get("seed", settings.seed),
+        isolation=provenance.get("isolation", settings.isolation),
+    )
+    if graded is None:
+        notes = [f"{note} The seed is {settings.seed}." for note in notes]
+    rerun: Rerun = call_apart(
+        "grader.grade.replay_run:run_again",
+        settings.isolation,
+        *(submission.only([problem.id]), problem, name, course, settings),
+    )
+    return Replay(
+        submission.name,
+        problem.id,
+        _source(problem, name.partition("[")[0]),
+        rerun.tests,
+        {each.id: each for each in graded.tests} if graded else {},
+        rerun.tracebacks,
+        rerun.printed,
+        notes,
+    )
+
+
+def _graded(
+    submission: Submission, problem: Problem, out: Path
+) -> tuple[ProblemResult | None, list[str]]:
+    """Return how a submission's problem was graded, if that is known, and what to say of it."""
+    (submission,), _ = named_as_before([submission], load_previous(out / RESULTS))
+    path = result_path(out / RESULTS, submission.name)
+    if not path.exists():
+        return None, [f"There is no result in {out}."]
+    try:
+        result = read_result(path)
+    except ValueError as error:
+        return None, [f"The result in {path} can't be used: {error}."]
+    found = next((each for each in result.problems if each.id == problem.id), None)
+    if found is None:
+        return None, [f"The result in {path} is without {problem.id}."]
+    changed = found.sha256 != submission.files[problem.id].sha256
+    return found, ["The file is not the one that was graded."] if changed else []
+
+
+# What is meant
+
+
+def find_one(path: Path, course: Course, only: Problem | None = None) -> Submission:
+    """Return the submission at a path, or the one of that name in the class that stands there.
+
+    Args:
+        path: a submission, or a class's path with a submission's name behind it.
+        course: what was handed in for.
+        only: the problem to look for, as it may have been handed in by itself.
+
+    Raises:
+        SubmissionError: there is none, or more than one.
+    """
+    if path.exists():
+        found = find_submissions([path], course, only)
+        if len(found) == 1:
+            return found[0]
+        raise SubmissionError(
+            f"{path} holds {len(found)} submissions; put a name behind it: {path}/NAME"
+        )
+    try:
+        return only_these(find_submissions([path.parent], course, only), [path.name])[0]
+    except UsageError as error:
+        raise SubmissionError(f"In {path.parent}: {error}") from None
+
+
+def find_test(test: str, course: Course) -> tuple[Problem, str]:
+    """Return the problem and the test's name within it.
+
+    Raises:
+        UsageError: no problem has such a test, or several have.
+    """
+    place, _, name = test.rpartition("/") if "/" in test.partition("[")[0] else ("", "", test)
+    problems = course.select([place] if place else [])
+    function = name.partition("[")[0]
+    found = [problem for problem in problems if _source(problem, function)]
+    if len(found) == 1:
+        return found[0], name
+    if found:
+        where = " or ".join(f"{problem.id}/{name}" for problem in found)
+        raise UsageError(f"'{name}' is a test of several problems; say {where}")
+    known = sorted({name for problem in problems for name in _functions(problem)})
+    near = difflib.get_close_matches(function, known, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
+    raise UsageError(f"there is no test '{function}'; {hint}")
+
+
+def _functions(problem: Problem) -> dict[str, ast.FunctionDef]:
+    tree = ast.parse(problem.test_file.read_text(encoding="utf-8"))
+    tests = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return {node.name: node for node in tests if node.name.startswith("test_")}
+
+
+def _source(problem: Problem, function: str) -> str:
+    node = _functions(problem).get(function)
+    if node is None:
+        return ""
+    first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
+    lines = problem.test_file.read_text(encoding="utf-8").splitlines()
+    return "\n".join(lines[first - 1 : node.end_lineno])
+
+
+# What is shown
+
+
+def report(found: Replay) -> str:
+    """Return all that is known, for a terminal."""
+    lines = [f"{found.submission}, {found.problem}", *found.notes, "", found.source]
+    for test in found.tests:
+        lines += ["", *_case(test, found)]
+    printed = found.printed.rstrip() or "Nothing."
+    lines += ["", "What the student's code printed:", *_indented(printed)]
+    return plain("\n".join(lines))
+
+
+def _case(test: TestResult, found: Replay) -> Iterator[str]:
+    yield f"{test.id}: {test.status}"
+    graded = found.graded.get(test.id)
+    if graded is not None and graded.status is not test.status:
+        yield f"  It was {graded.status} when it was graded, after the tests before it."
+    yield from _indented(test.message)
+    if test.id in found.tracebacks:
+        yield from ["", *_indented(found.tracebacks[test.id])]
+
+
+def _indented(text: str) -> Sequence[str]:
+    return [f"  {line}" for line in text.splitlines()]

@@ -1,0 +1,78 @@
+"""Runs a test of one submission again: what a trusted process does for `replay`."""
+
+from __future__ import annotations
+
+import socket
+import traceback
+
+import torch
+
+from grader.course import Course, Problem
+from grader.grade.replay import Rerun
+from grader.grade.settings import Settings
+from grader.grade.submission import TEST_SECONDS, Opened, boundary_for
+from grader.intake.submissions import Submission
+from grader.run.session import Session
+from grader.run.suite import run_tests
+
+
+def run_again(
+    prefork_server: socket.socket | None,
+    submission: Submission,
+    problem: Problem,
+    test: str,
+    course: Course,
+    settings: Settings,
+) -> Rerun:
+    """Run one test of a problem on a submission.
+
+    Args:
+        prefork_server: the connection to one that was started with this process, if any was.
+        submission: whose code runs.
+        problem: whose test it is.
+        test: its name, or the id of a case.
+        course: where the problem is.
+        settings: limits, seed and level of isolation.
+
+    Raises:
+        CourseError: there is no such test.
+        InternalError: the boundary can't be had.
+    """
+    torch.set_num_threads(1)
+    witness = _Witness(problem)
+    with boundary_for(settings, prefork_server, capture=True) as boundary:
+        files = Opened(submission, boundary)
+        session = Session(
+            files,
+            hidden=True,
+            seed=settings.seed,
+            watch=False,
+            diagnose=False,
+            on_exception=witness,
+        )
+        try:
+            run_tests([problem], session, course.root, [test], timeout=TEST_SECONDS)
+        finally:
+            files.close()
+        tests = session.results[problem.id].tests
+        return Rerun(tests, witness.tracebacks, "".join(boundary.printed))
+
+
+class _Witness:
+    """Keeps through which lines each test of a problem ended.
+
+    Args:
+        problem: whose tests.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._test_file = str(problem.test_file)
+        self.tracebacks: dict[str, str] = {}
+
+    def __call__(self, test: str, exception: BaseException) -> None:
+        """Keep the traceback of a test that didn't pass, from the test on."""
+        frames = traceback.extract_tb(exception.__traceback__)
+        files = [frame.filename for frame in frames]
+        # What comes before the test is the grader's.
+        first = files.index(self._test_file) if self._test_file in files else len(files)
+        self.tracebacks[test] = "".join(traceback.format_list(frames[first:]))

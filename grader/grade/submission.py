@@ -1,0 +1,176 @@
+"""Grades one submission: runs the course's tests against its files."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Collection
+
+from grader.boundary import Boundary, RemoteProblem
+from grader.course import Course, Problem
+from grader.errors import CannotLoad
+from grader.grade.handed_in_tests import Catalogue, break_submitted
+from grader.grade.outcome import assemble
+from grader.grade.own_tests_job import JOB
+from grader.grade.provenance import (
+    common_provenance,
+    grader_sha256,
+    provenance,
+    words_sha256,
+)
+from grader.grade.settings import Settings
+from grader.intake.submissions import StudentFile, Submission
+from grader.result import Status, SubmissionResult
+from grader.run.session import Session
+from grader.run.suite import Suite
+
+# The boundary keeps the time of each call. This is for the trusted side, should it ever hang; for
+# it, waiting for a worker on a busy machine is sleep.
+TEST_SECONDS = 2400.0
+
+
+def boundary_for(
+    settings: Settings, prefork_server: socket.socket | None = None, *, capture: bool = False
+) -> Boundary:
+    """Return the boundary that students' code is graded behind, to be entered.
+
+    Args:
+        settings: limits and level of isolation.
+        prefork_server: the connection to one that was started with this process.
+        capture: whether to keep what student code prints.
+    """
+    return Boundary(
+        settings.isolation,
+        call_seconds=settings.call_seconds,
+        memory_mb=settings.memory_mb,
+        capture=capture,
+        jobs=(JOB,) if settings.own_tests else (),
+        many=settings.many,
+        prefork_server=prefork_server,
+    )
+
+
+class Grader:
+    """Grades submissions, one after the other: all tests, both halves, behind the boundary.
+
+    The tests are collected once. What later happens to their files changes nothing; what a
+    submission's marks rest on is told as it was when they were collected.
+
+    Args:
+        course: whose tests to run.
+        settings: the seed is used here.
+        boundary: behind which students' code runs.
+        needed: ids of the problems that submissions will come for; None for all.
+
+    Attributes:
+        boundary: the same.
+
+    Raises:
+        CourseError: a test file itself can't be run.
+    """
+
+    def __init__(
+        self,
+        course: Course,
+        settings: Settings,
+        boundary: Boundary,
+        needed: Collection[str] | None = None,
+    ) -> None:
+        self._settings = settings
+        self.boundary = boundary
+        self._problems = course.problems()
+        self._grader_sha256 = grader_sha256(course)
+        self._common = common_provenance(course, settings)
+        self._words = {problem.id: words_sha256(problem) for problem in self._problems}
+        self._catalogue = Catalogue(course)
+        asked = [problem for problem in self._problems if needed is None or problem.id in needed]
+        self._suite = Suite(asked, course.root, timeout=TEST_SECONDS)
+
+    def grade(self, submission: Submission, seconds: float | None = None) -> SubmissionResult:
+        """Return the result of the problems that a submission has an entry for.
+
+        Args:
+            submission: what to grade.
+            seconds: how long all calls of its code may take, if that is less than usual.
+        """
+        files = Opened(submission, self.boundary, seconds)
+        session = Session(files, hidden=True, seed=self._settings.seed, watch=False)
+        problems = [problem for problem in self._problems if problem.id in submission.files]
+        try:
+            self._suite.run(session, problems)
+        finally:
+            files.close()
+        found = []
+        for problem in problems:
+            result = session.results.get(problem.id, problem.result())
+            file = submission.files[problem.id]
+            result.sha256 = file.sha256
+            result.notes = [file.reason] if file.reason else []
+            result.notes += files.tried(problem)
+            result.provenance = provenance(file, self._common[problem.id])
+            result.provenance["words"] = self._words[problem.id]
+            if file.own_tests is not None:
+                targets = self._catalogue.of(problem)
+                result.own_tests = break_submitted(problem, file.own_tests, targets, self.boundary)
+            found.append(result)
+        return assemble(submission, self._settings, self._grader_sha256, found)
+
+
+class Opened:
+    """Opens each of a submission's files behind the boundary.
+
+    One process lives at a time, so what it may have of memory is what the submission may have. A
+    file that is asked for again after another one is loaded again.
+
+    Args:
+        submission: whose files.
+        boundary: behind which they run.
+        seconds: how long all calls of its code may take, if that is less than usual.
+    """
+
+    def __init__(
+        self, submission: Submission, boundary: Boundary, seconds: float | None = None
+    ) -> None:
+        self._files = submission.files
+        self._boundary = boundary
+        self._budget = boundary.budget(seconds)
+        self._opened: dict[str, RemoteProblem | CannotLoad] = {}
+
+    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
+        """Return what stands for the problem's module, for another test; may raise CannotLoad."""
+        self._end_all_but(problem.id)
+        if problem.id not in self._opened:
+            self._opened[problem.id] = self._open(self._files[problem.id], forbidden)
+        opened = self._opened[problem.id]
+        if isinstance(opened, CannotLoad):
+            raise opened.afresh()
+        opened.begin_test()
+        return opened
+
+    def reopen(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
+        """Load the file in a new process and return what stands for its module."""
+        self(problem, forbidden).close()  # what could not be loaded isn't tried again
+        del self._opened[problem.id]
+        return self(problem, forbidden)
+
+    def tried(self, problem: Problem) -> list[str]:
+        """Return what the problem's file tried while it was loaded, in sentences."""
+        opened = self._opened.get(problem.id)
+        number = problem.id[:2]
+        return [f"{number}: {t}" for t in opened.tried] if isinstance(opened, RemoteProblem) else []
+
+    def close(self) -> None:
+        """End the processes that the files run in."""
+        self._end_all_but("")
+
+    def _end_all_but(self, id: str) -> None:
+        for other, opened in self._opened.items():
+            if other != id and isinstance(opened, RemoteProblem):
+                opened.close()
+
+    def _open(self, file: StudentFile, forbidden: tuple[str, ...]) -> RemoteProblem | CannotLoad:
+        if file.source is None:
+            return CannotLoad(Status.ERROR if file.bad else Status.MISSING, file.reason)
+        try:
+            return self._boundary.open(file.source, forbidden, self._budget)
+        except CannotLoad as cannot_load:
+            return cannot_load

@@ -1,0 +1,88 @@
+"""What students read of mistakes, made anew from what is kept when the catalogue has changed.
+
+No mark rests on it. So a mistake that was adopted, or a sentence that was written anew, asks for no
+test to run again: the names of mistakes are kept with each problem, and so are wrong answers that
+had none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from grader.course import Course, Problem
+from grader.grade.provenance import words_sha256
+from grader.result import ProblemResult, Status, TestResult
+
+if TYPE_CHECKING:
+    from grader.diagnose.evidence import Evidence
+    from grader.diagnose.fingerprints import Fingerprints
+
+_DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
+
+
+class Words:
+    """What the catalogue of a course says now."""
+
+    def __init__(self, course: Course) -> None:
+        self._problems = {problem.id: problem for problem in course.problems()}
+        self._hash = cache(words_sha256)
+        self._known = cache(_load)
+
+    def renewed(self, result: ProblemResult) -> ProblemResult:
+        """Return a problem's result in the words of today; the same if they are that already."""
+        problem = self._problems.get(result.id)
+        if problem is None:
+            return result
+        now = self._hash(problem)
+        if result.provenance.get("words", "") == now:
+            return result
+        result = replace(result, provenance={**result.provenance, "words": now})
+        if not (result.mistakes or result.unknown):
+            return result
+        return _renewed(result, self._known(problem))
+
+
+def _load(problem: Problem) -> Fingerprints:
+    # Here, for it takes torch to load, which a run does without where nothing has changed.
+    from grader.diagnose.fingerprints import Fingerprints
+
+    return Fingerprints.load(problem.fingerprints)
+
+
+def _renewed(result: ProblemResult, known: Fingerprints) -> ProblemResult:
+    """Return a result with the sentences of today, and with names for what had none."""
+    from grader.diagnose.naming import reworded
+
+    told = zip(result.diagnoses, result.mistakes, strict=False)
+    diagnoses = [reworded(sentence, names, known) for sentence, names in told]
+    found = [each for each in _named_now(result, known) if each.sentence not in diagnoses]
+    parts = {part for each in found for part in each.parts}
+    names = tuple(name for each in found for name in each.names)
+    return replace(
+        result,
+        diagnoses=[*diagnoses, *(each.sentence for each in found)],
+        mistakes=[*result.mistakes, *([*each.names] for each in found)],
+        unknown={part: given for part, given in result.unknown.items() if part not in parts},
+        tests=[_with_names(test, names) for test in result.tests],
+    )
+
+
+def _named_now(result: ProblemResult, known: Fingerprints) -> Iterable[Evidence]:
+    """Return the known mistakes that the wrong answers show which had no name."""
+    from grader.diagnose.fingerprints import with_deviations
+    from grader.diagnose.naming import diagnose, kept_answers
+
+    given = {part: kept_answers(g) for part, g in result.unknown.items() if part in known.reference}
+    if not given:
+        return []
+    found = diagnose(known, with_deviations(known.reference, given))
+    return [each for each in found if all(name in known.texts for name in each.names)]
+
+
+def _with_names(test: TestResult, names: tuple[str, ...]) -> TestResult:
+    if not names or test.status not in _DIAGNOSED:
+        return test
+    return replace(test, diagnosis=(*test.diagnosis, *names))

@@ -1,0 +1,185 @@
+"""Corrections that last: what an instructor writes into `corrections.csv`, read anew at every run.
+
+    submission,problem,test,mark,reason
+    canvas:1004,03,,20,Regraded by hand: only the docstring was broken.
+    *,04,test_masked_softmax_gradients,leave out,The sentence of the task could be read in two ways.
+
+A line that can't be followed is named with its number, and the others count all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.gradebook import lines
+from grader.gradebook.lines import points_said, read_lines
+from grader.result import Adjustment, ProblemResult, TestResult, shown, total
+from grader.text import quoted
+
+FILE = "corrections.csv"
+EVERYBODY = "*"
+LEAVE_OUT = "leave out"
+
+_NEEDED = ("submission", "problem", "mark", "reason")
+
+
+@dataclass(frozen=True)
+class Correction:
+    """One line of the file.
+
+    Attributes:
+        line: its number, by which it is named.
+        submission: whose mark; `*` for everybody's.
+        problem: an id, or its number.
+        test: a test with all its cases, or one case; empty for the whole problem.
+        mark: what it gives; None when it is left out, as if it had never been asked.
+        reason: the sentence that student and instructor read.
+    """
+
+    line: int
+    submission: str
+    problem: str
+    test: str
+    mark: float | None
+    reason: str
+
+    @property
+    def for_everybody(self) -> bool:
+        """Whether it is about the whole class."""
+        return self.submission == EVERYBODY
+
+    def concerns(self, problem: ProblemResult) -> bool:
+        """Tell whether it is about a problem."""
+        return problem.id == self.problem or problem.id.startswith(f"{self.problem.zfill(2)}-")
+
+    def tests(self, problem: ProblemResult) -> list[TestResult]:
+        """Return the tests of a problem that it is about; none when it names no test of it."""
+        return [test for test in problem.tests if self.test in ("", test.id, test.name)]
+
+    def change(self, earned: float, most: float) -> Adjustment:
+        """Return what it changes.
+
+        Args:
+            earned: what its tests, or the whole problem, gave so far.
+            most: what they are worth.
+        """
+        if self.mark is None:
+            return Adjustment(total([-earned]), f"Left out: {self.reason}", total([-most]))
+        return Adjustment(total([self.mark, -earned]), f"Corrected: {self.reason}")
+
+
+# Reading
+
+
+def read_corrections(path: Path) -> tuple[list[Correction], list[str]]:
+    """Return the corrections in a file, and a sentence about each line that is none.
+
+    Raises:
+        UsageError: the file as a whole can't be read.
+    """
+    return read_lines(path, _NEEDED, _correction)
+
+
+def not_followed(line: int, why: str) -> str:
+    """Return the sentence about a line that does not count."""
+    return lines.not_followed(FILE, line, why)
+
+
+def _correction(line: int, row: dict[str, str]) -> Correction:
+    mark = _mark(row["mark"])
+    return Correction(
+        line, row["submission"], row["problem"], row.get("test", ""), mark, row["reason"]
+    )
+
+
+def _mark(text: str) -> float | None:
+    if text.lower() == LEAVE_OUT:
+        return None
+    found = points_said(text)
+    if found is None:
+        raise ValueError(f"the mark {quoted(text)} is neither a number nor {LEAVE_OUT!r}")
+    return found
+
+
+# Following
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What corrections make of one problem of one submission.
+
+    Attributes:
+        adjustments: what they change.
+        final: whether the mark of the whole problem was given; then nothing else changes it.
+    """
+
+    adjustments: Sequence[Adjustment] = ()
+    final: bool = False
+
+
+def follow(problem: ProblemResult, lines: Iterable[Correction], told: dict[str, None]) -> Followed:
+    """Return what corrections make of a problem.
+
+    A line for one student goes before a line for everybody that is about the same. Two of the same
+    kind that are about the same and differ contradict each other: neither counts.
+
+    Args:
+        problem: as the tests gave it.
+        lines: those that are about this problem of this submission.
+        told: takes sentences about lines that do not count.
+    """
+    own, everybodys = _by_kind(lines)
+    counting = _agreeing(problem, own, told)
+    common = _agreeing(problem, everybodys, told)
+    counting += [line for line in common if not any(_alike(problem, line, o) for o in own)]
+    changes: list[Adjustment] = []
+    final = False
+    for line in sorted(counting, key=lambda line: not line.test):  # single tests come first
+        tests = line.tests(problem)
+        before = () if line.test else changes
+        earned = total([*(t.points for t in tests), *(a.points for a in before)])
+        most = total([*(t.max for t in tests), *(a.max for a in before)])
+        if line.mark is not None and line.mark > most:
+            told[_too_much(line, most)] = None
+            continue
+        changes.append(line.change(earned, most))
+        final = final or not line.test
+    return Followed([a for a in changes if a.points or a.max], final)
+
+
+def _by_kind(lines: Iterable[Correction]) -> tuple[list[Correction], list[Correction]]:
+    """Return lines for one student, and those for everybody."""
+    kinds: tuple[list[Correction], list[Correction]] = ([], [])
+    for line in lines:
+        kinds[line.for_everybody].append(line)
+    return kinds
+
+
+def _agreeing(
+    problem: ProblemResult, lines: Sequence[Correction], told: dict[str, None]
+) -> list[Correction]:
+    """Return the lines that none contradicts; of several that say the same, the first."""
+    found: list[Correction] = []
+    for line in lines:
+        alike = [other for other in lines if other != line and _alike(problem, line, other)]
+        against = [o.line for o in alike if (o.mark, o.test) != (line.mark, line.test)]
+        if against:
+            which = " and ".join(map(str, against))
+            told[not_followed(line.line, f"line {which} says something else about the same")] = None
+        elif not any(other in found for other in alike):
+            found.append(line)
+    return found
+
+
+def _alike(problem: ProblemResult, one: Correction, other: Correction) -> bool:
+    """Tell whether two lines are about the same: the whole problem, or a test of both."""
+    if not (one.test and other.test):
+        return one.test == other.test
+    return any(test in other.tests(problem) for test in one.tests(problem))
+
+
+def _too_much(line: Correction, most: float) -> str:
+    given = shown(line.mark or 0)
+    return not_followed(line.line, f"{given} is more than the {shown(most)} that there are")

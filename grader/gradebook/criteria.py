@@ -1,0 +1,154 @@
+"""Points given by hand, `criteria.csv`: they stand beside those that the tests give.
+
+    submission,problem,criterion,points,max,comment
+    canvas:1004,03,Style,4,5,Clear names; the mask is built twice.
+    canvas:1005,03,Style,5,5,
+
+Each line gives one student some of the points of one criterion of a problem. Lateness takes nothing
+from them, and a correction of the problem's mark says nothing about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.gradebook import lines
+from grader.gradebook.lines import points_said, read_lines
+from grader.result import Adjustment, ProblemResult, shown
+from grader.text import quoted
+
+FILE = "criteria.csv"
+
+_NEEDED = ("submission", "problem", "criterion", "points", "max")
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """One line of the file.
+
+    Attributes:
+        line: its number, by which it is named.
+        submission: whose points.
+        problem: an id, or its number.
+        criterion: what they are for.
+        points: what is given.
+        max: out of how many.
+        comment: what the student reads beside it; may be empty.
+    """
+
+    line: int
+    submission: str
+    problem: str
+    criterion: str
+    points: float
+    max: float
+    comment: str = ""
+
+    def concerns(self, problem: ProblemResult) -> bool:
+        """Tell whether it is about a problem."""
+        return problem.id == self.problem or problem.id.startswith(f"{self.problem.zfill(2)}-")
+
+    def change(self) -> Adjustment:
+        """Return what it changes in a problem's marks."""
+        reason = f"{self.criterion}. {self.comment}" if self.comment else self.criterion
+        return Adjustment(self.points, reason, self.max)
+
+
+def read_criteria(path: Path) -> tuple[list[ByHand], list[str]]:
+    """Return the points given by hand, and a sentence about each line that gives none.
+
+    Of lines about the same criterion of the same problem the first says what it is out of: with
+    another maximum a line does not count.
+
+    Raises:
+        UsageError: the file as a whole can't be read.
+    """
+    read, told = read_lines(path, _NEEDED, _by_hand)
+    worth: dict[tuple[str, str], ByHand] = {}
+    found = []
+    for each in read:
+        first = worth.setdefault((_number(each.problem), each.criterion.casefold()), each)
+        if first.max == each.max:
+            found.append(each)
+        else:
+            why = f"{quoted(each.criterion)} is out of {shown(first.max)} in line {first.line}"
+            told.append(not_followed(each.line, why))
+    return found, told
+
+
+def not_followed(line: int, why: str) -> str:
+    """Return the sentence about a line that does not count."""
+    return lines.not_followed(FILE, line, why)
+
+
+def given_by_hand(found: Iterable[ByHand], told: dict[str, None]) -> list[Adjustment]:
+    """Return what points given by hand change in one problem of one submission.
+
+    Args:
+        found: the lines about it.
+        told: takes sentences about lines that do not count.
+    """
+    of: dict[str, list[ByHand]] = {}
+    for each in found:
+        of.setdefault(each.criterion.casefold(), []).append(each)
+    changes = []
+    for same in of.values():
+        if len({(each.points, each.comment) for each in same}) == 1:
+            changes.append(same[0].change())
+            continue
+        numbers = " and ".join(str(each.line) for each in same[1:])
+        why = f"line {numbers} gives something else for the same"
+        told[not_followed(same[0].line, why)] = None
+    return changes
+
+
+def lacking(lines_by_person: Sequence[tuple[str, Sequence[ByHand]]], problem: str) -> list[str]:
+    """Return a sentence for each criterion of a problem that somebody has no points for yet.
+
+    Args:
+        lines_by_person: for everybody who was graded in it, the name and the lines about it.
+        problem: its id.
+    """
+    criteria = {
+        each.criterion.casefold(): each.criterion for _, own in lines_by_person for each in own
+    }
+    found = []
+    for key, criterion in criteria.items():
+        without = [
+            name
+            for name, own in lines_by_person
+            if key not in {each.criterion.casefold() for each in own}
+        ]
+        if without:
+            found.append(
+                f"{FILE}: no points yet for {quoted(criterion)} in {problem}: {', '.join(without)}."
+            )
+    return found
+
+
+def _by_hand(line: int, row: dict[str, str]) -> ByHand:
+    points, most = _points(row["points"]), _points(row["max"])
+    if points > most:
+        raise ValueError(f"{shown(points)} is more than the {shown(most)} that there are")
+    return ByHand(
+        line,
+        row["submission"],
+        row["problem"],
+        row["criterion"],
+        points,
+        most,
+        row.get("comment", ""),
+    )
+
+
+def _points(text: str) -> float:
+    found = points_said(text)
+    if found is None:
+        raise ValueError(f"{quoted(text)} is no number of points")
+    return found
+
+
+def _number(problem: str) -> str:
+    return problem.partition("-")[0].zfill(2)

@@ -1,0 +1,89 @@
+"""Canvas's gradebook, as *Export entire gradebook* gives it and *Import* takes it back.
+
+Above the students there may be a row that says which assignments are posted by hand, and there is
+one with `Points Possible`, in which columns that can't be imported say `(read only)`. A student is
+known by `ID`. `EX` stands for excused, and `N/A` for who the assignment was not given to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from grader.errors import UsageError
+from grader.gradebook.export.marks import number
+from grader.gradebook.export.sheet import (
+    Choice,
+    Sheet,
+    SheetFormat,
+    SheetPerson,
+    chosen_column,
+    identity_in,
+    needed,
+    title_and_id,
+)
+from grader.gradebook.export.table import Row, Table
+from grader.result import SubmissionResult
+from grader.text import quoted
+
+_POINTS_POSSIBLE = "points possible"
+_READ_ONLY = "read only"
+_SCORES = re.compile(r"(Current|Final) (Score|Points|Grade)|Override (Score|Grade|Status)")
+_LOCKED = {"EX": "excused there", "N/A": "not assigned to this student there"}
+_TEST_STUDENTS = {"Student, Test", "Test Student"}
+
+
+def _sheet(table: Table, choice: Choice) -> Sheet:
+    id_column = needed(table, choice.file, "ID")
+    if table.column("Student", "LastName") is None:
+        needed(table, choice.file, "Student")
+    possible = next((row for row in table.rows if _says(row, 0, _POINTS_POSSIBLE)), None)
+    candidates = [
+        n
+        for n, name in enumerate(table.columns)
+        if title_and_id(name)[1]
+        and not _SCORES.search(name)
+        and not (possible and _says(possible, n, _READ_ONLY))
+    ]
+    if _SCORES.search(choice.new_column):
+        raise UsageError(f"Canvas takes {quoted(choice.new_column)} for a column of its own.")
+    column = chosen_column(table, choice, candidates)
+    most = number(possible.value(column)) if possible else None
+    sheet = Sheet(table, column, [], worth=possible)
+    if most is None and not choice.new_column:
+        sheet.told.append(f"{choice.file} doesn't say how many points the marks are out of.")
+    for row in table.rows:
+        if row is possible or row.is_empty:
+            continue
+        name, id = _name(table, row), row.value(id_column)
+        if id:
+            sheet.people.append(_person(row, id, name, column, most))
+        elif name:
+            sheet.told.append(f"Line {row.line} has no ID, so it was left alone: {name}.")
+    if not sheet.people:
+        raise UsageError(f"{choice.file} has no row with an ID; is it Canvas's whole gradebook?")
+    return sheet
+
+
+def _person(row: Row, id: str, name: str, column: int, most: float | None) -> SheetPerson:
+    locked = _LOCKED.get(row.value(column).upper(), "")
+    return SheetPerson(
+        row, (id,), name, id, most, locked, may_lack=name in _TEST_STUDENTS or bool(locked)
+    )
+
+
+def _says(row: Row, column: int, text: str) -> bool:
+    return text in row.value(column).lower()
+
+
+def _name(table: Table, row: Row) -> str:
+    columns = [table.column("Student")] if table.column("Student") is not None else []
+    columns = columns or [table.column("LastName"), table.column("FirstName")]
+    return ", ".join(row.value(n) for n in columns if n is not None and row.value(n))
+
+
+def _ids(result: SubmissionResult, choice: Choice) -> Iterable[str]:
+    return identity_in(result, "canvas")
+
+
+PLATFORM = SheetFormat(_sheet, _ids)

@@ -1,0 +1,145 @@
+"""The whole way: from the folder of reports into a platform's file, and feedback beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import UsageError
+from grader.files import write_together
+from grader.gradebook.adjusting import adjusted
+from grader.gradebook.export import canvas_gradebook, moodle_worksheet, others
+from grader.gradebook.export.feedback_archive import Pack, for_canvas, for_moodle
+from grader.gradebook.export.filling import Filled, fill
+from grader.gradebook.export.marks import marks_of
+from grader.gradebook.export.sheet import Choice
+from grader.gradebook.export.table import read_table
+from grader.gradebook.folder import Book
+from grader.result import SubmissionResult
+from grader.text import counted, quoted
+
+PLATFORMS = {
+    "canvas": canvas_gradebook.PLATFORM,
+    "moodle": moodle_worksheet.PLATFORM,
+    "gradescope": others.GRADESCOPE,
+    "github": others.GITHUB,
+    "nbgrader": others.NBGRADER,
+    "csv": others.PLAIN,
+}
+"""By the names that one gives them on the command line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What to export, and to where.
+
+    Attributes:
+        platform: whose file it is.
+        file: the file as it was downloaded; it stays as it is unless `out` is the same.
+        folder: of the reports.
+        book: the instructor's own files.
+        problem: whose marks, by id; empty for the sum of all of a part.
+        choice: the columns that are meant.
+        out: the file to write.
+        part: of the sum.
+        scale: whether marks are put on the file's scale.
+        feedback: the archive to pack feedback into; None to pack none.
+        download: the download of submissions, by whose names Canvas knows feedback.
+    """
+
+    platform: str
+    file: Path
+    folder: Path
+    book: Book
+    problem: str
+    choice: Choice
+    out: Path
+    part: str = ""
+    scale: bool = False
+    feedback: Path | None = None
+    download: Path | None = None
+
+
+def export_from(
+    order: Order, results: Sequence[SubmissionResult], unreadable: Sequence[str] = ()
+) -> list[str]:
+    """Fill marks into a platform's file and return what is to be said of it.
+
+    Args:
+        order: what to export.
+        results: of everybody that the folder of reports knows, as they are stored.
+        unreadable: names of submissions whose results can't be read.
+
+    Raises:
+        UsageError: file, marks and choice don't fit together; nothing is written.
+        CannotWrite: one of the files can't be written; neither is.
+    """
+    _require_sense(order, results)
+    now, remarks = adjusted(results, order.book)
+    filled = _filled(order, now)
+    pack = _packed(order, filled)
+    contents = {order.out: filled.content}
+    if pack and order.feedback:
+        contents[order.feedback] = pack.zipped()
+    write_together(contents)
+    told = [*filled.told, *remarks, *_newer(results, now)]
+    if unreadable:
+        told.append(f"Their results can't be read, so grade them again: {', '.join(unreadable)}.")
+    told.append(f"Written: {order.out}.")
+    if pack and order.feedback:
+        files = counted(len(pack.files), "file")
+        told += [*pack.told, f"Feedback, {files}: {order.feedback}."]
+    return told
+
+
+def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
+    """Refuse what can't be done, before anything is read.
+
+    Raises:
+        UsageError: the text says why.
+    """
+    if order.platform not in PLATFORMS:
+        names = ", ".join(PLATFORMS)
+        raise UsageError(f"{quoted(order.platform)} is no platform known here; there are: {names}.")
+    if not results:
+        raise UsageError(f"There are no results in {order.folder}. Grade first, or say --from.")
+    if order.feedback and order.platform not in ("canvas", "moodle"):
+        raise UsageError(f"Feedback can be packed for canvas and moodle, not {order.platform}.")
+    if order.feedback and order.feedback.resolve() == order.out.resolve():
+        raise UsageError(f"Marks and feedback can't both be {order.out}. Say another --out.")
+    if order.platform == "canvas" and order.feedback and not order.download:
+        raise UsageError(
+            "Canvas knows feedback by the names in its download of submissions: say --download."
+        )
+
+
+def _filled(order: Order, results: Sequence[SubmissionResult]) -> Filled:
+    platform = PLATFORMS[order.platform]
+    try:
+        data = order.file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{order.file} can't be read: {error.strerror}.") from None
+    sheet = platform.sheet(read_table(data, order.choice.file), order.choice)
+    marks = marks_of(results, order.problem, order.part)
+    return fill(platform, sheet, marks, order.choice, scale=order.scale)
+
+
+def _packed(order: Order, filled: Filled) -> Pack | None:
+    pages = order.folder / "feedback"
+    if order.feedback is None:
+        return None
+    if order.download is not None and order.platform == "canvas":
+        return for_canvas(filled.rows, pages, order.download)
+    return for_moodle(filled.rows, pages)
+
+
+def _newer(before: Sequence[SubmissionResult], now: Sequence[SubmissionResult]) -> list[str]:
+    """Return a sentence if files of corrections or lateness have changed since the reports."""
+    names = [new.shown_name for old, new in zip(before, now, strict=True) if old != new]
+    if not names:
+        return []
+    return [
+        "These marks are as corrections and late policy say now; gradebook and feedback are not "
+        f"yet. Run `grader grade` once more for them: {', '.join(names)}."
+    ]

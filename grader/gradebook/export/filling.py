@@ -1,0 +1,181 @@
+"""Fills marks into a platform's file, and says what was done and what was not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from grader.errors import UsageError
+from grader.gradebook.export.marks import Mark, Marks, called, number, written
+from grader.gradebook.export.sheet import Choice, Sheet, SheetFormat, SheetPerson
+from grader.result import shown
+from grader.text import counted, quoted
+
+
+@dataclass
+class Filled:
+    """A file with marks in it.
+
+    Attributes:
+        content: its bytes.
+        rows: the rows of people, each with the name of the submission that is theirs.
+        told: what was filled in and changed, what was left alone, and who was not found.
+    """
+
+    content: bytes
+    rows: list[tuple[SheetPerson, str]]
+    told: list[str]
+
+
+def fill(
+    platform: SheetFormat, sheet: Sheet, marks: Marks, choice: Choice, *, scale: bool = False
+) -> Filled:
+    """Fill marks into a platform's file. Only cells of the marks' column change.
+
+    Args:
+        platform: knows by what a result finds its row.
+        sheet: the file.
+        marks: what to fill in.
+        choice: what the instructor chose.
+        scale: whether marks are put on the scale that the file names.
+
+    Raises:
+        UsageError: marks and file have different scales.
+    """
+    _require_scale(sheet, marks, choice, scale)
+    work = _Filling(sheet, marks, scale, sheet.writes_comma())
+    owners = _by_key(platform, marks, choice)
+    for person in work.known_once(owners, choice):
+        names = [*dict.fromkeys(name for key in person.keys for name in owners.get(key, ()))]
+        work.found.update(names)
+        fitting = [n for n in names if platform.fits(person, marks.results[n])]
+        if len(fitting) > 1:  # somebody who worked alone first and in a group later
+            fitting = [name for name in fitting if name in marks.of] or fitting
+        if names and len(fitting) != 1:
+            work.refuse(person, names)
+            continue
+        work.rows += [(person, name) for name in fitting]
+        mark = marks.of.get(fitting[0]) if fitting else None
+        if mark is not None:
+            work.put(person, mark)
+        elif not person.may_lack:
+            work.lacking.append(whose(person))
+    if choice.new_column and sheet.worth:
+        most = written(marks.most, comma=work.comma)
+        sheet.table.fill(sheet.worth, sheet.column, most)
+    told = [*work.sentences(choice.file), *sheet.told, *marks.told]
+    return Filled(sheet.table.encoded(), work.rows, told)
+
+
+def _require_scale(sheet: Sheet, marks: Marks, choice: Choice, scale: bool) -> None:
+    """Refuse marks that are out of something else than what the file says."""
+    most = {person.most for person in sheet.people if person.most is not None}
+    other = sorted(m for m in most if m != marks.most)
+    if scale and (not most or 0 in most):
+        raise UsageError(f"{choice.file} doesn't say how many points there are to scale to.")
+    if other and not scale:
+        raise UsageError(
+            f"{marks.what} is worth {shown(marks.most)} points here, but {shown(other[0])} in "
+            f"{choice.file}. Change it there, or use --scale to convert the marks."
+        )
+
+
+def _by_key(platform: SheetFormat, marks: Marks, choice: Choice) -> dict[str, list[str]]:
+    """Return the submissions that are known by a key, for each key."""
+    owners: dict[str, list[str]] = {}
+    for name, result in marks.results.items():
+        for key in platform.ids(result, choice):
+            owners.setdefault(key, []).append(name)
+    return owners
+
+
+@dataclass
+class _Filling:
+    """What is being filled in, and what is to be said of it."""
+
+    sheet: Sheet
+    marks: Marks
+    scale: bool
+    comma: bool
+    rows: list[tuple[SheetPerson, str]] = field(default_factory=list)
+    found: set[str] = field(default_factory=set)
+    new: int = 0
+    same: int = 0
+    changed: list[str] = field(default_factory=list)
+    locked: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    def known_once(self, owners: Mapping[str, Sequence[str]], choice: Choice) -> list[SheetPerson]:
+        """Return the people who share no key with each other; those who do are named."""
+        people: dict[str, list[SheetPerson]] = {}
+        for person in self.sheet.people:
+            for key in dict.fromkeys(person.keys):
+                people.setdefault(key, []).append(person)
+        twice = {key: found for key, found in people.items() if len(found) > 1}
+        for key, found in twice.items():
+            lines = " and ".join(str(person.row.line) for person in found)
+            who = found[0].name if choice.by_name else key
+            self.refused.append(
+                f"{choice.file} has {quoted(who)} in lines {lines}, so these were left as they "
+                "were."
+            )
+            self.found.update(owners.get(key, ()))
+        return [p for p in self.sheet.people if not twice.keys() & set(p.keys)]
+
+    def put(self, person: SheetPerson, mark: Mark) -> None:
+        """Put a mark into its cell, unless that says the same or is locked."""
+        points = self._points(person, mark)
+        if points is None:
+            return
+        before = person.row.value(self.sheet.column)
+        old = number(before)
+        if old is not None and shown(old) == shown(points):
+            self.same += 1
+        elif person.locked:
+            self.locked.append(f"{whose(person)}, {person.locked}; the mark is {shown(points)}")
+        else:
+            self.new += 1
+            self.changed += [f"{whose(person)}: {before} -> {shown(points)}"] if before else []
+            text = written(points, comma=self.comma)
+            self.sheet.table.fill(person.row, self.sheet.column, text)
+
+    def _points(self, person: SheetPerson, mark: Mark) -> float | None:
+        if self.scale and person.most is not None:
+            return mark.out_of(person.most)
+        if person.most is None or mark.max == person.most:
+            return mark.points
+        self.refused.append(
+            f"Not filled in for {whose(person)}: the mark is out of {shown(mark.max)}, as "
+            f"something was left out, and not out of {shown(person.most)}; --scale converts it."
+        )
+        return None
+
+    def refuse(self, person: SheetPerson, names: Sequence[str]) -> None:
+        """Say that it isn't known whether a row is somebody's, or whose it is."""
+        who = " or ".join(called(self.marks.results[name]) for name in names)
+        why = f"it may be the mark of {who}"
+        if len(names) == 1:
+            why = f"in the results this id is that of {who}"
+        self.refused.append(f"Not filled in for {whose(person)}: {why}.")
+
+    def sentences(self, file: str) -> list[str]:
+        """Return what is said of what was done."""
+        column = self.sheet.table.columns[self.sheet.column]
+        same = f"; {self.same} stood there already" if self.same else ""
+        told = [f"{counted(self.new, 'mark')} filled in under {quoted(column)}{same}."]
+        told += [f"changed: {text}." for text in self.changed]
+        told += [f"left alone: {text}." for text in self.locked]
+        told += self.refused
+        missing = [called(self.marks.results[n]) for n in self.marks.of if n not in self.found]
+        if self.lacking:
+            told.append(f"In {file}, but without a mark: {', '.join(self.lacking)}.")
+        if missing:
+            told.append(f"With a mark, but not in {file}: {', '.join(missing)}.")
+        return told
+
+
+def whose(person: SheetPerson) -> str:
+    """Return what a person is called in sentences: the name, and the platform's id."""
+    key = person.id or "".join(person.keys[:1])
+    return f"{person.name} ({key})" if person.name and key else person.name or key

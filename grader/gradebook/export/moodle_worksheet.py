@@ -1,0 +1,86 @@
+"""Moodle's grading worksheet, as *Download grading worksheet* gives it and *Upload* takes it back.
+
+A row is known by its `Identifier`, such as `Participant 123`. Moodle gives everybody another number
+in each assignment, so a number of one week says nothing about the next. It compares `Last modified
+(grade)` with what it knows, to see whether somebody graded in the meantime; that column stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from grader.errors import UsageError
+from grader.gradebook.export.marks import number
+from grader.gradebook.export.sheet import (
+    Choice,
+    Sheet,
+    SheetFormat,
+    SheetPerson,
+    identity_in,
+    needed,
+    squeezed,
+)
+from grader.gradebook.export.table import Row, Table
+from grader.result import SubmissionResult
+
+IN_OTHER_LANGUAGES = (
+    "Moodle writes and reads the names of columns in your own language there: set it to English "
+    "for download and upload, or use `grader export csv`."
+)
+
+_NUMBER = re.compile(r"\d+\Z")
+_LOCKED = "the grade can't be changed there"
+_NAMELESS = "participant"
+
+
+def _sheet(table: Table, choice: Choice) -> Sheet:
+    try:
+        identifier = needed(table, choice.file, "Identifier")
+        column = needed(table, choice.file, "Grade")
+    except UsageError as error:
+        raise UsageError(f"{error} {IN_OTHER_LANGUAGES}") from None
+    if table.column("Scale") is not None and table.column("Maximum grade") is None:
+        raise UsageError(f"{choice.file} is graded by a scale of words, which points don't fit.")
+    if choice.column or choice.new_column:
+        raise UsageError("Moodle's worksheet is of one assignment, whose marks stand in 'Grade'.")
+    numbers = [n for n in [table.column("Maximum grade")] if n is not None]
+    sheet = Sheet(table, column, [], numbers=numbers)
+    for row in table.rows:
+        if match := _NUMBER.search(row.value(identifier)):
+            sheet.people.append(_person(table, row, match[0], choice))
+        elif not row.is_empty:
+            sheet.told.append(f"Line {row.line} has no identifier, so it was left alone.")
+    return sheet
+
+
+def _person(table: Table, row: Row, id: str, choice: Choice) -> SheetPerson:
+    name, most = _said(table, row, "Full name"), _said(table, row, "Maximum grade")
+    is_locked = _said(table, row, "Grade can be changed").lower() == "no"
+    key = squeezed(name) if choice.by_name else id
+    locked = _LOCKED if is_locked else ""
+    return SheetPerson(row, (key,) if key else (), name, id, number(most), locked)
+
+
+def _said(table: Table, row: Row, name: str) -> str:
+    column = table.column(name)
+    return "" if column is None else row.value(column)
+
+
+def _ids(result: SubmissionResult, choice: Choice) -> Iterable[str]:
+    if choice.by_name:
+        return [name] if (name := squeezed(result.full_name)) else []
+    last = [_NUMBER.search(m) for m in result.members if m.lower().startswith(_NAMELESS)]
+    return [*identity_in(result, "moodle"), *(match[0] for match in last if match)]
+
+
+def _fits(person: SheetPerson, result: SubmissionResult) -> bool:
+    """Tell whether names agree, where both are known: in groups' folders ids are those of groups.
+
+    A group's name may stand before a person's.
+    """
+    name, known = squeezed(result.full_name), squeezed(person.name)
+    return not name or not known or name.startswith(_NAMELESS) or name.endswith(known)
+
+
+PLATFORM = SheetFormat(_sheet, _ids, _fits)

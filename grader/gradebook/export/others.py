@@ -1,0 +1,114 @@
+"""Files of other places: Gradescope's roster, GitHub Classroom's grades, nbgrader's, any CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from grader.errors import UsageError
+from grader.gradebook.export.marks import number
+from grader.gradebook.export.sheet import (
+    Choice,
+    Sheet,
+    SheetFormat,
+    SheetPerson,
+    chosen_column,
+    identity_in,
+    needed,
+)
+from grader.gradebook.export.table import Row, Table
+from grader.result import SubmissionResult
+from grader.text import quoted
+
+
+def _gradescope(table: Table, choice: Choice) -> Sheet:
+    email = needed(table, choice.file, "Email", "Email Address")
+    ids = [email, *(n for n in [table.column("SID", "Student ID")] if n is not None)]
+    names = [table.column(name) for name in ("Name", "First Name", "Last Name")]
+    column = _any_column(table, choice)
+    people = [
+        SheetPerson(row, keys, " ".join(row.value(n) for n in names if n is not None).strip())
+        for row in table.rows
+        if (keys := _keys(row, ids))
+    ]
+    return Sheet(table, column, people)
+
+
+def _github(table: Table, choice: Choice) -> Sheet:
+    user = needed(table, choice.file, "github_username")
+    who = needed(table, choice.file, "roster_identifier")
+    column = needed(table, choice.file, "points_awarded")
+    available = table.column("points_available")
+    people = [
+        SheetPerson(
+            row,
+            keys,
+            row.value(who),
+            most=None if available is None else number(row.value(available)),
+        )
+        for row in table.rows
+        if (keys := _keys(row, [user, who]))
+    ]
+    return Sheet(table, column, people)
+
+
+def _nbgrader(table: Table, choice: Choice) -> Sheet:
+    assignment = needed(table, choice.file, "assignment")
+    student = needed(table, choice.file, "student_id")
+    column = needed(table, choice.file, "score")
+    most = table.column("max_score")
+    names = sorted({row.value(assignment) for row in table.rows if not row.is_empty})
+    if choice.column not in names and (choice.column or len(names) != 1):
+        raise UsageError(
+            f"Which assignment of {choice.file}? There are: {', '.join(map(quoted, names))}. "
+            "Say which with --column."
+        )
+    people = [
+        SheetPerson(row, keys, most=None if most is None else number(row.value(most)))
+        for row in table.rows
+        if row.value(assignment) == (choice.column or names[0]) and (keys := _keys(row, [student]))
+    ]
+    return Sheet(table, column, people)
+
+
+def _plain(table: Table, choice: Choice) -> Sheet:
+    if not choice.id_column:
+        names = ", ".join(map(quoted, table.columns))
+        raise UsageError(f"By which column are people known? Say it with --id-column: {names}.")
+    id_column = needed(table, choice.file, choice.id_column)
+    column = _any_column(table, choice)
+    if column == id_column:
+        raise UsageError("Marks can't go into the column by which people are known.")
+    people = [SheetPerson(row, keys) for row in table.rows if (keys := _keys(row, [id_column]))]
+    return Sheet(table, column, people)
+
+
+def _any_column(table: Table, choice: Choice) -> int:
+    """Return the column that was chosen by its name, or a new one; none is filled in unasked."""
+    if choice.column or choice.new_column:
+        return chosen_column(table, choice, range(len(table.columns)))
+    raise UsageError("Which column is to be filled in? Say --column, or --new-column and a name.")
+
+
+def _keys(row: Row, columns: Iterable[int]) -> tuple[str, ...]:
+    return tuple(value.lower() for n in columns if (value := row.value(n)))
+
+
+def _ids_of(platform: str) -> Callable[[SubmissionResult, Choice], list[str]]:
+    def ids(result: SubmissionResult, choice: Choice) -> list[str]:
+        """Return the platform's id of a submission, and those of a group's members."""
+        own = identity_in(result, platform)
+        return [key.lower() for key in (*own, *(result.members if own else ()))]
+
+    return ids
+
+
+def _any_name(result: SubmissionResult, choice: Choice) -> list[str]:
+    id = result.identity.partition(":")[2]
+    names = [result.identity, id, result.submission, result.full_name, *result.members]
+    return [name.lower() for name in names if name]
+
+
+GRADESCOPE = SheetFormat(_gradescope, _ids_of("gradescope"))
+GITHUB = SheetFormat(_github, _ids_of("github"))
+NBGRADER = SheetFormat(_nbgrader, _ids_of("nbgrader"))
+PLAIN = SheetFormat(_plain, _any_name)

@@ -1,0 +1,111 @@
+"""The book: the folder of an instructor's own files, apart from all that the grader makes.
+
+It is kept in git beside the course, and the folder of reports can be lost: the next run makes it
+anew. Three of the files once stood in the folder of reports, where they are still read.
+"""
+
+from __future__ import annotations
+
+import shlex
+from functools import cached_property
+from pathlib import Path
+
+from grader.errors import UsageError
+from grader.gradebook import corrections, criteria, late_policy, roster
+from grader.gradebook.roster import Roster, read_roster
+
+NAMES = "names.csv"
+
+FOLDER = "book"
+"""What the folder is called, beside that of the reports, where nothing else is said."""
+
+FILES = (corrections.FILE, criteria.FILE, late_policy.FILE, NAMES, roster.FILE)
+_ONCE_IN_REPORTS = (corrections.FILE, late_policy.FILE, NAMES)
+
+
+class Book:
+    """The instructor's own files.
+
+    Args:
+        folder: where they are; it need not be there.
+        reports: the folder of reports, in which some of them once stood.
+    """
+
+    def __init__(self, folder: Path, reports: Path | None = None) -> None:
+        self.folder = folder
+        self._reports = reports
+
+    def path(self, name: str) -> Path:
+        """Return where a file is read from, whether or not it is there."""
+        own, old = self.folder / name, self._old(name)
+        return old if old is not None and not own.exists() else own
+
+    def _old(self, name: str) -> Path | None:
+        """Return a file's old place, if it stands there."""
+        if self._reports is None or name not in _ONCE_IN_REPORTS:
+            return None
+        path = self._reports / name
+        is_other = not (path.parent.exists() and path.parent.resolve() == self.folder.resolve())
+        return path if path.exists() and is_other else None
+
+    @cached_property
+    def roster(self) -> Roster:
+        """Who is in the class.
+
+        Raises:
+            UsageError: the file can't be read.
+        """
+        return read_roster(self.path(roster.FILE))
+
+    def told(self) -> list[str]:
+        """Return a line on what was read from where, and on files that had better be moved."""
+        here = [name for name in FILES if (self.folder / name).exists()]
+        told = [f"The book: {self.folder} ({', '.join(here)})."] if here else []
+        old = [name for name in _ONCE_IN_REPORTS if self._old(name) is not None]
+        moving = [name for name in old if name not in here]
+        if moving:
+            folder = shlex.quote(str(self.folder))
+            files = " ".join(shlex.quote(str(self.path(name))) for name in moving)
+            told.append(
+                f"{' and '.join(moving)} should stand apart from what is made, in a folder that "
+                f"git keeps: mkdir -p {folder} && mv {files} {folder}"
+            )
+        told += [
+            f"{self._old(name)} is not read any more, as {self.folder / name} is there: put what "
+            "that lacks into it, and delete the old one."
+            for name in old
+            if name in here
+        ]
+        return told
+
+
+def open_book(folder: Path | None, reports: Path) -> tuple[Book, list[str]]:
+    """Return the book of a folder of reports, and what to say of where it was read from.
+
+    Args:
+        folder: where it is said to be; None for beside the reports.
+        reports: the folder of reports.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    if folder is not None and not folder.is_dir():
+        raise UsageError(
+            f"There is no folder {folder} with corrections, deadlines and the roster. Say another "
+            f"--book, or make it: mkdir -p {shlex.quote(str(folder))}"
+        )
+    beside = reports.absolute().parent / FOLDER
+    named = _short(beside)
+    book = Book(folder or named, reports)
+    told = book.told()
+    here = Path(FOLDER)
+    is_other = here.is_dir() and here.resolve() != book.folder.resolve()
+    if folder is None and is_other and any((here / name).exists() for name in FILES):
+        told.append(f"The folder {here} was not read, as it isn't beside {reports}: say --book.")
+    return book, told
+
+
+def _short(path: Path) -> Path:
+    """Return a path as it is written from where one is."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,0 +1,292 @@
+"""The roster, `roster.csv`: who is in the class, as a platform exports it or as a plain list.
+
+It says real names and sections, and who has handed in nothing. A row is somebody's whose platform's
+id it gives; else whose login, e-mail or number; else whose name. Nobody is guessed: a name that two
+people have, in the roster or in the class, is no one's, and a platform's id that differs speaks
+against any name.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from grader.errors import UsageError
+from grader.gradebook.lines import column_names, read_rows
+from grader.text import line, quoted
+
+FILE = "roster.csv"
+
+_NAME = ("name", "full name", "student", "student name")
+_FIRST = ("first name", "firstname", "given name")
+_LAST = ("last name", "lastname", "surname", "family name")
+_SECTION = ("section", "sections", "group", "groups", "tutorial")
+_NUMBERS = ("identity", "submission", "id", "student id", "sid", "id number", "sis user id", "uid")
+_LOGINS = ("user", "username", "user name", "login", "login id", "sis login id", "github username")
+_MAIL = ("email", "e-mail", "email address", "identifier", "roster identifier")
+_KEYS = (*_NUMBERS, *_LOGINS, *_MAIL)
+_KNOWN = {*_NAME, *_FIRST, *_LAST, *_SECTION, *_KEYS}
+_OF_CANVAS = {"id", "section"}
+_OF_AN_ASSIGNMENT = {"identifier", "full name", "grade"}
+"""Columns of Moodle's worksheet, whose identifiers are others in each assignment."""
+
+_STAFF = {"teacher", "instructor", "hta", "ta", "teaching assistant"}
+"""What a column `role` says of who is no student, as in the roster of Classroom 50."""
+
+_NO_STUDENTS = {"points possible", "student, test", "test student"}
+
+
+class Known(NamedTuple):
+    """Somebody whose work the grader has.
+
+    Attributes:
+        identity: who it is, the same in every run.
+        name: the real name, as far as the platform says it.
+        members: whose work it is, as the platform knows them.
+    """
+
+    identity: str
+    name: str = ""
+    members: Sequence[str] = ()
+
+    @property
+    def platform(self) -> str:
+        """Which platform the identity is of; empty for a folder's."""
+        return self.identity.partition(":")[0] if ":" in self.identity else ""
+
+
+@dataclass(frozen=True)
+class RosterEntry:
+    """Somebody on the roster.
+
+    Attributes:
+        name: the real name; empty where the roster says none.
+        section: what part of the class it is in; may be empty.
+        id: the identity that a platform gives; empty where none is said.
+        keys: logins, e-mails, numbers.
+        spellings: of the name.
+    """
+
+    name: str
+    section: str = ""
+    id: str = ""
+    keys: frozenset[str] = frozenset()
+    spellings: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> list[str]:
+        """What an instructor may call this person."""
+        return [name for name in (self.name, self.id, *sorted(self.keys)) if name]
+
+    @property
+    def shown(self) -> str:
+        """What reports call this person."""
+        return self.name or self.id or min(self.keys)
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A class beside its roster.
+
+    Attributes:
+        of: the entries of each identity; several for a group.
+        absent: who is on the roster, and has handed in nothing.
+        unclear: who is on the roster, and may be one of several, or one of several may be.
+        strangers: identities that are not on the roster.
+    """
+
+    of: Mapping[str, Sequence[RosterEntry]] = field(default_factory=dict)
+    absent: Sequence[RosterEntry] = ()
+    unclear: Sequence[RosterEntry] = ()
+    strangers: Sequence[str] = ()
+
+    def name(self, identity: str) -> str:
+        """Return the real name of one person; empty for a group, or where it isn't known."""
+        entries = self.of.get(identity, ())
+        return entries[0].name if len(entries) == 1 else ""
+
+    def section(self, identity: str) -> str:
+        """Return the section that somebody is in; of a group all of them."""
+        return ", ".join(dict.fromkeys(e.section for e in self.of.get(identity, ()) if e.section))
+
+
+class Roster:
+    """Who is in the class."""
+
+    def __init__(self, entries: Sequence[RosterEntry] = ()) -> None:
+        self.entries = entries
+
+    def match(self, known: Iterable[Known]) -> Matched:
+        """Return whose entries are whose.
+
+        Args:
+            known: all whose work the grader has.
+        """
+        known = list({each.identity: each for each in known}.values())
+        found: defaultdict[str, list[RosterEntry]] = defaultdict(list)
+        free = list(self.entries)
+        unclear: list[RosterEntry] = []
+        for round in (_by_id, _by_key, _by_name):
+            pairs = _pairs(self.entries, known, round)
+            for entry in [*free]:
+                whose = [each for each in pairs.get(entry, ()) if _may_be(entry, each, found)]
+                if len(whose) == 1 and _is_alone(entry, whose[0], pairs):
+                    found[whose[0].identity].append(entry)
+                    free.remove(entry)
+                    unclear = [each for each in unclear if each is not entry]
+                elif whose:
+                    unclear.append(entry)
+        unclear = list(dict.fromkeys(unclear))
+        return Matched(
+            found,
+            [entry for entry in free if entry not in unclear],
+            unclear,
+            [each.identity for each in known if each.identity not in found],
+        )
+
+
+_Pairs = dict[RosterEntry, list[Known]]
+
+
+def _pairs(entries: Iterable[RosterEntry], known: Iterable[Known], round: object) -> _Pairs:
+    """Return for each entry who has a key in common with it, by one kind of keys."""
+    assert callable(round)
+    by_key: defaultdict[str, dict[str, Known]] = defaultdict(dict)
+    for each in known:
+        for key in round(each):
+            by_key[key][each.identity] = each
+    return {
+        entry: list({k.identity: k for key in keys for k in by_key[key].values()}.values())
+        for entry in entries
+        if (keys := [key for key in round(entry) if key in by_key])
+    }
+
+
+def _may_be(entry: RosterEntry, known: Known, found: Mapping[str, Sequence[RosterEntry]]) -> bool:
+    """Tell whether somebody is still free to be an entry's, and the platform's ids don't differ."""
+    of_same_platform = entry.id.partition(":")[0] == known.platform != ""
+    if of_same_platform and entry.id != known.identity:
+        return False
+    return len(known.members) > 1 or known.identity not in found
+
+
+def _is_alone(entry: RosterEntry, known: Known, pairs: _Pairs) -> bool:
+    """Tell whether nobody else on the roster may be this one; a group has many."""
+    rivals = [other for other, whose in pairs.items() if known in whose and other is not entry]
+    return len(known.members) > 1 or not rivals
+
+
+def _by_id(each: RosterEntry | Known) -> list[str]:
+    own = each.id if isinstance(each, RosterEntry) else each.identity
+    return [own] if ":" in own else []
+
+
+def _by_key(each: RosterEntry | Known) -> list[str]:
+    """Return the logins, e-mails and numbers of somebody, in small letters."""
+    if isinstance(each, RosterEntry):
+        return [*each.keys]
+    # Moodle numbers people anew in each assignment.
+    own = [] if each.platform == "moodle" else [each.identity.partition(":")[2] or each.identity]
+    members = [] if each.platform == "moodle" else each.members
+    return [_key(key) for key in (*own, *members) if key]
+
+
+def _by_name(each: RosterEntry | Known) -> list[str]:
+    if isinstance(each, RosterEntry):
+        return [*each.spellings]
+    names = [each.name or each.identity, *(each.members if len(each.members) > 1 else ())]
+    return [squeezed for name in names if (squeezed := _squeezed(name))]
+
+
+def _key(text: str) -> str:
+    return unicodedata.normalize("NFC", text).strip().lower()
+
+
+def _squeezed(name: str) -> str:
+    """Return the letters, marks and digits of a name, by which its spellings are compared."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(sign for sign in plain if unicodedata.category(sign)[0] in "LMN")
+
+
+# Reading
+
+
+def read_roster(path: Path) -> Roster:
+    """Return who is in the class; nobody if there is no such file.
+
+    Raises:
+        UsageError: it can't be read, or has no column that says who somebody is.
+    """
+    if not path.exists():
+        return Roster()
+    rows = read_rows(path)
+    columns = [name.replace("_", " ") for name in column_names(rows)]
+    if not rows:
+        raise UsageError(f"{path} is empty.")
+    if not _KNOWN & {*columns}:
+        columns, rows = _of_bare_names(path, rows), [(0, []), *rows]
+    found = [_entry(columns, cells) for _, cells in rows[1:]]
+    return Roster(list(dict.fromkeys(entry for entry in found if entry is not None)))
+
+
+def _of_bare_names(path: Path, rows: Sequence[tuple[int, list[str]]]) -> list[str]:
+    """Return the columns of a list without a first line that names them: it is of names alone."""
+    if any(len([cell for cell in cells if cell.strip()]) > 1 for _, cells in rows):
+        raise UsageError(
+            f"{path} doesn't say in its first line what its columns are. Call them such as "
+            f"{quoted('name')}, {quoted('email')}, {quoted('id')} and {quoted('section')}."
+        )
+    return ["name"]
+
+
+def _entry(columns: Sequence[str], cells: Sequence[str]) -> RosterEntry | None:
+    """Return the person that a line is about; None for a line that is about nobody."""
+    said: dict[str, str] = {}
+    for column, cell in zip(columns, cells, strict=False):
+        text = line(unicodedata.normalize("NFC", cell)).strip()
+        said.setdefault(column, text)
+    name, spellings = _name(said)
+    if name.lower() in _NO_STUDENTS or _first(said, _NAME).lower().strip() in _NO_STUDENTS:
+        return None
+    id, keys = _ids(said)
+    if said.get("role", "").lower() in _STAFF:
+        return None
+    if not (name or id or keys) or (_is_of_canvas(said) and not id):
+        return None
+    return RosterEntry(name, _first(said, _SECTION), id, frozenset(keys), frozenset(spellings))
+
+
+def _name(said: Mapping[str, str]) -> tuple[str, set[str]]:
+    """Return a name as people say it, and its spellings: `Lovelace, Ada` is sorted by."""
+    whole, first, last = (_first(said, columns) for columns in (_NAME, _FIRST, _LAST))
+    if not whole:
+        whole = f"{first} {last}".strip()
+    elif whole.count(", ") == 1:
+        last, first = whole.split(", ")
+        whole = f"{first} {last}"
+    spellings = {_squeezed(whole), _squeezed(last + first) if first and last else ""}
+    return whole, spellings - {""}
+
+
+def _ids(said: Mapping[str, str]) -> tuple[str, set[str]]:
+    """Return the identity that a platform gives, if that is known, and the other keys."""
+    keys = {column: said[column] for column in _KEYS if said.get(column)}
+    if said.keys() >= _OF_AN_ASSIGNMENT:
+        keys.pop("identifier", None)
+    if _is_of_canvas(said):
+        id = keys.pop("id", "")
+        return f"canvas:{id}" if id else "", {_key(key) for key in keys.values()}
+    own = next((key for key in keys.values() if ":" in key), "")
+    return own, {_key(key) for key in keys.values() if key != own}
+
+
+def _is_of_canvas(said: Mapping[str, str]) -> bool:
+    return said.keys() >= _OF_CANVAS and bool({"student", "lastname"} & said.keys())
+
+
+def _first(said: Mapping[str, str], columns: Iterable[str]) -> str:
+    return next((said[column] for column in columns if said.get(column)), "")

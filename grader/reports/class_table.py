@@ -1,0 +1,152 @@
+"""What the terminal shows of a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rich.markup import escape
+from rich.table import Table
+
+from grader.reports.display_names import by_name, people
+from grader.reports.isolation import NOT_CONFINED, not_confined
+from grader.reports.news import News
+from grader.reports.remarks import SharedRemark, class_remarks
+from grader.result import Status, SubmissionResult, shown
+from grader.text import line
+
+_NAMED_AT_MOST = 5
+"""Of the many that share a remark, as many are named here; the class page names all."""
+
+
+def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) -> Table:
+    """Return the class: a row for each submission, with its points in part one.
+
+    Args:
+        results: of the whole class.
+        problems: the ids of the problems that count.
+    """
+    table = _table(problems, "total")
+    for name, result in _named(results):
+        points = {problem.id: shown(problem.points) for problem in result.problems}
+        internal = result.status == Status.INTERNAL
+        total = "-" if internal else f"{shown(result.points)} / {shown(result.max)}"
+        table.add_row(name, *(points.get(id, "-") for id in problems), total)
+    return table
+
+
+def optional_table(
+    results: Iterable[SubmissionResult], part: str, problems: Sequence[str]
+) -> Table:
+    """Return a row for each submission that went on to an optional part, with its points there.
+
+    Args:
+        results: of the whole class.
+        part: its id.
+        problems: the ids of its problems.
+    """
+    table = _table(problems, f"part {part}")
+    for name, result in _named(results):
+        tried = result.optional.get(part)
+        if tried:
+            points = {problem.id: shown(problem.points) for problem in tried.problems}
+            total = f"{shown(tried.points)} / {shown(tried.max)}"
+            table.add_row(name, *(points.get(id, "") for id in problems), total)
+    return table
+
+
+def _table(problems: Sequence[str], total: str) -> Table:
+    table = Table(pad_edge=False)
+    table.add_column("submission", overflow="fold")
+    for id in problems:
+        table.add_column(id[:2], justify="right")
+    table.add_column(total, justify="right", style="bold")
+    return table
+
+
+def _named(results: Iterable[SubmissionResult]) -> list[tuple[str, SubmissionResult]]:
+    """Return the results in the order of people's names, which stand before them."""
+    results = list(results)
+    names = people(results)
+    return [(escape(str(names[result.submission])), result) for result in by_name(results)]
+
+
+def remarks(results: Iterable[SubmissionResult]) -> list[str]:
+    """Return what an instructor should look at: what many share, then a line for each other one.
+
+    A line before them says so if students' code wasn't kept in a sandbox.
+    """
+    results = list(results)
+    names, found = people(results), class_remarks(results)
+    lines = [_shared(each) for each in found.shared]
+    lines += [line(f"{names[one]}: {text}") for one, text in found.own.items() if text]
+    return [NOT_CONFINED, *lines] if not_confined(results) else lines
+
+
+def _shared(remark: SharedRemark) -> str:
+    named = ", ".join(map(str, remark.people[:_NAMED_AT_MOST]))
+    more = len(remark.people) - _NAMED_AT_MOST
+    others = f" and {more} more" if more > 0 else ""
+    return line(f"{remark.text} ({named}{others})" if named else remark.text)
+
+
+@dataclass(kw_only=True)
+class RunSummary:
+    """What is to be said of a run beside its results.
+
+    Attributes:
+        graded: how many submissions were graded, wholly or in part.
+        news: what is new since the last run.
+        outdated: the problems whose kept marks rest on something that has changed since, and on
+            what.
+        damaged: names whose files in the folder of results are no results, and why.
+        older: names whose previous results are of an older version.
+        lost: names of both kinds that were not graded again.
+        told: sentences about whose files are whose.
+        absent: who is on the roster and has handed in nothing.
+    """
+
+    graded: int
+    news: News = field(default_factory=News)
+    outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    damaged: Mapping[str, str] = field(default_factory=dict)
+    older: Sequence[str] = ()
+    lost: Sequence[str] = ()
+    told: Sequence[str] = ()
+    absent: Sequence[str] = ()
+
+
+def about_run(run: RunSummary) -> list[str]:
+    """Return what is to be said of a run beside its results, line by line."""
+    news = run.news
+    told = [*run.told, *(f"changed: {change}" for change in news.changes)]
+    if news.new and not news.is_first:
+        told.append(f"New since the last run: {', '.join(map(str, news.new))}.")
+    told += [
+        f"results/{name}.json is damaged and counts as no result: {why}."
+        for name, why in run.damaged.items()
+    ]
+    if run.older:
+        told.append(f"Results of an older version are graded again: {len(run.older)}.")
+    if run.lost:
+        told.append(
+            f"In no report, as they were not handed in to be graded again: {', '.join(run.lost)}."
+        )
+    if news.missing:
+        told.append(news.told_missing)
+    if run.absent:
+        told.append(f"On the roster, and nothing has come from: {', '.join(run.absent)}.")
+    for id, names in run.outdated.items():
+        told.append(
+            f"{id}: some marks are of a previous run and no longer hold "
+            f"({', '.join(names)} changed); grade what was handed in for it again."
+        )
+    if not run.graded:
+        told.append("Nothing had to be graded: all previous results still hold.")
+    return [line(text) for text in told]
+
+
+def did_nothing(run: RunSummary) -> list[str]:
+    """Return what the instructor's own files say that does nothing, as a block that stands last."""
+    lines = run.news.not_applied
+    return ["", "Did nothing:", *(f"- {line(text)}" for text in lines)] if lines else []

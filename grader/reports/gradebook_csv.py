@@ -1,0 +1,184 @@
+"""The gradebook: one line for each submission, for spreadsheets and learning platforms."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.files import write_whole
+from grader.reports.adjustments import told_adjustment
+from grader.reports.why_changed import why_changed
+from grader.result import BREAK_POINTS, Status, SubmissionResult, shown, total
+
+Row = dict[str, str]
+
+# The minus of print and the wide and small forms, too, which some programs take for them.
+_FORMULA = tuple("=+-@\u2212\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b")
+_JOINERS = "\u200c\u200d"  # not seen, but part of names in Persian and in Indian scripts
+
+
+def write_gradebook(
+    results: Iterable[SubmissionResult],
+    problems: Sequence[str],
+    path: Path,
+    optional: Mapping[str, Sequence[str]] | None = None,
+    sections: Mapping[str, str] | None = None,
+) -> None:
+    """Write `submission,status,<one column per problem>,total,max`, sorted by submission.
+
+    Each optional part follows that is to be shown: `<one column per problem>`, `part_two_total` and
+    `part_two_max` for the part `two`. The cell of a problem that was not graded is empty. The
+    columns `name`, `member` and `late` follow for a learning platform's download, and where a name
+    is more than its file can say. A group has a row for each member.
+
+    Where tests that students wrote were judged, `break_<problem>`, `break_total` and `break_max`
+    say what they earned; no other total changes by that.
+
+    Where the roster has sections, a column `section` says who is in which.
+
+    Where marks were changed after the tests had given them, a last column `adjustments` says how.
+
+    Args:
+        results: of the whole class.
+        problems: the ids of the problems that count, which name the columns.
+        path: the file to write, whole or not at all.
+        optional: of each optional part that is to be shown, the ids of its problems.
+        sections: by the name of the submission.
+    """
+    results, optional, sections = list(results), optional or {}, sections or {}
+    with_names = any(r.members or r.shown_name != r.submission for r in results)
+    more = ["name", "member", "late"] if with_names else []
+    more += ["section"] if sections else []
+    text = io.StringIO()
+    more += ["adjustments"] if any(p.adjustments for r in results for p in r.problems) else []
+    of_parts = [
+        column
+        for part, ids in optional.items()
+        for column in (*ids, f"part_{part}_total", f"part_{part}_max")
+    ]
+    judged = sorted({p.id for r in results for p in r.problems if p.own_tests is not None})
+    of_tests = [*map(_of_tests, judged), "break_total", "break_max"] if judged else []
+    columns = ["submission", "status", *problems, "total", "max", *of_parts, *of_tests, *more]
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for result in sorted(results, key=lambda r: r.submission):
+        row = _row(result, problems) | _row_of_optional(result, optional)
+        row |= _row_of_tests(result, len(judged)) if judged else {}
+        row |= {"section": cell(sections.get(result.submission, ""))} if sections else {}
+        for member in result.members or [""]:
+            writer.writerow(row | _whose(result, member) if with_names else row)
+    write_whole(path, text.getvalue())
+
+
+def _whose(result: SubmissionResult, member: str) -> Row:
+    late = "late" if result.late else ""
+    return {"name": cell(result.full_name), "member": cell(member), "late": late}
+
+
+def _row(result: SubmissionResult, problems: Sequence[str]) -> Row:
+    row = {"submission": cell(result.submission), "status": result.status}
+    if result.status == Status.INTERNAL:
+        return row  # the grader's own fault is nobody's zero
+    points = {problem.id: problem.points for problem in result.problems}
+    row |= {id: shown(points[id]) for id in problems if id in points}
+    if result.counted:
+        row |= {"total": shown(result.points), "max": shown(result.max)}
+    changed = [f"{p.id[:2]}: {told_adjustment(a)}" for p in result.problems for a in p.adjustments]
+    return row | ({"adjustments": cell("; ".join(changed))} if changed else {})
+
+
+def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Row:
+    """Return the cells of optional parts, which are empty for who left them out."""
+    row: Row = {}
+    if result.status == Status.INTERNAL:
+        return row
+    tried = result.optional
+    for id in parts:
+        if id in tried:
+            row |= {problem.id: shown(problem.points) for problem in tried[id].problems}
+            row |= {f"part_{id}_total": shown(tried[id].points)}
+            row |= {f"part_{id}_max": shown(tried[id].max)}
+    return row
+
+
+def _of_tests(problem: str) -> str:
+    return f"break_{problem}"
+
+
+def _row_of_tests(result: SubmissionResult, problems: int) -> Row:
+    """Return the cells of what the tests earned that a student wrote for some of the problems."""
+    if result.status == Status.INTERNAL:
+        return {}
+    found = {p.id: p.own_tests for p in result.problems if p.own_tests is not None}
+    row = {_of_tests(id): shown(tests.points) for id, tests in found.items()}
+    points = total(tests.points for tests in found.values())
+    return row | {"break_total": shown(points), "break_max": shown(BREAK_POINTS * problems)}
+
+
+def cell(text: str) -> str:
+    """Return text that a spreadsheet shows and doesn't run; a formula starts with =, +, - or @."""
+    # Control characters could end the line in the eyes of some readers, or hide a formula's sign.
+    plain = "".join(
+        c if c.isprintable() or c in _JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+    return f"'{plain}" if text.lstrip().startswith(_FORMULA) else plain
+
+
+def read_gradebook(path: Path) -> dict[str, Row]:
+    """Return the rows of a gradebook by submission; none when there is no such file."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return {row["submission"]: row for row in csv.DictReader(file)}
+    except (OSError, ValueError, KeyError, csv.Error):
+        return {}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A mark that is not what the previous gradebook said.
+
+    Attributes:
+        submission: whose.
+        problem: the problem's id.
+        before: the points in the previous gradebook.
+        now: the points that count.
+        reason: why the problem was graded again, or what changed the mark afterwards.
+    """
+
+    submission: str
+    problem: str
+    before: str
+    now: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return it as a line."""
+        return f"{self.submission}: {self.problem} {self.before} -> {self.now} ({self.reason})"
+
+
+def changes(
+    previous: dict[str, Row],
+    results: Iterable[SubmissionResult],
+    known: Mapping[str, SubmissionResult] | None = None,
+) -> list[Change]:
+    """Return the marks that are not those of the previous gradebook, and why.
+
+    Args:
+        previous: the rows of the previous gradebook.
+        results: of the class as it is now.
+        known: the results of before, by submission, as far as they can be read.
+    """
+    found = []
+    for result in sorted(results, key=lambda r: r.submission):
+        row = previous.get(cell(result.submission), {})
+        of_before = (known or {}).get(result.submission)
+        old = {problem.id: problem for problem in of_before.problems} if of_before else {}
+        for problem in result.problems:
+            before, now = row.get(problem.id), shown(problem.points)
+            if before and before != now:
+                why = why_changed(problem, old.get(problem.id))
+                found.append(Change(result.submission, problem.id, before, now, why))
+    return found

@@ -1,0 +1,103 @@
+"""A submission's result as Gradescope reads it: `results.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from grader.reports.feedback import FeedbackLine, Section, sections
+from grader.reports.isolation import for_students
+from grader.reports.totals import told_totals
+from grader.result import Policy, SubmissionResult, shown, total
+from grader.text import plain
+
+# When students see a hidden test. They may hand in again and again, and each score that they see
+# at once tells them a little more about what is hidden.
+_HIDDEN = {
+    Policy.POINTS: "after_published",
+    Policy.TITLES: "after_published",
+    Policy.FULL: "visible",
+}
+
+
+def results_json(result: SubmissionResult, policy: Policy) -> str:
+    """Return the text of `results.json`. The score is what the gradebook says.
+
+    That is the total of all that counts. An optional part counts where nothing else was graded;
+    else it is told, and its tests are shown, but the score is as it would be without.
+
+    Tests are rounded one by one, so that their sum may be a hundredth off; the score is not.
+
+    Args:
+        result: one that is not the grader's own fault: that would be a zero there.
+        policy: what students read of hidden tests.
+    """
+    tests = [test for part in sections(result, policy) for test in _tests(part, policy)]
+    optional = result.optional.values()
+    told = [
+        *result.notes,
+        *(told_totals(result) if result.counted and optional else []),
+        *([] if policy is Policy.FULL else [_visible_points(result)]),
+        for_students(result),
+    ]
+    score = result.points if result.counted else total(part.points for part in optional)
+    data = {
+        "score": _rounded(score),
+        "output": "\n".join(plain(text) for text in told if text),
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "tests": tests,
+    }
+    return json.dumps(data, indent=2, ensure_ascii=True) + "\n"
+
+
+def refused_json(reason: str) -> str:
+    """Return the text of `results.json` for what can't be graded as one submission.
+
+    Args:
+        reason: what the student reads.
+    """
+    data = {"score": 0, "output": plain(reason), "output_format": "text", "tests": []}
+    return json.dumps(data, indent=2, ensure_ascii=True) + "\n"
+
+
+def _visible_points(result: SubmissionResult) -> str:
+    """Return what the visible tests gave: Gradescope hides the total while a test is hidden."""
+    visible = [test for problem in result.problems for test in problem.tests if not test.hidden]
+    points, most = total(test.points for test in visible), total(test.max for test in visible)
+    return f"Visible tests: {shown(points)} of {shown(most)} points"
+
+
+def _tests(section: Section, policy: Policy) -> Iterator[dict[str, Any]]:
+    about = "\n".join(section.sentences)
+    failed = [line for line in section.visible if not line.passed]
+    told = (failed or section.visible)[:1]  # what is named stands under what failed for it
+    for line in section.visible:
+        yield _test(section, line, "visible", about if line in told else "")
+    for line in section.hidden:
+        yield _test(section, line, _HIDDEN[policy])
+    if section.hidden_max and not section.hidden:
+        passed = section.hidden_points == section.hidden_max
+        points, most = section.hidden_points, section.hidden_max
+        yield _test(
+            section, FeedbackLine("hidden tests", "", passed, points, most), _HIDDEN[policy]
+        )
+
+
+def _test(section: Section, line: FeedbackLine, visibility: str, about: str = "") -> dict[str, Any]:
+    told = [about, line.outcome, line.message]
+    return {
+        "name": plain(f"{section.id}: {line.title}"),
+        "score": _rounded(line.points),
+        "max_score": _rounded(line.max),
+        "status": "passed" if line.passed else "failed",
+        "output": plain("\n\n".join(text for text in told if text)),
+        "visibility": visibility,
+    }
+
+
+def _rounded(points: float) -> float:
+    """Return points as the other reports show them."""
+    return float(shown(points))

@@ -1,0 +1,390 @@
+"""Comparison of what a student's code returned with what it should be, in the words of the subject.
+
+`check` looks at type, dtype, shape, finiteness and values, in this order, and never broadcasts.
+Its message says what was called, what came back, what was expected, and which rows differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor, nn
+
+from grader.diagnose.diff_hint import observations
+from grader.diagnose.evidence import Certainty, Evidence, Shown, Source
+from grader.errors import Mismatch
+from grader.result import not_yet
+
+# (relative, absolute). The mistakes of the catalogue differ by 5e-4 or more. Half precision rounds
+# to three digits (float16) and two (bfloat16), and a sum of a few such terms loses some more.
+# float64 is held to no more than float32, so that only a test about digits fails for lost digits.
+_TOLERANCE: dict[torch.dtype, tuple[float, float]] = {
+    torch.float64: (1e-4, 1e-5),
+    torch.float32: (1e-4, 1e-5),
+    torch.float16: (1e-2, 2e-3),
+    torch.bfloat16: (6e-2, 1.6e-2),
+}
+
+_ALL_DIGITS = (1e-9, 1e-10)
+"""The same for a test about the digits of float64, where right code differs by about 1e-15."""
+
+_ENTRIES_SHOWN = 6
+_LINE = 74
+"""How long a line of numbers may be, so that it fits into a window of 80 columns."""
+
+_ROWS_SHOWN = 3
+
+
+def require(condition: object, message: str) -> None:
+    """Raise Mismatch with `message` unless `condition` holds."""
+    if not condition:
+        raise Mismatch(message)
+
+
+def check(
+    actual: object,
+    expected: Tensor,
+    call: str,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    sizes: Mapping[str, int] | None = None,
+    all_digits: bool = False,
+) -> None:
+    """Compare a returned tensor with the expected one: type, dtype, shape, finiteness, values.
+
+    NaN and infinity are right only where `expected` has them too.
+
+    Args:
+        actual: what the student's code returned; anything.
+        expected: a tensor of any shape and dtype.
+        call: what was called, as a student would write it, for example `"softmax(x, dim=0)"`.
+        rtol: allowed difference relative to the expected entry; by default from the dtype.
+        atol: allowed difference beyond that; by default from the dtype.
+        sizes: sizes such as `{"d_k": 16}`, in whose terms a constant factor may be named.
+        all_digits: whether the dtype must be the expected one and float64 right to its last
+            digits. That is for the tests of the rule about dtypes alone; all others bear a step in
+            float32 on the way, and a result in a wider dtype such as float64 for float32.
+
+    Raises:
+        Mismatch: with a message for the student.
+    """
+    tensor = check_form(actual, expected, call, same_dtype=all_digits)
+    expected = expected.detach()
+    default_rtol, default_atol = _tolerance(expected.dtype, all_digits)
+    atol = default_atol if atol is None else atol
+    if _all_within(tensor, expected, atol):
+        return  # so it is nearly always when it is right, and what follows takes much longer
+    wrong = _wrong_entries(tensor, expected, default_rtol if rtol is None else rtol, atol)
+    if wrong.any():
+        found = tuple(observations(tensor, expected, wrong, sizes or {}, atol))
+        lines = [_values_message(tensor, expected, wrong), *(each.sentence for each in found)]
+        raise Mismatch("\n".join([call, *lines]), _shown(tensor, found, call, wrong))
+
+
+def _shown(tensor: Tensor, found: tuple[Evidence, ...], call: str, wrong: Tensor) -> Shown:
+    return Shown(found, call, _where(wrong), bool(tensor.isfinite().all()))
+
+
+def _tolerance(dtype: torch.dtype, all_digits: bool) -> tuple[float, float]:
+    if all_digits and dtype == torch.float64:
+        return _ALL_DIGITS
+    return _TOLERANCE.get(dtype, (0.0, 0.0))
+
+
+def check_form(actual: object, expected: Tensor, call: str, *, same_dtype: bool = False) -> Tensor:
+    """Check that `actual` is a tensor of the dtype and shape of `expected`, and return it detached.
+
+    Args:
+        actual: what the student's code returned; anything.
+        expected: a tensor of the form that is right.
+        call: what was called, as a student would write it.
+        same_dtype: whether a floating point dtype that is wider than the expected one is wrong.
+
+    Raises:
+        Mismatch: with a message for the student.
+    """
+    if not isinstance(actual, Tensor):
+        _fail(call, f"It returned {_kind(actual)}, but a tensor of {_form(expected)} was expected.")
+    fits = actual.dtype == expected.dtype or (not same_dtype and _wider(actual, expected))
+    if not fits or actual.shape != expected.shape:
+        _fail(call, _form_message(actual, expected))
+    if actual.is_meta:
+        _fail(call, "It returned a tensor on the meta device, which has a shape but no numbers.")
+    return actual.detach()
+
+
+def _wider(actual: Tensor, expected: Tensor) -> bool:
+    """Return whether both are floating point numbers, and `actual` of more bytes each."""
+    both = actual.is_floating_point() and expected.is_floating_point()
+    return both and actual.element_size() > expected.element_size()
+
+
+def check_number(actual: object, low: float, high: float, call: str, meaning: str) -> None:
+    """Check that `actual` is a Python float with `low <= actual <= high`.
+
+    Args:
+        actual: what the student's code returned.
+        low: the smallest value that is right.
+        high: the largest value that is right.
+        call: what was called, as a student would write it.
+        meaning: what was expected, in words, for example `"about 16, the variance for d_k = 16"`.
+
+    Raises:
+        Mismatch: with a message for the student.
+    """
+    if not isinstance(actual, float):
+        _fail(call, f"It returned {_kind(actual)}, but a Python float was expected.")
+    if not low <= actual <= high:
+        _fail(call, f"It returned {actual:.4g}, but the answer should be {meaning}.")
+
+
+_LEFT_GRAPH = (
+    "The result has no gradient, so nothing could learn from it. Somewhere on the way the numbers "
+    "left PyTorch's graph; look for detach, .data, no_grad, .item(), numpy, or a tensor made anew "
+    "from numbers."
+)
+_SWITCHED_OFF = (
+    "The result has no gradient, as your code has switched gradients off, in this call or an "
+    "earlier one, and not on again. A block `with torch.no_grad():` ends by itself."
+)
+
+
+def gradients(
+    output: object, inputs: Mapping[str, Tensor], upstream: Tensor, call: str
+) -> dict[str, Tensor]:
+    """Return the gradient of `(output * upstream).sum()` with respect to each of `inputs`.
+
+    Args:
+        output: what the student's code returned, of the form of `upstream`.
+        inputs: the tensors to differentiate by, with the names to use in a message.
+        upstream: what each entry of the output is weighted with. Random weights: a plain sum of
+            softmax has no gradient at all, so it would accept anything.
+        call: what was called, as a student would write it.
+
+    Raises:
+        Mismatch: no gradient reaches the output or one of the inputs.
+    """
+    check_form(output, upstream, call)
+    assert isinstance(output, Tensor)
+    if not output.requires_grad:
+        _fail(call, _LEFT_GRAPH if torch.is_grad_enabled() else _SWITCHED_OFF)
+    # Given as a sum, for with `upstream` as an argument torch first imports a library of algebra.
+    loss = (output * upstream).sum()
+    found = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
+    result = {}
+    for name, gradient in zip(inputs, found, strict=True):
+        if gradient is None:
+            _fail(
+                call,
+                f"No gradient reaches {name}: the result doesn't depend on it, or it was taken out "
+                "of PyTorch's graph (detach, .data, no_grad, .item(), numpy).",
+            )
+        result[name] = gradient
+    return result
+
+
+def check_gradients(
+    actual: Mapping[str, Tensor], expected: Mapping[str, Tensor], call: str, **near: Any
+) -> None:
+    """Compare gradients by name with `check`, which is given `near`, too."""
+    for name, gradient in expected.items():
+        check(actual[name], gradient, f"the gradient of {call} with respect to {name}", **near)
+
+
+def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bool = True) -> None:
+    """Check that `module.<name>` is an `nn.Linear(n_in, n_out, bias=bias)`.
+
+    Raises:
+        Mismatch: it isn't there, is something else, or has other sizes.
+    """
+    owner = type(module).__name__
+    wanted = f"nn.Linear({n_in}, {n_out}, bias={bias})"
+    layer = getattr(module, name, None)
+    if layer is None:
+        here = ", ".join(child for child, _ in module.named_children()) or "none"
+        raise wrong_part(
+            f"{owner} has no layer called `{name}`. The layers found are: {here}.", owner
+        )
+    if not isinstance(layer, nn.Linear):
+        raise wrong_part(f"`{name}` of {owner} is {_kind(layer)}; it should be {wanted}.", owner)
+    form = (layer.in_features, layer.out_features, layer.bias is not None)
+    found = f"nn.Linear({form[0]}, {form[1]}, bias={form[2]})"
+    if form != (n_in, n_out, bias):
+        raise wrong_part(f"`{name}` of {owner} is {found}; it should be {wanted}.", owner)
+
+
+def wrong_part(sentence: str, owner: str, message: str = "") -> Mismatch:
+    """Return what to raise where a module lacks a part, or has one of another kind.
+
+    Args:
+        sentence: what is wrong, in full: it stands above all names of mistakes.
+        owner: the module's class.
+        message: what the test itself says, if that is another sentence.
+    """
+    evidence = Evidence(sentence, Certainty.SEEN, Source.PARTS, (owner,))
+    return Mismatch(message or sentence, Shown((evidence,)))
+
+
+def parameters(module: nn.Module) -> dict[str, nn.Parameter]:
+    """Return a module's parameters by name; those of a layer with two names under both."""
+    return dict(module.named_parameters(remove_duplicate=False))
+
+
+def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Parameter]:
+    """Return a module's parameters of these names, such as `query.weight`.
+
+    Raises:
+        Mismatch: one isn't there. Nothing can be said then of what the module computes; that it is
+            missing is for a test of its layers.
+    """
+    owner, found = type(module).__name__, parameters(module)
+    for name in names:
+        if name not in found:
+            here = ", ".join(found) or "none"
+            text = f"{owner} has no parameter `{name}`. The parameters found are: {here}."
+            raise wrong_part(text, owner, not_yet(text))
+    return {name: found[name] for name in names}
+
+
+def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Copy `weights`, by name such as `query.weight`, into the module's parameters.
+
+    By name, so the order in which a student makes the layers doesn't matter.
+
+    Raises:
+        Mismatch: a parameter isn't there or has another shape, so nothing can be judged yet.
+    """
+    owner = type(module).__name__
+    found = parameters_of(module, weights)
+    for name, weight in weights.items():
+        shape, wanted = tuple(found[name].shape), tuple(weight.shape)
+        if shape != wanted:
+            text = f"`{name}` of {owner} has shape {shape}; expected {wanted}."
+            raise wrong_part(text, owner, not_yet(text))
+        with torch.no_grad():
+            found[name].copy_(weight)
+
+
+def _fail(call: str, message: str) -> NoReturn:
+    raise Mismatch(f"{call}\n{message}")
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "None (is a `return` missing?)"
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a {type(value).__name__}"
+
+
+def _form(tensor: Tensor) -> str:
+    return f"shape {tuple(tensor.shape)}, {_dtype(tensor)}"
+
+
+def _dtype(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _form_message(actual: Tensor, expected: Tensor) -> str:
+    wrong = []
+    if actual.dtype != expected.dtype:
+        wrong.append(f"dtype {_dtype(actual)}, expected {_dtype(expected)}")
+    if actual.shape != expected.shape:
+        wrong.append(f"shape {tuple(actual.shape)}, expected {tuple(expected.shape)}")
+    return f"It returned a tensor of {'; and of '.join(wrong)}.{_about_shapes(actual, expected)}"
+
+
+def _about_shapes(actual: Tensor, expected: Tensor) -> str:
+    """Return what the sizes tell of a wrong shape, as a line of its own; or nothing."""
+    got, want = tuple(actual.shape), tuple(expected.shape)
+    if got != want and sorted(got) == sorted(want):
+        return "\nThe sizes are right, in another order: look at what is transposed."
+    if got in [want[:dim] + want[dim + 1 :] for dim in range(len(want))]:
+        return "\nIt has a dimension less: was one summed, squeezed or taken out by an index?"
+    if want in [got[:dim] + got[dim + 1 :] for dim in range(len(got))]:
+        return "\nIt has a dimension more than it should have."
+    return ""
+
+
+def _all_within(actual: Tensor, expected: Tensor, atol: float) -> bool:
+    """Return whether no entry is farther off than `atol`; if one isn't finite, it is False."""
+    if not expected.is_floating_point() or not expected.numel():
+        return False
+    return (actual.double() - expected.double()).abs().max().item() <= atol
+
+
+def _wrong_entries(actual: Tensor, expected: Tensor, rtol: float, atol: float) -> Tensor:
+    """Return a bool tensor, True where an entry is wrong. NaN and infinity must agree exactly."""
+    if not expected.is_floating_point():
+        return actual != expected
+    got, want = actual.double(), expected.double()
+    return ~torch.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def _values_message(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
+    some = wrong.dim() > 1 and not wrong.any(-1).all()
+    lines = [f"{_where(wrong)}, for example:" if some else f"{_where(wrong)}:"]
+    for row in _rows(wrong)[:_ROWS_SHOWN]:
+        place = f"row {list(row)}: " if row else ""
+        given = _LINE - len(f"  {place}expected ")
+        got, want = _numbers(actual[row], expected[row], wrong[row], given)
+        lines.append(f"  {place}got      {got}")
+        lines.append(f"  {' ' * len(place)}expected {want}")
+    return "\n".join(lines)
+
+
+def _rows(wrong: Tensor) -> list[tuple[int, ...]]:
+    """Return the index of each row, along the last dimension, that has a wrong entry."""
+    if wrong.dim() < 2:
+        return [()]
+    return [tuple(index) for index in wrong.any(-1).nonzero().tolist()]
+
+
+def _where(wrong: Tensor) -> str:
+    if wrong.numel() == 1:
+        return "It differs"
+    if wrong.dim() < 2:
+        return f"{int(wrong.sum())} of {wrong.numel()} entries differ"
+    rows = wrong.any(-1)
+    if rows.all():
+        return "All rows differ"
+    return f"{int(rows.sum())} of {rows.numel()} rows differ"
+
+
+def _digits(actual: Tensor, expected: Tensor) -> int:
+    """Return how many digits it takes to see the difference; 4 when it is plain."""
+    difference = float((actual.double() - expected.double()).abs().max())
+    largest = float(expected.double().abs().max())
+    if not 0 < difference <= 1e-3 * largest or math.isinf(difference):
+        return 4
+    return min(17, max(4, 3 - math.floor(math.log10(difference / largest))))
+
+
+def _numbers(actual: Tensor, expected: Tensor, wrong: Tensor, room: int) -> tuple[str, str]:
+    """Return the same entries of two rows, as many as fit into a line, with a wrong one in them."""
+    digits = _digits(actual, expected)
+    rows = [[_number(v, digits) for v in row.flatten().tolist()] for row in (actual, expected)]
+    first = int(wrong.flatten().nonzero()[0])
+    for count in range(_ENTRIES_SHOWN, 0, -1):
+        start = 0 if first < count else first
+        got, want = (_part(row, start, count) for row in rows)
+        if max(len(got), len(want)) <= room:
+            break
+    return got, want
+
+
+def _part(numbers: Sequence[str], start: int, count: int) -> str:
+    shown = ["..."] * (start > 0) + list(numbers[start : start + count])
+    shown += ["..."] * (start + count < len(numbers))
+    return f"[{', '.join(shown)}]"
+
+
+def _number(value: Any, digits: int) -> str:
+    if isinstance(value, float) and math.isfinite(value):
+        plain = 1e-3 <= abs(value) < 1e4 or value == 0
+        return f"{value:.{digits}f}" if plain else f"{value:.{digits - 1}e}"
+    return str(value)

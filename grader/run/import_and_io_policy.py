@@ -1,0 +1,163 @@
+"""Holds a student's file that runs in this process to what it may do when it is graded.
+
+There it is alone in a process that can read Python and its packages, and nothing else: no other
+file, no network, no thread, no other program. What works here should work there, so all of that is
+refused here too, with a sentence that says so. This is a help, no wall: whoever wants to get around
+it can.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import FrameType
+
+from grader.code.forbidden import without_compiler
+from grader.code.loading import is_students
+from grader.course import SUBMISSION_FILE
+
+_MEANS = {
+    "socket.__new__": "the network",
+    "socket.getaddrinfo": "the network",
+    "socket.gethostbyname": "the network",
+    "subprocess.Popen": "other programs",
+    "os.exec": "other programs",
+    "os.fork": "other programs",
+    "os.posix_spawn": "other programs",
+    "os.system": "other programs",
+}
+"""What a program is about to do, by the names that `sys.addaudithook` has for it."""
+
+_CHANGES = frozenset({"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate"})
+
+_DEVICES = ("/dev/", "/proc/", "/sys/", "/etc/")
+_DEBUGGERS = frozenset({"bdb", "code", "debugpy", "ipdb", "IPython", "pdb", "pudb", "pydevd"})
+_IMPORT = "importlib._bootstrap"
+_ALONE = "it is graded without files, network, threads and other programs"
+
+
+class NotWhenGraded(PermissionError):  # noqa: N818  (a sentence for the student)
+    """A student's file does what it could not do when it is graded."""
+
+
+@cache
+def hold() -> None:
+    """Refuse, from now on, what student code can't do when it is graded."""
+    without_compiler()
+    _pythons_folders()
+    sys.addaudithook(_look)
+    _look_at_threads()
+
+
+def refused_import(source: bytes) -> str:
+    """Return a sentence about the first module that a file imports from the course, if any.
+
+    Such a module is loaded already, so that nothing needs to be opened.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return ""
+    for name in _imported(tree):
+        file = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
+        if file and not _is_pythons(os.fspath(file)):
+            return _cant_import(name)
+    return ""
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
+def _look(event: str, arguments: tuple[object, ...]) -> None:
+    """Raise NotWhenGraded if it is a student's file that is about to do something of its own."""
+    if event == "open":
+        _look_at_file(*arguments)
+    elif event in _CHANGES:
+        _look_at_file(arguments[0], "w", 0)
+    elif event in _MEANS:
+        _refuse(_MEANS[event])
+
+
+def _look_at_threads() -> None:
+    """Refuse threads. Not every version of Python tells the hook of them."""
+    start = threading.Thread.start
+
+    def start_unless_students(thread: threading.Thread) -> None:
+        _refuse("threads")
+        start(thread)
+
+    setattr(threading.Thread, start.__name__, start_unless_students)
+
+
+def _refuse(means: str) -> None:
+    student, importing = _student()
+    if student is not None and not importing:
+        raise NotWhenGraded(f"{SUBMISSION_FILE} can't use {means}: {_ALONE}.")
+
+
+def _look_at_file(path: object, mode: object, flags: object) -> None:
+    if not isinstance(path, str | bytes | os.PathLike):  # a file that is open already
+        return
+    name, writes = os.fsdecode(path), _writes(mode, flags)
+    if name == os.devnull or (not writes and (name.startswith(_DEVICES) or _is_pythons(name))):
+        return
+    student, importing = _student()
+    if student is None or (not writes and name == student.f_code.co_filename):
+        return
+    if not importing:
+        raise NotWhenGraded(f"{SUBMISSION_FILE} can't open {name}: {_ALONE}.")
+    if not writes and name.endswith(".py"):
+        raise NotWhenGraded(_cant_import("/".join(Path(name).parts[-2:])))
+
+
+def _writes(mode: object, flags: object) -> bool:
+    if isinstance(mode, str):
+        return not {*"wax+"}.isdisjoint(mode)
+    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+
+
+def _student() -> tuple[FrameType | None, bool]:
+    """Return the student's code that runs, if any, and whether something is imported there.
+
+    What a package does while it is imported is its own affair, and so is what a debugger does.
+    """
+    importing = False
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_students(frame):
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.partition(".")[0] in _DEBUGGERS:
+            return None, importing
+        importing |= name.startswith(_IMPORT)
+        frame = frame.f_back
+    return frame, importing
+
+
+def _is_pythons(path: str) -> bool:
+    """Return whether a file belongs to Python or to an installed package."""
+    resolved = Path(path).resolve()
+    return any(resolved.is_relative_to(folder) for folder in _pythons_folders())
+
+
+@cache
+def _pythons_folders() -> tuple[Path, ...]:
+    found = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    found.update(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
+    return tuple(Path(path).resolve() for path in found)
+
+
+def _cant_import(name: str) -> str:
+    return (
+        f"{SUBMISSION_FILE} can't import {name}: it is graded by itself. Copy what you need of it "
+        f"into {SUBMISSION_FILE}."
+    )

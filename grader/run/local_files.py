@@ -1,0 +1,71 @@
+"""Opens students' files in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from grader.code.loading import STUDENT_MODULE, judge_load, load_module, place
+from grader.code.time_limit import NO_END, DoesNotEnd
+from grader.course import SUBMISSION_FILE, Problem
+from grader.errors import CannotLoad
+from grader.result import Status
+from grader.run.import_and_io_policy import hold, refused_import
+
+
+class LocalFiles:
+    """Opens each problem's file once, in this process.
+
+    Args:
+        find: returns where the file to test is.
+    """
+
+    def __init__(self, find: Callable[[Problem], Path] = lambda problem: problem.stub) -> None:
+        self._find = find
+        self._opened: dict[str, ModuleType | CannotLoad] = {}
+
+    def __call__(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:
+        """Return the loaded module. What is forbidden is watched by who runs the tests.
+
+        Raises:
+            CannotLoad: the file isn't there or doesn't run.
+        """
+        if problem.id not in self._opened:
+            self._opened[problem.id] = self._load(problem)
+        opened = self._opened[problem.id]
+        if isinstance(opened, CannotLoad):
+            raise opened.afresh()
+        return opened
+
+    def reopen(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:
+        """Load the module anew and return it.
+
+        Raises:
+            CannotLoad: the file isn't there or doesn't run.
+        """
+        self(problem, forbidden)  # what could not be loaded, and may never end, isn't tried again
+        del self._opened[problem.id]
+        return self(problem, forbidden)
+
+    def _load(self, problem: Problem) -> ModuleType | CannotLoad:
+        path = self._find(problem)
+        if not path.is_file():
+            reason = f"There is no {SUBMISSION_FILE} in {path.parent.name}."
+            return CannotLoad(Status.MISSING, reason)
+        hold()
+        try:
+            source = path.read_bytes()
+        except OSError as error:
+            reason = f"{path.name} can't be read: {error.strerror}. Who may read it?"
+            return CannotLoad(Status.ERROR, reason)
+        if reason := refused_import(source):
+            return CannotLoad(Status.ERROR, reason)
+        try:
+            return load_module(path, STUDENT_MODULE + problem.id[:2])
+        except KeyboardInterrupt:
+            raise
+        except DoesNotEnd as exception:
+            return CannotLoad(Status.TIMEOUT, NO_END + place(exception.__traceback__))
+        except BaseException as exception:  # student code may raise SystemExit or worse
+            return judge_load(exception, path)

@@ -1,0 +1,142 @@
+"""Names the mistakes that the code of a run makes, once its tests have run.
+
+What the tests themselves have seen and what is named become one list here, and what is one mistake
+is drawn once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import torch
+
+from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
+from grader.diagnose.naming import diagnose, unnamed
+from grader.diagnose.probe import ask
+from grader.errors import CannotLoad
+from grader.result import ProblemResult, Status, TestResult
+from grader.run.records import CollectedTest, ProblemTests
+from grader.run.runner import run_test
+from grader.run.session import DIAGNOSED, Session
+
+KEPT = Evidence(
+    "It looks as if something is kept from one call to the next: what fails here passes when it is "
+    "called first. What in your file outlives a call? Look for a global, a default argument that "
+    "is changed, a cache, or an attribute of a class.",
+    Certainty.ALL,
+    Source.NUMBERS,
+    names=("kept_between_calls",),
+)
+"""What to tell when code answers rightly until something else was asked before."""
+
+FITS = "That fits the mistake that is named."
+"""What is said of a wrong answer that isn't drawn once more."""
+
+_ASKED_ALONE = 6
+"""How many of the failed tests run by themselves."""
+
+_TIMES = 2
+"""How often all tests run again then: those have to fail each time, and not by chance."""
+
+
+def name_mistakes(session: Session) -> None:
+    """Ask the code of each problem that has a wrong answer which mistake it makes."""
+    if not session.names_mistakes:
+        return
+    for id, result in session.results.items():
+        wrong = any(test.status in DIAGNOSED for test in result.tests)
+        if wrong and not session.timeouts[id]:
+            with torch.enable_grad():  # code may leave gradients off, for itself alone
+                _name(session, session.tests[id], result)
+
+
+def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
+    found: list[Evidence] = []
+    if tests.probe is not None:
+        try:
+            code = session.open_problem.reopen(tests.problem, tests.forbidden)
+        except CannotLoad:
+            return
+        answers = ask(tests.probe, code, tests.forbidden if session.watch else ())
+        found = diagnose(tests.fingerprints, answers)
+        result.unknown = unnamed(tests.fingerprints, answers, found)
+    if not found and _keeps_something(session, tests.problem.id):
+        found = [KEPT]
+    shown = session.shown[tests.problem.id]
+    told = ranked([*_seen_first(result, shown), *found])
+    result.diagnoses = [each.sentence for each in told]
+    result.mistakes = [list(each.names) for each in told]
+    names = tuple(name for each in found for name in each.names)
+    result.tests = [
+        replace(test, diagnosis=names) if test.status in DIAGNOSED else test
+        for test in _drawn_once(result.tests, shown, told)
+    ]
+
+
+def _seen_first(result: ProblemResult, shown: Mapping[str, Shown]) -> list[Evidence]:
+    """Return what the first test that fails has seen of a module's parts, if it is about them.
+
+    All who read names may read it, so it comes of a visible test.
+    """
+    first = next(test for test in result.tests if test.status in DIAGNOSED)
+    if first.hidden or first.id not in shown:
+        return []
+    return [each for each in shown[first.id].evidence if each.source is Source.PARTS]
+
+
+def _drawn_once(
+    tests: Iterable[TestResult], shown: Mapping[str, Shown], told: Sequence[Evidence]
+) -> Iterator[TestResult]:
+    """Yield the tests; of wrong answers that one named mistake gives, the first is drawn.
+
+    The others say in one line what was called. NaN and infinity, and what they come of, are no such
+    answers.
+    """
+    drawn: set[tuple[str, ...]] = set()
+    for test in tests:
+        each = shown.get(test.id)
+        named = () if each is None else _named(each, told)
+        if each is None or not named:
+            yield test
+        elif named not in drawn:
+            drawn.add(named)
+            yield test
+        else:
+            where = each.where[0].lower() + each.where[1:]
+            yield replace(test, message=f"{each.call}: {where}. {FITS}")
+
+
+def _named(shown: Shown, told: Sequence[Evidence]) -> tuple[str, ...]:
+    """Return what is told of the function or class that gave a wrong answer."""
+    if not shown.call or not shown.is_finite:
+        return ()
+    owners = {owner for each in told if each.names for owner in each.owners}
+    words = (word for word in re.findall(r"\w+", shown.call) if word in owners)
+    called = next(words, None)
+    return tuple(each.sentence for each in told if each.names and called in each.owners)
+
+
+def _keeps_something(session: Session, problem: str) -> bool:
+    """Tell whether half of the failed tests pass when each of them has the file for itself."""
+    tests = [test for test in session.ran[problem] if not test.by_looking]
+    wrong = {test.id for test in session.results[problem].tests if test.status in DIAGNOSED}
+    failed = [test for test in tests if test.id in wrong]
+    chosen = failed[:: max(1, len(failed) // _ASKED_ALONE)][:_ASKED_ALONE]
+    by_itself = {test.id for test in chosen if test.id in _passed([test], session)}
+    if 2 * len(by_itself) < max(1, len(chosen)):
+        return False
+    return all(by_itself.isdisjoint(_passed(tests, session)) for _ in range(_TIMES))
+
+
+def _passed(tests: Sequence[CollectedTest], session: Session) -> set[str]:
+    """Return the ids of those tests that pass when they run again, with the file loaded afresh."""
+    problem = tests[0].tests
+    try:
+        session.open_problem.reopen(problem.problem, problem.forbidden)
+    except CannotLoad:
+        return set()
+    again = Session(session.open_problem, seed=session.seed, watch=session.watch)
+    ended = [run_test(test, again).result for test in tests]
+    return {result.id for result in ended if result.status is Status.PASSED}

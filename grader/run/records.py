@@ -1,0 +1,207 @@
+"""What running a test takes, as a plain record of what pytest collected.
+
+The tests of problems are plain functions: all that one needs is to be called with what it asks for.
+That is checked here, so that they can be run without pytest as well as by it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from grader.code.loading import load_module
+from grader.course import HIDDEN_MARKER, Course, Problem
+from grader.diagnose.fingerprints import Fingerprints
+from grader.diagnose.probe import Probe, load_probe
+from grader.errors import CourseError, InternalError
+
+FIXTURES = ("problem", "solution", "rng")
+"""What a test may ask for besides the arguments of its cases."""
+
+_MARKS = ("points", "parametrize", "by_looking")
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemTests:
+    """A problem's test file, as it was when it was collected.
+
+    Attributes:
+        problem: whose tests they are.
+        module: the file, as pytest imported it.
+        sha256: the digest of the file's text.
+        first_hidden_line: where the hidden half begins, if the file has one.
+    """
+
+    problem: Problem
+    module: ModuleType
+    sha256: bytes
+    first_hidden_line: int | None
+
+    @property
+    def forbidden(self) -> tuple[str, ...]:
+        """The functions that the problem forbids."""
+        return self.problem.entry.forbidden
+
+    @cached_property
+    def probe(self) -> Probe | None:
+        """What asks for known mistakes, loaded when it is first wanted."""
+        return load_probe(self.problem)
+
+    @cached_property
+    def fingerprints(self) -> Fingerprints:
+        """The answers of known mistakes, read when they are first wanted."""
+        return Fingerprints.load(self.problem.fingerprints)
+
+    @cached_property
+    def solution(self) -> ModuleType:
+        """The reference solution, loaded when it is first asked for.
+
+        Raises:
+            InternalError: it can't be loaded.
+        """
+        path = Course(self.problem.folder.parent.parent).solution(self.problem)
+        try:
+            return load_module(path, f"solution_{self.problem.id[:2]}")
+        except Exception as error:
+            raise InternalError(
+                f"The reference solution {path} can't be loaded: {error}"
+            ) from error
+
+
+@dataclass(frozen=True, eq=False)  # the arguments of a case may be tensors
+class CollectedTest:
+    """A test of a problem, or one case of a parametrised test.
+
+    Attributes:
+        tests: the file that it stands in.
+        id: its name, with its case in brackets.
+        title: the sentence that students and instructors read; its docstring.
+        hidden: whether it stands below the hidden marker.
+        points: what it is worth; a parametrised test shares its points out among its cases.
+        function: the test itself.
+        case: the arguments of its case, by name.
+        fixtures: what else it asks for, of `FIXTURES`.
+        by_looking: whether it judges a rule by watching how the code works, not by what it answers.
+    """
+
+    tests: ProblemTests
+    id: str
+    title: str
+    hidden: bool
+    points: float
+    function: Callable[..., None]
+    case: Mapping[str, Any]
+    fixtures: tuple[str, ...]
+    by_looking: bool = False
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that it is a test of."""
+        return self.tests.problem
+
+    @property
+    def name(self) -> str:
+        """The function's name, without the case."""
+        return self.id.partition("[")[0]
+
+
+def records(items: Iterable[pytest.Item]) -> dict[pytest.Function, CollectedTest]:
+    """Return a record for each item that is a test of a problem; others are left alone.
+
+    Raises:
+        CourseError: a test of a problem is more than a plain function, or not of its own file.
+    """
+    own = [item for item in items if item.path.name == Problem(item.path.parent).test_file.name]
+    functions = [_plain_function(item) for item in own]
+    modules = {item.path: item.module for item in functions}
+    files = {path: _problem_tests(path, module) for path, module in modules.items()}
+    cases = Counter(_function_key(item) for item in functions)
+    return {item: _record(item, files[item.path], cases[_function_key(item)]) for item in functions}
+
+
+def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
+    """Return a test file.
+
+    Raises:
+        CourseError: Python had another module under the file's name, and pytest took that.
+    """
+    found = module.__file__
+    if found is None or Path(found).resolve() != path.resolve():
+        raise CourseError(
+            f"{path} was not read: Python knows another module by its name, {found}, and no mark "
+            "can be given by that one's tests"
+        )
+    problem = Problem(path.parent)
+    digest = hashlib.sha256(path.read_bytes()).digest()
+    return ProblemTests(problem, module, digest, problem.first_hidden_line())
+
+
+def _function_key(item: pytest.Item) -> tuple[Path, str]:
+    return item.path, item.name.partition("[")[0]
+
+
+def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> CollectedTest:
+    function, first = item.function, tests.first_hidden_line
+    hidden = first is not None and function.__code__.co_firstlineno > first
+    asked = inspect.signature(function).parameters
+    if "solution" in asked and not hidden:
+        raise refused(item, f"asks for the solution, and stands above '{HIDDEN_MARKER}'")
+    marker = item.get_closest_marker("points")
+    arguments = item.callspec.params if hasattr(item, "callspec") else {}
+    return CollectedTest(
+        tests=tests,
+        id=item.name,
+        title=" ".join((function.__doc__ or item.name).split()).rstrip("."),
+        hidden=hidden,
+        points=(marker.args[0] if marker else 0) / cases,
+        function=function,
+        case={name: value for name, value in arguments.items() if name in asked},
+        fixtures=tuple(name for name in FIXTURES if name in asked),
+        by_looking=item.get_closest_marker("by_looking") is not None,
+    )
+
+
+# What is not plain
+
+
+def refused(item: pytest.Item, reason: str) -> CourseError:
+    """Return an error that says which test can't be one of a problem, and why."""
+    return CourseError(f"{item.path}: {item.name} {reason}")
+
+
+def _plain_function(item: pytest.Item) -> pytest.Function:
+    """Return the item, if its test is a function that needs nothing but its arguments.
+
+    Raises:
+        CourseError: it needs more.
+    """
+    if not isinstance(item, pytest.Function) or item.cls is not None:
+        raise refused(item, "is no plain function")
+    function = item.function
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise refused(item, "is no plain function: it is a coroutine or a generator")
+    for mark in item.iter_markers():
+        if mark.name not in _MARKS:
+            raise refused(item, f"is marked {mark.name}; there are only {', '.join(_MARKS)}")
+    unknown = inspect.signature(function).parameters.keys() - {*FIXTURES, *_case_names(item)}
+    if unknown:
+        known = f"there are only {', '.join(FIXTURES)} and what its own cases give"
+        raise refused(item, f"asks for {' and '.join(sorted(unknown))}; {known}")
+    return item
+
+
+def _case_names(item: pytest.Item) -> set[str]:
+    """Return the names of what the cases of a parametrised test give it directly."""
+    marks = [mark for mark in item.iter_markers("parametrize") if not mark.kwargs.get("indirect")]
+    names = [mark.args[0] if mark.args else mark.kwargs["argnames"] for mark in marks]
+    lists = [name.split(",") if isinstance(name, str) else name for name in names]
+    return {name.strip() for each in lists for name in each}

@@ -1,0 +1,200 @@
+"""The one way in which a test is run and judged, for students and graders alike."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from grader.code.forbidden import Guard
+from grader.code.stopwatch import Stopwatch
+from grader.code.time_limit import TIMEOUT_SECONDS, time_limit
+from grader.errors import CannotLoad
+from grader.result import Status, TestResult
+from grader.run.records import CollectedTest
+from grader.run.rng import Rng
+from grader.run.session import Session
+from grader.run.verdict import Verdict, judge, judged_by_looking, leaves_debugger
+
+_TIMEOUTS_BEFORE_GIVING_UP = 2
+"""After so many endless tests of a problem its other tests are not run any more."""
+
+_LOADING_FACTOR = 3
+"""How many times as long as a test a file may take to load: it may import what is large."""
+
+_LITTLE = 0.01
+"""Seconds that may count in a test's time limit though they passed before."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a test ended.
+
+    Attributes:
+        result: the verdict on it.
+        exception: what it raised, if anything.
+    """
+
+    result: TestResult
+    exception: BaseException | None
+
+
+def run_test(
+    test: CollectedTest,
+    session: Session,
+    timeout: float = TIMEOUT_SECONDS,
+    printed: Callable[[], str] = str,
+) -> Outcome:
+    """Run a test, judge it, and have the session keep the result.
+
+    Args:
+        test: what to run.
+        session: whose code is tested, and where the result goes.
+        timeout: seconds that the test may run.
+        printed: returns what the test has printed, where that is kept.
+
+    Raises:
+        KeyboardInterrupt: the user ended it.
+        BdbQuit: the user left the debugger; or pytest's exception for that.
+    """
+    session.on_start(test.problem.id, test.id)
+    guard = Guard(test.tests.forbidden if session.watch else ())
+    exception, seconds = _call(test, session, guard, timeout)
+    try:
+        if exception is not None:
+            session.on_exception(test.id, exception)
+        verdict = judge(exception, guard, remote=not session.watch)
+        verdict = judged_by_looking(verdict) if test.by_looking else verdict
+        result = _result(test, verdict, seconds)
+        session.printed[test.problem.id][test.id] = printed()
+        if verdict.shown is not None:
+            session.shown[test.problem.id][test.id] = verdict.shown
+        session.add(test, result)
+        return Outcome(result, exception)
+    finally:
+        # Its traceback leads back to this frame. In such a circle all that the test was answered,
+        # up to 256 MB, would wait for the collector of garbage, which counts things and not bytes.
+        del exception
+
+
+def _result(test: CollectedTest, verdict: Verdict, seconds: float) -> TestResult:
+    return TestResult(
+        id=test.id,
+        title=test.title,
+        hidden=test.hidden,
+        max=test.points,
+        status=verdict.status,
+        message=verdict.message,
+        seconds=round(seconds, 4),
+    )
+
+
+def _call(
+    test: CollectedTest, session: Session, guard: Guard, timeout: float
+) -> tuple[BaseException | None, float]:
+    """Return what a test raised, if anything, and how long it took."""
+    start, stopwatch = time.perf_counter(), Stopwatch()
+    try:
+        # Code that leaves gradients switched off must not reach the next test with it.
+        with warnings.catch_warnings(), torch.enable_grad():
+            with time_limit(_LOADING_FACTOR * timeout, stopwatch):
+                _give_up_after_timeouts(test, session)
+                _seed_global_state(test, session)
+                arguments = _arguments(test, session)
+            # A file may set another one for all code; it is graded without.
+            torch.set_default_dtype(torch.float32)
+            if time.perf_counter() - start > _LITTLE:
+                stopwatch.restart()
+            start = time.perf_counter()
+            with time_limit(timeout, stopwatch), guard:
+                test.function(**arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exception:  # student code may raise SystemExit or worse
+        if session.debugger and leaves_debugger(exception):
+            raise
+        return exception, time.perf_counter() - start
+    return None, time.perf_counter() - start
+
+
+def _give_up_after_timeouts(test: CollectedTest, session: Session) -> None:
+    if _gives_up(test, session):
+        raise CannotLoad(
+            Status.TIMEOUT, "Not run: two tests before this one did not come to an end."
+        )
+
+
+def _gives_up(test: CollectedTest, session: Session) -> bool:
+    return session.timeouts[test.problem.id] >= _TIMEOUTS_BEFORE_GIVING_UP
+
+
+def _seed_global_state(test: CollectedTest, session: Session) -> None:
+    """Give the test a global random state of its own."""
+    seed = _seed(test, session, "global random state")
+    random.seed(seed)
+    torch.default_generator.manual_seed(seed)  # the CPU's only: quicker by a millisecond
+
+
+def _arguments(test: CollectedTest, session: Session) -> dict[str, Any]:
+    """Return what a test is called with."""
+    values = dict(test.case)
+    for name in test.fixtures:
+        match name:
+            case "problem":
+                values[name] = session.open_problem(test.problem, test.tests.forbidden)
+            case "solution":
+                values[name] = test.tests.solution
+            case "rng":
+                values[name] = Rng(_seed(test, session, "rng"))
+    return values
+
+
+def _seed(test: CollectedTest, session: Session, purpose: str) -> int:
+    """Return a number that the run's seed, the test and the purpose settle.
+
+    The test file's own text goes in too. A student's code gets to see the global random state, and
+    must not be able to work out from it which test is running or what that test has drawn.
+    """
+    digest = hashlib.sha256(test.tests.sha256)
+    digest.update(f"{session.seed}/{test.id}/{purpose}".encode())
+    return int.from_bytes(digest.digest()[:6], "big")
+
+
+def load_late_parts(*, hidden: bool = False) -> None:
+    """Use what torch loads only when it is used, before the first test's clock runs.
+
+    Args:
+        hidden: whether hidden tests will run. One asks for a form without numbers, and torch
+            imports hundreds of modules for the first of those.
+    """
+    if hidden:
+        with _not_found("triton"):
+            torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
+    with Guard(("softmax",)):
+        x = torch.ones(2, requires_grad=True)
+        torch.autograd.grad((x * 2).sum(), x)
+
+
+@contextmanager
+def _not_found(package: str) -> Iterator[None]:
+    """Let a package that isn't loaded yet not be found meanwhile.
+
+    Those modules of torch load Triton where it is installed. No test needs it, and as Python ends
+    it prints some 40 lines about functions that it has leaked.
+    """
+    if package in sys.modules:
+        yield
+        return
+    sys.modules[package] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[package]

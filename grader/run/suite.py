@@ -1,0 +1,151 @@
+"""The tests of some problems: collected once, run as often as one likes."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import FunctionType
+
+import torch
+
+from grader.code.quiet import quiet
+from grader.code.time_limit import TIMEOUT_SECONDS
+from grader.course import Problem
+from grader.errors import CourseError
+from grader.run.collecting import collect
+from grader.run.mistakes_made import name_mistakes
+from grader.run.records import CollectedTest, ProblemTests
+from grader.run.runner import load_late_parts, run_test
+from grader.run.session import Session
+
+
+def run_tests(
+    problems: Iterable[Problem],
+    session: Session,
+    root: Path,
+    tests: Iterable[str] = (),
+    *,
+    timeout: float = TIMEOUT_SECONDS,
+) -> None:
+    """Run the tests of `problems` once; the session collects what they find.
+
+    Args:
+        problems: whose tests to run.
+        session: whose files are tested, and where the results go.
+        root: the course's folder.
+        tests: ids of the tests to run, of each of the problems; by default all.
+        timeout: seconds that one test may run.
+
+    Raises:
+        CourseError: a test file itself can't be run, or no test was found.
+    """
+    Suite(problems, root, timeout=timeout).run(session, tests=tests)
+
+
+class Suite:
+    """The tests of some problems, collected once, to be run as often as one likes.
+
+    Collecting takes pytest about as long as running many of the tests.
+
+    Args:
+        problems: whose tests.
+        root: the course's folder.
+        timeout: seconds that one test may run.
+
+    Attributes:
+        tests: what was collected.
+
+    Raises:
+        CourseError: a test file can't be run, or a problem has no test.
+    """
+
+    def __init__(
+        self,
+        problems: Iterable[Problem],
+        root: Path,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        _keep_memory()
+        self._timeout = timeout
+        self.tests = collect(problems, root)
+        self._own = [(tensor, tensor.clone()) for tensor in _tensors_of(self.tests)]
+
+    def tests_of(self, problem: Problem) -> ProblemTests:
+        """Return a problem's test file, as it was when it was collected."""
+        return next(test.tests for test in self.tests if test.problem == problem)
+
+    def run(
+        self,
+        session: Session,
+        problems: Iterable[Problem] | None = None,
+        tests: Iterable[str] = (),
+        *,
+        order: Callable[[CollectedTest], tuple[int, ...]] | None = None,
+        enough: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Run tests; the session collects what they find.
+
+        Args:
+            session: whose files are tested, and where the results go.
+            problems: whose tests to run; by default those of all that were collected.
+            tests: ids or names of the tests to run, of each of the problems; by default all.
+            order: by what to sort the tests; by default they run as the session has it.
+            enough: asked before each test; from where it says yes, no other one runs.
+
+        Raises:
+            CourseError: there is no such test.
+            KeyboardInterrupt: the user ended it.
+        """
+        wanted = None if problems is None else {*problems}
+        names = {*tests}
+        found = [
+            test
+            for test in self.tests
+            if (wanted is None or test.problem in wanted)
+            and (not names or not names.isdisjoint((test.id, test.name)))
+        ]
+        if names and not found:
+            raise CourseError(f"there is no test {' or '.join(sorted(names))}")
+        chosen = session.choose(found)
+        if session.watch:  # otherwise the student's code runs elsewhere
+            load_late_parts(hidden=any(test.hidden for test in chosen))
+        with quiet() as printed:
+            for test in chosen if order is None else sorted(chosen, key=order):
+                if enough():
+                    break
+                printed.take()
+                run_test(test, session, self._timeout, printed.take)
+            name_mistakes(session)
+        for tensor, before in self._own:  # a submission may have changed the tests' own numbers
+            tensor.data = before.clone()
+
+
+def _tensors_of(tests: Iterable[CollectedTest]) -> list[torch.Tensor]:
+    """Return the tensors that test modules hold, and those that what they import from holds."""
+    modules = [vars(module) for module in {test.tests.module for test in tests}]
+    values = [value for module in modules for value in module.values()]
+    functions = [value for value in values if isinstance(value, FunctionType)]
+    values += [value for function in functions for value in function.__globals__.values()]
+    return [*{id(value): value for value in values if isinstance(value, torch.Tensor)}.values()]
+
+
+# Of the C library's malloc.h; and more than the tests' largest tensors take together.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_KEPT_BYTES = 1 << 29
+
+
+def _keep_memory() -> None:
+    """Let the C library keep the memory of tensors that are gone for those that come.
+
+    It would give large pieces back to the system and get them anew, page by page, which takes up to
+    a sixth of the time that tests take. Other systems than Linux have other ways.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # not every C library knows it
+            mallopt = ctypes.CDLL(None).mallopt
+            for threshold in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+                mallopt(threshold, _KEPT_BYTES)

@@ -1,0 +1,303 @@
+"""Tells what tests that a student wrote are worth: what is right they accept, what is wrong not.
+
+They run on files of the catalogue, one after the other in an order by chance, and are told nothing
+of which file it is. Where and how they run is the caller's; here is which files, and what follows.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import random
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.course import Course, Problem
+from grader.diagnose.edits import Mistake, mistakes_of, right_files
+from grader.diagnose.fingerprints import Fault, Fingerprints
+from grader.errors import CourseError, UsageError
+from grader.result import BreakResult, total
+from grader.run.own_tests import Ended, OwnTest, RefusedTests, Unusable
+from grader.run.quote import Quote
+
+_WITHOUT_END = 3
+"""After so many files on which the tests don't end, the others aren't tried."""
+
+_MOST_TOLD = 3
+"""Lines of the tests that are shown with what they refuse."""
+
+_STYLE = "__"
+_BY_FORBIDDEN_CALLS = "ForbiddenCall"
+
+_REFERENCE = "the course's own."
+_LESS_EXACT = "Less exact"
+"""Stands in the docstring of a right solution that loses more digits than tests usually allow."""
+
+
+class NoEnd(Exception):  # noqa: N818  (it says how a run went)
+    """The tests did not come to an end on a file, or ended the process; the text says which."""
+
+
+Run = Callable[[bytes], list[OwnTest]]
+"""Runs the student's tests on a file. May raise Unusable and NoEnd."""
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A file to test.
+
+    Attributes:
+        source: the file, without docstrings, comments and its name.
+        family: for a wrong file, which mistake it makes, as a number; None for a right one.
+        text: of a right file, how it is written; of a wrong one, what is wrong.
+        right: of a wrong file, the right one that it was made of; empty where that isn't told.
+    """
+
+    source: bytes
+    family: int | None
+    text: str
+    right: bytes = b""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether good tests accept it."""
+        return self.family is None
+
+
+def targets(course: Course, problem: Problem) -> list[Target]:
+    """Return the files that tests of a problem are judged by.
+
+    Of the wrong ones those are left out that are of a family, of which one would have too many that
+    are alike; and those whose only fault is a forbidden function: what they return is right, and a
+    test can't tell. Of the right ones those that lose more digits than others.
+
+    Args:
+        course: where solutions are.
+        problem: whose files.
+
+    Raises:
+        CourseError: there are none, as in the students' copy.
+    """
+    if not course.solution(problem).is_file():
+        raise CourseError(f"there are no solutions of {problem.id} here to test")
+    files = [path.read_text(encoding="utf-8") for path in right_files(course, problem).values()]
+    known = Fingerprints.load(problem.fingerprints)
+    mistakes = {m.edit.name: m for m in mistakes_of(course, problem) if not m.edit.family}
+    faults = {f.names[0]: f for f in known.faults if len(f.names) == 1 and _seen_in_answers(f)}
+    right = [source for source in files if _LESS_EXACT not in _docstring(source)]
+    found = [Target(stripped(source), None, _first_sentence(source)) for source in right]
+    found[0] = replace(found[0], text=_REFERENCE)
+    for family, names in enumerate(_families(faults[name] for name in mistakes if name in faults)):
+        found += [_wrong(mistakes[name], family) for name in names]
+    return found
+
+
+def _wrong(mistake: Mistake, family: int) -> Target:
+    right = stripped(mistake.right)
+    return Target(stripped(mistake.source), family, mistake.edit.when, right)
+
+
+def _seen_in_answers(fault: Fault) -> bool:
+    parts = fault.deviations.values()
+    found = [a for part in parts for a in (*part.main.values(), *part.edges.values())]
+    return any(answer.instead != _BY_FORBIDDEN_CALLS for answer in found)
+
+
+def _families(faults: Iterable[Fault]) -> list[list[str]]:
+    """Return the names of mistakes that are one idea: written otherwise, or answering alike."""
+    families: list[list[str]] = []
+    known: dict[str, list[str]] = {}
+    for fault in faults:
+        name = fault.names[0]
+        keys = [name.partition(_STYLE)[0], repr(sorted(fault.deviations.items(), key=str))]
+        family = next((known[key] for key in keys if key in known), None)
+        if family is None:
+            families.append(family := [])
+        family.append(name)
+        known |= dict.fromkeys(keys, family)
+    return families
+
+
+def stripped(source: str | bytes) -> bytes:
+    """Return a file's code without what tells in words what it does."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree).encode() + b"\n"
+
+
+def _first_sentence(source: str) -> str:
+    return " ".join(_docstring(source).partition("\n\n")[0].split())
+
+
+def _docstring(source: str) -> str:
+    return ast.get_docstring(ast.parse(source)) or ""
+
+
+# What students practise on
+
+
+def sealed_file(problem: Problem) -> Path:
+    """Return where in a students' copy the files are that tests can be tried on."""
+    return problem.folder / ".practice.bin"
+
+
+def seal(all_targets: list[Target]) -> bytes:
+    """Return about half of the files as one piece that nobody reads by accident.
+
+    It is packed, not encrypted: docs/break.md says what that means.
+    """
+    families = sorted({t.family for t in all_targets if t.family is not None})
+    shown = {family: number for number, family in enumerate(families[::2])}
+    right = [target for target in all_targets if target.is_right][1::2]  # never the reference
+    wrong = [target for target in all_targets if target.family in shown]
+    packed = [
+        [
+            target.source.decode(),
+            None if target.is_right else shown[target.family or 0],
+            target.text,
+        ]
+        for target in (*right, *wrong)
+    ]
+    return zlib.compress(json.dumps(packed).encode(), 9)
+
+
+def opened(problem: Problem) -> list[Target]:
+    """Return what a students' copy has to try tests on.
+
+    Raises:
+        UsageError: it has nothing.
+    """
+    try:
+        packed = json.loads(zlib.decompress(sealed_file(problem).read_bytes()))
+        return [Target(source.encode(), family, text) for source, family, text in packed]
+    except FileNotFoundError:
+        raise UsageError(
+            f"This copy of the course has nothing to try tests of {problem.id} on. Your tests are "
+            "judged when they are graded."
+        ) from None
+    except (zlib.error, ValueError) as error:
+        raise UsageError(f"{sealed_file(problem)} can't be read: {error}") from error
+
+
+# What follows from how the tests end
+
+
+def judge_own_tests(
+    problem: Problem, tests: bytes, all_targets: list[Target], run: Run
+) -> BreakResult:
+    """Run a student's tests on all targets and return how good they are.
+
+    Args:
+        problem: whose tests they are.
+        tests: the file.
+        all_targets: what to test.
+        run: runs the tests on one file.
+    """
+    judged = _Judged(tests)
+    order = [target for target in all_targets for _ in range(1 + target.is_right)]
+    # Not to be told beforehand: whoever knows which file comes when needs no test.
+    random.SystemRandom().shuffle(order)
+    try:
+        for target in order:
+            judged.take(target, run)
+    except Unusable as reason:
+        return BreakResult(problem.id, judged.sha256, reason=str(judged.quote.reason(reason)))
+    except NoEnd as reason:
+        return BreakResult(problem.id, judged.sha256, reason=str(reason))
+    return judged.result(problem, all_targets)
+
+
+class _Judged:
+    """What the runs tell, one after the other."""
+
+    def __init__(self, tests: bytes) -> None:
+        self.sha256 = hashlib.sha256(tests).hexdigest()
+        self.quote = Quote(tests)
+        self._names: list[str] | None = None
+        self._by_test: defaultdict[str, set[Target]] = defaultdict(set)
+        self._refused: defaultdict[str, set[Target]] = defaultdict(set)
+        self._without_end = 0
+
+    def take(self, target: Target, run: Run) -> None:
+        """Run the tests on a target, and keep what came of it.
+
+        Raises:
+            Unusable: they can't be run.
+            NoEnd: they have not ended too often.
+        """
+        try:
+            found = run(target.source)
+        except NoEnd as reason:
+            self._without_end += 1
+            if self._without_end >= _WITHOUT_END:
+                raise
+            return self._note(target, str(reason))
+        self._require_same([test.name for test in found], found[-1:])
+        for test in found:
+            name = self.quote.name(test.name)
+            if test.ended is Ended.STOPPED:
+                self._note(target, f"{name} ends the run, or is skipped.")
+            elif test.ended is Ended.FAILED:
+                self._note(target, f"{name} fails{self.quote.line(test.line)}.", name)
+        return None
+
+    def _require_same(self, names: list[str], last: list[OwnTest]) -> None:
+        """Let names of tests tell nothing of what they run on: students read them."""
+        if any(test.ended is Ended.STOPPED for test in last):
+            return
+        if self._names is None:
+            self._names = names
+        if names != self._names:
+            raise Unusable(RefusedTests.DIFFERS)
+
+    def _note(self, target: Target, what: str, test: str = "") -> None:
+        if target.is_right:
+            self._refused[what].add(target)
+        elif test:
+            self._by_test[test].add(target)
+
+    def result(self, problem: Problem, all_targets: list[Target]) -> BreakResult:
+        """Return what it comes to."""
+        right = [target for target in all_targets if target.is_right]
+        families: defaultdict[int, list[Target]] = defaultdict(list)
+        for target in all_targets:
+            if target.family is not None:
+                families[target.family].append(target)
+        caught = {target for found in self._by_test.values() for target in found}
+        shares = [sum(t in caught for t in each) / len(each) for each in families.values()]
+        missed = [t for t in all_targets if not t.is_right and t not in caught]
+        refused = {target for found in self._refused.values() for target in found}
+        names = sorted({self.quote.name(name) for name in self._names or []})
+        return BreakResult(
+            problem.id,
+            self.sha256,
+            tests={name: len({t.family for t in self._by_test[name]}) for name in names},
+            right=len(right),
+            accepted=len(right) - len(refused),
+            refusals=_refusals(self._refused, right),
+            mistakes=len(families),
+            caught=total(shares),
+            missed=random.Random(self.sha256).choice(missed).text if missed else "",
+        )
+
+
+def _refusals(refused: dict[str, set[Target]], right: list[Target]) -> list[str]:
+    """Return sentences about what is refused: what holds most first, and not all of them."""
+    every = sorted(refused.items(), key=lambda item: (-len(item[1]), item[0]))
+    told = [_refusal(what, [t for t in right if t in found]) for what, found in every[:_MOST_TOLD]]
+    if len(every) > _MOST_TOLD:
+        told.append(f"So do {len(every) - _MOST_TOLD} other lines of yours; mend these first.")
+    return told
+
+
+def _refusal(what: str, found: list[Target]) -> str:
+    several = f"On {len(found)} right solutions" if len(found) > 1 else "On a right solution"
+    return f"{several} {what} Such a solution: {found[-1].text}"

@@ -1,0 +1,127 @@
+"""What `uv run pytest` shows of the tests of problems: a plugin for pytest.
+
+It stands in for pytest's own failure blocks, unless a style of traceback is asked for.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from grader.course import is_problem_folder
+from grader.result import Status
+from grader.run.plugin import STATUS, session_of
+from grader.run.session import Session
+from grader.student.report import WIDTH, problem_report, trouble
+from grader.student.seen import Reading, SeenMistakes
+
+NOT_WRITTEN, TO_LOOK_AT = "not written yet", "to look at"
+"""How pytest's last line calls tests that do not pass."""
+
+
+def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
+    """Count what isn't written yet apart from what is wrong."""
+    status = dict(getattr(report, "user_properties", ())).get(STATUS)
+    if status is None or status == Status.PASSED:
+        return None
+    if status == Status.NOT_IMPLEMENTED:
+        return NOT_WRITTEN, "o", ("NOT WRITTEN YET", {"yellow": True})
+    return TO_LOOK_AT, "x", ("LOOK", {"red": True})
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> None:
+    """Print a problem's tests, points and next step; of several, how far each of them is."""
+    if config.getoption("tbstyle") != "auto" or exitstatus == pytest.ExitCode.INTERRUPTED:
+        return
+    terminalreporter.ensure_newline()
+    session = session_of(config)
+    whole = {id: len(r.tests) == session.chosen[id] for id, r in session.results.items()}
+    several = len(whole) > 1 and all(whole.values())
+    in_full = config.getoption("verbose") > 0
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    in_detail = _in_detail(session) if several and not in_full else [*session.results]
+    readings = _remembered(session, whole, in_detail)
+    for id in in_detail:
+        text = problem_report(
+            session.results[id],
+            session.left_out[id],
+            whole=whole[id],
+            in_full=in_full,
+            printed=session.printed[id],
+            reading=readings[id],
+            width=min(WIDTH, shutil.get_terminal_size().columns),
+            encoding=encoding,
+        )
+        terminalreporter.write(text + "\n" * several)
+    if several:
+        terminalreporter.write(_progress(session, terminalreporter.hasmarkup, encoding))
+    _count_tests(terminalreporter)
+
+
+def _remembered(
+    session: Session, whole: Mapping[str, bool], in_detail: Collection[str]
+) -> dict[str, Reading]:
+    """Return what to say of each problem's mistakes, and remember what the student reads of them.
+
+    Of a problem that isn't shown in detail nothing is read.
+    """
+    readings = {}
+    for id, result in session.results.items():
+        problem = session.problems[id]
+        memory = SeenMistakes(problem.folder.parents[1])
+        readings[id] = memory.reading(result)
+        if whole[id]:
+            memory.keep(problem, result)
+        if id in in_detail:
+            memory.meet(id, readings[id].met)
+    return readings
+
+
+def _count_tests(reporter: pytest.TerminalReporter) -> None:
+    """Let pytest's last line count tests as all else here does: one with many cases is one."""
+    worst = {}
+    for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):  # the worst case stands for its test
+        for report in filter(_is_of_problem, reporter.stats.get(category, [])):
+            worst[_test_of(report)] = category, report
+    for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):
+        if reports := reporter.stats.get(category):
+            others = [report for report in reports if not _is_of_problem(report)]
+            reports[:] = [*others, *(one for kind, one in worst.values() if kind == category)]
+    if items := reporter.stats.get("deselected"):
+        ours = [item for item in items if is_problem_folder(item.path.parent)]
+        others = [item for item in items if item not in ours]
+        items[:] = [*others, *{_test_of(item): item for item in ours}.values()]
+
+
+def _is_of_problem(report: Any) -> bool:
+    return STATUS in dict(getattr(report, "user_properties", ()))
+
+
+def _test_of(one: Any) -> str:
+    """Return the name of the test that a case belongs to, with its file."""
+    return str(one.nodeid).partition("[")[0]
+
+
+def _in_detail(session: Session) -> list[str]:
+    """Return the first problem that has a wrong answer; of the others the table says enough."""
+    return [id for id, result in session.results.items() if trouble(result)][:1]
+
+
+def _progress(session: Session, colours: bool, encoding: str) -> str:
+    from rich.console import Console  # not needed for a single problem
+
+    from grader.student.progress import show_progress
+
+    screen = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="")
+    console = Console(file=screen, force_terminal=colours, highlight=False)
+    results = {session.problems[id]: result for id, result in session.results.items()}
+    show_progress(console, results, session.not_begun)
+    screen.seek(0)
+    return screen.read()

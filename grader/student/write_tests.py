@@ -1,0 +1,67 @@
+"""`grader break`: tells how good the tests are that one wrote."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from grader.code.loading import STUDENT_MODULE
+from grader.code.quiet import quiet
+from grader.code.time_limit import DoesNotEnd, time_limit
+from grader.course import OWN_TESTS, Course, Problem
+from grader.errors import UsageError
+from grader.result import BreakResult
+from grader.run.own_tests import OwnTest, run_own_tests
+from grader.run.worth_of_tests import NoEnd, judge_own_tests, opened, targets
+
+_SECONDS = 10.0
+
+
+def own_tests_of(problem: Problem) -> Path:
+    """Return where a student writes tests of a problem."""
+    return problem.folder / OWN_TESTS
+
+
+def break_problem(course: Course, problem: Problem, path: Path) -> BreakResult:
+    """Run one's own tests in this process, on all that is at hand to try them on.
+
+    Args:
+        course: where solutions may be; otherwise what the students' copy has is used.
+        problem: which.
+        path: the file of tests.
+
+    Raises:
+        UsageError: there are no tests, or nothing to try them on.
+    """
+    if not path.is_file():
+        raise UsageError(f"There is no {path}. Write tests into it, such as\n\n{_EXAMPLE}")
+    tests = path.read_bytes()
+    has_solutions = course.solution(problem).is_file()
+    found = targets(course, problem) if has_solutions else opened(problem)
+    return judge_own_tests(problem, tests, found, lambda source: _run(source, tests))
+
+
+_EXAMPLE = """\
+import torch
+
+def test_rows(problem):
+    ...what you want to be true, with assert
+"""
+
+
+def _run(source: bytes, tests: bytes) -> list[OwnTest]:
+    """Run tests on a file.
+
+    Raises:
+        Unusable: they can't be run.
+        NoEnd: they took too long.
+    """
+    module = ModuleType(STUDENT_MODULE)
+    sys.modules[STUDENT_MODULE] = module  # dataclasses look their module up
+    exec(compile(source, "problem.py", "exec"), vars(module))
+    try:
+        with quiet(), time_limit(_SECONDS):
+            return run_own_tests(tests, module, (DoesNotEnd, KeyboardInterrupt))
+    except DoesNotEnd:
+        raise NoEnd("Your tests do not come to an end.") from None

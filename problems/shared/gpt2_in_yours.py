@@ -1,0 +1,106 @@
+"""Puts a checkpoint of GPT-2 into the student's GPT, and shows what comes next."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grader.errors import UsageError
+from shared import checkpoint, own_parts, trained
+from shared.checkpoint import Checkpoint
+from shared.expected_gpt import TinyGPT
+from shared.training_text import Alphabet
+
+HELLO = [15496, 11, 616, 3290, 318, 13779]
+"""The tokens of GPT-2 for "Hello, my dog is cute"."""
+
+SHOWN = 5
+"""How many of the most probable tokens are shown."""
+
+WRITTEN = 20
+"""How many tokens are written, each the most probable one."""
+
+
+def explore(file: str, typed: list[int] | None, name: str | None, mine: bool) -> int | str:
+    """Load a checkpoint, say how it goes, and keep it for a talk if it has characters.
+
+    Args:
+        file: where it is; "course" for the one of the course.
+        typed: token numbers to go on from.
+        name: under which name to keep it; that of the file if not given, none for the course's.
+        mine: whether to use all parts of the student's, or the model of 07 alone.
+
+    Returns:
+        0, or a sentence that says what is wrong.
+    """
+    try:
+        path = checkpoint.COURSE_MODEL if file == "course" else Path(file)
+        _explore(path, typed, trained.name_for(name, [] if file == "course" else [file]), mine)
+    except UsageError as error:
+        return str(error)
+    return 0
+
+
+def _explore(file: Path, typed: list[int] | None, name: str, mine: bool) -> None:
+    found = checkpoint.load(file)
+    config = Namespace(**found.config)
+    tokens = _tokens(found, typed)
+    parts = own_parts.gather(own_parts.TRAINING[:4] if mine else ["model"])
+    print(parts.told())
+    right = TinyGPT(config).eval()
+    right.load_gpt2_weights(found.state)
+    if parts["model"]:
+        model = parts.model(config).eval()
+        checkpoint.into(model, found)
+    else:
+        model = parts.load(parts.model(config), found.state).eval()
+    count = sum(weight.numel() for weight in right.parameters())
+    print(f"{len(found.state)} tensors fit, each by its name and shape: {count:,} parameters.")
+    with torch.no_grad():
+        logits, expected = model(tokens[None])[0], right(tokens[None])[0]
+    off = float((logits - expected).abs().max())
+    print(f"Its logits are those of PyTorch's own transformer, up to {off:.1g}.")
+    _show(found, model, tokens, logits[0, -1].softmax(-1))
+    if found.characters:
+        kept = trained.Trained(found.config, found.state, found.characters)
+        print(trained.keep(kept, name))
+
+
+def _tokens(found: Checkpoint, typed: list[int] | None) -> Tensor:
+    """Return the tokens to go on from.
+
+    Raises:
+        UsageError: the model has no such tokens, or no place for them.
+    """
+    kinds, places = found.config["vocab_size"], found.config["n_positions"]
+    if not typed and found.characters:
+        typed = Alphabet(found.characters).encode("def __init__(self")
+    typed = typed or [token for token in HELLO if token < kinds] or [0]
+    if wrong := [token for token in typed if not 0 <= token < kinds]:
+        raise UsageError(f"--tokens: there is no token {wrong[0]}; they go from 0 to {kinds - 1}.")
+    if len(typed) > places:
+        raise UsageError(f"--tokens: the model has room for {places} tokens, not {len(typed)}.")
+    return torch.tensor(typed)
+
+
+@torch.no_grad()
+def _show(found: Checkpoint, model: Any, tokens: Tensor, probabilities: Tensor) -> None:
+    """Print the most probable next tokens, and how the model goes on."""
+
+    def name(shown: list[int]) -> str:
+        if found.characters:
+            return repr(Alphabet(found.characters).decode(shown))
+        return " ".join(map(str, shown))
+
+    print(f"After {name(tokens.tolist())} comes")
+    for token in probabilities.topk(min(SHOWN, len(probabilities))).indices.tolist():
+        print(f"  {probabilities[token]:6.1%}  {name([token])}")
+    text = tokens[None]
+    for _ in range(WRITTEN):
+        logits, _ = model(text[:, -found.config["n_positions"] :])
+        text = torch.cat([text, logits[:, -1:].argmax(-1)], dim=1)
+    print(f"Each time with the most probable one: {name(text[0].tolist())}")

@@ -1,0 +1,427 @@
+"""A model of the student's own parts: the code of each problem that is right, and no other.
+
+`explore.py --mine` of problem 07 trains it, and `--talk --mine` of 08 talks with it. The blocks of
+the model from 07 give way to those of 06, their attention to that of 05, and the softmax in there
+to that of 01. Where a part isn't right yet, the course's stands in its place.
+"""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from shared import expected_training, pictures
+from shared.expected_gpt import TinyGPT, gpt2_name
+
+CONFIG = Namespace(
+    vocab_size=11, n_positions=8, n_embd=12, n_layer=2, n_head=3, dropout=0.0, bias=True
+)
+"""The sizes of the model by which parts are compared."""
+
+TRAINING = ("softmax", "attention", "block", "model", "training step")
+TALKING = ("sampling", "cache")
+
+_PROBLEMS = {
+    "softmax": "01-softmax",
+    "attention": "05-multi-head-attention",
+    "block": "06-transformer-block",
+    "model": "07-tiny-gpt",
+    "training step": "10-training-step",
+    "sampling": "08-sampling",
+    "cache": "09-kv-cache",
+}
+
+
+@dataclass
+class Part:
+    """A part of the model, and whose code it is.
+
+    Attributes:
+        name: what it is.
+        problem_id: the problem in which it is written.
+        module: the student's file, if it is used; None for the course's code.
+        remark: why the student's isn't used, as a sentence; empty if there is nothing to say.
+    """
+
+    name: str
+    problem_id: str
+    module: ModuleType | None
+    remark: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} " + (
+            f"yours, {self.problem_id[:2]}" if self.module else "the course's"
+        )
+
+
+@dataclass
+class Parts:
+    """All parts of a model, by their names."""
+
+    parts: dict[str, Part] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the student's file for a part; None where the course's code is used."""
+        return self.parts[name].module if name in self.parts else None
+
+    def told(self) -> str:
+        """Return the line that says whose each part is, and a line for each that isn't used."""
+        line = " · ".join(map(str, self.parts.values()))
+        return "\n".join([line, *(part.remark for part in self.parts.values() if part.remark)])
+
+    def leave_out(self, name: str, why: str) -> None:
+        """Use the course's code in place of a part that is right."""
+        part = self.parts[name]
+        part.module = None
+        part.remark = f"{name}: yours, {part.problem_id[:2]}, is right, but {why}."
+
+    @property
+    def step(self) -> Any:
+        """AdamW, learning_rate, train_step and evaluate, the student's or the course's."""
+        return self["training step"] or expected_training
+
+    def model(self, config: Namespace, called: set[str] | None = None) -> Any:
+        """Return a new GPT of these parts.
+
+        Args:
+            config: its sizes.
+            called: gets the name of each part that the model calls.
+        """
+        called = set() if called is None else called
+        if self["model"]:
+            model = self["model"].GPT(self["model"].GPTConfig(**vars(config)))
+            blocks = model.get_submodule("transformer.h")
+        else:
+            model = _OfBlocks(config) if self["block"] else TinyGPT(config)
+            blocks = model.encoder.layers
+        sizes = {"dropout": config.dropout, "bias": config.bias}
+        for number in map(str, range(config.n_layer)):
+            if self["block"]:
+                block = self["block"].Block(config.n_embd, config.n_head, **sizes)
+                _put(blocks, number, block)
+                block.register_forward_pre_hook(lambda *_: called.add("block"))
+            if self["attention"]:
+                attention = self["attention"].MultiHeadAttention(
+                    config.n_embd, config.n_head, causal=True, **sizes
+                )
+                _put(blocks.get_submodule(number), "attn", attention)
+                attention.register_forward_pre_hook(lambda *_: called.add("attention"))
+            if self["softmax"]:
+                _lend(blocks.get_submodule(f"{number}.attn"), self["softmax"].softmax, called)
+        return model
+
+    def weights(self, model: Any) -> dict[str, Tensor]:
+        """Return a model's weights under GPT-2's names."""
+        state = model.state_dict() if self["model"] else model.gpt2_weights()
+        return {name: weight.detach() for name, weight in state.items()}
+
+    def load(self, model: Any, weights: dict[str, Tensor]) -> Any:
+        """Give a model weights that stand under GPT-2's names."""
+        if self["model"]:
+            model.load_state_dict(weights, strict=False)
+        else:
+            model.load_gpt2_weights(weights)
+        return model
+
+
+class _OfBlocks(TinyGPT):
+    """The course's model with the student's blocks, which know of their mask themselves."""
+
+    def blocks(self, hidden: Tensor) -> Tensor:
+        for layer in self.encoder.layers:
+            hidden = layer(hidden)
+        normed: Tensor = self.encoder.norm(hidden)  # type: ignore[misc]
+        return normed
+
+
+class Logits(nn.Module):
+    """A GPT as problem 10 sees it: it returns its logits alone."""
+
+    def __init__(self, gpt: nn.Module) -> None:
+        super().__init__()
+        self.gpt = gpt
+
+    def forward(self, idx: Tensor) -> Tensor:
+        """Return the logits (B, T, V)."""
+        logits: Tensor = self.gpt(idx)[0]
+        return logits
+
+
+def _put(parent: nn.Module, name: str, new: nn.Module) -> None:
+    """Put a module in the place of another, with its weights."""
+    old = parent.get_submodule(name).state_dict()
+    new.load_state_dict({gpt2_name(name): weight for name, weight in old.items()}, strict=False)
+    parent.register_module(name, new)
+
+
+# The softmax of 01 in the attention of 05
+
+
+class _Lent(TorchFunctionMode):
+    """Calls another softmax wherever code calls PyTorch's."""
+
+    def __init__(self, softmax: Callable[[Tensor, int], Tensor]) -> None:
+        super().__init__()
+        self.softmax = softmax
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in (torch.softmax, Tensor.softmax, F.softmax) and kwargs.get("dtype") is None:
+            x = args[0] if args else kwargs["input"]
+            dim = args[1] if len(args) > 1 else kwargs.get("dim")
+            if len(args) < 3 and dim is not None:
+                return self.softmax(x, dim)
+        return func(*args, **kwargs)
+
+
+def _lend(attention: Any, softmax: Callable[[Tensor, int], Tensor], called: set[str]) -> None:
+    """Let a module's softmax be another one; when it is called, that is noted."""
+    forward = attention.forward
+
+    def noted(x: Tensor, dim: int) -> Tensor:
+        called.add("softmax")
+        return softmax(x, dim)
+
+    def with_another(*args: Any, **kwargs: Any) -> Any:
+        with _Lent(noted):
+            return forward(*args, **kwargs)
+
+    attention.forward = with_another
+
+
+# Which parts are right
+
+
+def gather(names: Sequence[str] = TRAINING) -> Parts:
+    """Return the parts of a model: the student's where they are right, else the course's."""
+    with torch.random.fork_rng(devices=[]):
+        found = _judged(names)
+        _fit(found)
+    return found
+
+
+def _judged(names: Sequence[str]) -> Parts:
+    found, checks = Parts(), _checks()
+    for name in names:
+        problem_id, (compute, expected) = _PROBLEMS[name], checks[name]
+        loaded: list[ModuleType] = []
+
+        def ask(
+            problem_id: str = problem_id,
+            compute: Callable[[Any], Tensor] = compute,
+            loaded: list[ModuleType] = loaded,
+        ) -> Tensor:
+            loaded.append(pictures.students_module(problem_id))
+            return compute(loaded[0])
+
+        _, trouble = pictures.judged(ask, expected())
+        if trouble:
+            remark = f"{name}: yours, {problem_id[:2]}, {trouble}."
+            found.parts[name] = Part(name, problem_id, None, remark)
+        else:
+            found.parts[name] = Part(name, problem_id, loaded[0])
+    return found
+
+
+def _fit(parts: Parts) -> None:
+    """Leave out what has no place, what is never called, and what doesn't work with the others."""
+    if parts["attention"] and not parts["block"] and not parts["model"]:
+        parts.leave_out("attention", "it waits for a block of yours, from 06 or 07")
+    if parts["softmax"] and not parts["attention"]:
+        parts.leave_out("softmax", "it waits for your attention, from 05")
+    called = _called(parts)
+    for name in ("softmax", "attention", "block"):
+        if parts[name] and called is not None and name not in called:
+            parts.leave_out(name, "your code around it has one of its own")
+    for name in ("softmax", "attention", "block", "model"):
+        if parts[name] and not _is_right(parts):
+            parts.leave_out(name, "together with your other parts it gives other numbers")
+
+
+def _called(parts: Parts) -> set[str] | None:
+    """Return which parts a model calls; None if it stops."""
+    called: set[str] = set()
+    try:
+        parts.model(CONFIG, called)(TOKENS)
+    except Exception:
+        return None
+    return called
+
+
+def _is_right(parts: Parts) -> bool:
+    """Tell whether the parts together give what they should, and its gradient."""
+    right = _right_model()
+
+    def whole() -> Tensor:
+        return _answers(parts.load(parts.model(CONFIG).double(), right.gpt2_weights()))
+
+    return not pictures.judged(whole, _answers(right))[1]
+
+
+# What right code gives
+
+TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
+
+
+def _right_model() -> TinyGPT:
+    """Return PyTorch's model with weights that tell the parts apart."""
+    model, generator = TinyGPT(CONFIG).double(), torch.Generator().manual_seed(30)
+    for weight in model.parameters():
+        weight.data = torch.randn(weight.shape, generator=generator).double() * 0.4
+    return model
+
+
+def _answers(model: Any) -> Tensor:
+    """Return what a GPT says of some tokens, and the gradient of its table of tokens."""
+    logits, loss = model(TOKENS, TOKENS.roll(-1, 1))
+    table = model.tokens if isinstance(model, TinyGPT) else model.lm_head
+    (gradient,) = torch.autograd.grad(loss, table.weight)
+    return torch.cat([logits.flatten(), loss.reshape(1), gradient.flatten()])
+
+
+def _with_gradient(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Return what a function gives for x, and the gradient of x."""
+    x = x.clone().requires_grad_()
+    y = function(x)
+    upstream = torch.linspace(-1, 2, y.numel(), dtype=torch.float64).view(y.shape)
+    (gradient,) = torch.autograd.grad(y, x, upstream)
+    return torch.cat([y.flatten(), gradient.flatten()])
+
+
+def _checks() -> dict[str, tuple[Callable[[Any], Tensor], Callable[[], Tensor]]]:
+    """Return, for each part, what to ask of the student's file, and of right code."""
+    right = _right_model()
+    weights, layer = right.gpt2_weights(), right.encoder.layers[0]
+    sizes = {"dropout": 0.0, "bias": True}
+    generator = torch.Generator().manual_seed(31)
+    x = torch.randn(2, 6, CONFIG.n_embd, generator=generator).double()
+    mask = right.mask(6)
+    scores = 6 * torch.randn(3, 4, 5, generator=generator).double()
+    scores[1] += 300
+    scores[:, :2, 3:] = -torch.inf
+
+    def loaded(module: nn.Module, prefix: str) -> nn.Module:
+        own = {n.removeprefix(prefix): w for n, w in weights.items() if n.startswith(prefix)}
+        module.double().load_state_dict(own, strict=False)
+        return module
+
+    def softmax(code: Any) -> Tensor:
+        return _with_gradient(lambda scores: code.softmax(scores, -1), scores)
+
+    def attention(code: Any) -> Tensor:
+        own = code.MultiHeadAttention(CONFIG.n_embd, CONFIG.n_head, causal=True, **sizes)
+        return _with_gradient(loaded(own, "transformer.h.0.attn."), x)
+
+    def block(code: Any) -> Tensor:
+        own = code.Block(CONFIG.n_embd, CONFIG.n_head, **sizes)
+        return _with_gradient(loaded(own, "transformer.h.0."), x)
+
+    def model(code: Any) -> Tensor:
+        return _answers(loaded(code.GPT(code.GPTConfig(**vars(CONFIG))), ""))
+
+    def cache(code: Any) -> Tensor:
+        own = loaded(code.CachedGPT(code.GPTConfig(**vars(CONFIG))), "").eval()
+        with torch.no_grad():
+            first, past = own(TOKENS[:, :3])
+            second, past = own(TOKENS[:, 3:4], past)
+            return torch.cat([first, second, own(TOKENS[:, 4:], past)[0]], dim=1)
+
+    def attend(x: Tensor) -> Tensor:
+        found: Tensor = layer.self_attn(x, x, x, attn_mask=mask)[0]
+        return found
+
+    return {
+        "softmax": (softmax, lambda: softmax(torch)),
+        "attention": (attention, lambda: _with_gradient(attend, x)),
+        "block": (block, lambda: _with_gradient(lambda x: layer(x, src_mask=mask), x)),
+        "model": (model, lambda: _answers(right)),
+        "training step": (_steps, lambda: _steps(expected_training)),
+        "sampling": (_drawn, lambda: _RIGHT_DRAWS),
+        "cache": (cache, lambda: right(TOKENS)[0].detach()),
+    }
+
+
+def _steps(code: Any) -> Tensor:
+    """Return the losses of two steps of training, and of two batches of unequal size after it."""
+    model = Logits(_right_model())
+    optimizer = code.AdamW(model.parameters(), lr=0.01)
+    batches = [(TOKENS, TOKENS.roll(-1, 1)), (TOKENS[:1, :3], TOKENS[:1, 1:4])]
+    found = [code.train_step(model, *batches[0], optimizer) for _ in range(2)]
+    optimizer.lr = 0.03
+    found.append(code.train_step(model, *batches[0], optimizer))
+    rates = [code.learning_rate(step, 5, 20, 0.1, 0.01) for step in (0, 4, 5, 11, 19, 25)]
+    return torch.tensor([*found, code.evaluate(model, batches), *rates], dtype=torch.float64)
+
+
+_CUTS: tuple[dict[str, Any], ...] = (
+    {"top_k": 2},
+    {"top_p": 0.9},
+    {"temperature": 2.0, "top_k": 4, "top_p": 0.8},
+    {"temperature": 0},
+)
+_RIGHT_DRAWS = torch.tensor([[0, 1, 0, 0, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 1], [0, 1, 0, 0, 0]])
+
+
+def _drawn(code: Any) -> Tensor:
+    """Return which of five tokens `sample` draws after each cut, as 0 and 1."""
+    logits = torch.tensor([[1.0, 4.0, 0.0, 2.0, 3.0]]).repeat(500, 1)
+    drawn = [code.sample(logits.clone(), **cut) for cut in _CUTS]
+    return torch.stack([tokens.bincount(minlength=5) > 0 for tokens in drawn]).long()
+
+
+# Writing with a cache
+
+
+class Remembering:
+    """Gives the logits of the next token by a model that keeps keys and values.
+
+    Positions count from the beginning of what is remembered. When there is no place left, it reads
+    the last half of the text anew.
+
+    Args:
+        model: the CachedGPT of problem 09.
+        n_positions: how many tokens it can hold.
+    """
+
+    def __init__(self, model: Any, n_positions: int) -> None:
+        self.model, self.n_positions = model, n_positions
+        self.read: list[int] = []
+        self.past: Any = None
+        self.dropped = 0
+
+    @torch.no_grad()
+    def __call__(self, tokens: list[int]) -> Tensor:
+        """Return the logits of the token that comes after these, (1, V)."""
+        known = self.read
+        if not (known and tokens[: len(known)] == known and len(tokens) > len(known)):
+            self.past, self.dropped = None, max(0, len(tokens) - self.n_positions)
+        elif len(tokens) - self.dropped > self.n_positions:
+            self.past, self.dropped = None, len(tokens) - self.n_positions // 2
+        start = self.dropped if self.past is None else len(known)
+        logits, self.past = self.model(torch.tensor([tokens[start:]]), self.past)
+        self.read = list(tokens)
+        last: Tensor = logits[:, -1]
+        return last
+
+
+def time_of_a_step(step_code: Any, model: nn.Module, config: Namespace, steps: int = 4) -> float:
+    """Return how many seconds a step of training takes; the model is changed by it."""
+    reader = Logits(model)
+    optimizer = step_code.AdamW(reader.parameters(), lr=1e-3)
+    batch = torch.randint(config.vocab_size, (2, 16, config.n_positions))
+    step_code.train_step(reader, *batch, optimizer)
+    begun = time.perf_counter()
+    for _ in range(steps):
+        step_code.train_step(reader, *batch, optimizer)
+    return (time.perf_counter() - begun) / steps

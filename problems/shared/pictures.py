@@ -1,0 +1,367 @@
+"""What the course's pictures are made with, and the command that draws them all.
+
+Run `uv run python -m shared.pictures` to write every picture of the course.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from grader.code.loading import STUDENT_MODULE, load_module
+from grader.course import OWN_PICTURE, SUBMISSION_FILE, own_course
+
+BLUE, ORANGE, RED, BLACK = "#0072B2", "#E69F00", "#D55E00", "#000000"
+"""From Okabe and Ito's palette: told apart by colour-blind readers, and in grey."""
+
+STYLE: dict[str, Any] = {
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 10,
+    "axes.labelsize": 9,
+    "figure.constrained_layout.use": True,
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "image.cmap": "cividis",
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+}
+"""For `plt.style.use`. A figure 8 inches wide is saved 1200 pixels wide."""
+
+
+def folder(problem_id: str) -> Path:
+    """Return a problem's folder; unlike `__file__`, this works in a notebook too."""
+    return own_course().root / "problems" / problem_id
+
+
+# What the student gives
+
+
+def words(sentence: str) -> list[str]:
+    """Return the words typed behind `explore.py`, else those of a sentence."""
+    return " ".join(_typed() or [sentence]).split()
+
+
+def numbers(default: Sequence[float], *options: str) -> Tensor:
+    """Return the numbers typed behind `explore.py`, else the default.
+
+    Args:
+        default: what is taken when none are typed.
+        options: what may be typed besides, such as `--talk`.
+    """
+    try:
+        typed = [float(word) for word in " ".join(_typed(*options)).replace(",", " ").split()]
+    except ValueError as error:
+        raise SystemExit(f"Type numbers, as in: explore.py 1 2.5 -3 ({error})") from None
+    return torch.tensor(typed or default)
+
+
+_OPTION = re.compile(r"--|-(?!inf\b)[a-z]", re.IGNORECASE)
+"""How what is no number begins, though a minus stands before it."""
+
+
+def _typed(*options: str) -> list[str]:
+    """Return what was typed, and refuse an option that is none.
+
+    In a notebook nothing was: the arguments are those of Jupyter.
+    """
+    if Path(sys.argv[0]).name != "explore.py":
+        return []
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("typed", nargs="*", help="what to draw in place of the example")
+    parser.add_argument("--save", action="store_true", help="write the pictures to files")
+    parser.add_argument("--readme", action="store_true", help=argparse.SUPPRESS)
+    for option in options:
+        parser.add_argument(option, action="store_true")
+    parser.parse_args([word for word in sys.argv[1:] if _OPTION.match(word)])
+    return [word for word in sys.argv[1:] if not _OPTION.match(word)]
+
+
+def yours(
+    problem_id: str,
+    name: str,
+    compute: Callable[[Any], Any],
+    expected: Tensor,
+    tolerance: float = 1e-4,
+) -> Tensor | None:
+    """Return what the student's code gives, if it is a table like the expected one; say how it is.
+
+    Args:
+        problem_id: whose `problem.py` to use.
+        name: the function or class that is shown.
+        compute: asks the student's module for the table.
+        expected: what right code gives.
+        tolerance: how far from it counts as the same, as a share.
+    """
+    table, trouble = judged(lambda: compute(students_module(problem_id)), expected, tolerance)
+    if table is None:
+        say(f"{name}: yours {trouble}. The picture shows what is expected.")
+    else:
+        say(f"{name}: yours {trouble}." if trouble else f"{name}: yours, as expected.")
+    return table
+
+
+def judged(
+    compute: Callable[[], Any], expected: Tensor, tolerance: float = 1e-4
+) -> tuple[Tensor | None, str]:
+    """Return the table that a student's code gives, and what is wrong with it.
+
+    Args:
+        compute: asks for the table.
+        expected: what right code gives.
+        tolerance: how far from it counts as the same, as a share.
+
+    Returns:
+        The table, or None if there is none of the expected shape; and how it goes wrong, as what
+        comes after "yours", or nothing if it is right.
+    """
+    try:
+        with redirect_stdout(io.StringIO()):
+            found = compute()
+        trouble = _unlike(found, expected)
+    except NotImplementedError:
+        trouble = "is not written yet"
+    except Exception as exception:
+        trouble = f"stops with {type(exception).__name__}: {exception}"
+    if trouble:
+        return None, trouble
+    table: Tensor = found.detach().to(expected.dtype)
+    wrong = int(differs(table, expected, tolerance).sum())
+    if wrong:
+        trouble = f"differs from what is expected in {wrong} of {table.numel()} numbers"
+    return table, trouble
+
+
+def say(sentence: str) -> None:
+    """Print a sentence, in a terminal without cutting a word at its edge."""
+    width = shutil.get_terminal_size().columns
+    print(textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence)
+
+
+def students_module(problem_id: str) -> ModuleType:
+    """Return the student's `problem.py`, loaded afresh."""
+    name = f"{STUDENT_MODULE}shown_{problem_id[:2]}"
+    return load_module(folder(problem_id) / SUBMISSION_FILE, name)
+
+
+def _unlike(found: object, expected: Tensor) -> str:
+    """Return why something can't be drawn beside the expected table; empty if it can."""
+    if not isinstance(found, Tensor):
+        return f"gives {type(found).__name__} in place of a tensor"
+    if found.shape != expected.shape:
+        return f"gives shape {tuple(found.shape)} in place of {tuple(expected.shape)}"
+    return ""
+
+
+def differs(found: Tensor, expected: Tensor, tolerance: float = 1e-4) -> Tensor:
+    """Return where two tables are not the same, but for rounding."""
+    return ~torch.isclose(
+        found.double(), expected.double(), rtol=tolerance, atol=1e-5, equal_nan=True
+    )
+
+
+def dot_products(
+    draw: Callable[[int], NDArray[np.float64]], d: int, n_pairs: int = 5_000
+) -> NDArray[np.float64]:
+    """Return the dot products of pairs of random vectors of length d, one per pair.
+
+    Args:
+        draw: gives so many random numbers.
+        d: how long each vector is.
+        n_pairs: how many pairs there are.
+    """
+    products = np.zeros(n_pairs)
+    for _ in range(d):  # one place in all vectors at a time
+        products += draw(n_pairs) * draw(n_pairs)
+    return products
+
+
+# Drawing
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A table to draw.
+
+    Attributes:
+        title: what it shows.
+        expected: the numbers that right code gives.
+        yours: those of the student's code; None if it gives none.
+    """
+
+    title: str
+    expected: Tensor
+    yours: Tensor | None
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the student's numbers are not the expected ones."""
+        return self.yours is not None and bool(differs(self.yours, self.expected).any())
+
+
+def draw_panels(
+    figure: Figure, panels: Sequence[Panel], labels: Sequence[str], *, with_numbers: bool = True
+) -> None:
+    """Draw tables side by side; if one of them is wrong, the expected ones below, or beside it.
+
+    Cells of the student's that differ from what is expected have a frame.
+
+    Args:
+        figure: where to draw; it grows if there is more to draw.
+        panels: the tables, a row per query and a column per key.
+        labels: of rows and columns alike.
+        with_numbers: whether to write the numbers into the cells.
+    """
+    twice = any(panel.wrong for panel in panels)
+    beside = twice and len(panels) == 1
+    rows, columns = (2, len(panels)) if twice and not beside else (1, len(panels) + beside)
+    figure.set_figheight(figure.get_figheight() * rows)
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    right = [Panel(panel.title, panel.expected, None) for panel in panels] if twice else []
+    whose = ["yours"] * (twice * len(panels)) + ["expected"] * len(right)
+    for place, (axes, panel) in enumerate(zip(grid.flat, [*panels, *right], strict=True)):
+        image = _draw_panel(axes, panel, labels, with_numbers)
+        if beside:
+            axes.set_title(f"{whose[place]}: {panel.title}")
+        elif place % columns == 0:
+            query = "query: the word that looks" if columns <= 2 else "query"
+            axes.set_ylabel(f"{whose[place]}\n{query}" if twice else query)
+    for axes in grid[-1]:
+        axes.set_xlabel("key: the word that is looked at" if columns <= 2 else "key")
+    figure.colorbar(image, ax=grid, label="attention weight", shrink=0.8)
+
+
+def _draw_panel(axes: Axes, panel: Panel, labels: Sequence[str], with_numbers: bool) -> AxesImage:
+    table = panel.expected if panel.yours is None else panel.yours
+    image = heatmap(axes, table, labels, labels)
+    axes.set_aspect("auto")
+    if len(labels) > 6:
+        axes.tick_params("x", rotation=90)
+    if with_numbers:
+        write_numbers(axes, table, ".0f" if bool((table == table.round()).all()) else ".2f")
+    axes.set_title(panel.title, fontsize=9)
+    frame(axes, differs(table, panel.expected), 2 if with_numbers else 1.2)
+    return image
+
+
+def frame(axes: Axes, cells: Tensor, width: float = 2) -> None:
+    """Draw a frame around some cells of a heatmap: red on white, seen on dark and light cells.
+
+    Args:
+        axes: where the heatmap is.
+        cells: which cells, as a bool table.
+        width: of the red line, in points; small cells need a thin one.
+    """
+    white = withStroke(linewidth=2 * width, foreground="white")
+    for row, column in cells.nonzero().tolist():
+        corner = column - 0.42, row - 0.42
+        axes.add_patch(
+            Rectangle(corner, 0.84, 0.84, fill=False, ec=RED, lw=width, path_effects=[white])
+        )
+
+
+def bars(axes: Axes, labels: Sequence[str], expected: Tensor, yours: Tensor | None) -> None:
+    """Draw a bar for each number: the student's, and a black line where another is expected."""
+    numbers = expected if yours is None else yours
+    drawn = axes.bar(range(len(numbers)), numbers.tolist(), color=BLUE)
+    axes.bar_label(drawn, fmt="%.2f", fontsize=8, padding=2)
+    axes.set_xticks(range(len(numbers)), labels)
+    for place in differs(numbers, expected).nonzero().flatten().tolist():
+        drawn[place].set_color(ORANGE)
+        axes.hlines(expected[place].item(), place - 0.45, place + 0.45, color=BLACK)
+
+
+def heatmap(
+    axes: Axes, weights: Tensor, queries: Sequence[str] = (), keys: Sequence[str] = ()
+) -> AxesImage:
+    """Draw a table of numbers from 0 to 1 as colours: a row per query, a column per key.
+
+    Args:
+        axes: where to draw.
+        weights: the table, shape (queries, keys).
+        queries: the labels of the rows; without them the rows have no labels.
+        keys: the labels of the columns; without them the columns have no labels.
+    """
+    image = axes.imshow(weights.detach().numpy(), vmin=0, vmax=1)
+    axes.set_xticks(range(len(keys)), keys)
+    axes.set_yticks(range(len(queries)), queries)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return image
+
+
+def write_numbers(axes: Axes, weights: Tensor, form: str = ".2f") -> None:
+    """Write each number of a heatmap into its cell, light on dark and dark on light."""
+    for (row, column), weight in np.ndenumerate(weights.detach().double().numpy()):
+        colour = "white" if weight < 0.5 else "black"
+        axes.text(column, row, format(weight, form), color=colour, ha="center", va="center")
+
+
+def save(figure: Figure, name: str) -> None:
+    """Show a figure; with `--save`, or where there is no display, write it and say where.
+
+    It becomes pictures/my_NAME.png beside the script; with `--readme`, for authors, the picture of
+    the README, pictures/NAME.png.
+
+    Args:
+        figure: what was drawn.
+        name: what the picture is called.
+    """
+    if {"--save", "--readme"}.isdisjoint(sys.argv) and plt.get_backend().lower() != "agg":
+        plt.show()
+        plt.close(figure)
+        return
+    name = name if "--readme" in sys.argv else f"{OWN_PICTURE}{name}"
+    path = Path(sys.argv[0]).resolve().parent / "pictures" / f"{name}.png"
+    path.parent.mkdir(exist_ok=True)
+    # No name of the software inside: the same figure gives the same file.
+    png = io.BytesIO()
+    figure.savefig(png, metadata={"Software": None})
+    # 256 colours are plenty here and make the file a third of the size.
+    Image.open(png).convert("RGB").quantize(256).save(path, optimize=True)
+    here = path.is_relative_to(Path.cwd())
+    print(f"Wrote {path.relative_to(Path.cwd()) if here else path}")
+    plt.close(figure)
+
+
+def draw_all(root: Path) -> None:
+    """Write the pictures of all READMEs, by every problem's explore.py.
+
+    Raises:
+        subprocess.CalledProcessError: one of them fails.
+    """
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    for script in sorted((root / "problems").glob("*/explore.py")):
+        print(script.parent.name, flush=True)
+        subprocess.run([sys.executable, str(script), "--readme"], env=environment, check=True)
+
+
+if __name__ == "__main__":
+    draw_all(own_course().root)

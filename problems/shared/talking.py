@@ -1,0 +1,286 @@
+"""A talk with the model that was trained in problem 07, by problem 08's `sample`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from rich.console import Console
+from torch import Tensor
+
+from grader.code.loading import STUDENT_MODULE, load_module
+from grader.course import SUBMISSION_FILE
+from grader.errors import UsageError
+from shared import expected_sampling, own_parts, pictures, trained
+from shared.trained import Trained
+from shared.training_text import Alphabet
+
+MODEL = trained.PROBLEM
+SAMPLING = "08-sampling"
+
+_HELP = """\
+Type the beginning of a text, and the model goes on with it. Ctrl-C stops it.
+    T 0.5     another temperature; 0 is greedy
+    k 10      top-k; k alone switches it off
+    p 0.9     top-p; p alone switches it off
+    ? text    how probable each next character is
+    Enter     ends the talk"""
+
+LENGTH = 240
+"""How many tokens the model goes on for."""
+_SETTING = re.compile(r"([Tkp])(?:\s*=?\s*(\d+(?:\.\d*)?|\.\d+))?")
+
+Sample = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How tokens are drawn; the names are those of `sample`."""
+
+    temperature: float = 0.8
+    top_k: int | None = None
+    top_p: float | None = 0.95
+
+    def __str__(self) -> str:
+        """Say what is set, as it is typed."""
+        told = f"T {self.temperature:g}"
+        told += "" if self.top_k is None else f"  k {self.top_k}"
+        return told + ("" if self.top_p is None else f"  p {self.top_p:g}")
+
+    def changed(self, name: str, value: str | None) -> Settings:
+        """Return the settings with one of them changed.
+
+        Raises:
+            ValueError: the value makes no sense.
+        """
+        if name == "T":
+            return replace(self, temperature=float(value or "1"))
+        if name == "k":
+            if value is not None and int(float(value)) < 1:
+                raise ValueError("k is 1 or more")
+            return replace(self, top_k=None if value is None else int(float(value)))
+        if value is not None and not 0 < float(value) <= 1:
+            raise ValueError("p is above 0 and at most 1")
+        return replace(self, top_p=None if value is None else float(value))
+
+
+@dataclass
+class Model:
+    """A trained model, and how characters become tokens.
+
+    Attributes:
+        whose: whose code it runs, for a sentence.
+        forward: from tokens (B, T) to logits (B, T, V) and a loss.
+        characters: all characters, in the order of their token numbers.
+        n_positions: how many tokens it can read at once.
+        read: gives the logits after a list of tokens in another way, such as with a cache.
+    """
+
+    whose: str
+    forward: Callable[[Tensor], tuple[Tensor, Any]]
+    characters: str
+    n_positions: int
+    read: Callable[[list[int]], Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        self.alphabet = Alphabet(self.characters)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text; characters that the model never saw are left out."""
+        return self.alphabet.encode(text)
+
+    def decode(self, token: int) -> str:
+        """Return a token's character; a tab stands for four spaces."""
+        return self.alphabet.decode([token])
+
+    def next_logits(self, tokens: list[int]) -> Tensor:
+        """Return the logits of the token that comes next, (1, V)."""
+        if self.read is not None:
+            return self.read(tokens)
+        with torch.no_grad():
+            logits, _ = self.forward(torch.tensor([tokens[-self.n_positions :]]))
+        return logits[:, -1]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Talk as `explore.py --talk` is asked to: with which model, and by whose code."""
+    options = argparse.ArgumentParser(prog="explore.py", allow_abbrev=False)
+    options.add_argument("--talk", nargs="?", metavar="NAME", help="the name of a trained model")
+    options.add_argument("--mine", action="store_true", help="use your own parts throughout")
+    asked = options.parse_args(arguments)
+    talk(name=asked.talk, mine=asked.mine)
+
+
+def talk(
+    console: Console | None = None,
+    ask: Callable[[str], str] = input,
+    name: str | None = None,
+    mine: bool = False,
+) -> None:
+    """Talk until an empty line is typed.
+
+    Args:
+        console: where the talk is shown.
+        ask: asks for a line.
+        name: the name of a trained model; the newest if not given.
+        mine: whether to build it of the student's own parts.
+
+    Raises:
+        SystemExit: there is no trained model; the sentence says what to run.
+    """
+    torch.set_num_threads(1)  # as in training: more only wait for each other
+    console = console or Console(highlight=False, markup=False)
+    kept = _kept(name, console)
+    if mine:
+        model, sample, whose = _of_own_parts(kept)
+    else:
+        model = load_model(kept)
+        sample, whose = _sample()
+        whose = f"{model.whose} reads, {whose} draws."
+    console.print(f"{whose}\n{_HELP}", soft_wrap=True)
+    settings = Settings()
+    while True:
+        try:
+            line = ask(f"\n[{settings}] > ")
+        except (EOFError, KeyboardInterrupt):
+            line = ""
+        if not line.strip():
+            return
+        if setting := _SETTING.fullmatch(line.strip()):
+            settings = _changed(settings, setting, console)
+        elif line.startswith("?"):
+            _show_next(model, line[1:].removeprefix(" "), console)
+        else:
+            _write_on(model, sample, line, settings, console)
+
+
+def _changed(settings: Settings, setting: re.Match[str], console: Console) -> Settings:
+    try:
+        return settings.changed(setting[1], setting[2])
+    except ValueError as error:
+        console.print(f"Not changed: {error}.")
+        return settings
+
+
+def _write_on(
+    model: Model, sample: Sample, text: str, settings: Settings, console: Console
+) -> None:
+    """Show a text and how it goes on, character by character."""
+    unknown = "".join(sorted(set(text) - {*model.characters, " "}))
+    if unknown:
+        console.print(f"The model never saw {unknown} and reads on without.")
+    console.print(text, end="", soft_wrap=True)
+    try:
+        for character in continued(model, sample, text, settings):
+            console.print(character, end="", soft_wrap=True)
+    except KeyboardInterrupt:
+        pass
+    except Exception as error:
+        console.print(f"\nYour code stops with {type(error).__name__}: {error}")
+    console.print()
+
+
+def continued(model: Model, sample: Sample, text: str, settings: Settings) -> Iterator[str]:
+    """Yield the characters that come after a text, as they are drawn."""
+    tokens = model.encode(text) or model.encode("\n") or [0]
+    for _ in range(LENGTH):
+        drawn = sample(model.next_logits(tokens), **vars(settings))
+        tokens.append(int(drawn.item()))
+        yield model.decode(tokens[-1])
+
+
+def _show_next(model: Model, text: str, console: Console) -> None:
+    """Show the most probable next characters as bars, at three temperatures."""
+    logits = model.next_logits(model.encode(text) or model.encode("\n") or [0])[0]
+    console.print("next    " + "".join(f"T = {t:<18g}" for t in (0.5, 1.0, 2.0)))
+    tables = [(logits / t).softmax(-1) for t in (0.5, 1.0, 2.0)]
+    for token in logits.topk(min(8, len(logits))).indices.tolist():
+        bars = [
+            f"{table[token]:6.1%} {'█' * round(12 * table[token].item()):<14}" for table in tables
+        ]
+        name = repr(model.decode(token)).strip("'\"")
+        console.print(f"{name:>5}  " + " ".join(bars))
+
+
+# Whose code
+
+
+def _kept(name: str | None, console: Console) -> Trained:
+    """Return a trained model, and say which one where there are several.
+
+    Raises:
+        SystemExit: there is none; the sentence says what to run, or which there are.
+    """
+    names = trained.names()
+    if name is None:
+        name = names[0] if names else ""
+        if len(names) > 1:
+            known = ", ".join(each or "model" for each in names)
+            console.print(f"Kept are: {known}. This is {name or 'model'}; --talk NAME picks.")
+    elif name == "model":
+        name = ""
+    elif name not in names:
+        known = ", ".join(each or "model" for each in names) or "none yet"
+        raise SystemExit(f"There is no model of the name {name}. Kept are: {known}.")
+    try:
+        kept = trained.read(name)
+    except UsageError as error:
+        raise SystemExit(str(error)) from None
+    if kept is None:
+        raise SystemExit(f"{trained.NONE_YET}\nThen come back and talk with it.")
+    return kept
+
+
+def _of_own_parts(kept: Trained) -> tuple[Model, Sample, str]:
+    """Return a model of the student's parts, what draws, and the line that says whose each is."""
+    reading = [name for name in own_parts.TRAINING if name != "training step"]
+    parts = own_parts.gather([*reading, *own_parts.TALKING])
+    config = argparse.Namespace(**kept.config)
+    model, read = parts.load(parts.model(config), kept.state).eval(), None
+    if code := parts["cache"]:
+        cached = code.CachedGPT(code.GPTConfig(**kept.config))
+        cached.load_state_dict(kept.state, strict=False)
+        read = own_parts.Remembering(cached.eval(), config.n_positions)
+    sample = (parts["sampling"] or expected_sampling).sample
+    return Model("", model, kept.characters, config.n_positions, read), sample, parts.told()
+
+
+def load_model(kept: Trained) -> Model:
+    """Return a trained model, in the student's code if that is right."""
+    model, n_positions = kept.course_model(), kept.config["n_positions"]
+    tokens = torch.arange(min(12, n_positions))[None] % kept.config["vocab_size"]
+    with torch.no_grad():
+        right = model(tokens)[0]
+    own = _students_model(kept, tokens, right)
+    whose = "The course's model (until your problem 07 is right)" if own is None else "Your model"
+    return Model(whose, own or model, kept.characters, n_positions)
+
+
+def _students_model(kept: Trained, tokens: Tensor, right: Tensor) -> Callable[[Tensor], Any] | None:
+    """Return the student's GPT with these weights, if it answers as it should."""
+    try:
+        with redirect_stdout(io.StringIO()), torch.no_grad():
+            code = _students(MODEL)
+            model = code.GPT(code.GPTConfig(**kept.config))
+            model.load_state_dict(kept.state, strict=False)
+            is_right = torch.allclose(model.eval()(tokens)[0], right, rtol=1e-3, atol=1e-3)
+    except Exception:
+        return None
+    return model if is_right else None
+
+
+def _sample() -> tuple[Sample, str]:
+    """Return the student's `sample`, if it draws what it should, and whose it is."""
+    if code := own_parts.gather(["sampling"])["sampling"]:
+        return code.sample, "your sample"
+    return expected_sampling.sample, "the course's sample (until yours is right)"
+
+
+def _students(problem_id: str) -> Any:
+    return load_module(pictures.folder(problem_id) / SUBMISSION_FILE, f"{STUDENT_MODULE}talking")

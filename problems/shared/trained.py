@@ -1,0 +1,144 @@
+"""The model that was trained in problem 07, as it is kept in `model.pt` for 08 and 09."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import math
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grader.errors import UsageError
+from grader.files import write_whole
+from shared import pictures
+from shared.expected_gpt import TinyGPT
+
+PROBLEM = "07-tiny-gpt"
+
+_TRAIN = """ it takes a minute or two:
+
+    cd ../07-tiny-gpt
+    uv run python explore.py
+"""
+
+NONE_YET = f"""There is no trained model yet. Train one first;{_TRAIN}
+(With --gpt2 course it takes the one that the course has trained, at once.)
+"""
+"""What to say where there is none, in the folder of a problem beside it."""
+
+_SPOILT = f"The trained model can't be read. Train it again;{_TRAIN}"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model.
+
+    Attributes:
+        config: its sizes, by the names of GPTConfig's fields.
+        state: its weights, by GPT-2's names.
+        characters: all characters, in the order of their token numbers.
+        loss: how well it does; infinite where that isn't known.
+        is_yours: whether it was the student's code that learned.
+        held_out: whether the loss is that of text that it wasn't trained on.
+    """
+
+    config: dict[str, Any]
+    state: dict[str, Tensor]
+    characters: str
+    loss: float = math.inf
+    is_yours: bool = False
+    held_out: bool = False
+
+    def course_model(self) -> TinyGPT:
+        """Return the course's model with these weights."""
+        model = TinyGPT(argparse.Namespace(**self.config))
+        model.load_gpt2_weights(self.state)
+        return model.eval()
+
+    def better_than(self, other: Trained) -> bool:
+        """Tell whether it is worth more: a student's own model is, and then a lower loss.
+
+        A loss of text that was held out counts more than one of the text that was learned.
+        """
+        return self._worth() > other._worth()
+
+    def _worth(self) -> tuple[bool, bool, float]:
+        return self.is_yours, self.held_out, -self.loss
+
+
+def file(name: str = "") -> Path:
+    """Return where the model of a name is kept; without a name, that of the course's text."""
+    return pictures.folder(PROBLEM) / (f"model-{name}.pt" if name else "model.pt")
+
+
+def names() -> list[str]:
+    """Return the names under which models are kept, the newest first; "" is the one without."""
+    found = sorted(
+        pictures.folder(PROBLEM).glob("model*.pt"), key=lambda path: -path.stat().st_mtime
+    )
+    return [
+        path.stem.removeprefix("model").removeprefix("-")
+        for path in found
+        if path.stem == "model" or path.stem.startswith("model-")
+    ]
+
+
+def name_for(name: str | None, texts: Sequence[str]) -> str:
+    """Return under which name a model is kept: the given one, or that of its first text.
+
+    Raises:
+        UsageError: no file could be called so.
+    """
+    if name is None:
+        return re.sub(r"[^\w-]+", "_", Path(texts[0]).stem)[:40] if texts else ""
+    if not re.fullmatch(r"[\w-]{1,40}", name):
+        raise UsageError(f"--name {name}: use letters, digits, _ and -, at most 40 of them.")
+    return name
+
+
+def read(name: str = "") -> Trained | None:
+    """Return the model that is kept under a name; None when there is none.
+
+    Raises:
+        UsageError: it can't be read, or isn't whole; the text says what to do.
+    """
+    if not file(name).is_file():
+        return None
+    try:
+        kept = Trained(**torch.load(file(name), weights_only=True))
+        kept.course_model()
+        if len(kept.characters) != kept.config["vocab_size"]:
+            raise ValueError("it has other characters than tokens")
+    except Exception as error:
+        reason = textwrap.shorten(f"{type(error).__name__}: {error}", 76, placeholder=" ...")
+        raise UsageError(f"{_SPOILT}\n({reason})") from None
+    return kept
+
+
+def keep(new: Trained, name: str = "") -> str:
+    """Keep a model unless a better one of that name is there, and return a sentence about that.
+
+    Another text has other characters, so its losses can't be compared: its model is kept.
+    """
+    try:
+        old = read(name)
+    except UsageError:
+        old = None
+    where = file(name).name
+    if old is not None and old.characters == new.characters and old.better_than(new):
+        whose = "yours" if old.is_yours else "the course's"
+        return (
+            f"{where} holds a better one already: {whose}, with a loss of {old.loss:.3f}. It "
+            "stays; delete it to keep another, or keep this one beside it with --name."
+        )
+    whole = io.BytesIO()
+    torch.save(asdict(new), whole)
+    write_whole(file(name), whole.getvalue())
+    return f"The model is kept in {where}."

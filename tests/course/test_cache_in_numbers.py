@@ -1,0 +1,188 @@
+"""The numbers that problem 09's README and its cost rule rest on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from grader.code.cost import counting
+from grader.code.course_modules import modules_of_course
+from grader.code.loading import load_module
+from grader.course import own_course
+from grader.errors import Mismatch
+from grader.run.rng import Rng
+from tests.catalogue import mistake_files
+
+ROOT = own_course().root
+README = (ROOT / "problems/09-kv-cache/README.md").read_text(encoding="utf-8")
+SOLUTIONS = ROOT / "solutions/09-kv-cache"
+REFERENCE = SOLUTIONS / "problem.py"
+
+Q, K = torch.ones(2, 1), torch.tensor([[1.0], [0], [2], [2]])
+V = torch.tensor([[10.0], [20], [60], [60]])
+
+
+def row(name: str) -> list[str]:
+    """Return the cells of the row of a table that begins with a name."""
+    line = next(line for line in README.splitlines() if line.startswith(f"| {name} |"))
+    return [cell.strip() for cell in line.split("|")[2:-1]]
+
+
+def shown(output: Tensor) -> str:
+    return ", ".join(f"{number:.2f}".removesuffix(".00") for number in output.flatten().tolist())
+
+
+def attention(n_new: int, **options: Any) -> str:
+    return shown(
+        F.scaled_dot_product_attention(Q[:n_new], K[: 2 + n_new], V[: 2 + n_new], **options)
+    )
+
+
+def test_the_worked_example() -> None:
+    weights = (Q[:1] @ K[:3].T).softmax(-1).flatten().tolist()
+    assert row("weight") == [f"{weight:.4f}" for weight in weights]
+    moved = torch.ones(2, 4, dtype=torch.bool).tril(2)
+    assert row("right") == [attention(1), attention(2, attn_mask=moved)]
+
+
+def test_is_causal_is_aligned_at_the_top_left() -> None:
+    named = "with `is_causal=True`"
+    assert row(named) == [attention(1, is_causal=True), attention(2, is_causal=True)]
+    assert row("without a mask") == [attention(1), attention(2)]
+
+
+def test_the_mask_of_a_chunk_is_a_triangle_that_was_moved() -> None:
+    square, moved = torch.ones(5, 5).tril(), torch.ones(3, 5).tril(2)
+    assert torch.equal(moved, square[2:])
+    for number, line in enumerate(moved.int().tolist()):
+        assert row(f"new token {number}") == [str(each) for each in line]
+    for n_past in range(6):
+        assert torch.ones(1, n_past + 1).tril(n_past).all()  # one new token needs no mask
+
+
+def test_kilobytes_of_gpt2() -> None:
+    reference = load_module(REFERENCE, "reference_09")
+    assert reference.kv_cache_bytes(12, 768, 1) == 36_864
+    assert reference.kv_cache_bytes(12, 768, 1024) == 37_748_736 == 36 * 2**20
+    assert reference.kv_cache_bytes(48, 1600, 1024) == 300 * 2**20
+    assert reference.kv_cache_bytes(4, 64, 11, 3, 1) == 16_896
+    for number in ("36,864", "37,748,736", "36 MiB", "300 MiB", "16,896"):
+        assert number in README
+
+
+def operations(code: ModuleType, n_embd: int, length: int, how: str) -> int:
+    """Return what one more token takes that sees `length` tokens, in one of three ways."""
+    sizes = {"vocab_size": 20, "n_positions": 140, "n_layer": 2, "n_head": 4, "n_embd": n_embd}
+    model, idx = code.CachedGPT(code.GPTConfig(**sizes)), torch.randint(20, (1, length))
+    if how == "whole text":
+        return counted(lambda: model(idx))
+    if how == "generate":
+        one, two = (counted(lambda n=n: model.generate(idx[:, 1:], n)) for n in (1, 2))
+        return two - one
+    _, past = model(idx[:, :-1])
+    return counted(lambda: model(idx[:, -1:], past))
+
+
+def counted(run: Any) -> int:
+    with counting() as cost:
+        run()
+    return cost.operations
+
+
+def test_operations_with_and_without_a_cache() -> None:
+    reference = load_module(REFERENCE, "reference_09")
+    cached = [operations(reference, 16, n, "call") for n in (17, 129)]
+    again = [operations(reference, 16, n, "whole text") for n in (17, 129)]
+    assert cached == [15_104, 29_440]
+    assert again == [256_768, 3_797_760] == [17 * cached[0], 129 * cached[1]]
+    assert row("with a cache") == [f"{n:,}" for n in cached]
+    assert row("without") == [f"{n:,}" for n in again]
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"), [("cache", 1, 3), ("generate_without_cache", 8, 20)]
+)
+def test_how_the_cost_of_one_more_token_grows(
+    name: str, least: float, most: float, tmp_path: Path
+) -> None:
+    (problem,) = own_course().select(["09"])
+    files = {"cache": REFERENCE, **mistake_files(own_course(), problem, tmp_path)}
+    code = load_module(files[name], f"{name}_09")
+    few, many = (operations(code, 32, n, "generate") for n in (17, 129))
+    assert least < many / few < most
+
+
+WITHOUT_A_CACHE = """
+_forward = CachedGPT.forward
+
+def longer(self, idx):
+    logits, _ = _forward(self, idx)  # the whole text, each time
+    return torch.cat([idx, logits[:, -1].argmax(-1, keepdim=True)], -1)
+
+"""
+TRICKS = {
+    ("remembers what it went on with", "generate"): """
+last = {}
+
+def generate(self, idx, n):
+    if last.get("text") != idx.tolist():
+        out = idx
+        for _ in range(3):
+            out = longer(self, out)
+        last.update(text=idx.tolist(), out=out)
+    torch.ones(1, 9) @ torch.ones(9, 1)
+    return last["out"][:, :idx.shape[1] + n]
+
+CachedGPT.generate = generate
+""",
+    ("wastes so much on one that two are no dearer", "generate"): """
+def generate(self, idx, n):
+    out = idx
+    for _ in range(n):
+        out = longer(self, out)
+    if n == 1:
+        longer(self, idx)
+        torch.ones(1, 9) @ torch.ones(9, 1)
+    return out
+
+CachedGPT.generate = generate
+""",
+    ("has worked out what any next token gives", "call"): """
+table = {}
+
+def forward(self, idx, past=None):
+    if past is not None:
+        torch.ones(1, 9) @ torch.ones(9, 1)
+        return table[int(idx)]
+    for token in range(self.config.vocab_size):
+        table[token] = _forward(self, torch.cat([idx, torch.tensor([[token]])], -1))
+    return _forward(self, idx)
+
+CachedGPT.forward = forward
+""",
+    ("computes where nobody counts", "call"): """
+def forward(self, idx, past=None):
+    return torch.zeros(1, idx.shape[1], self.config.vocab_size), [(idx, idx)]
+
+CachedGPT.forward = forward
+""",
+}
+
+
+@pytest.mark.parametrize(("name", "how"), TRICKS)
+def test_no_call_does_another_calls_work_uncounted(name: str, how: str, tmp_path: Path) -> None:
+    """Recomputing costs what it costs, in whichever of the calls of a test it is done."""
+    path = tmp_path / "problem.py"
+    trick = WITHOUT_A_CACHE + TRICKS[name, how]
+    path.write_text(REFERENCE.read_text(encoding="utf-8") + trick)
+    with modules_of_course(ROOT):
+        tests = load_module(ROOT / "problems/09-kv-cache/test_kv_cache.py", "tests_of_09")
+        code = load_module(path, "tricks_of_09")
+        with pytest.raises(Mismatch, match="floating point operations"):
+            tests.check_cost(code, Rng(0), tests.COSTLY, how)

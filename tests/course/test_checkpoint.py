@@ -1,0 +1,181 @@
+"""Checkpoints in GPT-2's layout: read whole, checked name by name, and put into the right place."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.course import Course, own_course
+from grader.errors import UsageError
+from shared import checkpoint, gpt2_in_yours, pictures, trained
+from shared.expected_gpt import TinyGPT
+
+ROOT = own_course().root
+SIZES = {"vocab_size": 7, "n_positions": 5, "n_embd": 6, "n_layer": 2, "n_head": 2}
+CONFIG = SIZES | {"dropout": 0.0, "bias": True}
+
+
+@pytest.fixture
+def model() -> TinyGPT:
+    torch.manual_seed(1)
+    return TinyGPT(Namespace(**CONFIG))
+
+
+@pytest.fixture
+def tensors(model: TinyGPT) -> dict[str, Tensor]:
+    return checkpoint.to_gpt2(model.gpt2_weights(), torch.float32)
+
+
+def written(folder: Path, tensors: dict[str, Tensor], **metadata: str) -> Path:
+    path = folder / "model.safetensors"
+    checkpoint.write_tensors(path, tensors, metadata)
+    return path
+
+
+@pytest.mark.parametrize("prefix", ["", "transformer."])
+@pytest.mark.parametrize("with_the_rest", [False, True])
+def test_the_weights_come_back(
+    tmp_path: Path,
+    model: TinyGPT,
+    tensors: dict[str, Tensor],
+    prefix: str,
+    with_the_rest: bool,
+) -> None:
+    if with_the_rest:
+        tensors |= {"h.0.attn.bias": torch.ones(1, 1, 5, 5), "h.1.attn.masked_bias": torch.ones(())}
+        tensors["lm_head.weight"] = tensors["wte.weight"]
+    named = {prefix * (name != "lm_head.weight") + name: w for name, w in tensors.items()}
+    found = checkpoint.load(written(tmp_path, named, n_head="2"))
+    assert found.config == CONFIG
+    expected = model.gpt2_weights()
+    assert found.state.keys() == expected.keys()
+    assert all(torch.equal(found.state[name], expected[name]) for name in expected)
+
+
+def test_conv1d_matrices_are_inputs_by_outputs(tensors: dict[str, Tensor]) -> None:
+    assert tensors["h.0.attn.c_attn.weight"].shape == (6, 18)
+    assert tensors["h.0.mlp.c_proj.weight"].shape == (24, 6)
+
+
+def test_heads_are_those_of_config_json_else_64_wide(
+    tmp_path: Path, tensors: dict[str, Tensor]
+) -> None:
+    path = written(tmp_path, tensors)
+    assert checkpoint.load(path).config["n_head"] == 1
+    (tmp_path / "config.json").write_text(json.dumps({"n_head": 3}))
+    assert checkpoint.load(path).config["n_head"] == 3
+    (tmp_path / "config.json").write_text(json.dumps({"n_head": 4}))
+    with pytest.raises(UsageError, match="4 heads don't divide"):
+        checkpoint.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.pop("h.1.ln_2.bias"), "Missing: h.1.ln_2.bias."),
+        (lambda t: t.update({"h.0.extra": torch.ones(2)}), "Left over: h.0.extra."),
+        (
+            lambda t: t.update({"h.0.mlp.c_fc.weight": t["h.0.mlp.c_fc.weight"].mT.contiguous()}),
+            r"h.0.mlp.c_fc.weight has shape \(24, 6\) in place of \(6, 24\). It lies as in nn.Lin",
+        ),
+        (
+            lambda t: t.update({"ln_f.weight": torch.ones(3)}),
+            r"ln_f.weight has shape \(3,\) in place of \(6,\)",
+        ),
+        (lambda t: t.update({"lm_head.weight": t["wte.weight"] + 1}), "they are one table"),
+        (lambda t: t.pop("wte.weight"), "There is no table wte.weight"),
+        (lambda t: t.pop("h.0.attn.c_attn.bias"), "Left over: h.0.attn.c_proj.bias"),
+    ],
+)
+def test_what_does_not_fit_is_named(tensors: dict[str, Tensor], change, said: str) -> None:
+    change(tensors)
+    with pytest.raises(UsageError, match=said):
+        checkpoint.from_gpt2(tensors, checkpoint.config_of(tensors, 2))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda whole: b"",
+        lambda whole: whole[:7],
+        lambda whole: whole[:40],
+        lambda whole: whole[:-1],
+        lambda whole: b"\xff" * 8 + whole[8:],
+        lambda whole: whole[:8] + b"[" + whole[9:],
+        lambda whole: whole.replace(b'"F32"', b'"F99"'),
+        lambda whole: whole.replace(b'"shape":[7,6]', b'"shape":[7,5]'),
+        lambda whole: whole.replace(b'"shape":[7,6]', b'"shape":[-7,-6]'),
+        lambda whole: whole.replace(b'"data_offsets":[0,', b'"data_offsets":[9,'),
+        lambda whole: (2).to_bytes(8, "little") + b"[]",
+    ],
+)
+def test_a_spoilt_file_is_told(tmp_path: Path, tensors: dict[str, Tensor], spoil) -> None:
+    path = written(tmp_path, tensors)
+    path.write_bytes(spoil(path.read_bytes()))
+    with pytest.raises(UsageError, match="no file of safetensors"):
+        checkpoint.load(path)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="can't be read: No such file"):
+        checkpoint.load(tmp_path / "none")
+
+
+# The course's own, and the student's GPT
+
+
+@pytest.fixture
+def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return problem 07's folder in a copy of the course, with the solution."""
+    monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
+    folder = tmp_path / "problems" / "07-tiny-gpt"
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "solutions" / "07-tiny-gpt" / "problem.py", folder)
+    return folder
+
+
+def test_the_course_s_model_is_small_and_knows_its_characters() -> None:
+    found = checkpoint.load(checkpoint.COURSE_MODEL)
+    assert checkpoint.COURSE_MODEL.stat().st_size < 230_000
+    assert found.config["n_head"] == 4
+    assert len(found.characters) == found.config["vocab_size"]
+
+
+@pytest.mark.parametrize("solved", [True, False])
+def test_it_goes_into_the_student_s_gpt_or_the_course_s(
+    problem: Path, capsys: pytest.CaptureFixture[str], solved: bool
+) -> None:
+    if not solved:
+        shutil.copy(ROOT / "problems" / "07-tiny-gpt" / "problem.py", problem)
+    assert gpt2_in_yours.explore("course", None, None, mine=False) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("model yours, 07\n" if solved else "model the course's\n")
+    assert "29 tensors fit" in shown
+    assert "110,400 parameters" in shown
+    assert trained.names() == [""]
+
+
+def test_a_file_without_characters_shows_token_numbers(
+    tmp_path: Path,
+    problem: Path,
+    tensors: dict[str, Tensor],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = written(tmp_path, tensors, n_head="2")
+    assert gpt2_in_yours.explore(str(path), [1, 2, 3], None, mine=False) == 0
+    assert "After 1 2 3 comes" in capsys.readouterr().out
+    assert trained.names() == []
+    said = gpt2_in_yours.explore(str(path), [1, 7], None, mine=False)
+    assert said == "--tokens: there is no token 7; they go from 0 to 6."
+
+
+def test_a_gpt_with_other_names_is_told(model: TinyGPT, tensors: dict[str, Tensor]) -> None:
+    found = checkpoint.Checkpoint(CONFIG, checkpoint.from_gpt2(tensors, CONFIG))
+    with pytest.raises(UsageError, match="Missing in your GPT: lm_head.weight, transformer"):
+        checkpoint.into(model, found)

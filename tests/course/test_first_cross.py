@@ -1,0 +1,38 @@
+"""The first test that fails stands for what is wrong, and its title accuses nothing right.
+
+`first_cross.edits` holds slips of newcomers. The number of the problem begins the name of each, and
+in place of a sentence stands the test whose rule it breaks.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import own_course
+from grader.diagnose.edits import Edit, apply, parse
+from grader.result import NOT_YET
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import run_tests
+
+COURSE = own_course()
+SLIPS = parse(Path(__file__).with_name("first_cross.edits").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: slip.name)
+def test_the_first_cross_is_at_what_is_wrong(slip: Edit, tmp_path: Path) -> None:
+    (problem,) = COURSE.select([slip.name[:2]])
+    file = tmp_path / "problem.py"
+    right = COURSE.solution(problem).read_text(encoding="utf-8")
+    file.write_text(apply(slip, right), encoding="utf-8")
+    session = Session(LocalFiles(lambda _: file), hidden=False, diagnose=False)
+    run_tests([problem], session, COURSE.root)
+    failed = [test for test in session.results[problem.id].tests if test.status != "passed"]
+    assert failed[0].id.startswith(slip.when)
+    judged = [test for test in failed if not test.message.startswith(NOT_YET)]
+    assert judged[0] is failed[0]
+    assert all(test.message.count(NOT_YET) == 1 for test in failed if test not in judged)
+    if slip.name == "07_no_positions":  # without them nothing else can be judged
+        assert {test.name for test in judged} == {"test_layers"}

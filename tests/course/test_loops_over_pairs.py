@@ -1,0 +1,76 @@
+"""How the tests of problem 05 know a loop over pairs of positions, also on a busy machine."""
+
+from __future__ import annotations
+
+import itertools
+import types
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from grader.code.loading import load_module
+from grader.course import own_course
+
+MODULE = load_module(own_course().root / "problems/shared/worked_example.py", "worked_example")
+
+
+def steps_of_pairs(length: int) -> float:
+    return 2e-6 * length**2
+
+
+def steps_of_positions(length: int) -> float:
+    return 2e-5 * length
+
+
+def no_steps(length: int) -> float:
+    return 1e-3
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
+    """Return a function that asks, with a clock that shows what code and machine would take."""
+    now = 0.0
+    clock = types.SimpleNamespace(perf_counter=lambda: now)
+    monkeypatch.setattr("grader.run.clock.time", clock)
+
+    def judged(takes: Callable[[int], float], waits: Iterator[float], waiting: int = 192) -> bool:
+        def run(length: int) -> None:
+            nonlocal now
+            now += takes(length) + (next(waits, 0.0) if length == waiting else 0.0)
+
+        return MODULE.loops_over_pairs(run)
+
+    return judged
+
+
+@pytest.mark.parametrize("waits", [(), (0.5, 0.2, 0.1, 0.09, 0.08)], ids=["idle", "busy"])
+@pytest.mark.parametrize("takes", [no_steps, steps_of_positions])
+def test_what_waits_for_a_processor_is_no_loop(
+    judged: Callable[..., bool], takes: Callable[[int], float], waits: tuple[float, ...]
+) -> None:
+    assert not judged(takes, iter(waits))
+
+
+@pytest.mark.parametrize("waits", [(), (0.5, 0.0, 0.1)], ids=["idle", "busy"])
+@pytest.mark.parametrize("slower", [1, 20])
+def test_a_loop_over_pairs_is_one(
+    judged: Callable[..., bool], slower: int, waits: tuple[float, ...]
+) -> None:
+    assert judged(lambda length: slower * steps_of_pairs(length), iter(waits))
+
+
+def test_a_loop_is_one_though_all_short_calls_waited(judged: Callable[..., bool]) -> None:
+    """Otherwise right code would be asked for thousands of positions, and run out of time."""
+    assert judged(lambda length: 20 * steps_of_pairs(length), itertools.repeat(0.15), waiting=48)
+
+
+def test_what_is_quick_is_asked_once(judged: Callable[..., bool]) -> None:
+    """A dozen calls more would take as long as all the rest of the test."""
+    asked: list[int] = []
+
+    def quick(length: int) -> float:
+        asked.append(length)
+        return no_steps(length)
+
+    assert not judged(quick, iter(()))
+    assert asked == [192]

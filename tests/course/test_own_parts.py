@@ -1,0 +1,158 @@
+"""A model of the student's own parts: right ones are used and named, others are not."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.course import Course, own_course
+from shared import own_parts, pictures
+
+ROOT = own_course().root
+ALL = (*own_parts.TRAINING, *own_parts.TALKING)
+YOURS = {
+    "softmax": "softmax yours, 01",
+    "attention": "attention yours, 05",
+    "block": "block yours, 06",
+    "model": "model yours, 07",
+    "training step": "training step yours, 10",
+    "sampling": "sampling yours, 08",
+    "cache": "cache yours, 09",
+}
+
+Told = Callable[..., tuple[str, str]]
+
+
+@pytest.fixture
+def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the course in which all is solved."""
+    monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
+    for solution in (ROOT / "solutions").glob("*/problem.py"):
+        folder = tmp_path / "problems" / solution.parent.name
+        folder.mkdir(parents=True)
+        shutil.copy(solution, folder)
+    return tmp_path / "problems"
+
+
+def line(*of_the_course: str) -> str:
+    return " · ".join(
+        f"{name} the course's" if name in of_the_course else yours for name, yours in YOURS.items()
+    )
+
+
+def test_what_is_right_is_used_and_named(problems: Path) -> None:
+    assert own_parts.gather(ALL).told() == line()
+
+
+@pytest.mark.parametrize(
+    ("stubs", "not_used", "remarks"),
+    [
+        (["01"], ["softmax"], ["softmax: yours, 01, is not written yet."]),
+        (["06"], ["block"], ["block: yours, 06, is not written yet."]),
+        (["07"], ["model"], ["model: yours, 07, is not written yet."]),
+        (["10"], ["training step"], ["training step: yours, 10, is not written yet."]),
+        (
+            ["05"],
+            ["softmax", "attention"],
+            [
+                "softmax: yours, 01, is right, but it waits for your attention, from 05.",
+                "attention: yours, 05, is not written yet.",
+            ],
+        ),
+        (
+            ["08", "09"],
+            ["sampling", "cache"],
+            ["sampling: yours, 08, is not written yet.", "cache: yours, 09, is not written yet."],
+        ),
+    ],
+)
+def test_what_is_missing_is_the_course_s(
+    problems: Path, stubs: list[str], not_used: list[str], remarks: list[str]
+) -> None:
+    for stub in (ROOT / "problems").glob("*/problem.py"):
+        if stub.parent.name[:2] in stubs:
+            shutil.copy(stub, problems / stub.parent.name)
+    parts = own_parts.gather(ALL)
+    assert parts.told().splitlines() == [line(*not_used), *remarks]
+    logits, loss = parts.model(own_parts.CONFIG)(own_parts.TOKENS, own_parts.TOKENS)
+    assert logits.shape == (*own_parts.TOKENS.shape, own_parts.CONFIG.vocab_size)
+    loss.backward()
+
+
+@pytest.mark.parametrize(
+    ("problem_id", "right", "wrong", "name"),
+    [
+        ("01-softmax", "exponentials.sum(dim,", "exponentials.sum(-2,", "softmax"),
+        ("05-multi-head-attention", "triu(1)", "triu(2)", "attention"),
+        ("06-transformer-block", "return x + self.mlp", "return self.mlp", "block"),
+        ("07-tiny-gpt", 'self.transformer["ln_f"](x)', "x", "model"),
+        ("09-kv-cache", "n_past, n_past + idx.shape[-1]", "0, idx.shape[-1]", "cache"),
+        ("10-training-step", "optimizer.zero_grad()", "pass", "training step"),
+    ],
+)
+def test_a_wrong_part_is_not_used(
+    problems: Path, problem_id: str, right: str, wrong: str, name: str
+) -> None:
+    path = problems / problem_id / "problem.py"
+    source = path.read_text("utf-8")
+    assert right in source
+    path.write_text(source.replace(right, wrong), encoding="utf-8")
+    told = own_parts.gather(ALL).told()
+    assert f"{name} the course's" in told
+    assert f"{name}: yours, {problem_id[:2]}, " in told
+
+
+def test_a_softmax_that_is_not_called_is_not_named(problems: Path) -> None:
+    variants = ROOT / "solutions" / "05-multi-head-attention" / "variants"
+    own = variants / "own_softmax_and_dropout.py"
+    shutil.copy(own, problems / "05-multi-head-attention" / "problem.py")
+    told = own_parts.gather(ALL).told()
+    assert told.startswith(line("softmax"))
+    assert "is right, but your code around it has one of its own" in told
+
+
+def test_the_softmax_of_01_is_called_in_the_attention_of_05(problems: Path) -> None:
+    path = problems / "01-softmax" / "problem.py"
+    counting = "\n\nCALLS = []\nright_softmax = softmax\n\n\n"
+    counting += (
+        "def softmax(x, dim=-1):\n    CALLS.append(x.shape)\n    return right_softmax(x, dim)\n"
+    )
+    path.write_text(path.read_text("utf-8") + counting, encoding="utf-8")
+    parts = own_parts.gather()
+    calls = parts["softmax"].CALLS
+    calls.clear()
+    parts.model(own_parts.CONFIG)(own_parts.TOKENS)
+    assert [tuple(shape) for shape in calls] == [(2, 3, 6, 6)] * own_parts.CONFIG.n_layer
+
+
+def test_the_weights_come_and_go(problems: Path) -> None:
+    parts = own_parts.gather()
+    model = parts.model(own_parts.CONFIG)
+    other = parts.load(parts.model(own_parts.CONFIG), parts.weights(model))
+    assert torch.equal(model(own_parts.TOKENS)[0], other(own_parts.TOKENS)[0])
+
+
+def test_global_random_numbers_are_left_alone(problems: Path) -> None:
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    own_parts.gather(["softmax", "sampling"])
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_text_longer_than_the_cache_is_read_anew(problems: Path) -> None:
+    code = pictures.students_module("09-kv-cache")
+    model = code.CachedGPT(code.GPTConfig(**vars(own_parts.CONFIG))).eval()
+    read, tokens = own_parts.Remembering(model, own_parts.CONFIG.n_positions), [1, 2, 3]
+    for number in range(30):
+        logits = read(tokens)
+        assert logits.shape == (1, own_parts.CONFIG.vocab_size)
+        begin = read.dropped
+        with torch.no_grad():
+            whole = model(torch.tensor([tokens[begin:]]))[0][:, -1]
+        assert torch.allclose(logits, whole, atol=1e-5)
+        tokens.append(number % 11)

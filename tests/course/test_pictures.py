@@ -1,0 +1,285 @@
+"""Each problem's explore.py runs and uses the right functions; its pictures exist and are small."""
+
+import ast
+import itertools
+import re
+import runpy
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+import torch
+
+from grader.course import Course, own_course
+from shared import expected_training, pictures, trained
+
+ROOT = own_course().root
+PROBLEMS = sorted(path.parent.name for path in (ROOT / "problems").glob("*/explore.py"))
+FIRST_AND_SLOW_OTHERS = [
+    PROBLEMS[0],
+    *(pytest.param(name, marks=pytest.mark.slow) for name in PROBLEMS[1:]),
+]
+IN_SHORT = {"07-tiny-gpt": ("--steps", "2"), "10-training-step": ("2",)}
+"""What to type so that it doesn't train for a minute."""
+COSTLY = {"07-tiny-gpt": "my_loss", "10-training-step": "my_optimizers"}
+"""A picture that takes long, so that it is written where it can't be shown, too."""
+LARGEST = 60_000  # bytes
+
+
+@pytest.fixture
+def explore(tmp_path, monkeypatch, capsys):
+    """Run a problem's explore.py beside the given problem.py; return its folder and its words."""
+    monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
+    mpl.use("agg")
+
+    def run(problem_id, problem_file, *arguments):
+        folder = tmp_path / "problems" / problem_id
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "problems" / problem_id / "explore.py", folder)
+        shutil.copy(problem_file, folder)
+        script = str(folder / "explore.py")
+        in_short = IN_SHORT.get(problem_id, ())
+        monkeypatch.setattr(sys, "argv", [script, *arguments, *in_short])
+        with mpl.rc_context():
+            runpy.run_path(script, run_name="__main__")
+        return folder, capsys.readouterr().out
+
+    return run
+
+
+def how_it_is(words):
+    """Return what is said of the student's functions."""
+    return set(re.findall(r"^[\w ]+: (yours.*)$", words, re.MULTILINE))
+
+
+def test_every_problem_is_there():
+    assert [problem.id for problem in own_course().problems()] == PROBLEMS
+
+
+@pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
+def test_on_the_stub_it_shows_what_is_expected_and_says_so(explore, problem_id):
+    folder, words = explore(problem_id, ROOT / "problems" / problem_id / "problem.py")
+    assert how_it_is(words) == {"yours is not written yet. The picture shows what is expected."}
+    drawn = [str(folder / f"pictures/my_{path.name}") for path in pictures_of(problem_id)]
+    assert sorted(re.findall(r"^Wrote (.*)$", words, re.MULTILINE)) == sorted(drawn)
+
+
+@pytest.mark.parametrize("problem_id", PROBLEMS)
+@pytest.mark.parametrize("asked", ["--help", "-h"])
+def test_help_is_what_the_script_says_of_itself_and_loads_no_torch(problem_id, asked):
+    script = ROOT / "problems" / problem_id / "explore.py"
+    code = "import runpy, sys; sys.modules['torch'] = None; sys.argv = sys.argv[1:];"
+    code += "runpy.run_path(sys.argv[0], run_name='__main__')"
+    command = [sys.executable, "-c", code, str(script), asked]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
+    said = ast.get_docstring(ast.parse(script.read_text("utf-8")))
+    assert done.stdout.strip() == said
+    assert not done.stderr
+
+
+@pytest.fixture
+def stopped_after(monkeypatch):
+    """Return what lets Ctrl-C come after some steps of training."""
+
+    def stop(steps):
+        step, done = expected_training.train_step, itertools.count()
+
+        def step_or_stop(*arguments):
+            if next(done) == steps:
+                raise KeyboardInterrupt
+            return step(*arguments)
+
+        monkeypatch.setattr(expected_training, "train_step", step_or_stop)
+
+    return stop
+
+
+@pytest.mark.slow
+def test_training_that_is_stopped_keeps_what_was_learned(explore, stopped_after):
+    stopped_after(1)
+    folder, words = explore("07-tiny-gpt", ROOT / "problems" / "07-tiny-gpt" / "problem.py")
+    assert "Stopped." in words
+    assert "after 1 step and" in words
+    assert "The model is kept in model.pt." in words
+    assert trained.read() is not None
+    assert not list(folder.glob(".model*"))
+
+
+@pytest.mark.slow
+def test_what_the_mask_is_for_is_told_once_it_shows(explore):
+    stub = ROOT / "problems" / "07-tiny-gpt" / "problem.py"
+    _, words = explore("07-tiny-gpt", stub, "--no-mask")
+    assert "let it train longer" in words
+    assert "The loss goes to 0" not in words
+    assert trained.read() is None
+
+
+@pytest.mark.slow
+def test_training_that_is_stopped_at_once_keeps_nothing(explore, stopped_after):
+    stopped_after(0)
+    with pytest.raises(SystemExit, match="nothing is kept"):
+        explore("07-tiny-gpt", ROOT / "problems" / "07-tiny-gpt" / "problem.py")
+    assert trained.read() is None
+
+
+def test_a_text_too_short_is_refused(explore, tmp_path):
+    poem = tmp_path / "poem.txt"
+    poem.write_text("short", encoding="utf-8")
+    stub = ROOT / "problems" / "07-tiny-gpt" / "problem.py"
+    with pytest.raises(SystemExit, match="5 characters, and 650 are needed"):
+        explore("07-tiny-gpt", stub, "--text", str(poem))
+
+
+@pytest.mark.slow
+def test_own_parts_train_on_an_own_text(explore, tmp_path):
+    poem = tmp_path / "poem.txt"
+    poem.write_text("Мороз и солнце; день чудесный!\n" * 40, encoding="utf-8")
+    solution = ROOT / "solutions" / "07-tiny-gpt" / "problem.py"
+    _, words = explore("07-tiny-gpt", solution, "--mine", "--seed", "3", "--text", str(poem))
+    assert "model yours, 07" in words
+    assert "attention the course's" in words
+    assert "times the course's" in words
+    assert "The last 124 are held out." in words
+    assert "The model is kept in model-poem.pt." in words
+    kept = trained.read("poem")
+    assert kept.is_yours
+    assert kept.characters == "".join(sorted(set(poem.read_text("utf-8"))))
+
+
+@pytest.mark.slow
+def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
+    losses = iter([2.0, 1.0, 3.0])
+    monkeypatch.setattr(expected_training, "evaluate", lambda *_: next(losses))
+    monkeypatch.setitem(IN_SHORT, "07-tiny-gpt", ("--steps", "60"))
+    stub = ROOT / "problems" / "07-tiny-gpt" / "problem.py"
+    _, words = explore("07-tiny-gpt", stub, "--seed", "3")
+    assert "lowest after step 40: 1.000" in words
+    assert "That is overfitting. The weights of step 40 are kept." in words
+    assert trained.read().loss == 1.0
+
+
+@pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
+def test_on_the_solution_it_shows_the_student_s_and_saves(explore, problem_id):
+    folder, words = explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "--save")
+    assert how_it_is(words) == {"yours, as expected."}
+    drawn = sorted(path.name for path in folder.glob("pictures/*"))
+    assert drawn == sorted(f"my_{path.name}" for path in pictures_of(problem_id))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("    return x / 2", "yours differs from what is expected in 18 of 18 numbers."),
+        ("    return x.sofmax(dim)", "yours stops with AttributeError: 'Tensor' object has no"),
+        ("    return", "yours stops with TypeError: expected Tensor"),
+        ("    return x[:2]", "yours gives shape (3, 2) in place of (3, 6)."),
+        ("  return )", "yours stops with SyntaxError"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, explore, wrong, said):
+    problem_file = tmp_path / "problem.py"
+    problem_file.write_text(f"def softmax(x, dim=-1):\n{wrong}\n")
+    _, words = explore("01-softmax", problem_file)
+    assert f"softmax: {said}" in words
+
+
+def changed(problem_id, tmp_path, right, wrong):
+    """Return a file with the solution of a problem in which something is changed."""
+    text = (ROOT / "solutions" / problem_id / "problem.py").read_text("utf-8")
+    assert right in text
+    path = tmp_path / "problem.py"
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
+    return path
+
+
+def test_a_wrong_mask_is_drawn_beside_the_expected_one(tmp_path, explore, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(pictures, "save", lambda figure, name: drawn.append(figure))
+    _, words = explore(
+        "04-causal-masking", changed("04-causal-masking", tmp_path, ".tril()", ".tril(1)")
+    )
+    assert "causal_mask: yours differs from what is expected in 5 of 36 numbers." in words
+    tables = [axes for axes in drawn[0].axes if axes.images]
+    # Its weights are those behind the wrong mask: each row but the last shares out among one more.
+    assert "masked_softmax: yours, as expected." in words
+    weights = torch.as_tensor(tables[1].images[0].get_array())
+    assert torch.equal(weights > 0, torch.ones(6, 6).tril(1) == 1)
+    assert [len(axes.patches) for axes in tables] == [5, 20, 0, 0, 0][: len(tables)]
+    assert [axes.get_ylabel().partition("\n")[0] for axes in tables[:4:2]] == ["yours", "expected"]
+
+
+@pytest.mark.parametrize("problem_id", [p for p in PROBLEMS if p[:2] in ("02", "04", "05")])
+def test_a_sentence_of_ones_own(explore, problem_id):
+    _, words = explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "to be or not")
+    assert how_it_is(words) == {"yours, as expected."}
+
+
+def test_numbers_of_ones_own(explore):
+    _, words = explore("01-softmax", ROOT / "solutions/01-softmax/problem.py", "4", "5")
+    assert "softmax(scores + 0): 0.2689 0.7311" in words
+
+
+@pytest.mark.parametrize("problem_id", PROBLEMS)
+@pytest.mark.parametrize("mistyped", ["--sav", "-save", "--save-it"])
+def test_a_mistyped_option_is_refused(explore, monkeypatch, capsys, problem_id, mistyped):
+    monkeypatch.setattr(pictures, "save", lambda *_: pytest.fail("it draws"))
+    with pytest.raises(SystemExit, match="2"):
+        explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", mistyped)
+    assert f"unrecognized arguments: {mistyped}" in capsys.readouterr().err
+
+
+def test_a_number_below_zero_is_no_option(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["explore.py", "-1,2", "--save", "-.5", "-inf"])
+    assert pictures.numbers([1]).tolist() == [-1, 2, -0.5, -torch.inf]
+
+
+def test_the_same_figure_gives_the_same_file(explore):
+    stub = ROOT / "problems" / "04-causal-masking" / "problem.py"
+    files = []
+    for _ in range(2):
+        folder, _ = explore("04-causal-masking", stub, "--save")
+        files.append((folder / "pictures" / "my_causal_mask.png").read_bytes())
+    assert files[0] == files[1]
+
+
+@pytest.mark.slow
+def test_draw_all_writes_the_pictures_of_each_problem(tmp_path):
+    folder = tmp_path / "problems" / "01-softmax"
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "problems" / "01-softmax" / "explore.py", folder)
+    pictures.draw_all(tmp_path)
+    assert [path.name for path in folder.glob("pictures/*")] == ["softmax_scale.png"]
+
+
+def pictures_of(problem_id: str) -> list[Path]:
+    """Return the pictures that a problem's README shows."""
+    folder = ROOT / "problems" / problem_id
+    names = re.findall(r"!\[[^]]+\]\((pictures/[^)]+)\)", (folder / "README.md").read_text("utf-8"))
+    return [folder / name for name in names]
+
+
+@pytest.mark.parametrize("problem_id", PROBLEMS)
+def test_the_pictures_of_the_readme_are_small_png_files(problem_id):
+    assert pictures_of(problem_id)
+    for path in pictures_of(problem_id):
+        content = path.read_bytes()
+        assert content[:8] == b"\x89PNG\r\n\x1a\n"
+        assert struct.unpack(">I", content[16:20]) == (1200,)  # the width
+        assert len(content) < LARGEST
+
+
+def test_a_sentence_is_wrapped_in_a_terminal_only(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "20")
+    sentence = "softmax: yours is not written yet."
+    pictures.say(sentence)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    pictures.say(sentence)
+    assert capsys.readouterr().out.splitlines() == [
+        sentence,
+        "softmax: yours is",
+        "not written yet.",
+    ]

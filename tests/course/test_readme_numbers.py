@@ -1,0 +1,208 @@
+"""Numbers that the READMEs of problems give, computed again."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from grader.code.course_modules import modules_of_course
+from grader.course import own_course
+
+COURSE = own_course()
+READMES = {
+    problem.id[:2]: (problem.folder / "README.md").read_text(encoding="utf-8")
+    for problem in COURSE.problems()
+}
+
+with modules_of_course(COURSE.root):
+    from shared import worked_example
+
+
+def row(number: str, first: str) -> list[str]:
+    """Return the cells of the one row of a README's tables that begins with a text."""
+    rows = re.findall(rf"^\| {re.escape(first)} \|(.*)\|$", READMES[number], re.MULTILINE)
+    assert len(rows) == 1, first
+    return [cell.strip() for cell in rows[0].split("|")]
+
+
+def digits(numbers: Tensor, places: int = 4) -> str:
+    return ", ".join(f"{number:.{places}f}" for number in numbers.flatten().tolist())
+
+
+# 01 and 02: softmax, and averages
+
+
+def test_softmax_of_the_worked_example() -> None:
+    scores = torch.tensor([-1.0, -4, 0])
+    powers = scores.exp()
+    assert row("01", "$e^x$") == [*digits(powers[:2]).split(", "), "1", f"{powers.sum():.4f}"]
+    assert row("01", "weight") == [*digits(scores.softmax(0)).split(", "), "1"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"), [([2.0, 4], "0.8808; then"), ([4.0, 8], "then 0.9820")]
+)
+def test_the_prediction_of_01(scores: list[float], said: str) -> None:
+    assert f"{torch.tensor(scores).softmax(0)[1]:.4f}" in said
+    assert said in READMES["01"]
+
+
+@pytest.mark.parametrize("near", ["river", "money"])
+def test_a_bank_becomes_what_its_neighbour_is(near: str) -> None:
+    words = {"river": [3.0, 0], "money": [0.0, 3], "bank": [1.0, 1]}
+    x = torch.tensor([words[near], words["bank"]])
+    weights = (x @ x.T)[1].softmax(0)
+    assert f"the weights are {digits(weights[:1])} and {digits(weights[1:])}" in READMES["02"]
+    cells = row("02", f'in "{near} bank"')
+    assert cells == ["[1, 1]", f"[{digits(weights @ x)}]"]
+
+
+def test_attention_in_numbers() -> None:
+    x = torch.tensor([[1.0, 0], [0, 1], [1, 1]])
+    k = x @ torch.tensor([[1.0, 1], [0, 1]]).T
+    v = x @ torch.tensor([[2.0, 0], [1, -1]]).T
+    weights = (x @ k.T).softmax(-1)
+    output = (weights @ v).round(decimals=4) + 0.0
+    for number in range(3):
+        _, said, result = row_of_position(number + 1)
+        assert said == digits(weights[number])
+        assert result == digits(output[number])
+
+
+def row_of_position(position: int) -> list[str]:
+    """Return the row of a position; the tables of queries have rows of the same number."""
+    rows = re.findall(rf"^\| {position} \|(.*)\|$", READMES["02"], re.MULTILINE)
+    return next(cells for line in rows if len(cells := [c.strip() for c in line.split("|")]) == 3)
+
+
+# 03: variances
+
+
+def test_small_vectors_counted() -> None:
+    for dimension in (1, 2, 3):
+        signs = [*itertools.product((-1.0, 1.0), repeat=dimension)]
+        dots = [
+            sum(a * b for a, b in zip(q, k, strict=True))
+            for q, k in itertools.product(signs, signs)
+        ]
+        counts = {
+            dot: f"{dots.count(dot) * 2**dimension // len(dots)} of {2**dimension}"
+            for dot in sorted(set(dots))
+        }
+        listed = ", ".join(f"{dot:g} ({count})" for dot, count in counts.items())
+        variance = torch.tensor(dots).var(correction=0).item()
+        assert row("03", str(dimension)) == [listed, f"{variance:g}"]
+
+
+def test_scores_of_512_entries() -> None:
+    torch.manual_seed(0)
+    dots = torch.stack(
+        [(torch.randn(10_000, 512) * torch.randn(10_000, 512)).sum(-1) for _ in "abc"]
+    )
+    extremes = dots.abs().amax(-1)
+    assert f"{512**0.5:.1f}" in READMES["03"]
+    assert dots.std() == pytest.approx(22.6, rel=0.02)
+    assert 80 < extremes.mean() < 100
+    assert 3.5 < extremes.mean() / 512**0.5 < 4.5
+
+
+def test_why_the_scores_of_the_worked_example_have_no_variance_of_8() -> None:
+    q, k, v = (getattr(worked_example, name).double() for name in "QKV")
+    of_entries = [table.var(correction=0).item() for table in (q, k, v)]
+    products = (q[:, None] * k[None]).flatten(0, 1)  # a row per pair, a column per entry
+    covariances = torch.cov(products.T, correction=0)
+    alone, together = covariances.diagonal().sum(), covariances.sum()
+    scaled = worked_example.SCALED_SCORES.double().var(correction=0)
+    told = READMES["03"]
+    q_said, k_said, v_said = (f"{number:.4f}" for number in of_entries)
+    assert f"queries have the variance {q_said}, those of its keys {k_said}" in told
+    assert f"those of its values {v_said}" in told
+    expected = 8 * of_entries[0] * of_entries[1]
+    assert rf"$8 \cdot {q_said} \cdot {k_said} = {expected:.2f}$" in told
+    assert f"the 16 scores have {together:.4f}, and {scaled:.4f} after the division" in told
+    assert f"add up to {alone:.2f}." in told
+    assert f"covariances add up to {together - alone:.2f}. The sum is {together:.2f}." in told
+
+
+# 04 and 05: masks and heads
+
+
+def test_masked_weights() -> None:
+    scores = torch.tensor([[0.0, 1, 3], [2, 0, 2]])
+    late = scores[0].softmax(0)[:2]
+    told = READMES["04"]
+    assert (
+        f"Softmax of 0 and 1 is {digits(scores[0, :2].softmax(0)).replace(', ', ' and ')}" in told
+    )
+    first, second, third = digits(scores[1].softmax(0)).split(", ")
+    assert f"= {first}$, then {second}, then {third}." in told
+    assert f"would be {digits(late)}, 0. Its sum is {late.sum():.4f}" in told
+    assert f"then {digits(torch.tensor([3.0, 3, 9]).softmax(0))}. The 9" in told
+    assert f"{10 * 0.2689414 + 20 * 0.7310586:.3f} and 20." in told
+
+
+def test_two_heads_and_one() -> None:
+    q, k, v = (
+        torch.tensor(rows)
+        for rows in ([[1.0, 0], [0, 2]], [[1.0, 1], [0, 2]], [[10.0, 30], [20, 50]])
+    )
+    heads = [F.scaled_dot_product_attention(*(t[:, h : h + 1] for t in (q, k, v))) for h in (0, 1)]
+    found = [float(f"{output:.2f}") for head in heads for output in head.flatten().tolist()]
+    said = re.findall(r"^\| [01] \| [01] \| .* \| ([\d.]+) \|$", READMES["05"], re.MULTILINE)
+    assert found == [float(number) for number in said]
+    one = F.scaled_dot_product_attention(q, k, v)[0].tolist()
+    assert f"the output $[{one[0]:.2f}, {one[1]:.2f}]$" in READMES["05"]
+
+
+def test_parameters_of_an_attention_and_of_blocks() -> None:
+    assert f"{768 * 2304 + 2304:,}" in READMES["05"]
+    assert f"{768 * 768 + 768:,}" in READMES["05"]
+
+    def block(n_embd: int) -> int:
+        return 12 * n_embd**2 + 13 * n_embd
+
+    assert f"{block(768):,} for $C = 768$" in READMES["06"]
+    assert f"{block(64):,}" in READMES["06"]
+    gpt2 = (50257 + 1024) * 768 + 12 * block(768) + 2 * 768
+    assert f"{gpt2:,}" in READMES["07"]
+    assert f"{(65 + 64) * 64 + 2 * block(64) + 2 * 64:,}" in READMES["07"]
+    assert f"{50257 * 768 / 1e6:.1f} million fewer parameters" in READMES["07"]
+
+
+# 06 and 08: gelu, norm, cuts
+
+
+def test_gelu_and_layer_norm() -> None:
+    x = torch.tensor([-3.0, -2, -1, -0.5, 0, 0.5, 1, 2, 3])
+    found = [f"{y:.4f}" if y else "0" for y in F.gelu(x, approximate="tanh").tolist()]
+    assert row("06", "gelu") == found
+    grid = torch.linspace(-5, 5, 100_001, dtype=torch.float64)
+    tanh, erf = F.gelu(grid, approximate="tanh"), F.gelu(grid)
+    assert f"differ by up to {(tanh - erf).abs().max():.6f}." in READMES["06"]
+    assert (
+        f"The lowest value is {tanh.min():.4f}, at about {grid[tanh.argmin()]:.2f}."
+        in READMES["06"]
+    )
+    y = F.layer_norm(torch.tensor([1.0, 2, 3, 4]), (4,))
+    assert f"$$y = ({digits(y, 5)})$$" in READMES["06"]
+    weighted = y * torch.tensor([1.0, 2, 3, 4]) + torch.tensor([0.0, 0, 1, -1])
+    assert f"this becomes {digits(weighted, 5)}." in READMES["06"]
+    assert f"$y$ is {digits(F.layer_norm(torch.tensor([0.001, -0.001]), (2,)))}." in READMES["06"]
+
+
+def test_probabilities_at_three_temperatures() -> None:
+    logits = torch.tensor([1.0, 4, 0, 2, 3])
+    for name, t in (("probability", 0.5), ("T = 1", 1), ("T = 2", 2)):
+        assert (
+            f"| {name} | " + digits((logits / t).softmax(0)).replace(", ", " | ") in READMES["08"]
+        )
+    sums = [(logits / t).softmax(0).sort(descending=True).values.cumsum(0) for t in (0.5, 1, 2)]
+    for sum_, kept in zip(sums, (2, 3, 4), strict=True):
+        assert int((sum_ < 0.9).sum()) + 1 == kept
+        assert digits(sum_[:kept]) in READMES["08"]
+    assert f"sofa sum to {sums[2][1]:.4f}" in READMES["08"]

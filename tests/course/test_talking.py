@@ -1,0 +1,181 @@
+"""A talk with a trained model: whose code is used, what can be typed, and what is said without."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+
+from grader.course import Course, own_course
+from shared import expected_gpt, pictures, talking
+
+ROOT = own_course().root
+SIZES = {"vocab_size": 6, "n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2}
+CONFIG = SIZES | {"dropout": 0.0, "bias": True}
+CHARACTERS = "\t\nabc "
+
+Talk = Callable[..., str]
+
+
+@pytest.fixture
+def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the course with the stubs of problems 07 and 08."""
+    monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
+    monkeypatch.setattr(talking, "LENGTH", 24)
+    for problem_id in (talking.MODEL, talking.SAMPLING):
+        folder = tmp_path / "problems" / problem_id
+        folder.mkdir(parents=True)
+        shutil.copy(ROOT / "problems" / problem_id / "problem.py", folder / "problem.py")
+    return tmp_path / "problems"
+
+
+@pytest.fixture
+def talk(problems: Path) -> Talk:
+    """Keep a small model, and return what talks with it: from typed lines to what is shown."""
+    torch.manual_seed(3)
+    model = expected_gpt.TinyGPT(argparse.Namespace(**CONFIG))
+    kept = {"config": CONFIG, "state": model.gpt2_weights(), "characters": CHARACTERS}
+    torch.save(kept, problems / talking.MODEL / "model.pt")
+
+    def run(*lines: str, **options: Any) -> str:
+        shown, typed = io.StringIO(), iter(lines)
+
+        def ask(prompt: str) -> str:
+            shown.write(prompt)
+            return next(typed, "")
+
+        console = Console(file=shown, highlight=False, markup=False, width=100)
+        talking.talk(console, ask, **options)
+        return shown.getvalue()
+
+    return run
+
+
+def test_without_a_model_it_says_what_to_run(problems: Path) -> None:
+    with pytest.raises(SystemExit, match="There is no trained model yet") as ended:
+        talking.talk()
+    assert "cd ../07-tiny-gpt\n    uv run python explore.py" in str(ended.value)
+
+
+def test_a_spoilt_model_is_to_be_trained_again(problems: Path) -> None:
+    (problems / talking.MODEL / "model.pt").write_bytes(b"spoilt")
+    with pytest.raises(SystemExit, match="The trained model can't be read"):
+        talking.talk()
+
+
+def test_with_stubs_the_course_s_code_talks(talk: Talk) -> None:
+    shown = talk("abc")
+    assert "The course's model (until your problem 07 is right) reads" in shown
+    assert "the course's sample (until yours is right) draws" in shown
+    written = shown.partition("> abc")[2].rpartition("\n[")[0]
+    assert len(written.replace(" " * 4, "\t")) == 24 + 1
+
+
+@pytest.mark.parametrize(
+    ("right", "whose"), [(True, "your sample"), (False, "the course's sample")]
+)
+def test_the_student_s_sample_draws_if_it_is_right(
+    problems: Path, talk: Talk, right: bool, whose: str
+) -> None:
+    source = (ROOT / "solutions" / talking.SAMPLING / "problem.py").read_text("utf-8")
+    wrong = source.replace("before >= p", "before + probabilities >= p")
+    assert wrong != source
+    path = problems / talking.SAMPLING / "problem.py"
+    path.write_text(source if right else wrong, encoding="utf-8")
+    assert f"{whose} draws" in talk().replace(" (until yours is right)", "")
+
+
+def test_the_student_s_model_reads_if_it_is_right(problems: Path, talk: Talk) -> None:
+    solution = ROOT / "solutions" / talking.MODEL / "problem.py"
+    shutil.copy(solution, problems / talking.MODEL / "problem.py")
+    assert "Your model reads" in talk("ab")
+
+
+def test_settings_are_typed_and_shown(talk: Talk) -> None:
+    shown = talk("T 0.5", "k 3", "p", "k", "T=0", "p=0.25")
+    settings = ["[T 0.8  p 0.95] >", "[T 0.5  p 0.95] >", "[T 0.5  k 3  p 0.95] >"]
+    settings += ["[T 0.5  k 3] >", "[T 0.5] >", "[T 0] >", "[T 0  p 0.25] >"]
+    assert [line.strip() for line in shown.splitlines() if line.startswith("[")] == settings
+
+
+@pytest.mark.parametrize(("typed", "said"), [("k 0", "k is 1 or more"), ("p 3", "p is above 0")])
+def test_impossible_settings_are_refused(talk: Talk, typed: str, said: str) -> None:
+    shown = talk(typed)
+    assert f"Not changed: {said}" in shown
+    assert shown.count("[T 0.8  p 0.95] >") == 2
+
+
+def test_greedy_text_is_the_same_again(talk: Talk) -> None:
+    first, second = talk("T 0", "abc"), talk("T 0", "abc")
+    assert first == second
+
+
+def test_characters_that_the_model_never_saw_are_told(talk: Talk) -> None:
+    assert "The model never saw Xé" in talk("aXbé")
+
+
+def test_the_next_characters_are_shown_as_bars(talk: Talk) -> None:
+    shown = talk("? ab")
+    assert "T = 0.5" in shown
+    assert "%" in shown
+    assert "█" in shown
+
+
+def test_where_the_student_s_sample_stops_the_talk_goes_on(
+    problems: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sample(*_: object, **__: object) -> torch.Tensor:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(talking, "_sample", lambda: (sample, "your sample"))
+    shown = talk("abc", "T 0.5")
+    assert "Your code stops with RuntimeError: no luck" in shown
+    assert "[T 0.5" in shown
+
+
+@pytest.fixture
+def all_solved(problems: Path) -> Path:
+    """Solve all problems in the copy."""
+    for solution in (ROOT / "solutions").glob("*/problem.py"):
+        (problems / solution.parent.name).mkdir(exist_ok=True)
+        shutil.copy(solution, problems / solution.parent.name / "problem.py")
+    return problems
+
+
+ALL_YOURS = (
+    "softmax yours, 01 · attention yours, 05 · block yours, 06 · model yours, 07 · "
+    "sampling yours, 08 · cache yours, 09"
+)
+
+
+def test_with_mine_each_part_is_the_student_s_and_named(all_solved: Path, talk: Talk) -> None:
+    shown = talk("T 0", "abcab cab", mine=True)
+    assert shown.startswith(ALL_YOURS + "\n")
+    assert "Your code stops" not in shown
+
+
+def test_the_cache_writes_what_the_model_writes(all_solved: Path, talk: Talk) -> None:
+    def written(mine: bool) -> str:  # the first tokens, until there is no place left
+        return talk("T 0", "ab", mine=mine).partition("] > ab")[2].replace("    ", "\t")[:6]
+
+    assert written(mine=True) == written(mine=False)
+
+
+def test_models_are_picked_by_name(problems: Path, talk: Talk) -> None:
+    folder = problems / talking.MODEL
+    kept = torch.load(folder / "model.pt", weights_only=True)
+    torch.save(kept | {"characters": "\t\nабв "}, folder / "model-poems.pt")
+    shown = talk(name="poems")
+    assert "[T 0.8" in shown
+    assert "The model never saw a" in talk("a", name="poems")
+    assert "The model never saw a" not in talk("a", name="model")
+    assert "--talk NAME picks" in talk()
+    with pytest.raises(SystemExit, match="no model of the name novels. Kept are: .*poems"):
+        talk(name="novels")

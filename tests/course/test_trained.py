@@ -1,0 +1,142 @@
+"""The model that problem 07 leaves for 08 and 09: read and kept whole, and only if it is best."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.course import Course, own_course
+from grader.errors import UsageError
+from shared import pictures, trained
+from shared.expected_gpt import TinyGPT
+from shared.trained import Trained
+
+SIZES = {"vocab_size": 3, "n_positions": 4, "n_embd": 4, "n_layer": 1, "n_head": 2}
+CONFIG = SIZES | {"dropout": 0.0, "bias": True}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
+    return tmp_path / "problems" / trained.PROBLEM
+
+
+def model(loss: float = 2.0, *, is_yours: bool = False) -> Trained:
+    weights = TinyGPT(argparse.Namespace(**CONFIG)).gpt2_weights()
+    return Trained(CONFIG, weights, "abc", loss, is_yours)
+
+
+def test_none_is_there_at_first(folder: Path) -> None:
+    assert trained.read() is None
+
+
+def test_what_is_kept_is_read_and_nothing_else_is_left(folder: Path) -> None:
+    kept = model(1.5)
+    assert trained.keep(kept) == "The model is kept in model.pt."
+    found = trained.read()
+    assert found is not None
+    assert (found.config, found.characters, found.loss) == (CONFIG, "abc", 1.5)
+    assert all(torch.equal(found.state[name], kept.state[name]) for name in kept.state)
+    assert [path.name for path in folder.iterdir()] == ["model.pt"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "stays"),
+    [
+        (model(2.0), model(1.0), False),
+        (model(1.0), model(2.0), True),
+        (model(1.0), model(2.0, is_yours=True), False),
+        (model(2.0, is_yours=True), model(1.0), True),
+        (model(2.0), model(2.0), False),
+    ],
+)
+def test_the_better_one_stays(folder: Path, first: Trained, second: Trained, stays: bool) -> None:
+    trained.keep(first)
+    said = trained.keep(second)
+    found = trained.read()
+    assert found is not None
+    assert (found.loss, found.is_yours) == (
+        (first.loss, first.is_yours) if stays else (second.loss, second.is_yours)
+    )
+    assert said.startswith("model.pt holds a better one already" if stays else "The model is kept")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda kept: b"spoilt",
+        lambda kept: b"",
+        lambda kept: asdict(kept) | {"characters": "ab"},
+        lambda kept: asdict(replace(kept, config=CONFIG | {"n_embd": 6})),
+        lambda kept: {"config": CONFIG},
+        lambda kept: [1, 2],
+    ],
+)
+def test_a_spoilt_one_is_said_and_replaced(folder: Path, spoil) -> None:
+    trained.keep(model())
+    content = spoil(model())
+    if isinstance(content, bytes):
+        trained.file().write_bytes(content)
+    else:
+        torch.save(content, trained.file())
+    with pytest.raises(UsageError, match="can't be read. Train it again") as said:
+        trained.read()
+    lines = str(said.value).splitlines()
+    assert len(lines) < 8
+    assert max(map(len, lines)) < 80
+    assert trained.keep(model(9.0)) == "The model is kept in model.pt."
+
+
+def test_a_model_of_before_losses_were_kept_is_read(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    kept = asdict(model())
+    torch.save({key: kept[key] for key in ("config", "state", "characters")}, trained.file())
+    found = trained.read()
+    assert found is not None
+    assert not found.better_than(model(99.0))
+
+
+@pytest.mark.parametrize("folder_of_git", ["", "students"])
+def test_git_ignores_it_here_and_in_the_students_copy(folder_of_git: str) -> None:
+    ignored = (own_course().root / folder_of_git / ".gitignore").read_text("utf-8").splitlines()
+    assert "/problems/07-tiny-gpt/model.pt" in ignored
+    assert "/problems/07-tiny-gpt/model-*.pt" in ignored
+
+
+def test_names_keep_models_apart(folder: Path) -> None:
+    trained.keep(model(1.0))
+    assert trained.keep(model(2.0), "poems") == "The model is kept in model-poems.pt."
+    assert {*trained.names()} == {"", "poems"}
+    losses = [kept.loss for name in ("", "poems") if (kept := trained.read(name))]
+    assert losses == [1.0, 2.0]
+
+
+def test_a_model_of_other_characters_takes_the_place(folder: Path) -> None:
+    trained.keep(model(1.0), "poems")
+    said = trained.keep(replace(model(2.0), characters="xyz"), "poems")
+    assert said == "The model is kept in model-poems.pt."
+
+
+def test_a_loss_of_held_out_text_counts_more(folder: Path) -> None:
+    trained.keep(model(1.0))
+    assert "is kept" in trained.keep(replace(model(2.0), held_out=True))
+
+
+@pytest.mark.parametrize(
+    ("given", "texts", "name"),
+    [(None, [], ""), (None, ["a/Faust I.txt", "b.txt"], "Faust_I"), ("own", ["a.txt"], "own")],
+)
+def test_a_model_is_called_after_its_first_text(
+    given: str | None, texts: list[str], name: str
+) -> None:
+    assert trained.name_for(given, texts) == name
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "x" * 41])
+def test_a_name_that_no_file_could_have_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="letters, digits"):
+        trained.name_for(name, [])

@@ -1,0 +1,155 @@
+"""The numbers that problem 10's README and its tests rest on."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from grader.code.course_modules import modules_of_course
+from grader.code.loading import load_module
+from grader.course import own_course
+from grader.errors import Mismatch
+from grader.run.rng import Rng
+from tests.catalogue import mistake_files
+
+ROOT = own_course().root
+README = (ROOT / "problems/10-training-step/README.md").read_text(encoding="utf-8")
+REFERENCE = ROOT / "solutions/10-training-step/problem.py"
+SIZES = (64, 256, 1024)
+
+
+@pytest.fixture(scope="module")
+def tests() -> ModuleType:
+    """The test file of the problem."""
+    with modules_of_course(ROOT):
+        path = ROOT / "problems/10-training-step/test_training_step.py"
+        return load_module(path, "tests_of_10")
+
+
+@pytest.fixture(scope="module")
+def right() -> ModuleType:
+    return load_module(REFERENCE, "reference_of_10")
+
+
+def row(name: str) -> list[str]:
+    """Return the cells of the first row of a table that begins with a name."""
+    line = next(line for line in README.splitlines() if line.startswith(f"| {name} |"))
+    return [cell.strip() for cell in line.split("|")[2:-1]]
+
+
+def numbers(name: str) -> list[list[float]]:
+    return [[float(number) for number in cell.split(",")] for cell in row(name)]
+
+
+@pytest.mark.parametrize(("name", "power"), [("divided by √d_k", -0.5), ("not divided", 0.0)])
+def test_what_is_left_of_a_gradient(
+    name: str, power: float, tests: ModuleType, right: ModuleType
+) -> None:
+    said = [float(cell.removesuffix(" %")) / 100 for cell in row(name)]
+    torch.manual_seed(0)
+    for d_k, share in zip(SIZES, said, strict=True):
+        q, k, grad = (torch.randn(400, *shape) for shape in ((60, d_k), (16, d_k), (60, 16)))
+        weights = (q @ k.mT * d_k**power).softmax(-1)
+        left = right.softmax_backward(weights, grad).abs().sum() / grad.abs().sum()
+        assert left.item() == pytest.approx(share, abs=0.0008)
+        about, near = tests.LEFT[d_k, power < 0]
+        assert left.item() == pytest.approx(about, abs=near / 4)
+
+
+def test_the_worked_example(right: ModuleType) -> None:
+    q = torch.tensor([[2.0, 0, 0, 0], [0, 2, 0, 0]], requires_grad=True)
+    k = torch.tensor([[math.log(3), 0, 0, 0], [0, 0, 0, 0]], requires_grad=True)
+    v, grad = torch.eye(2, requires_grad=True), torch.tensor([[1.0, 0], [0, 2]])
+    scores = q @ k.mT / 2
+    weights = scores.softmax(-1)
+    weights.retain_grad()
+    scores.retain_grad()
+    (weights @ v).backward(grad)
+    tables = {
+        "scores, divided by 2": scores,
+        "weights": weights,
+        "dW = G Vᵀ": weights.grad,
+        "gradient of the scores": scores.grad,
+        "divided by 2: dS / √d_k": scores.grad / 2,
+        "row of dQ": q.grad,
+        "row of dK": k.grad,
+        "row of dV": v.grad,
+    }
+    for name, table in tables.items():
+        assert torch.allclose(torch.tensor(numbers(name)), table, atol=0.6e-4), name
+    assert torch.allclose(
+        torch.tensor(numbers("weighted sum of dW"))[:, 0], (weights * weights.grad).sum(-1)
+    )
+    gradients = right.attention_backward(q.detach(), k.detach(), v.detach(), grad)
+    for found, leaf in zip(gradients, (q, k, v), strict=True):
+        assert torch.allclose(found, leaf.grad, atol=1e-6)
+
+
+def test_the_example_of_the_loss() -> None:
+    logits = torch.tensor([[2.0, 6, 2], [1, 1, 1]]).log().requires_grad_()
+    torch.nn.functional.cross_entropy(logits, torch.tensor([0, 2])).backward()
+    assert logits.softmax(-1)[0].tolist() == pytest.approx([0.2, 0.6, 0.2])
+    assert logits.grad is not None
+    assert logits.grad[0].tolist() == pytest.approx([-0.4, 0.3, 0.1])
+    assert "the gradient is -0.8, 0.6, 0.2; as one of two rows it counts half: -0.4, 0.3, 0.1" in (
+        README
+    )
+
+
+def test_the_example_of_adamw_and_the_prediction(right: ModuleType) -> None:
+    p = torch.nn.Parameter(torch.tensor([1.0, 1, 2]))
+    p.grad = torch.tensor([4.0, -0.001, 0])
+    torch.optim.AdamW([p], lr=0.1, weight_decay=0.5).step()
+    assert p.tolist() == pytest.approx([0.85, 1.05, 1.9], abs=1e-5)
+    assert "0.85, 1.05, 1.9" in README
+    found = right.softmax_backward(torch.tensor([0.99, 0.01]), torch.tensor([1.0, 0]))
+    assert found.tolist() == pytest.approx([0.0099, -0.0099])
+    assert "0.0099 and -0.0099" in README
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-8])
+def test_the_definition_of_adamw_is_pytorchs(size: float, tests: ModuleType) -> None:
+    """With gradients that are missing at times, and a learning rate that changes."""
+    rng, rates, gradients = Rng(0), [0.05, 0.05, 0.2, 0.01, 0.0, 0.1], []
+    before = rng.normal(3, 2, dtype=torch.float64)
+    p = torch.nn.Parameter(before.clone())
+    options = {"betas": (0.8, 0.95), "eps": 1e-8, "weight_decay": 0.1}
+    optimizer = torch.optim.AdamW([p], lr=1.0, foreach=False, **options)
+    for number, lr in enumerate(rates):
+        optimizer.param_groups[0]["lr"] = lr
+        p.grad = None if number == 2 else size * rng.normal(3, 2, dtype=torch.float64)
+        gradients.append(p.grad)
+        optimizer.step()
+    found = tests.adamw_of_tensor(before, gradients, lr=rates, **options)
+    assert torch.allclose(found, p.detach(), rtol=1e-12, atol=1e-12)
+
+
+def test_the_definition_of_the_small_model_is_the_given_one(
+    tests: ModuleType, right: ModuleType
+) -> None:
+    weights = tests.random_weights(Rng(0))
+    idx, targets = tests.random_batch(Rng(1), 2, 5)
+    loss = right.Bench(weights, sgd=0.1).evaluate([(idx, targets)])
+    assert loss == pytest.approx(float(tests.loss_of(weights, idx, targets)), rel=1e-5)
+
+
+@pytest.mark.slow
+def test_that_it_trains_proves_nothing(tests: ModuleType, tmp_path: Path) -> None:
+    assert "four in five learn the three texts by heart all the same" in README
+    (problem,) = own_course().select(["10"])
+    files = mistake_files(own_course(), problem, tmp_path)
+    of_training = {n: f for n, f in files.items() if n.startswith(("clip_", "adamw_", "step_"))}
+    learn = 0
+    for name, path in of_training.items():
+        try:
+            tests.test_a_model_learns_by_heart(load_module(path, name), Rng(0))
+        except Mismatch:
+            continue
+        except Exception:  # it stops on the way
+            continue
+        learn += 1
+    assert learn / len(of_training) == pytest.approx(0.8, abs=0.05)

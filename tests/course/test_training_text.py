@@ -1,0 +1,69 @@
+"""The text that a model trains on: any script, several files, a tenth held out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.errors import UsageError
+from shared import training_text
+
+
+def file(folder: Path, content: str, name: str = "text.txt") -> Path:
+    path = folder / name
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("line", ["Привет, мир!\n", "春眠不覚暁\n", "नमस्ते दुनिया\n", "مرحبا\n"])
+def test_any_script_comes_back_as_it_was(tmp_path: Path, line: str) -> None:
+    text = training_text.read([file(tmp_path, line * 40)], n_positions=4)
+    whole = torch.cat([text.training, text.held_out]).tolist()
+    assert text.alphabet.decode(whole) == line * 40
+    assert text.alphabet.characters == "".join(sorted(set(line)))
+    assert len(text.alphabet.encode(text.prompt)) == 8
+
+
+def test_several_files_are_one_text(tmp_path: Path) -> None:
+    files = [file(tmp_path, "ab" * 30, "1.txt"), file(tmp_path, "cd" * 30, "2.txt")]
+    text = training_text.read(files, n_positions=4)
+    assert text.alphabet.characters == "\nabcd"
+    assert len(text.training) + len(text.held_out) == 121
+
+
+def test_the_last_tenth_is_held_out(tmp_path: Path) -> None:
+    text = training_text.read([file(tmp_path, "a" * 90 + "b" * 10)], n_positions=4)
+    assert text.training.unique().tolist() == [0]
+    assert text.held_out.tolist() == [1] * 10
+
+
+def test_pieces_of_the_held_out_text_are_whole(tmp_path: Path) -> None:
+    text = training_text.read([file(tmp_path, "abcdefgh" * 100)], n_positions=4)
+    for x, y in text.held_out_batches(4):
+        assert x.shape == y.shape == (16, 4)
+        assert torch.equal(y, (x + 1) % 8)
+
+
+def test_a_text_too_short_is_told_how_much_is_needed(tmp_path: Path) -> None:
+    training_text.read([file(tmp_path, "a" * 650)], n_positions=64)
+    with pytest.raises(UsageError, match="has 649 characters, and 650 are needed"):
+        training_text.read([file(tmp_path, "a" * 649)], n_positions=64)
+    with pytest.raises(UsageError, match="has 100 characters"):
+        training_text.read([], n_positions=64, first=100)
+
+
+def test_other_encodings_and_missing_files_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "old.txt"
+    path.write_bytes("é".encode("latin-1") * 900)
+    with pytest.raises(UsageError, match="is no text in UTF-8: its byte 1"):
+        training_text.read([path], n_positions=4)
+    with pytest.raises(UsageError, match="can't be read: No such file"):
+        training_text.read([tmp_path / "none.txt"], n_positions=4)
+
+
+def test_the_rarest_of_very_many_characters_become_one(tmp_path: Path) -> None:
+    many = "".join(map(chr, range(0x4E00, 0x4E00 + training_text.MOST + 50)))
+    text = training_text.read([file(tmp_path, many)], n_positions=4)
+    assert len(text.alphabet.characters) == training_text.MOST

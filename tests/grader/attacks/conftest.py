@@ -1,0 +1,222 @@
+"""What the attacks share: a boundary, what they aim at, and a look at what they left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from grader.boundary import Boundary
+from grader.boundary.starting import TemplateProcess
+from grader.course import Course
+from grader.grade.settings import Settings
+from grader.grade.submission import Grader
+from grader.intake.submissions import StudentFile, Submission
+from grader.result import ProblemResult, SubmissionResult
+from tests.lent import lent_boundary
+
+FILES = Path(__file__).parent / "files"
+CALL_SECONDS = 2.0
+HANGING_SECONDS = 0.5
+"""What a call of code that never ends may take, hundreds of times what a right answer does."""
+RIGHT = (FILES / "00_right.py").read_bytes()
+CANARY = "canary-" + "7" * 12
+SOLUTION = "SOLUTION = True\n\n\ndef double(x):\n    return x + x\n"
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass
+class Target:
+    """What the attacks aim at, all of it made for them.
+
+    Attributes:
+        folder: holds what they would like to read, and anybody may write there.
+        victim: a process that they would like to end.
+        port: where somebody listens on this machine.
+        canary: what only the grader's environment knows.
+    """
+
+    folder: Path
+    victim: int
+    port: int
+    canary: str = CANARY
+
+    def tree(self) -> dict[str, tuple[int, str]]:
+        """Return the mode and the content of all that is in the folder."""
+        return tree(self.folder)
+
+    def source(self, name: str) -> str:
+        """Return an attack's source with the names of its targets filled in."""
+        return self.filled_in((FILES / f"{name}.py").read_text(encoding="utf-8"))
+
+    def filled_in(self, text: str) -> str:
+        """Return a source with the names of these targets filled in."""
+        text = text.replace("@FOLDER@", str(self.folder)).replace("@VICTIM@", str(self.victim))
+        return text.replace("@PORT@", str(self.port))
+
+
+def make_folder(folder: Path) -> Path:
+    """Make the folder that the attacks aim at; everybody may do everything in it."""
+    other = folder / "class" / "ada" / "01-doubling"
+    other.mkdir(parents=True)
+    (folder / "outputs").mkdir()
+    (folder / "solution.py").write_text(SOLUTION)
+    (other / "problem.py").write_text(SOLUTION)
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o777)
+    for parent in folder.parents:
+        if parent.stat().st_uid == os.geteuid() and parent != Path("/"):
+            parent.chmod(parent.stat().st_mode | 0o111)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def listener() -> Iterator[socket.socket]:
+    """A socket at which somebody listens, on this machine only."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def new_target(listener: socket.socket) -> Iterator[Callable[[Path], Target]]:
+    """Makes what an attack aims at, with a folder of the test's choice."""
+    processes = []
+
+    def make(folder: Path) -> Target:
+        process = subprocess.Popen([sys.executable, "-Sc", "import time; time.sleep(600)"])
+        processes.append(process)
+        return Target(make_folder(folder), process.pid, listener.getsockname()[1])
+
+    yield make
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="session")
+def target(
+    tmp_path_factory: pytest.TempPathFactory, new_target: Callable[[Path], Target]
+) -> Target:
+    """What the attacks behind the boundary aim at."""
+    return new_target(tmp_path_factory.mktemp("attacked") / "target")
+
+
+class Attacked:
+    """Grades one attack after the other, as the grader does.
+
+    Args:
+        course: a small one.
+        boundary: one for all attacks, as in a class.
+        call_seconds: its limit.
+        problem: the one that is attacked.
+    """
+
+    def __init__(
+        self,
+        course: Course,
+        boundary: Boundary,
+        call_seconds: float = CALL_SECONDS,
+        problem: str = "01-doubling",
+    ) -> None:
+        self.course = course
+        self.problem = problem
+        self.boundary = boundary
+        self._grader = Grader(course, Settings(call_seconds=call_seconds), boundary)
+
+    def __call__(self, source: bytes) -> ProblemResult:
+        """Return the results of a file with this content."""
+        return self.result(Submission("student", {self.problem: StudentFile(source)})).problems[0]
+
+    def result(self, submission: Submission) -> SubmissionResult:
+        """Return the result of a submission."""
+        return self._grader.grade(submission)
+
+    def tree(self) -> dict[str, tuple[int, str]]:
+        """Return the mode and the content of all files of the course."""
+        return tree(self.course.root)
+
+    def another(self) -> tuple[Boundary, Attacked]:
+        """Return a boundary that isn't entered yet, and what grades behind it."""
+        boundary = Boundary("sandbox", call_seconds=CALL_SECONDS, memory_mb=256)
+        return boundary, Attacked(self.course, boundary)
+
+    @staticmethod
+    def processes() -> set[int]:
+        """Return the living processes that come from this one."""
+        return descendants()
+
+
+@pytest.fixture(scope="session")
+def grade(
+    tmp_path_factory: pytest.TempPathFactory,
+    new_course: Callable[[Path], Course],
+    origin: TemplateProcess,
+) -> Iterator[Attacked]:
+    """Grades source text behind one boundary."""
+    course = new_course(tmp_path_factory.mktemp("graded") / "course")
+    os.environ["COURSE_CANARY"] = CANARY
+    # Whatever escapes from its parent becomes this process's child, and is seen.
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    with lent_boundary(origin, call_seconds=CALL_SECONDS, memory_mb=256) as boundary:
+        attacked = Attacked(course, boundary)
+        for kind in (b"", b"# may want torch.compile\n"):  # the prefork servers of both stay
+            assert attacked(kind + RIGHT).points == 4
+        yield attacked
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+    os.environ.pop("COURSE_CANARY", None)
+
+
+@pytest.fixture(scope="session")
+def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
+    """The same for what never ends."""
+    limits = {"call_seconds": HANGING_SECONDS, "memory_mb": 256}
+    with lent_boundary(origin, **limits) as boundary:
+        attacked = Attacked(grade.course, boundary, HANGING_SECONDS)
+        assert attacked(RIGHT).points == 4  # its prefork servers stay, too
+        yield attacked
+
+
+def descendants() -> set[int]:
+    """Return the living processes that come from this one."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if state != "Z":
+            children.setdefault(int(parent), []).append(int(entry.name))
+    found, waiting = set(), [os.getpid()]
+    while waiting:
+        new = children.get(waiting.pop(), [])
+        found.update(new)
+        waiting += new
+    return found
+
+
+def tree(*folders: Path) -> dict[str, tuple[int, str]]:
+    """Return the mode and the content of all that is in some folders."""
+    return {
+        str(path): (path.lstat().st_mode, _content(path))
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def _content(path: Path) -> str:
+    if path.is_symlink() or not path.is_file():
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,605 @@
+"""Submissions that cheat, break or block: what each gets, and that nothing of it stays behind.
+
+Each file in `files/` is one submission; its docstring says what it tries and what has to come of
+it. The numbers group them: 0x-1x endings and forged verdicts, 2x answers, 3x secrets, 4x state and
+time, 5x resources, 6x the machine.
+"""
+
+import gc
+import json
+import os
+import re
+import shutil
+import signal
+import site
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.boundary import BoundaryError, WorkerFailure
+from grader.boundary.protocol.codec import ValueReader
+from grader.boundary.protocol.wire import (
+    ProtocolError,
+    Response,
+    read_response,
+    receive,
+    within,
+)
+from grader.code.forbidden import ForbiddenCall
+from grader.diagnose.answers import attempt
+from grader.errors import Mismatch
+from grader.run.compare import check
+from tests.processes import parent_of, wait_until_gone
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+
+FILES = Path(__file__).parent / "files"
+ROOT = Path(__file__).resolve().parents[3]
+NOBODY = 65534
+QUICK, HANGS = 15, 25
+"""Seconds that grading one may take on a busy machine, without and with waiting for time-outs."""
+
+# name: the statuses that its three tests may have, and its points if not 0
+TABLE: dict[str, tuple[str, float]] = {
+    "00_right": ("passed", 4),
+    "01_exit_at_import": ("crash", 0),
+    "02_exit_in_one_call": ("crash passed", 3),
+    "03_system_exit_at_import": ("error", 0),
+    "03_system_exit_in_call": ("error", 0),
+    "04_exception_group": ("error", 0),
+    "04_forged_kind": ("error", 0),
+    "04_generator_exit": ("error", 0),
+    "04_keyboard_interrupt": ("error", 0),
+    "04_own_base_exception": ("error", 0),
+    "04_stop_iteration": ("error", 0),
+    "05_exit_handler": ("failed", 0),
+    "06_abort": ("crash", 0),
+    "06_kill_itself": ("error", 0),
+    "06_out_of_time": ("crash", 0),
+    "06_segfault": ("crash", 0),
+    "06_stop_itself": ("timeout", 0),
+    "07_kill_the_grader": ("error", 0),
+    "08_pytest_exit": ("error", 0),
+    "09_recursion": ("error", 0),
+    "09_stack_overflow": ("crash memory", 0),
+    "10_expected_failure": ("error", 0),
+    "10_skip_at_import": ("error", 0),
+    "10_skip_in_call": ("error", 0),
+    "10_unittest_skip": ("error", 0),
+    "11_patched_reports": ("failed", 0),
+    "12_patched_comparison": ("failed", 0),
+    "13_dead_generator": ("error failed", 0),
+    "13_patched_random": ("failed", 0),
+    "13_predicted_draws": ("error", 0),
+    "14_stopped_clock": ("timeout", 0),
+    "15_written_results": ("error", 0),
+    "16_forged_output": ("failed", 0),
+    "17_every_descriptor": ("bad_output", 0),
+    "17_lying_worker": ("failed", 0),
+    "17_replaced_channel": ("error crash", 0),
+    "18_answer_to_another": ("bad_output", 0),
+    "18_two_answers": ("failed bad_output", 0),
+    "19_the_parents_memory": ("error", 0),
+    "20_class_lies": ("bad_output", 0),
+    "20_equal_to_everything": ("failed", 0),
+    "20_module_with_answers": ("failed", 0),
+    "20_object_raises": ("bad_output", 0),
+    "21_tensor_subclass": ("failed", 0),
+    "22_array_subclass": ("failed", 0),
+    "22_float_subclass": ("failed", 0),
+    "23_broadcastable_shape": ("failed", 0),
+    "23_no_entries": ("failed", 0),
+    "23_other_dtype": ("failed", 0),
+    "24_infinity": ("failed", 0),
+    "24_nan": ("failed", 0),
+    "25_zeroed_input": ("failed", 0),
+    "25_zeroed_memory": ("failed", 0),
+    "26_complex": ("failed", 0),
+    "26_expanded": ("bad_output", 0),
+    "26_fake": ("bad_output", 0),
+    "26_in_a_graph": ("passed", 4),
+    "26_quantised": ("failed", 0),
+    "26_sparse": ("bad_output", 0),
+    "26_without_data": ("failed", 0),
+    "27_other_at_each_look": ("failed", 0),
+    "28_colliding_keys": ("failed bad_output", 0),
+    "28_endless_generator": ("failed", 0),
+    "28_huge_dictionary": ("bad_output", 0),
+    "28_huge_tensor": ("failed", 0),
+    "28_list_in_itself": ("bad_output", 0),
+    "28_nested_list": ("bad_output", 0),
+    "28_object_in_itself": ("failed", 0),
+    "28_one_tensor_very_often": ("bad_output", 0),
+    "28_very_many_objects": ("bad_output", 0),
+    "29_code_in_a_pickle": ("failed", 0),
+    "30_class_without_a_name": ("failed", 0),
+    "30_control_characters": ("error", 0),
+    "30_exception_class_lies": ("error", 0),
+    "30_fields_without_names": ("bad_output", 0),
+    "30_hostile_class": ("error crash", 0),
+    "30_hostile_text": ("error", 0),
+    "30_huge_field": ("failed", 0),
+    "30_huge_text": ("error", 0),
+    "30_line_that_fights_back": ("error", 0),
+    "31_read_the_solution": ("error", 0),
+    "32_expected_values": ("error", 0),
+    "33_import_the_solution": ("error", 0),
+    "34_environment": ("error", 0),
+    "34_main_module": ("error", 0),
+    "35_other_processes": ("error", 0),
+    "36_another_submission": ("error", 0),
+    "38_tells_its_inputs": ("error", 0),
+    "41_tells_tests_apart": ("passed", 4),
+    "42_kept_state": ("error", 0),
+    "43_modified_torch": ("failed error", 0),
+    "44_hard_coded": ("passed failed", 2),
+    "45_forbidden_and_caught": ("forbidden", 0),
+    "45_forbidden_by_another_name": ("forbidden", 0),
+    "45_forbidden_in_a_thread": ("error", 0),
+    "45_guard_suspended": ("forbidden", 0),
+    "45_guard_switched_off": ("forbidden", 0),
+    "45_lazy_answer": ("forbidden", 0),
+    "45_torch_in_python": ("forbidden", 0),
+    "46_loop": ("timeout", 0),
+    "46_object_loops": ("timeout", 0),
+    "47_sleep_at_import": ("timeout", 0),
+    "48_busy_in_c": ("timeout", 0),
+    "49_ignores_signals": ("timeout", 0),
+    "50_memory_at_import": ("memory", 0),
+    "50_memory_at_once": ("memory", 0),
+    "50_memory_bit_by_bit": ("memory", 0),
+    "50_memory_of_the_answer": ("memory", 0),
+    "50_memory_of_a_mapping": ("memory", 0),
+    "50_memory_of_torch": ("memory", 0),
+    "51_fork_bomb": ("error", 0),
+    "51_thread_bomb": ("error memory crash", 0),
+    "52_daemon": ("error", 0),
+    "53_flood_of_output": ("passed", 4),
+    "54_full_disk": ("error", 0),
+    "55_all_descriptors": ("crash error passed", -1),
+    "56_limits": ("error", 0),
+    "57_all_cores": ("passed", 4),
+    "58_priority": ("error", 0),
+    "60_network": ("error", 0),
+    "61_change_the_course": ("error", 0),
+    "61_programs": ("error", 0),
+    "61_write_everywhere": ("error", 0),
+    "62_terminal": ("error", 0),
+    "63_graphics_card": ("error failed", 0),
+    "66_odd_name": ("passed", 4),
+}
+
+HANGING = {name for name, (statuses, _) in TABLE.items() if "timeout" in statuses}
+WANTS_COMPILER = {"46_object_loops"}
+"""Of those that hang: to load torch's compiler for one takes longer than to wait for it."""
+
+# Places outside the scratch folders that an attack may have tried, and the names it would use.
+PLACES = [
+    *map(
+        Path, ("/", "/tmp", "/var/tmp", "/dev/shm", tempfile.gettempdir(), os.path.expanduser("~"))
+    ),
+    *map(Path, site.getsitepackages()),
+    Path(os.__file__).parent,
+    ROOT,
+]
+SECRET = ("problems", "solutions", "tests", "grader", ".git")
+LEFT = ("planted_by_a_submission.pth", "kept_by_a_submission", "results.json", "junit.xml", "huge")
+
+
+def left_behind():
+    return {str(place / name) for place in PLACES for name in LEFT if (place / name).exists()}
+
+
+def test_the_table_is_complete():
+    assert sorted(TABLE) == sorted(path.stem for path in FILES.glob("*.py"))
+
+
+def test_the_list_for_readers_names_every_attack_and_only_what_exists():
+    here = Path(__file__).parent
+    text = (here / "README.md").read_text(encoding="utf-8")
+    named = dict(re.findall(r"`(\d\d_\w+)`( ●)?", text))
+    assert set(named) == set(TABLE) - {"00_right"}
+    assert {name for name, mark in named.items() if mark} == set(CONTROLS)
+    for file, test in re.findall(r"`([\w./]*test_\w+\.py)(?:::(\w+))?`", text):
+        assert f"def {test}" in (here / file).read_text(encoding="utf-8")
+
+
+# Each of these waits for its deadlines; `46_loop` stands for them in a quick run.
+PATIENT = (
+    "06_stop_itself",
+    "14_stopped_clock",
+    "46_object_loops",
+    "48_busy_in_c",
+    "49_ignores_signals",
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) if n in PATIENT else n for n in TABLE],
+)
+def test_attack(grade, impatient, target, name):
+    statuses, points = TABLE[name]
+    if name in HANGING - WANTS_COMPILER:
+        grade = impatient
+    processes, files, elsewhere = grade.processes(), target.tree(), left_behind()
+    course = grade.tree()
+    started = time.monotonic()
+    result = grade(target.source(name).encode())
+    seconds = time.monotonic() - started
+
+    assert grade.processes() == processes, "a process is left, or one of ours is gone"
+    assert target.tree() == files
+    assert grade.tree() == course
+    assert left_behind() <= elsewhere
+    assert seconds < (HANGS if name in HANGING else QUICK)
+    right = grade(target.source("00_right").encode())
+    assert (right.points, right.max) == (4, 4), "a right submission suffers from the one before"
+
+    found = {test.status.value for test in result.tests}
+    assert len(result.tests) == 3
+    assert found <= set(statuses.split()), result.tests[0].message
+    assert points in (result.points, -1)
+    for test in result.tests:
+        assert bool(test.message) == (test.status != "passed")
+        check_message(test.message, target.canary)
+
+
+def check_message(message, canary):
+    """Check that a message can be printed anywhere, and that it tells nothing secret."""
+    assert len(message) < 5000
+    assert all(c.isprintable() or c in "\n\t" for c in message)
+    assert canary not in message
+    assert not [name for name in SECRET if str(ROOT / name) in message]
+
+
+# Attacks on the trusted side that need more than one submission's verdict
+
+
+def huge_answer():
+    return torch.ones(1 << 20, dtype=torch.uint8)
+
+
+def test_a_huge_answer_to_a_probe_is_not_spelt_out():
+    """A diagnosis asks small questions. A tensor of 256 MB isn't an answer to turn into numbers."""
+    assert len(attempt(huge_answer).write()) < 100_000
+
+
+@pytest.mark.parametrize("name", ["23_other_dtype", "28_one_tensor_very_often"])
+def test_what_a_failed_test_was_answered_is_gone_with_the_test(grade, target, name):
+    """It may be 256 MB for each test. Garbage is collected by the number of things, not by size."""
+    gc.collect()
+    gc.disable()
+    try:
+        assert grade(target.source(name).encode()).points == 0
+        found = [type(thing) for thing in gc.get_objects()]
+    finally:
+        gc.enable()
+    assert not {Mismatch, WorkerFailure} & {*found}
+
+
+def test_keys_with_the_same_hash_are_read_in_time():
+    """A header may hold 40,000 keys, so the time must not grow with the square of their number."""
+
+    def seconds(step):
+        packed = {"values": [["d", [[n * step, 0] for n in range(6000)]]]}
+        text = json.dumps(packed).encode()
+        started = time.process_time()
+        with suppress(ProtocolError):  # a fine answer, too
+            ValueReader([]).read_all(read_response(text).values)
+        return time.process_time() - started
+
+    assert seconds(2**61 - 1) < 20 * seconds(1) + 0.05
+
+
+LAYERS = b"""
+from collections import OrderedDict
+from torch import nn
+
+def relu(): return nn.ReLU(inplace=True)
+def dropout(): return nn.Dropout(1.0, inplace=True)
+def softmax(): return nn.Softmax(-1)
+def several(): return nn.Sequential(OrderedDict(drop=nn.Dropout(1.0, inplace=True)))
+"""
+
+
+@pytest.mark.parametrize("name", ["relu", "dropout", "several"])
+def test_a_layer_that_works_in_place_cannot_change_a_tests_tensor(grade, name):
+    """Where zeros come in, zeros are right: a test that computes what it expects afterwards."""
+    problem = grade.boundary.open(LAYERS)
+    x = torch.tensor([-1.0, 2.0])
+    before = x.clone()
+    layer = getattr(problem, name)()
+    for part in layer.modules():
+        part(x)
+    problem.close()
+    assert not torch.equal(x, before)  # the change is noticed
+    check(x, before, "x after the call")
+
+
+def test_a_forbidden_function_is_noticed_in_a_layer_of_torch(grade):
+    """What a student returns is run where the student's code runs."""
+    problem = grade.boundary.open(LAYERS, ("softmax",))
+    try:
+        with pytest.raises(ForbiddenCall, match="softmax"):
+            problem.softmax()(torch.ones(2))
+    finally:
+        problem.close()
+
+
+def test_what_a_file_tries_while_it_is_loaded_and_hides_is_told(grade):
+    hides = b"try: open('/etc/shadow')\nexcept OSError: pass\ndef double(x): return x + x\n"
+    result = grade(hides)
+    assert result.points == 4
+    assert result.notes == ["01: While it was loaded, problem.py tried to read '/etc/shadow'."]
+
+
+@pytest.mark.slow
+def test_a_broken_boundary_is_never_a_students_zero(grade):
+    """It starts again by itself, as often as need be."""
+    right = (FILES / "00_right.py").read_bytes()
+    before = grade.processes()
+    boundary, grade_there = grade.another()
+    with boundary:
+        for _ in range(2):
+            (parent,) = {p for p in grade.processes() - before if parent_of(p) == os.getpid()}
+            os.kill(parent, signal.SIGKILL)
+            wait_for(lambda: grade.processes() == before)
+            assert grade_there(right).points == 4
+            assert boundary.level == "sandbox"
+    assert grade.processes() == before
+
+
+@pytest.mark.slow
+def test_what_breaks_while_a_file_is_open_is_the_graders_fault(grade):
+    before = grade.processes()
+    boundary, _ = grade.another()
+    with boundary:
+        problem = boundary.open(b"def one(): return 1")
+        (parent,) = {p for p in grade.processes() - before if parent_of(p) == os.getpid()}
+        os.kill(parent, signal.SIGKILL)
+        wait_for(lambda: grade.processes() == before)
+        with pytest.raises(BoundaryError):
+            problem.one()
+        fresh = b"import sys\ndef one(): return 1\ndef told(): return sys.orig_argv[1:3]"
+        problem = boundary.open(fresh)
+        assert problem.one() == 1
+        assert problem.told() == ["-I", "-W"]  # the interpreter: to read nothing from around it
+
+
+GRADE = """
+import sys
+from pathlib import Path
+from grader.grade.pool import grade_all
+from grader.course import Course
+from grader.grade.settings import Settings
+from grader.intake.submissions import StudentFile, Submission
+
+endless = StudentFile(b"def double(x):\\n    while True: pass\\n")
+submissions = [Submission("endless", {"01-doubling": endless})]
+grade_all(submissions, Course(Path(sys.argv[1])), Settings(call_seconds=100), 1, print)
+"""
+
+
+@pytest.mark.slow
+def test_nothing_outlives_a_batch_that_is_killed(grade):
+    """The kernel ends its jobs, they the prefork servers, and those the workers."""
+    before = grade.processes()
+    batch = subprocess.Popen([sys.executable, "-c", GRADE, str(grade.course.root)])
+    try:
+        wait_for(lambda: any(p for p in grade.processes() - before if is_busy_worker(p, batch.pid)))
+    finally:
+        batch.kill()
+        batch.wait()
+    wait_for(lambda: grade.processes() <= before)
+
+
+def is_busy_worker(process, batch):
+    """Return whether it is a worker of the batch that has computed for a while."""
+    with suppress(OSError):
+        above = [parent_of(process)]
+        while above[-1] > 1:  # prefork servers, the job, and the batch
+            above.append(parent_of(above[-1]))
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return batch in above[2:] and int(fields[11]) > 50
+    return False
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_file_that_can_not_be_loaded_is_tried_once(impatient, target, monkeypatch):
+    """Endless code at import costs one limit, not one for each test."""
+    opened = []
+    open_there = impatient.boundary.open
+    monkeypatch.setattr(
+        impatient.boundary, "open", lambda *given: opened.append(given) or open_there(*given)
+    )
+    result = impatient(target.source("47_sleep_at_import").encode())
+    assert [test.status.value for test in result.tests] == ["timeout"] * 3
+    assert len(opened) == 1
+
+
+@pytest.mark.slow
+def test_calls_that_hang_are_given_up_after_two(impatient, target):
+    result = impatient(target.source("46_loop").encode())
+    assert ["Not run" in test.message for test in result.tests] == [False, False, True]
+
+
+# Controls: without a boundary the attacks work, otherwise the tests above would prove nothing.
+
+CONTROLS = {
+    "01_exit_at_import": "allclose",
+    "02_exit_in_one_call": "allclose",
+    "05_exit_handler": "allclose",
+    "06_kill_itself": "allclose",
+    "07_kill_the_grader": "allclose",
+    "10_skip_in_call": "allclose",
+    "10_unittest_skip": "allclose",
+    "11_patched_reports": "allclose",
+    "12_patched_comparison": "allclose",
+    "13_patched_random": "allclose",
+    "15_written_results": "allclose",
+    "16_forged_output": "allclose",
+    "17_every_descriptor": "pipe",
+    "20_equal_to_everything": "equal",
+    "21_tensor_subclass": "allclose",
+    "31_read_the_solution": "allclose",
+    "32_expected_values": "allclose",
+    "33_import_the_solution": "allclose",
+    "34_environment": "allclose",
+    "36_another_submission": "allclose",
+    "50_memory_bit_by_bit": "allclose",
+    "52_daemon": "allclose",
+    "60_network": "allclose",
+    "61_write_everywhere": "allclose",
+}
+
+
+@pytest.fixture(scope="module")
+def controls(tmp_path_factory, new_target):
+    """How each attack ended that was run without a boundary, and what it aimed at."""
+    root = tmp_path_factory.mktemp("controls")
+    targets = {name: new_target(root / "targets" / name) for name in CONTROLS}
+    for name, kind in CONTROLS.items():
+        run = root / "runs" / name
+        run.mkdir(parents=True)
+        (run / "problem.py").write_text(targets[name].source(name))
+        (run / "kind.txt").write_text(kind)
+    canary = targets["34_environment"].canary
+    own = {
+        "COURSE_CANARY": canary,
+        "OMP_NUM_THREADS": "1",
+        "HOME": str(root),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    script = str(Path(__file__).parent / "control.py")
+    done = subprocess.run(
+        [sys.executable, script, str(root / "runs")],
+        env={**os.environ, **own},
+        capture_output=True,
+        timeout=300,
+        check=True,
+    )
+    yield {
+        name: found | {"target": targets[name]} for name, found in json.loads(done.stdout).items()
+    }
+    with suppress(OSError, ValueError):  # the test that kills it may not be among those that ran
+        os.kill(int((targets["52_daemon"].folder / "daemon.txt").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", sorted(set(CONTROLS) - {"06_kill_itself", "16_forged_output", "34_environment"})
+)
+def test_without_a_boundary_it_counts_as_passed(controls, name):
+    """The common harness ends with success, or reads a result that says so."""
+    found = controls[name]
+    assert found["status"] == 0, found["printed"]
+    if CONTROLS[name] == "pipe":
+        assert found["result"].startswith('{"status": "passed"}')
+
+
+@pytest.mark.slow
+def test_without_a_boundary_it_does_harm(controls, listener: socket.socket):
+    """Files are written, a process is killed, another one stays, a connection is made."""
+    folders = {name: found["target"].folder for name, found in controls.items()}
+    assert (folders["61_write_everywhere"] / "planted_by_a_submission.pth").exists()
+    assert (folders["15_written_results"] / "results.json").exists()
+    assert controls["06_kill_itself"]["status"] == -signal.SIGKILL
+    ended, status = os.waitpid(controls["07_kill_the_grader"]["target"].victim, os.WNOHANG)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL if ended else False
+    canary = controls["34_environment"]["target"].canary
+    assert canary in controls["34_environment"]["printed"]
+    assert "3 passed in" in controls["16_forged_output"]["printed"]
+    connection, _ = listener.accept()
+    with connection:
+        assert connection.recv(100) == b"hidden inputs"
+    daemon = int((folders["52_daemon"] / "daemon.txt").read_text())
+    os.kill(daemon, signal.SIGKILL)  # fails unless it outlived its grader
+    # Or the next test would take it for one that an attack has ended.
+    wait_until_gone([daemon], HANGS)
+
+
+def test_a_forged_answer_is_well_formed(target):
+    """The answers of attack 18 are refused for their number, not because they can't be read."""
+    scope = {}
+    exec(compile(target.source("18_two_answers"), "18_two_answers.py", "exec"), scope)
+    frame = scope["frame"]({"id": 7, "values": [True]})
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(frame)
+        text, size = receive(ours, within(5))
+    assert (read_response(text), size) == (Response(id=7, values=[True]), 0)
+
+
+# Once more as an ordinary user, if this is root: there the sandbox has no user to change to.
+
+
+def python_for_others():
+    """Return a Python of this version that other users may run too."""
+    for path in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
+        real = Path(path).resolve()
+        if real.exists() and all(p.stat().st_mode & 0o001 for p in [real, *real.parents]):
+            return path
+    pytest.skip("no Python here that an ordinary user could run")
+
+
+def copy_for_others(folder):
+    """Copy the grader and these tests to where everybody may read them."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "grader", folder / "grader", ignore=ignored)
+    shutil.copytree(ROOT / "tests" / "attacks", folder / "tests" / "attacks", ignore=ignored)
+    for path in (ROOT / "tests").glob("*.py"):
+        if not path.name.startswith("test_"):  # what these share with others
+            shutil.copy(path, folder / "tests")
+    for name in ("pyproject.toml", "course.toml"):
+        shutil.copy(ROOT / name, folder)
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user already")
+def test_the_same_as_an_ordinary_user():
+    """Every attack above, where the grader itself is no more than an ordinary user."""
+    with tempfile.TemporaryDirectory(prefix="attacks-") as name:
+        folder, scratch = Path(name) / "course", Path(name) / "scratch"
+        copy_for_others(folder)
+        scratch.mkdir()
+        for path in (folder.parent, scratch):
+            path.chmod(0o777)
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": f"{folder}:{Path(torch.__file__).parents[1]}",
+            "HOME": str(scratch),
+            "TMPDIR": str(scratch),
+            "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        attacks = "tests/grader/attacks/test_attacks.py::test_attack"
+        done = subprocess.run(
+            [python_for_others(), "-m", "pytest", "-q", attacks],
+            cwd=folder,
+            env=environment,
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    assert f"{len(TABLE)} passed" in done.stdout

@@ -1,0 +1,124 @@
+"""What a submission tells of the hidden tests that it was called by doesn't reach a student.
+
+Each way of telling is tried from end to end: graded behind the boundary, written as feedback and as
+gradebook. The instructor's result holds what was told; that is the control.
+"""
+
+import re
+import sys
+
+import pytest
+
+from grader.intake.submissions import StudentFile, Submission
+from grader.reports.feedback import feedback
+from grader.reports.gradebook_csv import write_gradebook
+from grader.result import Policy
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+
+SHY = [policy for policy in Policy if policy is not Policy.FULL]
+
+# A word that holds all numbers of an argument.
+COMMON = """
+import sys, warnings
+import torch
+
+def word(x):
+    return "seen" + "".join(f"_{abs(int(n * 1e9))}" for n in x.flatten().tolist())
+
+def named(name, base, text):
+    return type(name, (base,), {})(text)
+"""
+
+# how a submission tells what it saw: the body of double(x), and whether the instructor reads it
+WAYS = {
+    "the text of an exception": ("raise ValueError(word(x))", True),
+    "a cause": ("raise ValueError(word(x)) from KeyError(word(x))", True),
+    "a note": ("e = ValueError(word(x)); e.add_note(word(x)); raise e", True),
+    "a class of exceptions": ("raise named(word(x), Exception, '')", True),
+    "an assertion": ("assert False, word(x)", True),
+    "what is not written yet": ("raise NotImplementedError(word(x))", False),
+    "what is missing": ("raise AttributeError(word(x), name=word(x), obj=sys)", True),
+    "a syntax error": ("exec(word(x) + ' !')", False),
+    "a name in the traceback": (
+        "exec(f'def {word(x)}(): raise ValueError', globals()); globals()[word(x)]()",
+        True,
+    ),
+    "the name of what comes back": ("return named(word(x), object.__class__, '')", False),
+    "a text that comes back": ("return word(x)", False),
+    "an object that comes back": ("return type(word(x), (), {})()", True),
+    "numbers that come back": ("return x * 3", True),
+    "a wrong shape": ("return x.repeat(2)", False),
+    "what is printed": ("print(word(x)); print(word(x), file=sys.stderr); return x", False),
+    "a warning": ("warnings.warn(word(x)); return x", False),
+    "a warning that is an error": (
+        "warnings.simplefilter('error'); warnings.warn(word(x)); return x",
+        True,
+    ),
+    "the file's own description": ("globals()['__doc__'] = word(x); return x", False),
+    "an unreadable answer": ("return {word(x)}", False),
+    "the end of the process": ("print(word(x), flush=True); import os; os._exit(7)", False),
+}
+
+
+@pytest.fixture(scope="module")
+def graded(grade):
+    """Returns a function that grades a body of `double` and returns all that is known."""
+
+    def run(body):
+        source = f"{COMMON}\ndef double(x):\n    {body}\n".encode()
+        submission = Submission("ada", {"01-doubling": StudentFile(source)})
+        return grade.result(submission)
+
+    return run
+
+
+def hidden_lines(course):
+    """Return what no student may read: the hidden half's lines."""
+    text = course.problems()[0].test_file.read_text()
+    hidden = text.partition("# --- hidden tests ---")[2]
+    lines = {line.strip() for line in hidden.splitlines() if len(line.strip()) > 8}
+    return lines - {'"""double is right for other numbers"""'}
+
+
+@pytest.fixture(scope="module")
+def inputs(graded):
+    """The first digits of the hidden inputs, as a submission tells them."""
+    body, _ = WAYS["the text of an exception"]
+    found = beginnings(hidden_test(graded(body)).message)
+    assert len(found) == 3
+    return found
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_was_seen_stays_with_the_instructor(graded, grade, inputs, tmp_path, name):
+    body, told = WAYS[name]
+    result = graded(body)
+    hidden = hidden_test(result)
+    assert hidden.points == 0
+    visible = " ".join(t.message for t in result.problems[0].tests if not t.hidden)
+    secret = inputs | (beginnings(hidden.message) - beginnings(visible))
+    if told:
+        assert beginnings(hidden.message) & secret, "the instructor reads nothing of it either"
+        assert any(digits in plain(feedback(result, Policy.FULL)) for digits in secret)
+    write_gradebook([result], ["01-doubling"], tmp_path / "gradebook.csv")
+    gradebook = (tmp_path / "gradebook.csv").read_text()
+    for text in [gradebook, *(feedback(result, policy) for policy in SHY)]:
+        assert not [digits for digits in secret if digits in plain(text)]
+        assert not [line for line in hidden_lines(grade.course) if line in text]
+
+
+def hidden_test(result):
+    """Return the result's only hidden test."""
+    (found,) = [test for test in result.problems[0].tests if test.hidden]
+    return found
+
+
+def plain(text):
+    """Return a text whose numbers have no point and no leading zeros behind it."""
+    return re.sub(r"\b0\.0*", "", text).replace(".", "")
+
+
+def beginnings(text):
+    """Return the first five digits of each number that has so many."""
+    return {digits[:5] for digits in re.findall(r"\d+", plain(text)) if len(digits) >= 5}

@@ -1,0 +1,212 @@
+"""Submissions that are odd as files, graded: what is in the file, and what is planted beside it.
+
+What is read and what is refused is tested in `tests/intake`.
+"""
+
+import hashlib
+import py_compile
+import sys
+
+import pytest
+
+from grader.errors import CannotLoad, CourseError, InternalError
+from grader.grade.pool import grade_all
+from grader.grade.settings import Settings
+from grader.grade.submission import Grader
+from grader.intake.submissions import find_submissions
+from grader.result import Status
+from grader.run.local_files import LocalFiles
+
+RIGHT = "def double(x):\n    return x + x\n"
+TEXT = "# Größe: doppelt\n" + RIGHT
+
+
+@pytest.fixture
+def hand_in(tmp_path):
+    """Returns a function that writes a class of one submission, `ada`, and returns her folder."""
+
+    def write(content=RIGHT, name="ada"):
+        folder = tmp_path / "class" / name / "01-doubling"
+        folder.mkdir(parents=True)
+        if content is not None:
+            data = content if isinstance(content, bytes) else content.encode()
+            (folder / "problem.py").write_bytes(data)
+        return folder
+
+    return write
+
+
+def found(folder, course):
+    """Return what is read of the class that holds this problem's folder, by name."""
+    return {s.name: s for s in find_submissions([folder.parents[1]], course)}
+
+
+def graded(grade, submission):
+    return grade.result(submission).problems[0]
+
+
+# What is in the file
+
+CONTENTS = {
+    "windows line ends": (RIGHT.replace("\n", "\r\n").encode(), "passed", ""),
+    "old mac line ends": (RIGHT.replace("\n", "\r").encode(), "passed", ""),
+    "no last line end": (RIGHT.strip().encode(), "passed", ""),
+    "byte order mark": (TEXT.encode("utf-8-sig"), "passed", ""),
+    "utf-16": (TEXT.encode("utf-16"), "error", "can't be read as Python"),
+    "latin-1": (TEXT.encode("latin-1"), "error", "can't be read as Python"),
+    "latin-1, in a text": (b"x = 1\ny = '\xfc'\n", "error", "line 2"),
+    "latin-1, declared": (b"# coding: latin-1\n" + TEXT.encode("latin-1"), "passed", ""),
+    "unknown coding": (b"# coding: klingon\n" + RIGHT.encode(), "error", "klingon"),
+    "two codings": (b"# coding: latin-1\n" + TEXT.encode("utf-8-sig"), "error", "line 2"),
+    "zero bytes": (RIGHT.encode() + b"\0", "error", "can't be read as Python"),
+    "a compiled file": (b"\xa7\r\r\n" + bytes(range(256)), "error", "can't be read as Python"),
+    "an archive": (b"PK\x03\x04" + bytes(range(200)), "error", "can't be read as Python"),
+    "half a file": (RIGHT.replace("x + x", "(x +").encode(), "error", "line 2"),
+    "tabs and spaces": (b"def double(x):\n\ty = x\n        return y\n", "error", "line 3"),
+    "python 2": (b"def double(x):\n    print x\n", "error", "line 2: print x"),
+    "a return outside": (b"return 1\n", "error", "outside function"),
+    "brackets": (b"(" * 900_000, "error", "nested"),
+    "minus signs": (b"x = " + b"-" * 900_000 + b"1\n", "error memory crash", ""),
+    "a long chain": (b"x = 1" + b" + 1" * 200_000 + b"\n", "error memory crash missing", ""),
+    "only comments": (b"# nothing yet\n", "missing", ""),
+    "only blanks": (b" \n\t\n", "missing", ""),
+    "the untouched stub": (
+        b"def double(x):\n    raise NotImplementedError\n",
+        "not_implemented",
+        "",
+    ),
+    "a notebook": (b'{"cells": [], "metadata": {}, "nbformat": 4}', "missing", ""),
+    "web page": (b"<!DOCTYPE html><html>404</html>", "error", "line 1"),
+    "merge conflict": (b"<<<<<<< HEAD\n" + RIGHT.encode(), "error", "line 1"),
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_what_is_in_the_file(grade, hand_in, name):
+    content, statuses, words = CONTENTS[name]
+    submission = found(hand_in(content), grade.course)["ada"]
+    assert submission.files["01-doubling"].sha256 == hashlib.sha256(content).hexdigest()
+    result = graded(grade, submission)
+    assert len(result.tests) == 3
+    assert {test.status.value for test in result.tests} <= set(statuses.split())
+    assert result.points == (4 if statuses == "passed" else 0)
+    message = result.tests[0].message
+    assert words in message
+    assert len(message) < 5000
+    assert all(c.isprintable() or c in "\n\t" for c in message)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["utf-16", "zero bytes", "an archive", "latin-1, in a text", "unknown coding", "half a file"],
+)
+def test_in_process_it_is_told_alike(grade, tmp_path, name):
+    content, _, words = CONTENTS[name]
+    (tmp_path / "problem.py").write_bytes(content)
+    open_here = LocalFiles(lambda problem: tmp_path / "problem.py")
+    with pytest.raises(CannotLoad, match="can't be read as Python") as here:
+        open_here(grade.course.problems()[0])
+    with pytest.raises(CannotLoad) as there:
+        grade.boundary.open(content)
+    assert str(here.value).split("\n")[0] == str(there.value).split("\n")[0]
+    assert words in str(here.value)
+
+
+def test_no_memory_at_import_is_told_alike(grade, tmp_path):
+    (tmp_path / "problem.py").write_text("raise MemoryError\n")
+    open_here = LocalFiles(lambda problem: tmp_path / "problem.py")
+    with pytest.raises(CannotLoad) as here:
+        open_here(grade.course.problems()[0])
+    with pytest.raises(CannotLoad) as there:
+        grade.boundary.open(b"raise MemoryError\n")
+    assert here.value.status is there.value.status is Status.MEMORY
+    assert str(here.value) == str(there.value)
+
+
+# What is beside the file
+
+PLANTED = {
+    "conftest.py": "import os\nos._exit(0)\n",
+    "test_doubling.py": "def test_doubles():\n    pass\n",
+    "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "--collect-only"\n',
+    "pytest.ini": "[pytest]\naddopts = --collect-only\n",
+    "tox.ini": "[pytest]\naddopts = --collect-only\n",
+    "sitecustomize.py": "import os\nos._exit(0)\n",
+    "usercustomize.py": "import os\nos._exit(0)\n",
+    "numpy.py": "raise SystemExit\n",
+    "torch/__init__.py": "raise SystemExit\n",
+    "planted.pth": "import os; os._exit(0)\n",
+    "__init__.py": "raise SystemExit\n",
+    "results.json": '{"status": "graded", "points": 4}',
+    "gradebook.csv": "submission,status,total\nada,graded,4\n",
+    ".git/hooks/post-checkout": "#!/bin/sh\nexit 0\n",
+    ".venv/bin/python": "#!/bin/sh\nexit 0\n",
+}
+
+
+@pytest.mark.parametrize(("content", "points"), [(RIGHT, 4), ("def double(x):\n    return x\n", 0)])
+def test_what_is_planted_beside_the_file_changes_nothing(grade, hand_in, content, points):
+    folder = hand_in(content)
+    for place in (folder, folder.parent, folder.parents[1]):
+        for name, text in PLANTED.items():
+            if place != folder.parents[1] or "." in name.strip("."):
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).write_text(text)
+    result = graded(grade, found(folder, grade.course)["ada"])
+    assert (result.points, result.max) == (points, 4)
+
+
+def test_a_compiled_file_beside_it_is_not_run(grade, hand_in):
+    """Python itself would run it if time and size of the source fit."""
+    folder = hand_in("def double(x):\n    return 3 * x\n")
+    source = folder / "problem.py"
+    (folder / "right.py").write_text(RIGHT)
+    (folder / "__pycache__").mkdir()
+    name = folder / "__pycache__" / f"problem.{sys.implementation.cache_tag}.pyc"
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(folder / "right.py"), cfile=str(name), invalidation_mode=mode)
+    result = graded(grade, found(source.parent, grade.course)["ada"])
+    assert {test.status.value for test in result.tests} == {"failed"}
+
+
+def test_the_hash_is_of_what_was_graded(grade, hand_in):
+    """The file is read once; what becomes of it afterwards changes neither verdict nor hash."""
+    folder = hand_in()
+    submission = found(folder, grade.course)["ada"]
+    (folder / "problem.py").write_text("def double(x):\n    return x\n")
+    result = graded(grade, submission)
+    assert result.points == 4
+    assert result.sha256 == hashlib.sha256(RIGHT.encode()).hexdigest()
+
+
+# The instructor's own mistakes
+
+
+def class_of_one(course, hand_in):
+    return find_submissions([hand_in().parents[1]], course)
+
+
+@pytest.mark.slow
+def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
+    """The reference solution goes first, so no student is graded by a test that can't be passed."""
+    test_file = small_course.problems()[0].test_file
+    broken = test_file.read_text().replace("x = rng.normal(3)", "x = rng.normal(3) + undefined")
+    test_file.write_text(broken)
+    results = []
+    with pytest.raises(InternalError, match="reference solution of 01-doubling fails"):
+        grade_all(class_of_one(small_course, hand_in), small_course, Settings(), 1, results.append)
+    assert results == []
+
+
+def test_no_tests_are_no_full_marks(small_course, grade):
+    test_file = small_course.problems()[0].test_file
+    test_file.write_text('"""Nothing yet."""\n')
+    with pytest.raises(CourseError):
+        Grader(small_course, Settings(), grade.boundary)
+
+
+def test_the_level_is_in_the_result(grade, hand_in):
+    submission = found(hand_in(), grade.course)["ada"]
+    result = grade.result(submission)
+    assert result.isolation == "sandbox"
+    assert result.to_json()["isolation"] == "sandbox"

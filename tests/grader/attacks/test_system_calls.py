@@ -1,0 +1,95 @@
+"""Attacks on the system by ctypes where no function is forbidden: the sandbox stands alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.boundary.starting import TemplateProcess
+from grader.course import own_course
+from tests.grader.attacks.conftest import Attacked, Target, descendants
+from tests.lent import lent_boundary
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+
+ATTACKS = (Path(__file__).parent / "system_calls.py").read_text(encoding="utf-8")
+SAMPLING = "08-sampling"
+SOLUTION = (own_course().root / "solutions" / SAMPLING / "problem.py").read_text(encoding="utf-8")
+REFUSED = "PermissionError"
+NAMES = [
+    "make_a_socket",
+    "read_a_file",
+    "write_a_file",
+    "start_a_process",
+    "run_a_program",
+    "kill_another",
+    "trace_another",
+    "read_anothers_memory",
+]
+
+
+def source(target: Target, attack: str) -> bytes:
+    """Return the right solution with an attack in each of its functions."""
+    solved = re.findall(r"^def (\w+)", SOLUTION, re.MULTILINE)
+    return target.filled_in(f"{SOLUTION}\n{ATTACKS}\nattack_first({attack}, {solved})\n").encode()
+
+
+@pytest.fixture(scope="module")
+def sampled(origin: TemplateProcess) -> Iterator[Attacked]:
+    """Grades problem 08 of this course."""
+    with lent_boundary(origin, call_seconds=10, memory_mb=256) as boundary:
+        attacked = Attacked(own_course(), boundary, 10, SAMPLING)
+        for kind in ("", "# may want torch.compile\n"):  # the prefork servers of both stay
+            assert attacked((kind + SOLUTION).encode()).passed
+        yield attacked
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sandbox_alone_refuses_it(
+    sampled: Attacked, target: Target, listener: socket.socket, name: str
+) -> None:
+    processes, files = descendants(), target.tree()
+    result = sampled(source(target, name))
+    assert descendants() == processes, "a process is left, or one of ours is gone"
+    assert target.tree() == files
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+    assert result.points == 0
+    for test in result.tests:
+        assert test.status in ("error", "failed")  # the latter where another exception is asked for
+        assert re.search(REFUSED, test.message), test.message
+    assert sampled(SOLUTION.encode()).passed, "a right submission suffers from the one before"
+
+
+WITHOUT = """
+import os, sys
+scope = {}
+exec(compile(sys.stdin.read(), "attacks.py", "exec"), scope)
+for name in sys.argv[1:]:
+    try:
+        scope[name]()
+        print(name)
+    except OSError as error:
+        pass
+"""
+
+
+def test_without_a_sandbox_they_are_no_empty_words(target: Target) -> None:
+    """What this machine grants to anybody: a socket, its files, processes."""
+    harmless = ["make_a_socket", "read_a_file", "start_a_process"]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, *harmless],
+        input=target.filled_in(ATTACKS),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        check=True,
+    )
+    assert done.stdout.split() == harmless

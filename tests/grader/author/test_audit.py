@@ -1,0 +1,354 @@
+"""The audit finds what is wrong with a course, and is content with one that is right."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.author import running
+from grader.author.audit import Audit, run_audit
+from grader.author.candidates import CandidateKind, candidates
+from grader.author.equivalence import parity_findings
+from grader.course import Course
+from grader.diagnose.answers import answer_of
+from grader.diagnose.fingerprints import Fingerprints
+from grader.diagnose.naming import diagnose
+from grader.diagnose.probe import Answers
+from grader.errors import CourseError
+from tests.catalogue import write_mistakes
+from tests.processes import below, wait_until_gone
+
+MISTAKES = {
+    "triples": ("the number is tripled", "return 3 * x"),
+    "squares": ("the number is multiplied by itself", "return x * x"),
+    "uses_softmax": ("softmax is called", "return x + x + 0 * x.softmax(-1)"),
+}
+
+
+@pytest.fixture
+def audited(small_course: Course) -> Course:
+    """The small course with a catalogue of mistakes and a variant."""
+    solutions = small_course.root / "solutions/01-doubling"
+    line = "    return x + x"
+    write_mistakes(
+        solutions, {name: (when, line, f"    {body}") for name, (when, body) in MISTAKES.items()}
+    )
+    (solutions / "variants").mkdir()
+    (solutions / "variants/product.py").write_text(
+        '"""A product."""\ndef double(x): return 2 * x\n'
+    )
+    return small_course
+
+
+def audit(course: Course, *, write: bool = True) -> Audit:
+    return run_audit(course, course.problems(), 1, write_fingerprints=write)
+
+
+def test_a_course_that_is_right(audited: Course) -> None:
+    found = audit(audited)
+    assert found.findings == []
+    assert found.summary() == (
+        "caught 3 of 3 (by visible tests alone 3), named 3 of 3, wrongly failed 0 of 2"
+    )
+    kept = Fingerprints.load(audited.problems()[0].fingerprints)
+    nine = Answers({"three": answer_of(torch.tensor([9.0]))}, {})
+    (diagnosis,) = diagnose(kept, {"double": nine})
+    assert diagnosis.names == ("squares", "triples")
+    assert "as if the number is tripled." in diagnosis.sentence
+
+
+def spoil_stub(root: Path) -> None:
+    (root / "problems/01-doubling/problem.py").write_text("def double(x): return x + x\n")
+
+
+def spoil_solution(root: Path) -> None:
+    (root / "solutions/01-doubling/problem.py").write_text(
+        "def double(x):\n    x = x * 3\n    return x + x\n"
+    )
+
+
+def spoil_variant(root: Path) -> None:
+    (root / "solutions/01-doubling/variants/product.py").write_text("def double(x): return x * 4\n")
+
+
+def spoil_mistake(root: Path) -> None:
+    path = root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("3 * x", "2 * x"))
+
+
+def spoil_points(root: Path) -> None:
+    path = root / "problems/01-doubling/README.md"
+    path.write_text(path.read_text().replace("4 points", "5 points"))
+
+
+def spoil_rule(root: Path) -> None:
+    path = root / "problems/01-doubling/README.md"
+    path.write_text(path.read_text().replace("`test_doubles`", "`test_hidden`"))
+
+
+def spoil_test(root: Path) -> None:
+    path = root / "problems/01-doubling/test_doubling.py"
+    test = "@pytest.mark.points(0)\ndef test_idle(problem):\n    '''nothing is asked'''\n\n\n"
+    path.write_text(path.read_text().replace("# --- hidden", test + "# --- hidden"))
+
+
+def spoil_steadiness(root: Path) -> None:
+    path = root / "problems/01-doubling/test_doubling.py"
+    test = (
+        "def test_idle(problem):\n    '''one thread'''\n    assert torch.get_num_threads() == 1\n"
+    )
+    path.write_text(path.read_text().replace("# --- hidden", test + "\n\n# --- hidden"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "finding"),
+    [
+        (spoil_stub, "the stub scores 4"),
+        (spoil_solution, "solution solution fails test_doubles"),
+        (spoil_variant, "variant product fails test_doubles"),
+        (spoil_mistake, "mistake triples passes all tests"),
+        (spoil_points, "course.toml says 4 points; the README says 5"),
+        (spoil_rule, "no visible test is named for the rule"),
+        (spoil_test, "test_idle catches no mistake"),
+        (spoil_steadiness, "is unsteady: test_idle"),
+    ],
+)
+def test_what_is_wrong_is_found(
+    audited: Course, spoil: Callable[[Path], None], finding: str
+) -> None:
+    spoil(audited.root)
+    assert any(finding in f for f in audit(audited).findings)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "weight", "finding"),
+    [
+        ("half", "idea", "mistake half keeps 2 of 4 points, and misses"),
+        (
+            "half",
+            "idea of double",
+            "mistake half keeps 2 of 4 points, and misses the idea of double",
+        ),
+        ("half", "slip", "mistake half loses 2 of 4 points, and is a slip"),
+        ("triples", "idea", None),
+        ("triples", "idea of double", None),
+        ("half", "", None),
+    ],
+)
+def test_what_a_mistake_costs_is_held_against_how_it_weighs(
+    audited: Course, mistake: str, weight: str, finding: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.author.weights.IDEA_KEEPS", 0.4)
+    body = {"triples": "3 * x", "half": "2 * x if len(x) < 3 else x"}[mistake]
+    path = write_mistakes(
+        audited.root / "solutions/01-doubling",
+        {mistake: ("something is wrong", "    return x + x", f"    return {body}")},
+    )
+    path.write_text(path.read_text().replace("(reference)", f"(reference) {weight}".strip()))
+    weighed = [f for f in audit(audited).findings if "misses the idea" in f or "a slip" in f]
+    assert [finding in f for f in weighed] == ([True] if finding else [])
+
+
+def test_a_weight_that_is_none_is_refused(audited: Course) -> None:
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("triples (reference)", "triples (reference) much"))
+    with pytest.raises(CourseError, match="a head is '== name"):
+        audit(audited)
+
+
+def test_what_mistakes_print_stays_out_of_the_audits_own_words(
+    audited: Course, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(
+        path.read_text().replace("+    return 3", "+    print('three of them')\n+    return 3")
+    )
+    assert audit(audited).findings == []
+    assert "three of them" not in "".join(capfd.readouterr())
+
+
+def test_a_mistake_that_leaves_gradients_off_leaves_them_to_the_next(audited: Course) -> None:
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
+    off = "+    return 3 * x\n+\n+\n+import torch\n+torch.set_grad_enabled(False)\n"
+    text = path.read_text().replace("+    return 3 * x\n", off)
+    path.write_text(text, encoding="utf-8")
+    assert audit(audited).findings == []
+    assert torch.is_grad_enabled()
+
+
+def test_right_solutions_run_under_many_conditions(course: Course) -> None:
+    for problem in course.problems():
+        right = [c for c in candidates(course, [problem]) if c.kind is CandidateKind.VARIANT]
+        found = [candidate.conditions for candidate in right]
+        assert len({conditions.seed for conditions in found}) == len(right) > 5
+        assert len({(conditions.reverse, conditions.threads) for conditions in found}) == 4
+
+
+def test_stale_fingerprints_are_found(audited: Course) -> None:
+    audit(audited)
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("3 * x", "5 * x"))
+    findings = audit(audited, write=False).findings
+    assert any("fingerprints.json is not up to date" in f for f in findings)
+    assert any("triples is caught but not named" in f for f in findings)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which mistakes are asked the questions of the probe."""
+    names: list[str] = []
+    answers = running._probe_answers
+
+    def noted(candidate, *arguments, **options):
+        if candidate.kind is CandidateKind.MISTAKE:
+            names.append(candidate.name)
+        return answers(candidate, *arguments, **options)
+
+    monkeypatch.setattr(running, "_probe_answers", noted)
+    return names
+
+
+def changed_edit(root: Path, mistake: str) -> None:
+    path = root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("x * x", "x * x * 1"))
+
+
+def changed_probe(root: Path, mistake: str) -> None:
+    path = root / "problems/01-doubling/probe.py"
+    path.write_text(path.read_text() + "# changed\n")
+
+
+def changed_tests(root: Path, mistake: str) -> None:
+    path = root / "problems/01-doubling/test_doubling.py"
+    path.write_text(path.read_text() + "# changed\n")
+
+
+def changed_answers(root: Path, mistake: str) -> None:
+    path = root / "problems/01-doubling/fingerprints.json"
+    lines = path.read_text().splitlines(keepends=True)
+    (place,) = (n for n, line in enumerate(lines) if line.startswith(f' [["{mistake}"]'))
+    lines[place] = lines[place].replace(" 0 9 ", " 0 8 ")
+    path.write_text("".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        (lambda root, mistake: None, []),
+        (changed_tests, []),
+        (changed_edit, ["squares"]),
+        (changed_answers, ["squares"]),
+        (changed_probe, ["squares", "triples", "uses_softmax"]),
+    ],
+)
+def test_a_mistake_is_asked_again_when_anything_has_changed_that_its_answers_hang_on(
+    audited: Course, asked: list[str], change: Callable[[Path, str], None], again: list[str]
+) -> None:
+    audit(audited)
+    assert sorted(asked) == ["squares", "triples", "uses_softmax"]
+    asked.clear()
+    change(audited.root, "squares")
+    findings = audit(audited, write=False).findings
+    assert sorted(asked) == again
+    assert [f for f in findings if "up to date" in f] == (
+        ["01-doubling: fingerprints.json is not up to date; write it with --write-fingerprints"]
+        if change is changed_answers
+        else []
+    )
+
+
+def test_a_mistake_stops_when_it_has_lost_enough_unless_all_tests_are_wanted(
+    audited: Course,
+) -> None:
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("squares (reference)", "squares (reference) slip"))
+    problems = audited.problems()
+    for all_tests in (False, True):
+        found = run_audit(audited, problems, 1, write_fingerprints=True, all_tests=all_tests)
+        ran = {o.candidate.name: len(o.result.tests) for o in found.of(CandidateKind.MISTAKE)}
+        whole = len(found.of(CandidateKind.SOLUTION)[0].result.tests)
+        assert ran["squares"] == whole
+        assert (ran["triples"] == whole) == all_tests
+
+
+def test_a_test_that_was_not_come_to_is_run_before_it_is_said_to_catch_nothing(
+    audited: Course,
+) -> None:
+    path = audited.root / "problems/01-doubling/test_doubling.py"
+    test = "\n\ndef test_rare(problem):\n    '''rarely'''\n    assert problem.double(4) != 16\n"
+    path.write_text(path.read_text() + test)
+    assert audit(audited).findings == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the boundary needs Linux")
+def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) -> None:
+    triples = audited.root / "solutions/01-doubling/mistakes.edits"
+    sly = '+    import sys\n+    return 3 * x if "pytest" in sys.modules else 2 * x'
+    triples.write_text(triples.read_text().replace("+    return 3 * x", sly))
+    found = run_audit(audited, audited.problems(), 1, write_fingerprints=True, all_tests=True)
+    findings = parity_findings(audited, found, 1)
+    *tests, told = findings
+    assert len(tests) == 3
+    assert all("triples" in f and "failed in process, passed across" in f for f in tests)
+    assert "told It looks as if the number is multiplied" in told
+    assert "nothing across the boundary" in told
+
+
+def test_a_mistake_is_watched_for_what_it_calls_and_not_for_what_it_says(
+    audited: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Watching doubles the time of a run."""
+    path = audited.root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("the number is multi", "softmax: the number is multi"))
+    watched, run_once = {}, running._run_once
+
+    def noted(candidate, *arguments, watch, **options):
+        watched[candidate.name] = watch
+        return run_once(candidate, *arguments, watch=watch, **options)
+
+    monkeypatch.setattr(running, "_run_once", noted)
+    for candidate in candidates(audited, audited.problems()):
+        if candidate.kind is CandidateKind.MISTAKE:
+            running.run(candidate, audited.root)
+    assert watched == {"triples": False, "squares": False, "uses_softmax": True}
+
+
+BUSY = """
+import signal
+import sys
+import time
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    from grader.author.running import several
+    with several(2) as each:
+        done = each(time.sleep, [0.0, *[100.0] * 8])
+        next(done)
+        print("started", flush=True)
+        next(done)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_audit_that_is_stopped_leaves_no_process(tmp_path: Path, how: signal.Signals) -> None:
+    script = tmp_path / "busy.py"
+    script.write_text(BUSY)
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        started = below(process.pid)
+        assert len(started) >= 2
+        process.send_signal(how)
+        wait_until_gone([process.pid, *started], 60)
+        _, errors = process.communicate()
+    assert errors.count("Traceback") == (how is signal.SIGINT)

@@ -1,0 +1,221 @@
+"""The same verdict, test by test, in process and across the boundary."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course, own_course
+from grader.diagnose.edits import mistakes_of
+from grader.errors import CannotLoad
+from grader.result import TestResult
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import run_tests
+
+COURSE = own_course()
+BY_CHANCE = "dropout"
+"""In the names of mistakes about which chance decides."""
+
+
+def candidates() -> Iterator[object]:
+    """The reference, the stub and one mistake of each problem."""
+    for problem in COURSE.problems():
+        solution = COURSE.solution(problem)
+        if not solution.is_file():
+            continue
+        wrong = [m for m in mistakes_of(COURSE, problem) if BY_CHANCE not in m.edit.name]
+        wrong.sort(key=lambda m: "change" not in m.edit.name)  # first who changes an argument
+        chosen = {"solution": solution.read_bytes(), "stub": problem.stub.read_bytes()}
+        chosen |= {mistake.edit.name: mistake.source.encode() for mistake in wrong[:1]}
+        for name, source in chosen.items():
+            marks = () if problem.id.startswith("01") else pytest.mark.slow
+            yield pytest.param(problem, source, marks=marks, id=f"{problem.id}-{name}")
+
+
+def verdicts(problem, open_problem, root=COURSE.root, tests=()) -> list[TestResult]:
+    session = Session(open_problem, hidden=True, diagnose=False)
+    run_tests([problem], session, root, tests, timeout=120)
+    return session.results[problem.id].tests
+
+
+@pytest.mark.parametrize(("problem", "source"), candidates())
+def test_parity(sandbox, problem, source, tmp_path):
+    opened = {}
+    path = tmp_path / "problem.py"
+    path.write_bytes(source)
+
+    def remote(problem, forbidden):
+        if not opened:
+            try:
+                opened["file"] = sandbox.open(source, forbidden)
+            except CannotLoad as reason:
+                opened["file"] = reason
+        if isinstance(opened["file"], CannotLoad):
+            raise opened["file"]
+        return opened["file"]
+
+    here = verdicts(problem, LocalFiles(lambda problem: path))
+    there = verdicts(problem, remote)
+    assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
+
+
+MODEL = Path(__file__).parent / "model.py"
+OBJECT = """return self.lm_head(self.transformer.ln_f(x)), type("Cache", (), {
+            "__module__": __name__, "__iter__": lambda c: iter(present)})()"""
+TESTS = """
+import pytest
+import torch
+from grader.code.cost import counting
+from grader.run.compare import check, require
+
+SIZES = {"vocab_size": 11, "n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 4}
+
+def model(problem):
+    return problem.CachedGPT(problem.GPTConfig(**SIZES)).double()
+
+@pytest.mark.points(1)
+def test_config(problem):
+    "a config has fields and defaults"
+    require(problem.GPTConfig().n_embd == 768, "the default is 768")
+    require(model(problem).config.n_embd == 16, "n_embd is 16")
+
+@pytest.mark.points(1)
+def test_tied(problem):
+    "the head's weight is the embedding's"
+    found = model(problem)
+    require(found.lm_head.weight is found.transformer.wte.weight, "they are two")
+
+@pytest.mark.points(1)
+def test_chunks(problem, rng):
+    "a cache changes nothing"
+    found, idx = model(problem), torch.arange(6)[None]
+    whole, _ = found(idx)
+    first, past = found(idx[:, :2])
+    kept = [[t.clone() for t in pair] for pair in past]
+    rest, present = found(idx[:, 2:], past)
+    check(torch.cat([first, rest], dim=1), whole, "the chunks")
+    for pair, before in zip(past, kept):
+        require(all(map(torch.equal, pair, before)), "past was changed")
+    require(isinstance(present, list | tuple), "present is a list or tuple")
+
+@pytest.mark.points(1)
+def test_past_is_left_as_it_was(problem):
+    "a list of pasts holds what it held"
+    found = model(problem)
+    _, past = found(torch.arange(4)[None])
+    before = [*past]
+    found(torch.arange(2)[None], past)
+    same = len(past) == len(before) and all(a is b for a, b in zip(past, before))
+    require(same, "the list was changed")
+
+@pytest.mark.points(1)
+def test_past_gets_gradients(problem):
+    "gradients pass through the cache"
+    found, idx = model(problem), torch.arange(6)[None]
+    _, past = found(idx[:, :3])
+    logits, _ = found(idx[:, 3:], past)
+    (gradient,) = torch.autograd.grad(logits.sum(), past[0][0])
+    require(gradient.any(), "no gradient")
+
+@pytest.mark.points(1)
+def test_cost(problem):
+    "one more token costs little"
+    found, idx = model(problem), torch.arange(8)[None]
+    _, past = found(idx[:, :7])
+    with counting() as cost:
+        found(idx[:, 7:], past)
+    require(cost.operations == 13_664, f"{cost.operations} operations")
+    with counting() as cost, torch.no_grad():
+        found.generate(idx[:, :1], 2)
+    require(cost.operations < 60_000, f"{cost.operations} operations")
+
+@pytest.mark.points(1)
+def test_too_long(problem):
+    "more than n_positions is refused"
+    with pytest.raises(ValueError):
+        model(problem)(torch.zeros(1, 9, dtype=torch.int64))
+"""
+CHANGES = {
+    "nothing": ("", ""),
+    "another default": ("n_embd: int = 768", "n_embd: int = 64"),
+    "a config that is changed": ("self.config = config", "self.config = config; config.n_embd = 8"),
+    "no dataclass": ("@dataclass\n", ""),
+    "untied": ("tied = True", "tied = False"),
+    "weights with the same numbers": (
+        "self.lm_head.weight = self",
+        "self.lm_head.weight.data = self",
+    ),
+    "positions from 0": ("torch.arange(start, start + idx.shape[1])", "torch.arange(idx.shape[1])"),
+    "a past that is changed": ("present.append(kept)", "present.append(kept); past.append(None)"),
+    "a past that is written over": (
+        "            present.append(kept)\n",
+        "            present.append(kept)\n        past[:] = [pair and [*pair] for pair in past]\n",
+    ),
+    "a past that grows in place": (
+        "q.shape[-2], k.shape[-2]",
+        "q.shape[-2], k.shape[-2] + (0 if past is None else int(past[0].data.zero_().sum()))",
+    ),
+    "a cache without gradients": (
+        "present.append(kept)",
+        "present.append([t.detach() for t in kept])",
+    ),
+    "one tensor": ("present.append(kept)", "present.append(torch.stack(kept))"),
+    "an object for a cache": ("return self.lm_head(self.transformer.ln_f(x)), present", OBJECT),
+    "all again": (
+        "past = past or [None]",
+        "self.lm_head(x0 := torch.ones(40, 16, dtype=torch.float64)); past = past or [None]",
+    ),
+    "another error": ("raise ValueError(", "raise IndexError("),
+    "unwritten": (
+        "        past = past or",
+        "        raise NotImplementedError\n        past = past or",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHANGES)
+def test_parity_of_objects_and_costs(sandbox, new_course, tmp_path, name):
+    course = new_course(tmp_path)
+    tests = course.root / "problems/01-doubling/test_doubling.py"
+    tests.write_text(TESTS + "\n# --- hidden tests ---\n", encoding="utf-8")
+    manifest = course.root / "course.toml"
+    said = manifest.read_text(encoding="utf-8").replace('"softmax"', '"MultiheadAttention"')
+    manifest.write_text(said, encoding="utf-8")
+    file = tmp_path / "problem.py"
+    before, after = CHANGES[name]
+    text = MODEL.read_text(encoding="utf-8")
+    assert before in text
+    file.write_text(text.replace(before, after), encoding="utf-8")
+    opened = sandbox.open(file.read_bytes())
+    try:
+        (problem,) = course.problems()
+        here = verdicts(problem, LocalFiles(lambda _: file), course.root)
+        there = verdicts(problem, lambda *_: opened, course.root)
+    finally:
+        opened.close()
+    assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
+    assert (name == "nothing") == all(t.status == "passed" for t in here), here
+
+
+@pytest.mark.slow
+def test_long_sequences_in_loops_fit_into_a_workers_memory(sandbox, tmp_path):
+    """Loops over pairs aren't asked for them; should one be taken for another way, it goes well."""
+    shutil.copytree(COURSE.root / "problems", tmp_path / "problems")
+    shutil.copy(COURSE.root / "course.toml", tmp_path)
+    (problem,) = (p for p in Course(tmp_path).problems() if p.id.startswith("05"))
+    shared = tmp_path / "problems/worked_example.py"
+    text = shared.read_text(encoding="utf-8")
+    never, found = re.subn(r"\ndef loops_over_pairs\(run\):\n", r"\g<0>    return False\n\n", text)
+    assert found == 1
+    shared.write_text(never, encoding="utf-8")
+    loops = COURSE.solution(problem).parent / "variants/entry_by_entry.py"
+    opened = sandbox.open(loops.read_bytes())
+    try:
+        (found,) = verdicts(problem, lambda *_: opened, tmp_path, ["test_sequences_of_any_length"])
+    finally:
+        opened.close()
+    assert found.status == "passed", found.message

@@ -1,0 +1,200 @@
+"""Forbidden functions are taken away from a worker, whatever its code does."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from grader.boundary.connection import WorkerFailure
+from grader.code.forbidden import ForbiddenCall
+from grader.errors import CannotLoad
+
+
+def test_forbidden_calls_are_reported_even_when_swallowed(opened):
+    source = """
+        import torch
+        def f(x):
+            try:
+                return torch.softmax(x, -1)
+            except Exception:
+                return x
+        """
+    problem = opened(source, ("softmax",))
+    with pytest.raises(ForbiddenCall, match="^softmax$"):
+        problem.f(torch.ones(2))
+    assert problem.called == "softmax"
+    assert torch.equal(opened(source).f(torch.zeros(2)), torch.full((2,), 0.5))
+
+
+LYING = """
+import gc
+import warnings
+import torch
+import torch.nn.functional as F
+from torch.utils._python_dispatch import _disable_current_modes
+
+(worker,) = [found for found in gc.get_objects() if type(found).__name__ == "Worker"]
+Worker = type(worker)
+serving = Worker._load.__globals__
+modules = [serving["remove"].__globals__]
+modules += [modules[0]["betrayed"].__globals__]
+
+warnings.simplefilter("error")
+RESPOND = Worker.respond
+
+def lie(self, request):
+    told, tensors = RESPOND(self, request)
+    told.called = None
+    return told, tensors
+
+Worker.respond = lie
+for module in modules:
+    for name in list(module):
+        if not name.startswith("__"):
+            module[name] = lambda *_: None
+
+WAYS = {
+    "torch": lambda x: torch.softmax(x, -1),
+    "functional": lambda x: F.softmax(x, -1),
+    "with a gradient": lambda x: x.detach().requires_grad_().softmax(-1),
+    "half": lambda x: x.half().softmax(-1),
+    "out": lambda x: torch.softmax(x, -1, out=torch.empty(2, 2)),
+    "kernel": lambda x: torch.ops.aten._softmax(x, -1, False),
+    "vmap": lambda x: torch.vmap(lambda row: row.softmax(-1))(x),
+    "mkldnn": lambda x: x.to_mkldnn().softmax(-1),
+    "sparse": lambda x: torch.sparse.softmax(x.to_sparse(), -1),
+    "masked": lambda x: torch._masked_softmax(x, torch.zeros(2, 2, dtype=torch.bool)),
+    "cross entropy": lambda x: F.cross_entropy(x, torch.tensor([0, 1])),
+    "attention": lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]),
+    "many heads": lambda x: torch.nn.MultiheadAttention(2, 1)(x, x, x),
+}
+
+def ways_that_answer():
+    found = []
+    for name, way in WAYS.items():
+        try:
+            with _disable_current_modes(), torch._C.DisableTorchFunction():
+                way(torch.ones(2, 2))
+            found.append(name)
+        except Exception:
+            pass
+    return found
+
+def f(x):
+    return x.exp() / x.exp().sum(-1, keepdim=True)
+"""
+
+
+def test_without_a_guard_there_is_still_nothing_to_call(opened, compiler):
+    """Worker and hooks are in the student's hands here, and all that is forbidden is gone."""
+    problem = opened(LYING, ("softmax", "log_softmax", "scaled_dot_product_attention"))
+    assert problem.ways_that_answer() == []
+    x = torch.randn(2, 3, requires_grad=True)
+    problem.f(x).sum().backward()
+    everything = set(opened(LYING).ways_that_answer())
+    assert everything >= {"torch", "kernel", "vmap", "mkldnn", "attention", "many heads"}
+
+
+def test_a_forbidden_call_in_a_call_of_torchs_own_layer(opened):
+    problem = opened("from torch import nn\ndef f(): return nn.Softmax(-1)", ("softmax",))
+    layer = problem.f()
+    assert isinstance(layer, nn.Softmax)
+    with pytest.raises(ForbiddenCall):
+        layer(torch.ones(2))
+
+
+def test_at_import_a_file_may_compare_itself_with_torch(opened):
+    problem = opened(
+        """
+        import torch
+        def f(x): return x.exp() / x.exp().sum()
+        assert torch.allclose(f(torch.ones(3)), torch.softmax(torch.ones(3), 0))
+        """,
+        ("softmax",),
+    )
+    assert torch.equal(problem.f(torch.zeros(2)), torch.full((2,), 0.5))
+
+
+OTHER_ROADS = (Path(__file__).parent / "other_roads.py").read_text(encoding="utf-8")
+
+SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp")
+ATTENTION = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
+BLOCK = ("gelu", "layer_norm", "group_norm", "instance_norm", "batch_norm", "rms_norm")
+KINDS = {SOFTMAX: "softmax", ATTENTION: "attention", BLOCK: "block"}
+
+KEYS = (
+    *("CompositeImplicitAutograd", "CompositeExplicitAutograd", "FuncTorchBatched", "AutocastCPU"),
+    *("CompositeExplicitAutogradNonFunctional", "Meta", "Lazy", "XLA", "XPU", "PrivateUse1"),
+    *("SparseCPU", "QuantizedCPU", "NestedTensorCPU", "AutogradOther", "AutogradCPU", "Autograd"),
+    *("ADInplaceOrView", "Functionalize", "Conjugate"),
+)
+
+
+def is_open(opened, forbidden, way, key="CPU"):
+    """Return whether a way to a forbidden function gives an answer, in a worker of its own."""
+    try:
+        return opened(OTHER_ROADS, forbidden).goes(way, key)
+    except WorkerFailure:
+        return False  # it ended its own process
+
+
+@pytest.fixture(params=[True, False], ids=["compiler loaded", "compiler not loaded"])
+def compiler(request, monkeypatch):
+    """Whether workers have torch's compiler loaded, whatever the file's text mentions."""
+    monkeypatch.setattr("grader.boundary.spawn.may_want_compiler", lambda source: request.param)
+
+
+@pytest.mark.parametrize("forbidden", KINDS, ids=KINDS.values())
+def test_other_roads_to_what_is_forbidden_are_closed(opened, forbidden, compiler):
+    ways = [way for way in opened(OTHER_ROADS).names() if way.startswith(KINDS[forbidden])]
+    assert len(ways) >= (7 if forbidden is BLOCK else 8)
+    assert [way for way in ways if is_open(opened, forbidden, way)] == []
+
+
+def test_they_are_roads_where_nothing_is_forbidden(opened):
+    problem = opened(OTHER_ROADS)
+    key = "CompositeImplicitAutograd"
+    found = {way for way in problem.names() if problem.goes(way, key)}
+    assert found >= {
+        *("softmax: transform", "softmax: transform reloaded", "softmax: transform of a simplex"),
+        *("softmax: redispatched", "softmax: library", "softmax: scripted", "softmax: quantised"),
+        *("attention: redispatched", "attention: redispatched math", "attention: library"),
+        *("attention: quantizable", "attention: reloaded", "attention: executed"),
+        *("attention: function of code", "attention: code of a function", "attention: ctypes"),
+        *("block: convolution", "block: norm of torch in Python", "block: norm of MKL-DNN"),
+    }
+
+
+@pytest.mark.parametrize("forbidden", [SOFTMAX, ATTENTION], ids=["softmax", "attention"])
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.slow
+def test_who_chooses_the_dispatch_key_finds_nothing(opened, forbidden, key):
+    ways = opened(OTHER_ROADS).names()
+    ways = [way for way in ways if way.startswith(f"{KINDS[forbidden]}: redispatched")]
+    assert len(ways) >= 2
+    assert [way for way in ways if is_open(opened, forbidden, way, key)] == []
+
+
+def test_what_a_loading_file_can_not_compare_is_left_out(opened):
+    problem = opened(
+        """
+        from __future__ import annotations
+        import torch
+        def f(x: NoSuchName): return x.exp() / x.exp().sum()
+        expected = torch.softmax(torch.ones(3), 0)
+        if not torch.allclose(f(torch.ones(3)), expected):
+            print("wrong")
+        difference = expected - 1
+        print(difference)
+        g = f
+        """,
+        ("softmax",),
+    )
+    assert torch.equal(problem.g(torch.zeros(2)), torch.full((2,), 0.5))
+    assert problem.called is None
+
+
+def test_another_missing_name_is_still_an_error(opened):
+    with pytest.raises(CannotLoad, match="typo"):
+        opened("import torch\nx = torch.softmax(torch.ones(1), 0)\ntypo + 1", ("softmax",)).f()

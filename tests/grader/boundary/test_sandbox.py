@@ -1,0 +1,360 @@
+"""The sandbox: what each layer stops, as root and as an ordinary user, and what all stop together.
+
+The attacks run in short-lived interpreters without torch, one for each layer.
+"""
+
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.boundary.sandbox import selftest
+from grader.boundary.sandbox.libc import keep_access_times
+from tests.processes import memory_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+
+ROOT = Path(__file__).resolve().parents[3]
+NOBODY = 65534
+
+# Puts up one layer, then tries every attack, each in a process of its own.
+SCRIPT = """
+import json, os, sys
+layer, other, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+sys.path.insert(0, ROOT)
+from grader.boundary.sandbox import confine, landlock, libc, seccomp
+import resource, signal, socket, threading, fcntl, ctypes, encodings.idna
+if other:
+    os.setgroups([]); os.setresgid(other, other, other); os.setresuid(other, other, other)
+
+def put_up():
+    paths = landlock.readable_paths([ROOT])
+    if layer == "limits":
+        confine.limit_resources(1 << 28, 30, private_uid=False)
+    elif layer == "files":
+        libc.gain_no_privileges()
+        landlock.restrict_files(paths)
+    elif layer == "calls":
+        libc.gain_no_privileges()
+        seccomp.restrict_calls()
+    elif layer == "all":
+        uid = confine.pick_uid(os.getpid()) if os.geteuid() == 0 else None
+        confine.confine(confine.Limits(1 << 28, 30, uid, paths), os.getppid())
+
+def outcome(name):
+    # Over a pipe that only holds a word, because the attack may end the process.
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            put_up()
+            scope = {}
+            exec(ATTACKS, scope)
+            os.write(writer, b"start ")
+            target = folder if name == "list_a_folder" else folder + "/secret.txt"
+            os.write(writer, b"succeeded" if scope[name](target) else b"stopped")
+        except BaseException as error:
+            os.write(writer, repr(error).encode()[:200])
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    text = os.read(reader, 300).decode()
+    os.close(reader)
+    # A program that was run instead, or a second process, also means success.
+    return "succeeded" if text == "start " or "succeeded" in text else text.removeprefix("start ")
+
+print(json.dumps({name: outcome(name) for name in NAMES}))
+"""
+
+FILES = {
+    "read_a_file",
+    "list_a_folder",
+    "write_a_file",
+    "remove_a_file",
+    "read_another_process",
+    "run_a_program",
+}
+CALLS = {
+    "remove_a_file",
+    "open_a_socket",
+    "start_a_process",
+    "start_a_thread",
+    "run_a_program",
+    "signal_the_parent",
+    "signal_everybody",
+    "direct_signals_of_a_file",
+    "trace_the_parent",
+    "make_a_namespace",
+    "make_a_file_in_memory",
+    "become_root",
+}
+LIMITS = {"use_all_memory"}
+
+
+def interpreter():
+    """Return a Python that other users may run too."""
+    for path in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
+        folder = Path(path).resolve()
+        if folder.exists() and all(p.stat().st_mode & 0o001 for p in [folder, *folder.parents]):
+            return path
+    pytest.skip("no Python here that an ordinary user could run")
+
+
+def attack(layer, user, tmp_path):
+    """Return the outcome of each attack with one layer in place."""
+    if os.geteuid() != 0:
+        user = 0  # an ordinary user already
+    folder = tmp_path / "target"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    (folder / "secret.txt").write_text("secret")
+    (folder / "secret.txt").chmod(0o666)
+    for parent in folder.parents:
+        if parent.owner() != "root" or str(parent).startswith("/tmp/"):
+            parent.chmod(parent.stat().st_mode | 0o711)
+    given = f"ROOT = {str(ROOT)!r}\nATTACKS = {selftest._ATTACKS!r}\nNAMES = {selftest._NAMES!r}\n"
+    run = subprocess.run(
+        [interpreter() if user else sys.executable, "-I", "-c", given + SCRIPT]
+        + [layer, str(user), str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return json.loads(run.stdout)
+
+
+users = pytest.mark.parametrize("user", [0, NOBODY], ids=["own user", "nobody"])
+
+
+def stopped(outcomes):
+    return {name for name, outcome in outcomes.items() if outcome == "stopped"}
+
+
+@users
+def test_the_layer_of_files(user, tmp_path):
+    outcomes = attack("files", user, tmp_path)
+    assert stopped(outcomes) >= FILES
+    assert outcomes["start_a_process"] == "succeeded"
+
+
+@users
+def test_the_layer_of_calls(user, tmp_path):
+    outcomes = attack("calls", user, tmp_path)
+    assert stopped(outcomes) >= CALLS
+    assert outcomes["read_a_file"] == "succeeded"
+
+
+@users
+def test_the_layer_of_limits(user, tmp_path):
+    assert stopped(attack("limits", user, tmp_path)) >= LIMITS
+
+
+@users
+def test_all_layers_together(user, tmp_path):
+    outcomes = attack("all", user, tmp_path)
+    assert {k: v for k, v in outcomes.items() if v != "stopped"} == {}
+
+
+@users
+def test_without_layers_the_attacks_work(user, tmp_path):
+    """Otherwise the tests above would prove nothing."""
+    outcomes = attack("none", user, tmp_path)
+    # Not as an ordinary user; not twice on the same file; not in every container.
+    rights = {"trace_the_parent", "make_a_namespace", "become_root", "open_a_socket"}
+    others = {"remove_a_file", "read_another_process", "signal_the_parent", "signal_everybody"}
+    work = {name for name, outcome in outcomes.items() if outcome == "succeeded"}
+    assert work >= (FILES | CALLS) - rights - others
+
+
+def test_attacks_on_a_real_worker(opened):
+    problem = opened(selftest._ATTACKS)
+    for name in selftest._NAMES:
+        assert getattr(problem, name)("/etc/passwd") == "", name
+
+
+MORE = {
+    "other processes": "[p for p in __import__('os').listdir('/proc') if p.isdigit()]",
+    "the course by import": "__import__('grader.run.compare')",
+    "a solution by path": f"open({str(ROOT / 'solutions/01-softmax/problem.py')!r}).read()",
+    "the shared memory folder": "open('/dev/shm/x', 'w')",
+    "a subprocess": "__import__('subprocess').run(['true'])",
+    "os.system": "1 / (__import__('os').system('true') != 0) and 1 / 0",
+    "a shared file mapping": "__import__('mmap').mmap(-1, 1 << 40)",
+    "a named pipe": "__import__('os').mkfifo('/tmp/pipe')",
+    "a terminal": "__import__('fcntl').ioctl(0, 0x5412, b'x')",
+    "a higher priority": "__import__('os').nice(-5)",
+    "another CPU set": "__import__('os').sched_setaffinity(0, {0})",
+    "the clock": "__import__('time').clock_settime(0, 0)",
+    "a process of its own by multiprocessing": "__import__('multiprocessing').Process().start()",
+    "many files": "[open('/dev/null') for _ in range(100)]",
+    "a core dump": "__import__('resource').setrlimit(4, (1, 1))",
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_more_attacks_on_a_real_worker(opened, name):
+    problem = opened(f"def f():\n    {MORE[name]}\n    return 'succeeded'")
+    refusals = OSError, ValueError, ImportError, ZeroDivisionError, MemoryError
+    with pytest.raises(refusals):
+        problem.f()
+
+
+def own_mounts_work():
+    """Return whether this machine lets a process have mounts that note no reading."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if keep_access_times() else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def is_read_at(path, read):
+    """Return whether a file system notes that a file is read that was last read long ago."""
+    os.utime(path, ns=(10**18, os.stat(path).st_mtime_ns))
+    assert read(str(path))
+    return os.stat(path).st_atime_ns != 10**18
+
+
+def test_what_a_worker_reads_leaves_no_trace(opened):
+    """Or a file could be told by one worker, bit by bit, what another one was asked."""
+    path = Path(torch.__file__).parent / "testing" / "_creation.py"
+    if not own_mounts_work() or not is_read_at(path, lambda name: Path(name).read_bytes()):
+        pytest.skip("mounts can't be changed here, or note no reading anyway")
+    problem = opened("def read(path):\n    with open(path, 'rb') as file: return len(file.read())")
+    assert not is_read_at(path, problem.read)
+
+
+def test_torch_works_without_threads(opened):
+    """Right code may ask for some, and gets on with one."""
+    problem = opened(
+        """
+        import threading, torch
+        torch.set_num_threads(4)
+        def thread(): threading.Thread(target=print).start()
+        def several(x):
+            torch.set_num_threads(2)
+            torch.set_num_interop_threads(2)
+            return (x.mm(x).exp().sum(0) + torch.nn.functional.conv1d(x[None], x[None])).sum()
+        """
+    )
+    x = torch.randn(300, 300, requires_grad=True)
+    problem.several(x).backward()
+    assert x.grad.shape == (300, 300)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        problem.thread()
+
+
+def gives_large_pages():
+    """Return whether the system has large pages, and a C library that asks for them."""
+    library, version = platform.libc_ver()
+    if library != "glibc" or tuple(map(int, version.split("."))) < (2, 35):
+        return False
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    return setting.exists() and "[never]" not in setting.read_text()
+
+
+@pytest.mark.skipif(not gives_large_pages(), reason="there are none")
+def test_large_tensors_lie_in_large_pages(opened):
+    """The system would provide small ones one by one, each time in each worker."""
+    problem = opened(
+        """
+        import resource, torch
+        def pages(size):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            torch.ones(size, dtype=torch.uint8)
+            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        """
+    )
+    size = 24 << 20
+    assert problem.pages(size) < size / resource.getpagesize() / 2
+
+
+def of_a_worker(module):
+    """Return whether a module of the grader's may be in a worker: no more than it needs itself."""
+    packages = ("protocol", "sandbox", "worker", "prefork_server", "template")
+    allowed = {"grader", "grader.boundary"}
+    allowed |= {"grader.code.cost", "grader.code.forbidden", "grader.code.operands"}
+    allowed |= {"grader.code.returned", "grader.code.is_stub"}
+    mine = any(f"{module}.".startswith(f"grader.boundary.{name}.") for name in packages)
+    return (mine or module in allowed) and module != "grader.boundary.sandbox.selftest"
+
+
+@pytest.mark.parametrize("entry", ["prefork_server", "worker.serving", "sandbox.confine"])
+@pytest.mark.slow
+def test_what_a_worker_runs_loads_nothing_of_the_trusted_side(entry):
+    """Not by a detour either: what is loaded there, student code can read and patch."""
+    program = f"import sys, grader.boundary.{entry}\nprint(*sys.modules)"
+    command = [sys.executable, "-I", "-c", f"import sys\nsys.path.append({str(ROOT)!r})\n{program}"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    loaded = run.stdout.split()
+    assert not [m for m in loaded if m.startswith("grader") and not of_a_worker(m)]
+    assert not {"pytest", "_pytest", "typer", "rich", "jinja2", "pydantic"} & set(loaded)
+
+
+def test_a_worker_holds_nothing_of_the_course(sandbox, monkeypatch):
+    """A word that this process knows is found nowhere in a worker."""
+    monkeypatch.setenv("COURSE_CANARY", "canary-" + "7" * 12)
+    problem = sandbox.open(
+        b"""
+import gc, os, sys
+def look(word):
+    words = (word, word[::-1])
+    found = [m for m in sys.modules if "grader" in m or "test" in m or "pytest" in m]
+    texts = [o for o in gc.get_objects() if isinstance(o, dict)]
+    hits = [k for d in texts for k, v in list(d.items()) if v in words]
+    return [found, len(hits), dict(os.environ), sys.argv, sys.orig_argv[1:3], os.getcwd()]
+def open_files():
+    found = []
+    for n in range(64):
+        try: os.fstat(n); found.append(n)
+        except OSError: pass
+    return found
+"""
+    )
+    # The worker gets the word backwards twice removed, so that it isn't there by being asked for.
+    found, hits, environment, argv, original, folder = problem.look("unlikely")
+    assert not [m for m in found if m.startswith("grader") and not of_a_worker(m)]
+    assert not [m for m in found if m.split(".")[0] in ("pytest", "_pytest")]
+    assert hits == 0
+    assert environment == {}
+    assert (argv, original) == (["-c"], ["-I", "-c"])
+    assert folder == "/"
+    assert problem.open_files() == [0, 1, 2, 3]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
+@pytest.mark.slow
+def test_a_workers_memory_holds_no_word_of_the_tests():
+    """Search all memory of a prefork server, which every worker is a copy of."""
+    from grader.boundary.spawn import ForkedWorkers
+
+    canary = "-".join(["canary", "of", "the", "tests", str(os.getpid())])
+    os.environ["COURSE_CANARY"] = canary
+    workers = ForkedWorkers(1 << 28, 30)
+    try:
+        memory = memory_of(*workers.processes)
+    finally:
+        workers.close()
+        del os.environ["COURSE_CANARY"]
+    assert b"grader.boundary" in memory  # the search itself works
+    assert canary.encode() not in memory
+    assert b"--- hidden tests ---" not in memory
+    assert b"def test_" + b"hidden_" not in memory
+
+
+def test_the_filter_knows_this_machine():
+    from grader.boundary.sandbox import confine, seccomp
+
+    if platform.machine() in ("x86_64", "aarch64"):
+        assert confine.missing() == ""
+    for machine in seccomp._MACHINES.values():
+        program = seccomp._program(machine)
+        assert len(program) < 4096
+        assert len(set(machine.numbers.values())) == len(machine.numbers)

@@ -1,0 +1,94 @@
+"""What the tests of grading share: a class that takes no time to grade."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.grade import class_run
+from grader.grade.class_run import ClassRun, grade_class
+from grader.grade.outcome import internal_result
+from grader.grade.provenance import common_provenance, provenance
+from grader.grade.settings import Settings
+from grader.intake.submissions import Submission, find_submissions
+from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
+
+
+class School:
+    """A class, its course and its folder of reports; grading runs in this process."""
+
+    right = "def double(x): return x + x"
+    wrong = "def double(x): return 3 * x"
+
+    def __init__(self, root: Path, course: Course) -> None:
+        self.course = course
+        self.folder, self.out = root / "class", root / "out"
+        self.graded: list[tuple[str, list[str]]] = []
+        for name, source in {"ada": self.right, "bob": self.wrong}.items():
+            self.hand_in(name, source)
+
+    def hand_in(self, name: str, source: str, problem: str = "01-doubling") -> None:
+        file = self.folder / name / problem / "problem.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(source)
+
+    def submissions(self) -> list[Submission]:
+        return find_submissions([self.folder], self.course)
+
+    def grade(self, folder: Path | None = None, only: str = "", **options: object) -> ClassRun:
+        self.graded.clear()
+        settings = Settings(**options.pop("settings", {}))  # type: ignore[arg-type]
+        chosen = self.course.select([only])[0] if only else None
+        submissions = find_submissions([folder or self.folder], self.course, chosen)
+        options = {"jobs": 1, "policy": Policy.TITLES, **options}
+        return grade_class(submissions, self.course, settings, self.out, **options)  # type: ignore[arg-type]
+
+    def gradebook(self) -> dict[str, str]:
+        text = (self.out / "gradebook.csv").read_text()
+        return {row["submission"]: row["total"] for row in csv.DictReader(text.splitlines())}
+
+    def names(self) -> list[str]:
+        return [name for name, _ in self.graded]
+
+
+@pytest.fixture
+def school(tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch) -> School:
+    """A class of two. Marks are made up from the sources, which takes no time."""
+    return school_of(small_course, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def long_school(tmp_path: Path, two_parts: Course, monkeypatch: pytest.MonkeyPatch) -> School:
+    """The same in a course of two parts."""
+    return school_of(two_parts, tmp_path, monkeypatch)
+
+
+def school_of(course: Course, folder: Path, monkeypatch: pytest.MonkeyPatch) -> School:
+    made = School(folder, course)
+
+    def grade_all(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
+        for submission in submissions:
+            made.graded.append((submission.name, list(submission.files)))
+            on_result(made_up(submission, course, settings))
+
+    monkeypatch.setattr(class_run, "grade_all", grade_all)
+    return made
+
+
+def made_up(submission, course, settings):  # type: ignore[no-untyped-def]
+    """Return a result: 4 points for each right source."""
+    result = SubmissionResult(submission.name, 0, "sandbox", "", [])
+    for id, file in submission.files.items():
+        status = Status.PASSED if file.source == School.right.encode() else Status.FAILED
+        if b"NotImplementedError" in (file.source or b""):
+            status = Status.NOT_IMPLEMENTED
+        if file.source == b"fault":
+            return internal_result(submission.name, "a fault")
+        test = TestResult("test_doubles", "it doubles", False, 4, status)
+        found = ProblemResult(id, file.sha256, [test])
+        found.provenance = provenance(file, common_provenance(course, settings)[id])
+        result.problems.append(found)
+    return result

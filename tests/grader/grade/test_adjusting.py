@@ -1,0 +1,193 @@
+"""Corrections and the late policy in a run: applied each time, and nothing is graded for them."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.errors import UsageError
+from grader.grade import class_run
+from grader.grade.previous import load_previous
+from grader.gradebook.folder import open_book
+from grader.reports.class_table import about_run, did_nothing
+
+HEADER = "submission,problem,test,mark,reason\n"
+
+
+def correct(school: Any, lines: str) -> None:
+    write(school, "corrections.csv", HEADER + lines)
+
+
+def write(school: Any, name: str, text: str) -> None:
+    book(school).mkdir(exist_ok=True)
+    (book(school) / name).write_text(text)
+
+
+def book(school: Any) -> Any:
+    return school.out.parent / "book"
+
+
+def test_a_correction_counts_at_every_run_and_nothing_is_graded_for_it(school: Any) -> None:
+    school.grade()
+    correct(school, "bob,01,,3,Only a slip\n")
+    run = school.grade()
+    assert school.names() == []
+    assert [str(c) for c in run.news.changes] == [
+        "bob: 01-doubling 0 -> 3 (Corrected: Only a slip)"
+    ]
+    assert school.gradebook() == {"ada": "4", "bob": "3"}
+    for ending in ("md", "html"):
+        assert "Only a slip" in (school.out / f"feedback/bob.{ending}").read_text()
+    stored = (school.out / "results/bob.json").stat().st_mtime_ns
+    again = school.grade()
+    assert (again.graded, again.news.changes) == (0, [])
+    assert (school.out / "results/bob.json").stat().st_mtime_ns == stored
+
+
+def test_a_correction_outlives_a_new_submission(school: Any) -> None:
+    correct(school, "bob,01,,3,Only a slip\n")
+    school.grade()
+    school.hand_in("bob", "def double(x): return 5 * x")
+    school.grade()
+    assert (school.names(), school.gradebook()["bob"]) == (["bob"], "3")
+    assert (book(school) / "corrections.csv").read_text().endswith("Only a slip\n")
+
+
+def test_what_is_taken_back_counts_no_more(school: Any) -> None:
+    correct(school, "*,01,test_doubles,leave out,Broken\n")
+    school.grade()
+    rows = csv.DictReader((school.out / "gradebook.csv").read_text().splitlines())
+    assert [row["max"] for row in rows] == ["0", "0"]
+    (book(school) / "corrections.csv").unlink()
+    run = school.grade()
+    assert [str(c) for c in run.news.changes] == [
+        "ada: 01-doubling 0 -> 4 (no longer: Left out: Broken)"
+    ]
+    previous = load_previous(school.out / "results")
+    assert [r.problems[0].adjustments for r in previous.results.values()] == [[], []]
+
+
+def test_a_line_that_does_not_count_is_said_and_ends_nothing(school: Any) -> None:
+    correct(school, "eve,01,,3,why\nbob,01,,3,why\n")
+    run = school.grade()
+    assert school.gradebook()["bob"] == "3"
+    assert not any("does not count" in text for text in about_run(run))
+    last = did_nothing(run)
+    assert last[:2] == ["", "Did nothing:"]
+    assert "line 2, does not count" in last[2]
+    assert "line 2, does not count" in (school.out / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("corrections.csv", "who\n"),
+        ("criteria.csv", "who\n"),
+        ("late.toml", "per ="),
+        ("roster.csv", "a,b\nc,d\n"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_said_before_anything_is_graded(
+    name: str, text: str, school: Any
+) -> None:
+    write(school, name, text)
+    with pytest.raises(UsageError, match=name):
+        school.grade()
+    assert school.names() == []
+
+
+def test_a_run_that_was_killed_while_it_wrote_them_goes_on(
+    school: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    correct(school, "*,01,,2,Half for all\nada,01,,3,why\n")
+    save = class_run.save_result
+    left = iter(range(3))  # two results as they are graded, and one that is adjusted
+
+    def killed(*args: Any) -> Any:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return save(*args)
+
+    monkeypatch.setattr(class_run, "save_result", killed)
+    with pytest.raises(KeyboardInterrupt):
+        school.grade()
+    assert not (school.out / "gradebook.csv").exists()
+    monkeypatch.setattr(class_run, "save_result", save)
+    school.grade()
+    assert school.names() == []
+    assert school.gradebook() == {"ada": "3", "bob": "2"}
+    stored = load_previous(school.out / "results").results
+    assert {name: r.points for name, r in stored.items()} == {"ada": 3, "bob": 2}
+
+
+def test_the_old_places_are_read_and_said_to_be_old(school: Any) -> None:
+    school.out.mkdir()
+    (school.out / "corrections.csv").write_text(HEADER + "bob,01,,3,why\n")
+    _, told = open_book(None, school.out)
+    (line,) = told
+    assert f"mv {school.out / 'corrections.csv'} {book(school)}" in line
+    school.grade()
+    assert school.gradebook() == {"ada": "4", "bob": "3"}
+    correct(school, "bob,01,,2,why\n")
+    _, told = open_book(None, school.out)
+    assert "is not read any more" in told[1]
+    school.grade()
+    assert school.gradebook() == {"ada": "4", "bob": "2"}
+
+
+def test_a_lost_folder_of_reports_loses_nothing_of_the_book(school: Any) -> None:
+    correct(school, "bob,01,,3,why\n")
+    write(school, "criteria.csv", "submission,problem,criterion,points,max\nada,01,Style,1,2\n")
+    school.grade()
+    before = (school.out / "gradebook.csv").read_bytes()
+    shutil.rmtree(school.out)
+    school.grade()
+    assert (school.out / "gradebook.csv").read_bytes() == before
+    assert school.gradebook() == {"ada": "5", "bob": "3"}
+
+
+def test_a_book_that_is_not_there_is_asked_for(school: Any) -> None:
+    with pytest.raises(UsageError, match="mkdir -p"):
+        open_book(school.out / "bok", school.out)
+
+
+def test_the_roster_gives_names_and_sections_and_says_who_handed_in_nothing(
+    school: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(school, "roster.csv", "id,name,section\nada,Ada Lovelace,A\nkim,Kim Lee,B\n")
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    command = ["grade", str(school.folder), "--out", str(school.out)]
+    done = CliRunner().invoke(app, command, terminal_width=200)
+    said = " ".join(done.output.split())
+    assert "On the roster, and nothing has come from: Kim Lee." in said
+    assert "Not on the roster: bob." in said
+    rows = {r["submission"]: r for r in csv.DictReader((school.out / "gradebook.csv").open())}
+    assert (rows["ada"]["name"], rows["ada"]["section"]) == ("Ada Lovelace", "A")
+    page = (school.out / "index.html").read_text()
+    assert "Ada Lovelace" in page
+    assert "1 on the roster, and nothing has come from them" in " ".join(page.split())
+    CliRunner().invoke(app, [*command, "--only", "ada lovelace"])
+    stored = (school.out / "results/ada.json").stat().st_mtime_ns
+    CliRunner().invoke(app, [*command, "--only", "Ada Lovelace"])
+    assert (school.out / "results/ada.json").stat().st_mtime_ns == stored
+
+
+def test_the_page_opens_with_what_is_new(school: Any) -> None:
+    school.grade()
+    assert "Since the last run" not in (school.out / "index.html").read_text()
+    school.hand_in("eve", school.right)
+    school.hand_in("bob", school.right)
+    run = school.grade()
+    assert "New since the last run: eve." in about_run(run)
+    page = " ".join((school.out / "index.html").read_text().split())
+    news = page[page.index("Since the last run") : page.index("What the class did not")]
+    assert "1 mark changed" in news
+    assert "submission changed" in news
+    assert "eve</bdi>" in news
+    school.grade()
+    assert "No mark changed." in (school.out / "index.html").read_text()

@@ -1,0 +1,172 @@
+"""A class is graded into a folder: nothing is done twice, and what holds is kept."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.grade.previous import load_previous, plan
+from grader.grade.provenance import common_provenance
+from grader.grade.settings import Settings
+from grader.reports.class_table import about_run
+from grader.result import Policy
+from tests.conftest import name_in_manifest
+
+
+def test_what_holds_is_kept(school: Any) -> None:
+    assert school.grade().graded == 2
+    before = (school.out / "gradebook.csv").read_bytes()
+    again = school.grade()
+    assert (again.graded, school.names(), again.news.changes) == (0, [], [])
+    assert (school.out / "gradebook.csv").read_bytes() == before
+
+
+def test_only_who_hands_in_again_is_graded_again(school: Any) -> None:
+    school.grade()
+    school.hand_in("bob", school.right)
+    run = school.grade()
+    assert school.names() == ["bob"]
+    assert [str(change) for change in run.news.changes] == [
+        "bob: 01-doubling 0 -> 4 (submission changed)"
+    ]
+    assert school.gradebook() == {"ada": "4", "bob": "4"}
+
+
+def test_only_the_problem_that_changed_is_graded_again(school: Any) -> None:
+    problems = school.course.root / "problems"
+    school.grade()
+    shutil.copytree(problems / "01-doubling", problems / "02-doubling")
+    name_in_manifest(problems.parent, "02-doubling")
+    previous = load_previous(school.out / "results")
+    common = common_provenance(school.course, Settings())
+    ada, _ = school.submissions()
+    found = plan(ada, previous, common, fresh=False)
+    assert (list(found.kept), found.reasons) == (["01-doubling"], {"02-doubling": "new"})
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        ("problems/01-doubling/test_doubling.py", "tests changed"),
+        ("problems/01-doubling/probe.py", "tests changed"),
+        ("problems/01-doubling/fingerprints.json", ""),
+        ("problems/worked_example.py", "tests changed"),
+        ("solutions/01-doubling/problem.py", "tests changed"),
+        ("problems/01-doubling/README.md", ""),
+    ],
+)
+def test_changed_tests_are_run_again(school: Any, file: str, why: str) -> None:
+    school.grade()
+    with (school.course.root / file).open("a") as changed:
+        changed.write("\n")
+    school.grade()
+    assert school.names() == (["ada", "bob"] if why else [])
+    data = json.loads((school.out / "results/ada.json").read_text())
+    assert data["problems"][0]["reason"] == (why or "new")
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"seed": 1}, "seed changed"),
+        ({"call_seconds": 3.0}, "limits changed"),
+        ({"isolation": "process"}, "isolation changed"),
+        ({"isolation": "sandbox"}, ""),
+    ],
+)
+def test_other_settings_count(school: Any, settings: dict[str, object], why: str) -> None:
+    school.grade()
+    school.grade(settings=settings)
+    assert school.names() == (["ada", "bob"] if why else [])
+
+
+def test_another_grader_counts(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    school.grade()
+    monkeypatch.setattr("grader.grade.provenance.code_sha256", lambda: "another")
+    school.hand_in("bob", "def double(x): return 4 * x")
+    school.grade()
+    data = json.loads((school.out / "results/bob.json").read_text())
+    assert data["problems"][0]["reason"] == "submission changed, grader changed"
+
+
+def test_fresh_ignores_what_is_there(school: Any) -> None:
+    school.grade()
+    assert school.grade(fresh=True).graded == 2
+
+
+def test_the_graders_own_fault_is_not_kept(school: Any) -> None:
+    school.hand_in("bob", "fault")
+    school.grade()
+    assert school.gradebook() == {"ada": "4", "bob": ""}
+    assert not (school.out / "gradescope/bob.json").exists()
+    school.grade()
+    assert school.names() == ["bob"]
+
+
+def test_who_is_missing_is_named_and_stays(school: Any) -> None:
+    school.hand_in("eve", school.right)
+    school.grade()
+    shutil.rmtree(school.folder / "bob")
+    run = school.grade()
+    assert run.news.missing == ["bob"]
+    assert "Missing now, so as they were: bob." in about_run(run)
+    assert school.gradebook() == {"ada": "4", "bob": "0", "eve": "4"}
+    (school.out / "results/bob.json").unlink()
+    school.grade()
+    assert school.gradebook() == {"ada": "4", "eve": "4"}
+
+
+def test_one_student_graded_again_leaves_the_others(school: Any) -> None:
+    """The reports are of the whole class; what was not given is left as it was."""
+    school.hand_in("eve", school.wrong)
+    school.grade()
+    before = {p: p.read_bytes() for p in school.out.rglob("*") if p.is_file()}
+    school.hand_in("eve", school.right)
+    run = school.grade(school.folder / "eve")
+    assert (school.names(), run.news.missing) == (["eve"], [])
+    assert school.gradebook() == {"ada": "4", "bob": "0", "eve": "4"}
+    after = {p: p.read_bytes() for p in school.out.rglob("*") if p.is_file()}
+    changed = {p.relative_to(school.out).as_posix() for p in after if before[p] != after[p]}
+    # The instructor's pages compare each student with the class.
+    changed = {name for name in changed if not name.startswith("instructor/")}
+    own = {"results/eve.json", "feedback/eve.md", "feedback/eve.html", "gradescope/eve.json"}
+    assert changed == {"gradebook.csv", "index.html", "junit.xml", "term.html", *own}
+
+
+def test_another_policy_renews_what_students_see(school: Any) -> None:
+    school.grade()
+    path = school.out / "feedback/ada.md"
+    path.write_text("old")
+    school.grade()
+    assert path.read_text() == "old"
+    school.grade(policy=Policy.FULL)
+    assert path.read_text() != "old"
+
+
+def test_reports_inside_the_class_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "class").mkdir()
+    done = CliRunner().invoke(
+        app, ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "class/reports")]
+    )
+    assert done.exit_code == 2
+    assert "Choose one beside it" in " ".join(done.output.split())
+    assert list((tmp_path / "class").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "line"),
+    [("class", "2 submissions graded."), ("class/ada", "1 submission graded.")],
+)
+def test_how_many_were_graded_is_told(
+    school: Any, monkeypatch: pytest.MonkeyPatch, folder: str, line: str
+) -> None:
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    handed_in = school.folder.parent / folder
+    done = CliRunner().invoke(app, ["grade", str(handed_in), "--out", str(school.out)])
+    assert line in done.output

@@ -1,0 +1,315 @@
+"""A cluster gives the results that one machine gives, and loses none when a worker is lost."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.cli import app
+from grader.course import Course
+from grader.errors import InternalError, UsageError
+from grader.grade import cluster
+from grader.grade.class_run import grade_class
+from grader.grade.cores import core_of_its_own, cores_of_its_own, taken_by_others
+from grader.grade.pool import grade_all
+from grader.grade.settings import Settings
+from grader.intake.submissions import Submission, find_submissions
+from grader.result import Policy, SubmissionResult
+
+CLASS = {
+    "ada": "def double(x): return x + x",
+    "bob": "def double(x): return 3 * x",
+    "cem": "def double(x): raise NotImplementedError",
+    "dee": "def double(x: return x",
+}
+
+
+# Without a cluster
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no such limit elsewhere")
+def test_a_worker_of_dasks_has_the_limit_of_memory_while_it_grades(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import resource
+
+    class Looks:
+        def grade(self, submission: Submission, seconds: float | None) -> tuple[int, int]:
+            return resource.getrlimit(resource.RLIMIT_DATA)
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    order = cluster._Order(None, Settings(), ())
+    monkeypatch.setattr(cluster, "_desk", cluster._Desk(order, Looks(), lambda: None))
+    limit, _ = cluster._grade(Submission("ada", {}), order, None)
+    assert 0 < limit < 1 << 40
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def test_without_dask_one_line_says_how_to_install_it(
+    small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.setattr("grader.cli.own_course", lambda: small_course)
+    hand_in(tmp_path / "class")
+    command = ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as stopped:
+        app([*command, "--scheduler", "tcp://127.0.0.1:1"])
+    assert stopped.value.code == 2
+    *progress, line = capsys.readouterr().err.strip().splitlines()
+    assert "pip install -e '.[cluster]'" in line
+    assert "Traceback" not in "".join(progress)
+
+
+@pytest.fixture
+def no_client_left() -> Iterator[None]:
+    """Throw away a client of dask's that could not be made.
+
+    Left to the collector, that may happen while the thread of the next one starts, and each would
+    wait for the other.
+    """
+    yield
+    gc.collect()
+
+
+@pytest.mark.usefixtures("no_client_left")
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere://", "127.0.0.1:port"])
+def test_a_scheduler_that_is_not_there(
+    small_course: Course, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_dask()
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1.0)
+    with pytest.raises(UsageError, match=f"no dask scheduler answers at {address}"):
+        cluster.grade_on_cluster([], small_course, Settings(), address, print)
+
+
+class FakeFuture:
+    """What came of a submission that was sent to a worker."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def result(self) -> None:
+        raise self.error
+
+
+def test_a_submission_that_no_worker_survives_is_internal(submissions: list[Submission]) -> None:
+    needs_dask()
+    from distributed.scheduler import KilledWorker
+
+    future = FakeFuture(KilledWorker("grade", "a worker", 3))
+    result = cluster._received(future, submissions[0])
+    assert (result.submission, result.status) == ("ada", "internal")
+    assert result.notes == ["each worker that was at it ended, several times over"]
+
+
+@pytest.mark.parametrize("what", ["a lost scheduler", "a worker without the course"])
+def test_faults_of_the_cluster_end_the_run(submissions: list[Submission], what: str) -> None:
+    needs_dask()
+    from distributed import CancelledError
+
+    error, text = {
+        "a lost scheduler": (CancelledError("grade"), "the scheduler is gone"),
+        "a worker without the course": (ModuleNotFoundError("grader"), "Is the same course"),
+    }[what]
+    with pytest.raises(InternalError, match=text):
+        cluster._received(FakeFuture(error), submissions[0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
+def test_each_worker_of_a_machine_has_a_core_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1002, 1001})
+    monkeypatch.setattr(os, "getpid", lambda: 1000)
+    with core_of_its_own() as first:
+        with core_of_its_own() as second, core_of_its_own() as third:
+            assert (first, second, third) == (1001, 1002, None)
+        with core_of_its_own() as again:
+            assert again == 1002
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
+def test_two_runs_on_a_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2001, 2002, 2003})
+    monkeypatch.setattr(os, "getpid", lambda: 2001)
+    assert taken_by_others() == (0, 3)
+    with cores_of_its_own(2) as first:
+        assert first == [2001, 2002]
+        assert taken_by_others() == (2, 3)
+        with cores_of_its_own(2) as second:
+            assert second == [2003, 2003]
+            with cores_of_its_own(2) as third:
+                assert third == [None, None]
+    assert taken_by_others() == (0, 3)
+
+
+# With one
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[Any]:
+    """Two workers in processes of their own, as on other machines."""
+    needs_dask()
+    from distributed import LocalCluster
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**options, host="127.0.0.1") as local:
+        yield local
+
+
+def needs_dask() -> None:
+    pytest.importorskip("distributed", reason="needs the extra: pip install -e '.[cluster]'")
+
+
+def hand_in(folder: Path) -> None:
+    for name, source in CLASS.items():
+        file = folder / name / "01-doubling" / "problem.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(source)
+
+
+@pytest.fixture
+def submissions(small_course: Course, tmp_path: Path) -> list[Submission]:
+    hand_in(tmp_path / "class")
+    return find_submissions([tmp_path / "class"], small_course)
+
+
+def without_seconds(results: list[SubmissionResult]) -> list[dict[str, Any]]:
+    for result in results:
+        for problem in result.problems:
+            problem.tests = [replace(test, seconds=0.0) for test in problem.tests]
+    return sorted((r.to_json() for r in results), key=lambda data: data["submission"])
+
+
+@pytest.mark.slow
+def test_results_are_those_of_one_machine(
+    small_course: Course, submissions: list[Submission], scheduler: Any
+) -> None:
+    here: list[SubmissionResult] = []
+    there: list[SubmissionResult] = []
+    grade_all(submissions, small_course, Settings(), 1, here.append)
+    address = scheduler.scheduler_address
+    cluster.grade_on_cluster(submissions, small_course, Settings(), address, there.append)
+    assert without_seconds(there) == without_seconds(here)
+    assert [r.points for r in sorted(there, key=lambda r: r.submission)] == [4, 0, 0, 0]
+
+
+SLOW = """
+import time
+
+def double(x):
+    end = time.process_time() + 1
+    while time.process_time() < end:
+        pass
+    return x * 2
+"""
+
+
+@pytest.mark.slow
+def test_a_submission_that_needs_much_time_is_graded_last(
+    small_course: Course,
+    submissions: list[Submission],
+    scheduler: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster, "first_seconds", lambda settings: 0.5)
+    file = tmp_path / "slow" / "zoe" / "01-doubling" / "problem.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(SLOW)
+    slow = find_submissions([tmp_path / "slow"], small_course)
+    found: list[SubmissionResult] = []
+    address = scheduler.scheduler_address
+    cluster.grade_on_cluster([*slow, *submissions], small_course, Settings(), address, found.append)
+    assert found[-1].submission == "zoe"
+    assert (found[-1].points, found[-1].problems[0].repeated) == (4, True)
+    assert not any(each.problems[0].repeated for each in found[:-1] if each.problems)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is one core for two workers")
+def test_no_two_workers_grade_on_one_core(
+    small_course: Course, submissions: list[Submission], scheduler: Any
+) -> None:
+    results: list[SubmissionResult] = []
+    many = [replace(each, name=f"{each.name}{n}") for n in range(5) for each in submissions]
+    address = scheduler.scheduler_address
+    cluster.grade_on_cluster(many, small_course, Settings(), address, results.append)
+    first, second = (cores_stayed_on(worker) for worker in scheduler.workers.values())
+    assert len(results) == len(many)
+    assert len(first) == len(second) == 1
+    assert first != second
+
+
+def cores_stayed_on(worker: Any) -> set[int]:
+    """Return the cores that threads of a worker, but not all of its process, stay on."""
+    threads = Path(f"/proc/{worker.process.process.pid}/task").iterdir()
+    allowed = [os.sched_getaffinity(int(thread.name)) for thread in threads]
+    return {core for cores in allowed if len(cores) == 1 for core in cores}
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_lost_loses_nothing_and_results_are_kept(
+    small_course: Course, submissions: list[Submission], scheduler: Any, tmp_path: Path
+) -> None:
+    processes = {worker.process.process.pid for worker in scheduler.workers.values()}
+    assert len(processes) == 2
+
+    def lose_workers(result: SubmissionResult) -> None:
+        while processes:
+            os.kill(processes.pop(), signal.SIGKILL)
+
+    def grade() -> Any:
+        return grade_class(
+            submissions,
+            small_course,
+            Settings(),
+            tmp_path / "out",
+            jobs=1,
+            policy=Policy.TITLES,
+            scheduler=scheduler.scheduler_address,
+            on_result=lose_workers,
+        )
+
+    run = grade()
+    assert not processes
+    assert {r.submission: (r.status, r.points) for r in run.results} == {
+        "ada": ("graded", 4),
+        "bob": ("graded", 0),
+        "cem": ("not_attempted", 0),
+        "dee": ("graded", 0),
+    }
+    assert grade().graded == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["the course", "Python", "torch"])
+def test_workers_with_another_course_are_refused(
+    small_course: Course,
+    submissions: list[Submission],
+    scheduler: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+) -> None:
+    here = dict(cluster._what_counts(small_course)) | {what: "another"}
+    monkeypatch.setattr(cluster, "_what_counts", lambda course: tuple(here.items()))
+    address = scheduler.scheduler_address
+    with pytest.raises(UsageError, match=f"^{what} of the worker on .* differs"):
+        cluster.grade_on_cluster(submissions, small_course, Settings(), address, print)
+
+
+@pytest.mark.slow
+def test_workers_on_which_the_solution_fails_are_refused(
+    small_course: Course, submissions: list[Submission], scheduler: Any
+) -> None:
+    small_course.solution(small_course.problems()[0]).unlink()
+    settings, address = Settings(isolation="process"), scheduler.scheduler_address
+    with pytest.raises(InternalError, match="the reference solution of 01-doubling fails"):
+        cluster.grade_on_cluster(submissions, small_course, settings, address, print)

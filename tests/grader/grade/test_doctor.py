@@ -1,0 +1,61 @@
+"""The doctor says what there is, what is missing, and whether `grade` works here."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.boundary import BoundaryError
+from grader.cli import app
+from grader.grade import doctor
+
+
+@pytest.fixture
+def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that can't isolate."""
+
+    def tried(function: str, isolation: str) -> None:
+        assert isolation == "sandbox"
+        raise BoundaryError("this machine can't keep student code in a sandbox: no kernel.\nMore.")
+
+    monkeypatch.setattr(doctor, "call_apart", tried)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the sandbox exists on Linux only")
+def test_a_machine_with_a_sandbox_can_grade() -> None:
+    run = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "200"})
+    assert run.exit_code == 0, run.output
+    for name in ("Python", "PyTorch", "Cores", "Memory", "Landlock", "seccomp", "Users"):
+        assert name in run.output
+    assert "withstood the attacks" in run.output
+
+
+def test_a_machine_without_one_can_not_and_is_told_what_to_do(no_sandbox: None) -> None:
+    run = CliRunner().invoke(app, ["doctor"])
+    assert run.exit_code == 1
+    text = " ".join(run.output.split())
+    assert "process, no sandbox: this machine can't keep student code in a sandbox" in text
+    assert "grader grade --isolation process" in text
+    assert "whatever you can" in text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
+def test_a_missing_layer_is_named_with_what_to_do(
+    no_sandbox: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.boundary.sandbox.landlock.version", lambda: 0)
+    monkeypatch.setattr("grader.boundary.sandbox.seccomp.usable", lambda: False)
+    found = {finding.name: finding for finding in doctor.examine().findings}
+    assert found["Course"].found.startswith("part one with 5 problems")
+    assert found["Landlock"].found == "none"
+    assert "kernel" in found["Landlock"].advice or "Linux 5.13" in found["Landlock"].advice
+    assert "container" in found["seccomp"].advice
+
+
+def test_too_little_memory_for_all_cores_is_said(
+    no_sandbox: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "default_jobs", lambda: 10_000)
+    assert any("--jobs" in advice for advice in doctor.examine().advice)

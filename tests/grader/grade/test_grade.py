@@ -1,0 +1,154 @@
+"""A class is graded: each submission is a row, whatever is in it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.course import Course
+from grader.errors import InternalError
+from grader.grade.job import grader_for
+from grader.grade.pool import grade_all
+from grader.grade.previous import save_result
+from grader.grade.settings import Settings
+from grader.intake.submissions import find_submissions
+from grader.reports.class_table import remarks
+from grader.reports.gradebook_csv import cell, write_gradebook
+from grader.reports.isolation import NOT_CONFINED
+from grader.result import SubmissionResult
+
+CLASS = {
+    "right": "def double(x): return x + x",
+    "wrong": "def double(x): return 3 * x",
+    "stub": "def double(x): raise NotImplementedError",
+    "syntax": "def double(x) return x",
+    "endless": "def double(x):\n    while True: pass",
+    "endless at import": "while True: pass",
+    "quits": "import os\ndef double(x): os._exit(0)",
+    "quits at import": "import os\nos._exit(0)",
+    "empty": "",
+}
+
+
+def grade(course: Course, folder: Path, jobs: int = 2) -> dict[str, SubmissionResult]:
+    results: dict[str, SubmissionResult] = {}
+    submissions = find_submissions([folder], course)
+    settings = Settings(call_seconds=1)
+    grade_all(submissions, course, settings, jobs, lambda r: results.update({r.submission: r}))
+    assert len(results) == len(submissions)
+    return results
+
+
+@pytest.fixture(scope="module")
+def results(
+    tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
+) -> dict[str, SubmissionResult]:
+    """The class above, graded once."""
+    course = new_course(tmp_path_factory.mktemp("course"))
+    folder = tmp_path_factory.mktemp("class")
+    for name, source in CLASS.items():
+        (folder / name / "01-doubling").mkdir(parents=True)
+        (folder / name / "01-doubling" / "problem.py").write_text(source)
+    (folder / "nothing").mkdir()
+    return grade(course, folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "points", "statuses"),
+    [
+        ("right", 4, {"passed"}),
+        ("wrong", 0, {"failed"}),
+        ("stub", 0, {"not_implemented"}),
+        ("syntax", 0, {"error"}),
+        ("endless", 0, {"timeout"}),
+        ("endless at import", 0, {"timeout"}),
+        ("quits", 0, {"crash"}),
+        ("quits at import", 0, {"crash"}),
+        ("empty", 0, {"missing"}),
+        ("nothing", 0, {"missing"}),
+    ],
+)
+def test_each_submission_gets_what_it_deserves(
+    results: dict[str, SubmissionResult], name: str, points: float, statuses: set[str]
+) -> None:
+    result = results[name]
+    assert (result.points, result.max) == (points, 4)
+    assert {test.status.value for p in result.problems for test in p.tests} == statuses
+
+
+def test_what_was_not_attempted_is_told_apart(results: dict[str, SubmissionResult]) -> None:
+    untouched = {name for name, result in results.items() if result.status == "not_attempted"}
+    assert untouched == {"stub", "empty", "nothing"}
+
+
+def test_the_gradebook_has_a_line_for_each(
+    results: dict[str, SubmissionResult], tmp_path: Path
+) -> None:
+    write_gradebook(results.values(), ["01-doubling"], tmp_path / "gradebook.csv")
+    rows = list(csv.reader((tmp_path / "gradebook.csv").open()))
+    assert rows[0] == ["submission", "status", "01-doubling", "total", "max"]
+    assert ["right", "graded", "4", "4", "4"] in rows
+    assert len(rows) == len(results) + 1
+    assert [row[0] for row in rows[1:]] == sorted(results)
+
+
+def test_a_result_is_saved_whole(results: dict[str, SubmissionResult], tmp_path: Path) -> None:
+    path = save_result(results["wrong"], tmp_path)
+    data = json.loads(path.read_text())
+    assert data["schema"] == 5
+    assert data["points"] == 0
+    assert data["problems"][0]["sha256"]
+    tests = data["problems"][0]["tests"]
+    assert sum(test["max"] for test in tests) == 4
+    assert all(test["message"] for test in tests)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_that_there_was_no_sandbox_is_said_once() -> None:
+    results = [SubmissionResult(name, 0, "process", "") for name in "ab"]
+    assert [line for line in remarks(results) if "NOT IN A SANDBOX" in line] == [NOT_CONFINED]
+    assert NOT_CONFINED not in remarks([SubmissionResult("a", 0, "sandbox", "")])
+
+
+def test_a_formula_in_a_name_is_text() -> None:
+    assert cell("=1+1") == "'=1+1"
+    assert cell("ada") == "ada"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can keep a process on a core")
+def test_a_job_stays_on_its_core_with_all_that_it_starts(small_course: Course) -> None:
+    cores, threads = os.sched_getaffinity(0), torch.get_num_threads()
+    others = children()
+    torch.set_num_threads(2)
+    try:
+        with grader_for(small_course, Settings(), max(cores)):
+            mine = [os.getpid(), *(children() - others)]
+            assert len(mine) > 1
+            assert torch.get_num_threads() == 1
+            assert all(os.sched_getaffinity(process) == {max(cores)} for process in mine)
+    finally:
+        os.sched_setaffinity(0, cores)
+        torch.set_num_threads(threads)
+
+
+def children() -> set[int]:
+    return {int(child) for child in Path("/proc/thread-self/children").read_text().split()}
+
+
+@pytest.mark.slow
+def test_no_student_is_graded_when_the_reference_fails(
+    small_course: Course, tmp_path: Path
+) -> None:
+    solution = small_course.solution(small_course.problems()[0])
+    solution.write_text("def double(x):\n    return x\n")
+    (tmp_path / "class" / "ada" / "01-doubling").mkdir(parents=True)
+    with pytest.raises(InternalError, match="reference solution of 01-doubling fails"):
+        grade(small_course, tmp_path / "class", jobs=1)

@@ -1,0 +1,129 @@
+"""A class hands in one problem after the other: what is known of the others stays as it is."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.grade.class_run import ClassRun
+from grader.result import Policy
+from tests.conftest import name_in_manifest
+
+OTHER = "02-doubling"
+
+
+@pytest.fixture
+def term(school: Any) -> Any:
+    """A class in a course of two problems, whose second was handed in by itself."""
+    problems = school.course.root / "problems"
+    shutil.copytree(problems / "01-doubling", problems / OTHER)
+    name_in_manifest(problems.parent, OTHER)
+    for name, source in {"ada": school.wrong, "bob": school.right}.items():
+        write(school.folder.with_name("second") / name / "problem.py", source)
+    return school
+
+
+def write(path: Path, source: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source)
+
+
+def grade_second(term: Any, **options: object) -> ClassRun:
+    return term.grade(folder=term.folder.with_name("second"), only="02", **options)
+
+
+def rows(term: Any) -> dict[str, tuple[str, ...]]:
+    """Return of each row both problems, the total and the maximum."""
+    text = (term.out / "gradebook.csv").read_text()
+    columns = ("01-doubling", OTHER, "total", "max")
+    return {
+        row["submission"]: tuple(row[column] for column in columns)
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+def test_only_the_given_problem_is_entered(term: Any) -> None:
+    """The gradebook has its columns all the same; what was not handed in is no zero."""
+    run = grade_second(term)
+    assert term.graded == [("ada", [OTHER]), ("bob", [OTHER])]
+    assert rows(term) == {"ada": ("", "0", "0", "4"), "bob": ("", "4", "4", "4")}
+    assert run.problems == [OTHER]
+    assert "01-doubling" not in (term.out / "feedback/ada.md").read_text()
+    assert "01-doubling" not in (term.out / "index.html").read_text()
+    assert "01-doubling" not in (term.out / "gradescope/ada.json").read_text()
+    assert grade_second(term).graded == 0
+
+
+def test_the_other_problems_marks_are_kept(term: Any) -> None:
+    term.grade(only="01")
+    both = {"ada": ("4", "0", "4", "8"), "bob": ("0", "4", "4", "8")}
+    run = grade_second(term)
+    assert term.graded == [("ada", [OTHER]), ("bob", [OTHER])]
+    assert rows(term) == both
+    assert (run.news.changes, run.news.missing) == ([], [])
+    term.hand_in("bob", term.right)
+    assert [str(change) for change in term.grade(only="01").news.changes] == [
+        "bob: 01-doubling 0 -> 4 (submission changed)"
+    ]
+    assert term.graded == [("bob", ["01-doubling"])]
+    assert rows(term) == both | {"bob": ("4", "4", "8", "8")}
+    assert grade_second(term, fresh=True).graded == 2
+    assert term.graded == [("ada", [OTHER]), ("bob", [OTHER])]
+    assert rows(term) == both | {"bob": ("4", "4", "8", "8")}
+
+
+def test_who_did_not_hand_in_this_problem_keeps_the_row(term: Any) -> None:
+    term.grade(only="01")
+    term.hand_in("eve", term.right)
+    term.grade(only="01")
+    shutil.rmtree(term.folder.with_name("second") / "bob")
+    write(term.folder.with_name("second") / "eve" / "problem.py", term.wrong)
+    run = grade_second(term)
+    assert (run.news.missing, run.news.of_one_problem) == (["bob"], True)
+    eve = {"eve": ("4", "0", "4", "8")}
+    assert rows(term) == eve | {"ada": ("4", "0", "4", "8"), "bob": ("0", "", "0", "4")}
+    path = term.out / "feedback/bob.md"
+    path.write_text("old")
+    grade_second(term, policy=Policy.FULL)
+    assert path.read_text() != "old"
+
+
+def test_the_graders_own_fault_spares_the_other_problems(term: Any) -> None:
+    term.grade(only="01")
+    write(term.folder.with_name("second") / "bob" / "problem.py", "fault")
+    grade_second(term)
+    assert rows(term)["bob"] == ("", "", "", "")
+    write(term.folder.with_name("second") / "bob" / "problem.py", term.right)
+    grade_second(term)
+    assert term.graded == [("bob", [OTHER])]
+    assert rows(term)["bob"] == ("0", "4", "4", "8")
+
+
+def test_marks_that_rest_on_something_else_are_told(term: Any) -> None:
+    term.grade(only="01")
+    assert grade_second(term).outdated == {}
+    with (term.course.root / "problems/01-doubling/test_doubling.py").open("a") as tests:
+        tests.write("\n")
+    run = grade_second(term, settings={"seed": 1, "isolation": "process"})
+    assert run.outdated == {"01-doubling": ["isolation", "seed", "tests"]}
+    assert rows(term)["ada"] == ("4", "0", "4", "8")
+    assert term.grade(only="01").outdated == {OTHER: ["isolation", "seed"]}
+    data = json.loads((term.out / "results/ada.json").read_text())
+    assert data["isolation"] == "process"
+
+
+def test_a_whole_class_after_one_problem(term: Any) -> None:
+    """What holds of the one problem is kept; who is not given is named and stays."""
+    for name, source in {"ada": term.wrong, "bob": term.right, "eve": term.right}.items():
+        write(term.folder / name / OTHER / "problem.py", source)
+    grade_second(term)
+    shutil.rmtree(term.folder / "bob")
+    run = term.grade()
+    assert term.graded == [("ada", ["01-doubling"]), ("eve", ["01-doubling", OTHER])]
+    assert (run.news.missing, run.news.of_one_problem) == (["bob"], False)
+    assert list(rows(term)) == ["ada", "bob", "eve"]

@@ -1,0 +1,140 @@
+"""The pool tries again, alone, what may not have been the code's own fault."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.errors import TIME_USED_UP
+from grader.grade import pool
+from grader.grade.settings import Settings
+from grader.intake.submissions import Submission, find_submissions
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+
+
+class FakeProcess:
+    exitcode = 0
+
+    def is_alive(self) -> bool:
+        return True
+
+    def join(self, timeout: float) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+class FakeConnection:
+    """Answers each task by the script; real ones are pipes."""
+
+    def __init__(self, answer) -> None:  # type: ignore[no-untyped-def]
+        self.answer, self.tasks = answer, []
+
+    def send(self, task: object) -> None:
+        submission, self.seconds = task
+        self.tasks.append(submission)
+
+    def recv(self) -> SubmissionResult:
+        return self.answer(self.tasks.pop(0))
+
+    def close(self) -> None: ...
+
+
+LOST = "the grader's process ended with -9"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "first", "alone", "points", "repeated"),
+    [
+        (2, Status.TIMEOUT, Status.PASSED, 4, True),
+        (2, Status.TIMEOUT, Status.TIMEOUT, 0, True),
+        (1, Status.TIMEOUT, Status.PASSED, 0, False),
+        (2, Status.INTERNAL, Status.PASSED, 4, True),
+        (1, Status.INTERNAL, Status.PASSED, 4, True),
+        (1, Status.INTERNAL, Status.INTERNAL, 0, True),
+        (1, LOST, Status.PASSED, 4, True),
+        (1, LOST, LOST, 0, False),
+    ],
+)
+def test_what_may_be_nobodys_fault_is_tried_again_alone(
+    small_course: Course,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    jobs: int,
+    first: str,
+    alone: str,
+    points: float,
+    repeated: bool,
+) -> None:
+    asked: list[tuple[str, list[str]]] = []
+
+    def answer(submission: Submission) -> SubmissionResult | str:
+        name = submission.name
+        again = name in {asked_name for asked_name, _ in asked}
+        asked.append((name, list(submission.files)))
+        status = (alone if again else first) if name == "bob" else Status.PASSED
+        if status == LOST:
+            return LOST
+        test = TestResult("test_doubles", "it doubles", False, 4, Status(status))
+        return SubmissionResult(
+            name, 0, "sandbox", "", [ProblemResult("01-doubling", tests=[test])]
+        )
+
+    def start(course: Course, settings: Settings, needed, start, core: int | None):  # type: ignore[no-untyped-def]
+        return pool._Job(FakeProcess(), FakeConnection(answer), core)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pool, "_start", start)
+    monkeypatch.setattr(pool, "processes", lambda isolation: nullcontext())
+    monkeypatch.setattr(pool, "wait", lambda connections: connections)
+    for name in ("ada", "bob", "eve"):
+        (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
+    results: dict[str, SubmissionResult] = {}
+    submissions = find_submissions([tmp_path / "class"], small_course)
+    pool.grade_all(
+        submissions, small_course, Settings(), jobs, lambda r: results.update({r.submission: r})
+    )
+    assert set(results) == {"ada", "bob", "eve"}
+    assert results["bob"].points == points
+    assert results["bob"].problems[0].repeated is repeated
+    tried_again = jobs > 1 or first != Status.TIMEOUT
+    assert asked[-1] == ("bob" if tried_again else "eve", ["01-doubling"])
+    assert len(asked) == 4 + tried_again
+    failed = alone in (Status.INTERNAL, LOST)
+    assert (results["bob"].status == Status.INTERNAL) is failed
+    assert any("the next run grades it again" in note for note in results["bob"].notes) is failed
+
+
+def test_a_submission_that_needs_much_time_is_graded_last(
+    small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With little time at first, and with all of it when the others are done."""
+    asked: list[tuple[str, bool]] = []
+    connection = FakeConnection(None)
+
+    def answer(submission: Submission) -> SubmissionResult:
+        is_short = connection.seconds is not None
+        asked.append((submission.name, is_short))
+        is_slow = submission.name == "ada" and is_short
+        status = Status.TIMEOUT if is_slow else Status.PASSED
+        text = f"problem.py can't be imported. {TIME_USED_UP}" if is_slow else ""
+        test = TestResult("test_doubles", "it doubles", False, 4, status, text)
+        problem = ProblemResult("01-doubling", tests=[test])
+        return SubmissionResult(submission.name, 0, "sandbox", "", [problem])
+
+    connection.answer = answer
+    start = lambda *_: pool._Job(FakeProcess(), connection, None)  # type: ignore[arg-type]  # noqa: E731
+    monkeypatch.setattr(pool, "_start", start)
+    monkeypatch.setattr(pool, "processes", lambda isolation: nullcontext())
+    monkeypatch.setattr(pool, "wait", lambda connections: connections)
+    for name in ("ada", "bob"):
+        (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
+    found: list[SubmissionResult] = []
+    submissions = find_submissions([tmp_path / "class"], small_course)
+    pool.grade_all(submissions, small_course, Settings(), 1, found.append)
+    assert [each.submission for each in found] == ["bob", "ada"]
+    assert all(each.points == 4 for each in found)
+    assert [short for name, short in asked if name == "ada"] == [True, False]
+    assert dict(asked)["bob"] is True
+    assert [short for name, short in asked if name not in ("ada", "bob")] == [False]

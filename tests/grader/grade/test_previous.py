@@ -1,0 +1,221 @@
+"""What a previous run left is read with care: what is no result is named and graded again."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.grade.previous import load_previous
+from grader.reports.class_table import about_run
+
+NAMES = ["ada.json", "bob.json"]
+
+
+def change(*place: str | int, to: object) -> Callable[[Path], None]:
+    """Return what changes one value of a result's file."""
+
+    def damage(path: Path) -> None:
+        data = part = json.loads(path.read_text())
+        for name in place[:-1]:
+            part = part[name]
+        part[place[-1]] = to
+        path.write_text(json.dumps(data))
+
+    return damage
+
+
+def drop(*place: str | int) -> Callable[[Path], None]:
+    """Return what takes one value out of a result's file."""
+
+    def damage(path: Path) -> None:
+        data = part = json.loads(path.read_text())
+        for name in place[:-1]:
+            part = part[name]
+        del part[place[-1]]
+        path.write_text(json.dumps(data))
+
+    return damage
+
+
+def write(text: str | bytes) -> Callable[[Path], None]:
+    """Return what writes something else into a result's file."""
+    data = text.encode() if isinstance(text, str) else text
+    return lambda path: (path.write_bytes(data), None)[1]
+
+
+def cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def put_folder(path: Path) -> None:
+    path.unlink()
+    (path / "inside").mkdir(parents=True)
+
+
+def point_nowhere(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("nowhere"))
+
+
+def forbid(path: Path) -> None:
+    path.chmod(0)
+
+
+def of_another(path: Path) -> None:
+    path.write_bytes(path.with_name("bob.json").read_bytes())
+
+
+TEST = ("problems", 0, "tests", 0)
+LEVEL = ("problems", 0, "provenance", "isolation")
+DAMAGES = {
+    "null for a number": change(*TEST, "max", to=None),
+    "a text for a number": change(*TEST, "max", to="4"),
+    "a boolean for a number": change(*TEST, "max", to=True),
+    "NaN": change(*TEST, "seconds", to=float("nan")),
+    "infinity": change(*TEST, "max", to=float("inf")),
+    "an infinite number": lambda path: path.write_text(
+        path.read_text().replace('"seconds": 0.0', '"seconds": 1e999')
+    ),
+    "a number too large to add up": change(*TEST, "max", to=1.7e308),
+    "a negative maximum": change(*TEST, "max", to=-4),
+    "more points than the maximum": change(*TEST, "points", to=5),
+    "a total that is none": change("points", to=3),
+    "points that only look so": change("problems", 0, "points", to="4"),
+    "an unknown status": change(*TEST, "status", to="splendid"),
+    "another status of the whole": change("status", to="not_attempted"),
+    "an unknown level of isolation": change("isolation", to="prison"),
+    "a missing key of a test": drop(*TEST, "hidden"),
+    "a missing key of a problem": drop("problems", 0, "provenance"),
+    "a missing key": drop("grader_sha256"),
+    "a missing version": drop("schema"),
+    "a key too many": change("bonus", to=10),
+    "a later version": change("schema", to=99),
+    "a version that is none": change("schema", to="2"),
+    "another name": change("submission", to="bob"),
+    "another's result": of_another,
+    "a problem twice": lambda path: twice(path),
+    "a text for a list": change("problems", to="01-doubling"),
+    "nothing for a list": change("problems", to=None),
+    "a list in a list of texts": change("notes", to=[["a"]]),
+    "a text for the seed": change("problems", 0, "provenance", "seed", to="0"),
+    "an unknown level in the provenance": change(*LEVEL, to="prison"),
+    "an unknown provenance": change("problems", 0, "provenance", "weather", to="fine"),
+    "deep nesting": change("notes", to=json.loads("[" * 100 + "]" * 100)),
+    "deep nesting in a key too many": change("more", to=json.loads("[" * 100 + "]" * 100)),
+    "nesting without end": write("[" * 99_999),
+    "a list at the top": write("[]"),
+    "a number at the top": write("1"),
+    "an empty object": write("{}"),
+    "nothing": write(""),
+    "half of it": cut_off,
+    "not JSON": write("\x00"),
+    "not UTF-8": write(b'{"schema": "\xff"}'),
+    "UTF-16": lambda path: path.write_text(path.read_text(), encoding="utf-16"),
+    "a folder": put_folder,
+    "a link to nowhere": point_nowhere,
+    "unreadable": forbid,
+}
+
+
+def twice(path: Path) -> None:
+    data = json.loads(path.read_text())
+    data["problems"] *= 2
+    data["points"], data["max"] = 8, 8
+    path.write_text(json.dumps(data))
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_result_is_named_and_graded_again(
+    school: Any, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None]
+) -> None:
+    if damage is forbid and (os.name == "nt" or os.geteuid() == 0):
+        pytest.skip("this user may read every file")
+    school.grade()
+    whole = json.loads((school.out / "results/ada.json").read_text())
+    damage(school.out / "results/ada.json")
+    school.graded.clear()
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    command = ["grade", str(school.folder), "--out", str(school.out), "--jobs", "1"]
+    done = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "results/ada.json is damaged" in " ".join(done.output.split())
+    assert "results/bob.json" not in done.output
+    assert school.names() == ["ada"]
+    assert school.gradebook() == {"ada": "4", "bob": "0"}
+    again = json.loads((school.out / "results/ada.json").read_text())
+    reason = again["problems"][0].pop("reason")
+    whole["problems"][0].pop("reason")
+    assert (again, reason) == (whole, "the previous result was damaged")
+    assert school.grade().damaged == {}
+
+
+def test_a_file_that_may_not_be_read_is_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As root sees it too, who may read everything."""
+
+    def refused(path: Path, **options: str) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    (tmp_path / "ada.json").touch()
+    monkeypatch.setattr(Path, "read_text", refused)
+    assert load_previous(tmp_path).damaged == {"ada": "it can't be read: Permission denied"}
+
+
+def test_results_of_an_older_version_are_told_once(school: Any) -> None:
+    school.grade()
+    for name in ("ada", "bob"):
+        change("schema", to=2)(school.out / f"results/{name}.json")
+    run = school.grade()
+    assert school.names() == ["ada", "bob"]
+    assert about_run(run) == ["Results of an older version are graded again: 2."]
+    data = json.loads((school.out / "results/ada.json").read_text())
+    assert data["problems"][0]["reason"] == "the previous result was of an older version"
+    assert sorted(path.name for path in (school.out / "results").iterdir()) == NAMES
+
+
+def test_a_damaged_file_is_kept_beside_the_new_one(school: Any) -> None:
+    school.grade()
+    for text in ("first", "second"):
+        (school.out / "results/ada.json").write_text(text)
+        school.grade()
+    kept = {path.name: path.read_text() for path in (school.out / "results").glob("*.damaged*")}
+    assert kept == {"ada.json.damaged": "first", "ada.json.damaged-2": "second"}
+
+
+def test_a_damaged_result_of_who_is_not_graded_again_is_left_and_told(school: Any) -> None:
+    school.grade()
+    (school.out / "results/bob.json").write_text("{")
+    shutil.rmtree(school.folder / "bob")
+    for _ in range(2):
+        run = school.grade()
+        assert school.gradebook() == {"ada": "4"}
+        damaged, lost, *_ = about_run(run)
+        assert damaged.startswith("results/bob.json is damaged and counts as no result: ")
+        assert lost == "In no report, as they were not handed in to be graded again: bob."
+    assert (school.out / "results/bob.json").read_text() == "{"
+
+
+def test_other_files_among_the_results_are_no_results(school: Any) -> None:
+    school.grade()
+    for name in ("notes.txt", "._ada.json", "ada.json.bak"):
+        (school.out / "results" / name).write_text("\x00")
+    run = school.grade()
+    assert (run.graded, run.damaged) == (0, {})
+
+
+def test_damaged_marks_of_how_views_were_made_are_made_anew(school: Any) -> None:
+    school.grade()
+    (school.out / ".views").write_bytes(b"\xff")
+    (school.out / "feedback/ada.md").write_text("old")
+    school.grade()
+    assert (school.out / "feedback/ada.md").read_text() != "old"

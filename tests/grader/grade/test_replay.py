@@ -1,0 +1,143 @@
+"""One graded test is run again, and the instructor sees all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.course import Course
+from grader.errors import SubmissionError, UsageError
+from grader.grade import replay as replaying
+from grader.grade.previous import save_result
+from grader.grade.replay import Rerun, find_one, find_test, replay, report
+from grader.grade.settings import Settings
+from grader.intake.submissions import find_submissions
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+
+SOURCE = """print("while it is imported")
+
+def double(x):
+    print("asked for", x.tolist(), "\\x1b[31m")
+    return helper(x) if x.numel() == 3 else x + x
+
+def helper(x):
+    return x.tolist()["three"]
+"""
+
+
+@pytest.fixture
+def graded(tmp_path: Path, small_course: Course) -> Path:
+    """A class of two, of whom one was graded with a seed of its own."""
+    for name in ("ada", "bob"):
+        file = tmp_path / "class" / name / "01-doubling" / "problem.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(SOURCE)
+    (ada, _) = find_submissions([tmp_path / "class"], small_course)
+    test = TestResult("test_hidden", "It doubles", True, 2, Status.ERROR, "an error")
+    problem = ProblemResult("01-doubling", ada.files["01-doubling"].sha256, [test])
+    problem.provenance = {"seed": 7, "isolation": "process"}
+    save_result(SubmissionResult("ada", 7, "process", "", [problem]), tmp_path / "out" / "results")
+    return tmp_path
+
+
+@pytest.fixture
+def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The seeds of what is run again; nothing is run."""
+    used = []
+
+    def run(function: str, isolation: str, *args: Any) -> Rerun:
+        used.append(args[4].seed)
+        return Rerun([TestResult("test_hidden", "It doubles", True, 2, Status.PASSED)], {}, "")
+
+    monkeypatch.setattr(replaying, "call_apart", run)
+    return used  # type: ignore[return-value]
+
+
+@pytest.mark.slow
+def test_everything_is_shown(graded: Path, small_course: Course) -> None:
+    path, settings = graded / "class/ada", Settings(call_seconds=60, isolation="process")
+    found = replay(path, "test_hidden", small_course, settings, graded / "out")
+    text = report(found)
+    assert "test_hidden: error" in text
+    assert 'check(problem.double(x), solution.double(x), "double(x)")' in found.source
+    assert "TypeError" in text
+    assert 'return x.tolist()["three"]' in found.tracebacks["test_hidden"]
+    assert "test_doubling.py" in found.tracebacks["test_hidden"]
+    assert "while it is imported" in text
+    assert "asked for" in text
+    assert "\x1b" not in text
+    assert not found.notes
+
+
+def test_the_seed_is_that_of_the_result(
+    graded: Path, small_course: Course, seeds: list[int]
+) -> None:
+    settings = Settings(3, isolation="process")
+    for name in ("ada", "bob"):  # there is no result of bob's
+        found = replay(
+            graded / "class" / name, "test_hidden", small_course, settings, graded / "out"
+        )
+    assert seeds == [7, 3]
+    assert f"There is no result in {graded / 'out'}. The seed is 3." in report(found)
+
+
+def test_a_result_that_is_damaged_is_told(
+    graded: Path, small_course: Course, seeds: list[int]
+) -> None:
+    path = graded / "out/results/ada.json"
+    data = json.loads(path.read_text())
+    data["problems"][0]["tests"][0]["max"] = None
+    path.write_text(json.dumps(data))
+    settings = Settings(3, isolation="process")
+    found = replay(graded / "class/ada", "test_hidden", small_course, settings, graded / "out")
+    assert seeds == [3]
+    assert f"The result in {path} can't be used: Expected `float`, got `null`" in report(found)
+
+
+def test_a_file_that_changed_is_told(graded: Path, small_course: Course, seeds: list[int]) -> None:
+    file = graded / "class/ada/01-doubling/problem.py"
+    file.write_text("def double(x): return x + x")
+    settings = Settings(isolation="process")
+    found = replay(graded / "class/ada", "test_hidden", small_course, settings, graded / "out")
+    assert found.notes == ["The file is not the one that was graded."]
+    assert "test_hidden: passed\n  It was error when it was graded" in report(found)
+
+
+def test_one_problems_file_is_found_by_its_test(
+    tmp_path: Path, small_course: Course, seeds: list[int]
+) -> None:
+    """The problem may have been handed in by itself, and the others graded with another seed."""
+    file = tmp_path / "class/ada/problem.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(SOURCE)
+    problem = ProblemResult("01-doubling", hashlib.sha256(file.read_bytes()).hexdigest())
+    problem.provenance = {"seed": 7, "isolation": "process"}
+    save_result(SubmissionResult("ada", 8, "sandbox", "", [problem]), tmp_path / "out" / "results")
+    found = replay(file.parent, "test_hidden", small_course, Settings(), tmp_path / "out")
+    assert (seeds, found.notes) == ([7], [])
+
+
+@pytest.mark.parametrize(
+    "test", ["test_doubles", "01/test_doubles", "01-doubling/test_doubles", "01/test_doubles[1]"]
+)
+def test_a_test_may_be_named_shortly(small_course: Course, test: str) -> None:
+    problem, name = find_test(test, small_course)
+    assert (problem.id, name) == ("01-doubling", test.rpartition("/")[2])
+
+
+@pytest.mark.parametrize("test", ["test_halves", "02/test_doubles", "", "probe", "../x"])
+def test_an_unknown_test_is_told(small_course: Course, test: str) -> None:
+    with pytest.raises(UsageError, match="there are: |did you mean "):
+        find_test(test, small_course)
+
+
+def test_a_submission_may_be_named_behind_its_class(graded: Path, small_course: Course) -> None:
+    assert find_one(graded / "class" / "ada", small_course).name == "ada"
+    with pytest.raises(SubmissionError, match="2 submissions"):
+        find_one(graded / "class", small_course)
+    with pytest.raises(SubmissionError, match="class: Nobody here is called .eve"):
+        find_one(graded / "class" / "eve", small_course)

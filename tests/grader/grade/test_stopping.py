@@ -1,0 +1,220 @@
+"""A run that is stopped, or has no room left, leaves nothing half done and no process behind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.course import Course
+from grader.errors import InUse
+from grader.files import locked
+from grader.result import SubmissionResult
+from tests.processes import lives
+
+
+def test_a_run_goes_on_where_it_was_stopped(school: Any) -> None:
+    def stop(result: SubmissionResult) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        school.grade(on_result=stop)
+    assert school.names() == ["ada"]
+    assert not (school.out / "gradebook.csv").exists()
+    school.grade()
+    assert school.names() == ["bob"]
+    assert school.gradebook() == {"ada": "4", "bob": "0"}
+
+
+@pytest.mark.parametrize(
+    ("graded", "told"),
+    [(0, "Stopped."), (1, "Stopped. What is graded is kept; the same command goes on from there.")],
+)
+def test_ctrl_c_tells_of_what_is_kept_once_there_is_any(
+    school: Any, monkeypatch: pytest.MonkeyPatch, graded: int, told: str
+) -> None:
+    def grade_some(*args: Any, on_result: Any, **options: Any) -> None:
+        for _ in range(graded):
+            on_result(None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    monkeypatch.setattr("grader.grade.class_run.grade_class", grade_some)
+    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
+    assert done.exit_code == 130
+    assert done.stderr.split() == told.split()
+
+
+@pytest.mark.parametrize(
+    ("place", "command"),
+    [
+        ("grader.student.check.check", ["check"]),
+        ("grader.author.audit.run_audit", ["audit"]),
+        ("grader.author.release.release", ["release", "new"]),
+    ],
+    ids=["check", "audit", "release"],
+)
+def test_ctrl_c_says_of_other_commands_only_that_they_stopped(
+    monkeypatch: pytest.MonkeyPatch, place: str, command: list[str]
+) -> None:
+    def stop(*args: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, stop)
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 130
+    assert done.stderr.split() == ["Stopped."]
+
+
+def test_a_full_disk_leaves_the_old_reports(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    school.grade()
+    files = {path: path.read_bytes() for path in school.out.rglob("*.*") if path.is_file()}
+    school.hand_in("bob", school.right)
+
+    def full(self: Path, *args: object, **kwargs: object) -> None:
+        self.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OSError, match="No space left"):
+            school.grade()
+    assert files == {path: path.read_bytes() for path in school.out.rglob("*.*") if path.is_file()}
+
+
+def test_after_a_full_disk_the_next_run_goes_on(
+    school: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, left = Path.write_bytes, 0
+
+    def until_full(self: Path, data: bytes) -> int:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            self.touch()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", until_full)
+    for room in range(100):
+        shutil.rmtree(school.out, ignore_errors=True)
+        left = room
+        try:
+            school.grade()
+            break
+        except OSError:
+            left = 1000
+            school.grade()
+        assert school.gradebook() == {"ada": "4", "bob": "0"}
+        assert not list(school.out.rglob("*.part"))
+        assert (school.out / "feedback/bob.html").is_file()
+    assert 8 < room < 100
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_grading(
+    school: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    school.out.mkdir()
+    (school.out / "feedback").write_text("in the way")
+    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
+    assert done.exit_code == 2
+    assert "so nothing was run" in " ".join(done.output.split())
+    assert school.names() == []
+
+
+def test_half_written_files_are_swept(school: Any) -> None:
+    school.grade()
+    (school.out / "results/.ada.json.123.part").write_text("{")
+    school.grade()
+    assert not list(school.out.rglob("*.part"))
+
+
+def test_two_runs_at_once_are_one_too_many(school: Any) -> None:
+    with locked(school.out), pytest.raises(InUse, match="Another run"):
+        school.grade()
+    school.grade()
+
+
+# Whoever runs the tests in the background ignores Ctrl-C, or by nohup the end of the terminal, and
+# what is started there would too.
+RUN = """
+import signal
+import sys
+from pathlib import Path
+import grader.cli
+from grader.course import Course
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    course = Course(Path(sys.argv.pop(1)))
+    grader.cli.own_course = lambda: course
+    grader.cli.app()
+"""
+
+
+def descendants(process: int) -> set[int]:
+    """Return the processes below one, by what /proc says."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            rest = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(stat.parent.name)] = int(rest[1]) if rest[0] != "Z" else 0
+    found = {process}
+    while more := {p for p, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {process}
+
+
+def until(condition, seconds: float = 90) -> bool:  # type: ignore[no-untyped-def]
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return bool(condition())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda s: s.name
+)
+def test_a_command_that_is_stopped_leaves_results_and_no_process(
+    tmp_path: Path, small_course: Course, how: signal.Signals
+) -> None:
+    sources = {"ada": "def double(x): return x + x", "zoe": "def double(x):\n    while True: pass"}
+    for name, source in sources.items():
+        file = tmp_path / "class" / name / "01-doubling" / "problem.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(source)
+    (tmp_path / "run.py").write_text(RUN)
+    out = tmp_path / "out"
+    command = [sys.executable, str(tmp_path / "run.py"), str(small_course.root), "grade"]
+    command += [str(tmp_path / "class"), "--out", str(out), "--jobs", "1", "--timeout", "60"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert until((out / "results/ada.json").is_file)
+        started = descendants(process.pid)
+        os.killpg(process.pid, how)
+        output, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert until(lambda: not any(map(lives, started)), 30)
+    assert list((out / "results").glob("*.json")) == [out / "results/ada.json"]
+    if how is not signal.SIGKILL:
+        assert process.returncode == 128 + how
+        assert errors.strip().splitlines()[-1].startswith("Stopped.")
+        assert "Traceback" not in output + errors

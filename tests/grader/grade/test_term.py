@@ -1,0 +1,146 @@
+"""A term, played through: what is killed, corrected and handed in again ends in the same book."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+import re
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.course import own_course
+from tests.grader.gradebook.platform_files import CLASS, Student, as_csv
+
+pytestmark = pytest.mark.slow
+
+ROOT = own_course().root
+WEEKS = [problem.id[:2] for problem in own_course().of_part("one")]
+STUDENTS = [Student(s.id + 100 * n, s.first, s.last) for n in range(3) for s in CLASS][:40]
+CORRECTED, REGRADED = 1004, 1005
+"""Canvas's numbers of two students whose names hold no letter of ASCII."""
+
+SEED = random.SystemRandom().randrange(10**6)
+
+
+class Term:
+    """Forty students, five problems, and what each handed in when."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.points: dict[tuple[int, str], int] = {}
+        self.late: set[tuple[int, str]] = set()
+        self.attachment = 1
+
+    def hand_in(self, problem: str, students: list[Student], late: float) -> bytes:
+        """Let students hand a problem in, again perhaps; return Canvas's download of it."""
+        for student in students:
+            key = student.id, problem
+            self.points[key] = self.rng.randint(0, 10)
+            if self.rng.random() < late:
+                self.late.add(key)
+        return self.download(problem)
+
+    def download(self, problem: str) -> bytes:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            for student in STUDENTS:
+                key = student.id, problem
+                if key in self.points:
+                    self.attachment += 1
+                    name = re.sub(r"[^\w]", "", student.sortable.lower())
+                    late = "_LATE" if key in self.late else ""
+                    path = f"{name}{late}_{student.id}_{self.attachment}_problem.py"
+                    archive.writestr(path, f"# {self.points[key]} points\n")
+        return packed.getvalue()
+
+    def mark(self, student: Student, problem: str) -> str:
+        key = student.id, problem
+        if key not in self.points:
+            return ""
+        if key == (CORRECTED, "03"):
+            return "9.5"
+        points = self.points[key] * (0.8 if key in self.late else 1)
+        return f"{round(points, 2):g}"
+
+
+def run(download: Path, out: Path, problem: str, *options: str) -> int:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.grader.grade.term_run",
+        str(download),
+        str(out),
+        problem,
+    ]
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode
+
+
+def exported(out: Path, file: Path) -> bytes:
+    columns = [f"Problem {problem} ({70 + n})" for n, problem in enumerate(WEEKS)]
+    rows: list[list[object]] = [["Student", "ID", "SIS Login ID", "Section", *columns]]
+    rows += [["    Points Possible", "", "", "", *[10] * len(WEEKS)]]
+    rows += [[s.sortable, s.id, f"u{s.id}", "A", *[""] * len(WEEKS)] for s in STUDENTS]
+    file.write_bytes(as_csv(rows).encode())
+    for problem, column in zip(WEEKS, columns, strict=True):
+        command = ["export", "canvas", str(file), "--from", str(out), "--problem", problem]
+        done = CliRunner().invoke(app, [*command, "--column", column, "--out", str(file)])
+        assert done.exit_code == 0, done.output
+    return file.read_bytes()
+
+
+def test_a_term_ends_in_the_book_of_an_undisturbed_one(tmp_path: Path) -> None:
+    print(f"seed {SEED}")
+    rng = random.Random(SEED)
+    term = Term(rng)
+    calm, disturbed = tmp_path / "calm", tmp_path / "disturbed"
+    killed = 0
+    for week, problem in enumerate(WEEKS):
+        handing_in = [STUDENTS, rng.sample(STUDENTS, 36), STUDENTS, rng.sample(STUDENTS, 30)]
+        first = term.hand_in(problem, handing_in[week % 4], late=0.2)
+        again = term.hand_in(problem, rng.sample(STUDENTS, 8), late=0.5)
+        for name, packed in {"first": first, "again": again}.items():
+            download = tmp_path / f"{problem}-{name}.zip"
+            download.write_bytes(packed)
+            killed += run(download, disturbed, problem, "--die-at", str(rng.randint(1, 200))) != 0
+            run(download, disturbed, problem)
+            run(download, calm, problem)
+        for out in (calm, disturbed):
+            (out / "late.toml").write_text("flagged = 0.2\n")
+            if week >= 2:
+                (out / "corrections.csv").write_text(
+                    "submission,problem,test,mark,reason\n"
+                    f"canvas:{CORRECTED},03,,9.5,Graded by hand.\n"
+                )
+    alone = ["--only", f"canvas:{REGRADED}"]
+    term.hand_in("02", [s for s in STUDENTS if s.id == REGRADED], late=0)
+    (tmp_path / "02-alone.zip").write_bytes(term.download("02"))
+    for out in (calm, disturbed):
+        run(tmp_path / "02-alone.zip", out, "02", *alone)
+
+    assert killed >= 3
+    book = (disturbed / "gradebook.csv").read_bytes()
+    assert book == (calm / "gradebook.csv").read_bytes()
+    people = {row["member"]: row for row in csv.DictReader(io.StringIO(book.decode()))}
+    filled = exported(disturbed, tmp_path / "a.csv")
+    assert filled == exported(calm, tmp_path / "b.csv")
+    _, _, *rows = csv.reader(io.StringIO(filled.decode(), newline=""))
+    for student, row in zip(STUDENTS, rows, strict=True):
+        assert row[:4] == [student.sortable, str(student.id), f"u{student.id}", "A"]
+        expected = [term.mark(student, problem) for problem in WEEKS]
+        assert [f"{float(mark):g}" if mark else "" for mark in row[4:]] == expected
+        in_book = [people[str(student.id)][id] for id in in_order(people)]
+        assert in_book == expected
+
+
+def in_order(people: dict[str, dict[str, str]]) -> list[str]:
+    return [column for column in next(iter(people.values())) if column[:2] in WEEKS]

@@ -1,0 +1,263 @@
+"""Part two has columns and totals of its own; who leaves it out reads nothing of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from grader.course import Course, own_course
+from grader.errors import UsageError
+from grader.intake.submissions import find_submissions
+from grader.reports.class_table import class_table, optional_table
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+
+SIX, SEVEN = "06-doubling", "07-doubling"
+STUB = "def double(x):\n    raise NotImplementedError\n"
+NOTED = f"# my notes\n{STUB}"
+OF_TWO = [SIX, SEVEN, "part_two_total", "part_two_max"]
+
+
+def rows(school: Any) -> dict[str, dict[str, str]]:
+    text = (school.out / "gradebook.csv").read_text()
+    return {row["submission"]: row for row in csv.DictReader(text.splitlines())}
+
+
+def texts(school: Any) -> dict[str, str]:
+    """Return all reports but the results themselves, by their names."""
+    files = [path for path in school.out.rglob("*") if path.is_file()]
+    kinds = {".html", ".md", ".json", ".xml", ".csv"}
+    return {
+        path.relative_to(school.out).as_posix(): path.read_text()
+        for path in files
+        if path.suffix in kinds and path.parent.name != "results"
+    }
+
+
+# What the course is
+
+
+def test_the_manifest_says_which_part_a_problem_is_of(two_parts: Course) -> None:
+    assert [(p.id[:2], p.part.id) for p in two_parts.problems()] == [
+        ("01", "one"),
+        ("06", "two"),
+        ("07", "two"),
+    ]
+    assert [p.id for p in two_parts.of_part("two")] == [SIX, SEVEN]
+    assert [p.id for p in two_parts.of_part(None)] == ["01-doubling", SIX, SEVEN]
+
+
+def test_a_part_that_there_is_not_is_refused(small_course: Course) -> None:
+    with pytest.raises(UsageError, match="no part 'three'; there are: one, two"):
+        small_course.of_part("three")
+    with pytest.raises(UsageError, match="no problem of part two"):
+        small_course.of_part("two")
+
+
+def test_the_first_five_problems_are_part_one_and_the_others_part_two() -> None:
+    for problem in own_course().problems():
+        assert problem.part.id == ("one" if int(problem.id[:2]) <= 5 else "two"), problem.id
+
+
+# What the model says
+
+
+def problem(id: str, part: str, status: Status, sha256: str = "x") -> ProblemResult:
+    return ProblemResult(
+        id,
+        sha256,
+        [TestResult("test", "It is", False, 4, status)],
+        part=part,
+        optional=part == "two",
+    )
+
+
+def test_part_two_never_changes_the_total() -> None:
+    result = SubmissionResult("ada", 0, None, "", [problem("01", "one", Status.PASSED)])
+    alone = result.points, result.max
+    result.problems.append(problem("06", "two", Status.PASSED))
+    result.problems.append(problem("07", "two", Status.FAILED))
+    assert (result.points, result.max) == alone == (4, 4)
+    assert (result.optional["two"].points, result.optional["two"].max) == (4, 8)
+    assert SubmissionResult.from_json(result.to_json()) == result
+
+
+@pytest.mark.parametrize(
+    ("status", "sha256", "skipped"),
+    [
+        (Status.NOT_IMPLEMENTED, "x", True),
+        (Status.MISSING, "", True),
+        (Status.MISSING, "x", False),  # a file is there, with other names in it
+        (Status.ERROR, "", False),  # a file is there and can't be read
+        (Status.FAILED, "x", False),
+        (Status.PASSED, "x", False),
+    ],
+)
+def test_what_counts_as_left_out(status: Status, sha256: str, skipped: bool) -> None:
+    assert problem("06", "two", status, sha256).skipped is skipped
+    assert not problem("05", "one", status, sha256).skipped
+
+
+# What is handed in
+
+
+def test_a_stub_of_part_two_is_not_handed_in(long_school: Any) -> None:
+    long_school.hand_in("ada", STUB, "01-doubling")
+    long_school.hand_in("ada", STUB.replace("\n", "\r\n"), SIX)
+    long_school.hand_in("bob", NOTED, SIX)
+    ada, bob = long_school.submissions()
+    assert [*ada.files] == ["01-doubling"]
+    assert [*bob.files] == ["01-doubling", SIX]
+
+
+def test_a_file_that_may_have_been_meant_is_told(long_school: Any) -> None:
+    long_school.hand_in("ada", long_school.right, SIX)
+    file = long_school.folder / "ada" / SIX / "problem.py"
+    file.rename(file.with_name("problem (1).py"))
+    ada, _ = long_school.submissions()
+    assert [*ada.files] == ["01-doubling"]
+    (note,) = ada.notes
+    assert note.startswith(f"There is no problem.py in {SIX}. There is ")
+
+
+def test_an_archive_that_cannot_be_read_is_no_zero_in_part_two(
+    two_parts: Course, tmp_path: Path
+) -> None:
+    (tmp_path / "class/bob/01-doubling").mkdir(parents=True)
+    (tmp_path / "class/bob/01-doubling/problem.py").write_text(STUB)
+    (tmp_path / "class/ada.zip").write_bytes(b"PK\3\4 and no more")
+    ada, _ = find_submissions([tmp_path / "class"], two_parts)
+    assert [(id, file.bad) for id, file in ada.files.items()] == [("01-doubling", True)]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (f"{SIX}/problem.py", ""),
+        (f"{SIX}/problem (1).py", "it has to be called problem.py"),
+        ("problem.txt", "There is no problem.py"),
+        ("01-doubling/problem.py", ""),  # a whole repository without it
+    ],
+)
+def test_who_hands_in_for_it_alone_reads_why_there_is_no_mark(
+    long_school: Any, name: str, told: str
+) -> None:
+    file = long_school.folder.with_name("six") / "cleo" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(STUB)
+    run = long_school.grade(folder=file.parents[name.count("/") + 1], only="06", is_whole=True)
+    (cleo,) = run.results
+    assert (cleo.problems, cleo.status) == ([], "not_attempted")
+    notes = [note for note in cleo.notes if not note.startswith("Not used")]
+    assert [told in note for note in notes] == [True] * bool(told)
+    assert long_school.graded == []
+
+
+def test_what_cannot_be_used_for_it_alone_is_graded_with_the_reason(long_school: Any) -> None:
+    folder = long_school.folder.with_name("six")
+    (folder / "cleo").mkdir(parents=True)
+    (folder / "cleo/05-heads.py").write_text(STUB)
+    long_school.grade(folder=folder, only="06")
+    assert long_school.graded == [("cleo", [SIX])]
+
+
+# What is reported
+
+
+def test_nobody_reads_of_part_two_where_nobody_tried_it(long_school: Any) -> None:
+    long_school.hand_in("ada", STUB, SIX)
+    long_school.hand_in("bob", NOTED, SEVEN)
+    run = long_school.grade()
+    assert run.optional == {}
+    assert [*rows(long_school)["ada"]] == ["submission", "status", "01-doubling", "total", "max"]
+    for name, text in texts(long_school).items():
+        assert not any(word in text for word in (SIX, SEVEN, "art two", "part_two")), name
+    assert long_school.grade().graded == 0
+
+
+def test_who_tried_has_columns_and_totals_of_their_own(long_school: Any) -> None:
+    long_school.hand_in("ada", long_school.right, SIX)
+    long_school.hand_in("ada", long_school.wrong, SEVEN)
+    run = long_school.grade()
+    found = rows(long_school)
+    assert [*found["ada"]][2:] == ["01-doubling", "total", "max", *OF_TWO]
+    assert [*found["ada"].values()][2:] == ["4", "4", "4", "4", "0", "4", "8"]
+    assert [*found["bob"].values()][2:] == ["0", "0", "4", "", "", "", ""]
+    assert [[c.header, *c.cells] for c in class_table(run.results, run.problems).columns] == [
+        ["submission", "ada", "bob"],
+        ["01", "4", "0"],
+        ["total", "4 / 4", "0 / 4"],
+    ]
+    assert [
+        [c.header, *c.cells]
+        for c in optional_table(run.results, "two", run.optional["two"]).columns
+    ] == [
+        ["submission", "ada"],
+        ["06", "4"],
+        ["07", "0"],
+        ["part two", "4 / 8"],
+    ]
+    said = texts(long_school)
+    for name in ("feedback/ada.md", "feedback/ada.html", "instructor/ada.html"):
+        assert "4 of 4 points" in said[name]
+        assert "Part two: 4 of 8 points" in said[name]
+    for name in ("feedback/bob.md", "feedback/bob.html", "instructor/bob.html"):
+        assert not any(word in said[name] for word in (SIX, SEVEN, "art two")), name
+    assert "1 went on to part two, with 4 points in the mean." in said["index.html"]
+
+
+def test_the_score_on_gradescope_is_that_of_part_one(long_school: Any) -> None:
+    long_school.hand_in("ada", long_school.wrong)
+    long_school.hand_in("ada", long_school.right, SIX)
+    long_school.grade()
+    data = json.loads((long_school.out / "gradescope/ada.json").read_text())
+    assert data["score"] == 0
+    assert "Part two: 4 of 4 points" in data["output"]
+    assert [test["score"] for test in data["tests"]] == [0, 4]
+
+
+def test_junit_says_both_totals_of_who_tried(long_school: Any) -> None:
+    long_school.hand_in("ada", long_school.right, SIX)
+    long_school.grade()
+    suites = ElementTree.parse(long_school.out / "junit.xml").getroot()
+    ada, bob = ({p.get("name"): p.get("value") for p in s.iter("property")} for s in suites)
+    assert (ada["points"], ada["part_two_points"], ada["part_two_max"]) == ("4", "4", "4")
+    assert "part_two_points" not in bob
+
+
+# One part alone
+
+
+def test_part_one_alone_leaves_part_two_as_it_was(long_school: Any) -> None:
+    long_school.hand_in("ada", long_school.wrong, SIX)
+    long_school.grade()
+    long_school.hand_in("ada", long_school.right, SIX)
+    long_school.hand_in("ada", long_school.wrong)
+    run = long_school.grade(part="one")
+    assert long_school.graded == [("ada", ["01-doubling"])]
+    assert [str(change)[:25] for change in run.news.changes] == ["ada: 01-doubling 4 -> 0 ("]
+    assert rows(long_school)["ada"]["part_two_total"] == "0"
+
+
+def test_part_two_alone_shows_its_columns_even_when_empty(long_school: Any) -> None:
+    run = long_school.grade(part="two")
+    assert (run.graded, run.problems, run.optional) == (0, [], {"two": [SIX, SEVEN]})
+    ada = rows(long_school)["ada"]
+    assert [*ada][2:] == ["01-doubling", "total", "max", *OF_TWO]
+    assert set([*ada.values()][2:]) == {""}
+    assert not run.news.missing
+    page = texts(long_school)["index.html"]
+    assert "ot attempted" not in page
+    assert "Not tried" not in page
+
+
+def test_who_hands_in_nothing_more_keeps_the_marks_of_part_two(long_school: Any) -> None:
+    long_school.hand_in("ada", long_school.right, SIX)
+    long_school.grade()
+    (long_school.folder / "ada" / SIX / "problem.py").write_text(STUB)
+    assert long_school.grade().graded == 0
+    assert rows(long_school)["ada"]["part_two_total"] == "4"

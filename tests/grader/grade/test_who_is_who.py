@@ -1,0 +1,255 @@
+"""Marks go to whose they are: over weeks, in any script, whoever comes and goes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import random
+import shutil
+import sys
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.intake.submissions import take_in
+from tests.conftest import name_in_manifest
+from tests.grader.intake.test_who_is_who import NAMES, random_names
+
+OTHER = "02-doubling"
+
+
+@pytest.fixture
+def term(school: Any) -> Any:
+    """A course of two problems, and nobody yet."""
+    problems = school.course.root / "problems"
+    shutil.copytree(problems / "01-doubling", problems / OTHER)
+    name_in_manifest(problems.parent, OTHER)
+    shutil.rmtree(school.folder)
+    return school
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def rows(term: Any) -> dict[str, dict[str, str]]:
+    """Return the gradebook by members."""
+    text = (term.out / "gradebook.csv").read_text(encoding="utf-8")
+    return {row["member"]: row for row in csv.DictReader(text.splitlines())}
+
+
+def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
+    """In the second week only one of the two hands in; her file is not the first's of then."""
+    first = {"王芳_1004_90_problem.py": term.right, "李娜_1005_91_problem.py": term.wrong}
+    term.grade(write(tmp_path / "week1", first), only="01")
+    term.grade(write(tmp_path / "week2", {"李娜_1005_99_problem.py": term.right}), only="02")
+    found = rows(term)
+    assert (found["1004"]["name"], found["1004"]["01-doubling"]) == ("王芳", "4")
+    assert found["1004"][OTHER] == ""
+    assert (found["1005"]["name"], found["1005"]["01-doubling"]) == ("李娜", "0")
+    assert found["1005"][OTHER] == "4"
+
+
+def test_who_is_called_otherwise_now_keeps_the_row(term: Any, tmp_path: Path) -> None:
+    term.grade(write(tmp_path / "week1", {"ada_7_90_problem.py": term.right}), only="01")
+    term.grade(write(tmp_path / "week2", {"bea_7_91_problem.py": term.right}), only="02")
+    (row,) = rows(term).values()
+    assert (row["name"], row["01-doubling"], row[OTHER]) == ("bea", "4", "4")
+    assert len(list((term.out / "results").iterdir())) == 1
+    assert len(list((term.out / "feedback").iterdir())) == 2
+
+
+def test_another_platforms_student_has_another_row(term: Any, tmp_path: Path) -> None:
+    term.grade(write(tmp_path / "week1", {"ada/problem.py": term.right}), only="01")
+    github = {"hw-submissions/hw-ada/problem.py": term.wrong}
+    term.grade(write(tmp_path / "week2", github), only="01")
+    results = [json.loads(p.read_text()) for p in (term.out / "results").iterdir()]
+    assert {r["identity"]: r["points"] for r in results} == {"ada": 4, "github:ada": 0}
+
+
+def test_a_file_of_another_identity_is_nobodys_result(term: Any, tmp_path: Path) -> None:
+    """As if two hashes were the same, or somebody renamed a file."""
+    week = write(tmp_path / "week1", {"ada_7_90_problem.py": term.right})
+    term.grade(week, only="01")
+    (path,) = (term.out / "results").iterdir()
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps(data | {"identity": "canvas:8"}))
+    run = term.grade(week, only="01")
+    results = [json.loads(p.read_text()) for p in (term.out / "results").glob("*.json")]
+    assert sorted(r["identity"] for r in results) == ["canvas:7", "canvas:8"]
+    assert len(run.results) == 2
+    assert any("canvas:7" in line for line in run.told)
+
+
+def test_when_it_came_is_kept_with_the_problem(term: Any, tmp_path: Path) -> None:
+    late = {"ada_LATE_7_90_problem.py": term.right}
+    term.grade(write(tmp_path / "week1", late), only="01")
+    term.grade(write(tmp_path / "week2", {"ada_7_91_problem.py": term.right}), only="02")
+    (path,) = (term.out / "results").iterdir()
+    data = json.loads(path.read_text())
+    assert [problem["late"] for problem in data["problems"]] == [True, False]
+    assert data["late"] is True
+
+
+def as_canvas_writes(name: str) -> str:
+    """Return a name in small letters, without what belongs to no word."""
+    return "".join(c for c in name.lower() if unicodedata.category(c)[0] in "LMN") or "x"
+
+
+def test_a_term_of_any_names(term: Any, tmp_path: Path) -> None:
+    """Members come and go; each mark is at the name that earned it."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")  # noqa: T201
+    rng = random.Random(seed)
+    names = [*NAMES.values(), *random_names(rng, 25)]
+    ids = {1000 + n: as_canvas_writes(name) for n, name in enumerate(names)}
+    earned: dict[str, dict[str, str]] = {}
+    for week, problem in enumerate(["01", "02", "01"], 1):
+        handing_in = rng.sample(sorted(ids), 3 * len(ids) // 4)
+        points = {id: rng.choice(["4", "0"]) for id in handing_in}
+        folder = tmp_path / f"week{week}"
+        for id, mark in points.items():
+            code = term.right if mark == "4" else term.wrong
+            write(folder, {f"{ids[id]}_{id}_{week}{id}_problem.py": code})
+            column = OTHER if problem == "02" else "01-doubling"
+            earned.setdefault(str(id), {})[column] = mark
+        assert take_in([folder], term.course, term.course.select([problem])[0]).recognised
+        term.grade(folder, only=problem)
+    found = rows(term)
+    assert found.keys() == earned.keys()
+    for id, marks in earned.items():
+        assert {column: found[id][column] for column in marks} == marks
+
+
+# What the instructor says about names
+
+
+def test_two_names_of_one_student(term: Any, tmp_path: Path) -> None:
+    term.grade(write(tmp_path / "week1", {"ada/problem.py": term.right}), only="01")
+    week2 = write(tmp_path / "week2", {"Ada hw2/problem.py": term.right})
+    run = term.grade(week2, only="02", people={"Ada hw2": "ada"})
+    assert [(r.identity, r.points) for r in run.results] == [("ada", 8)]
+    assert run.told == []
+
+
+def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> None:
+    """Moodle numbers people anew in each assignment; the lines to say so are made ready."""
+    moodle = "Ada Lovelace_{}_assignsubmission_file_/problem.py"
+    week1 = {moodle.format(7): term.right, moodle.format(8): term.right}
+    week1 |= {"Bea_9_assignsubmission_file_/problem.py": term.wrong}
+    term.grade(write(tmp_path / "week1", week1), only="01")
+    week2 = write(tmp_path / "week2", {"Bea_93_assignsubmission_file_/problem.py": term.right})
+    for _ in range(2):
+        run = term.grade(week2, only="02")
+        assert len(run.results) == 4
+        (line,) = run.told
+        assert "'Bea' is 'moodle:93' now, not 'moodle:9'" in line
+    suggested = list(csv.reader((term.out / "names-suggested.csv").open(encoding="utf-8")))
+    assert suggested == [["found", "means", "name"], ["moodle:93", "moodle:9", "Bea"]]
+    run = term.grade(week2, only="02", people={"moodle:93": "moodle:9"})
+    assert (run.told, len(run.results)) == ([], 3)
+    assert not (term.out / "names-suggested.csv").exists()
+    bea = next(result for result in run.results if result.identity == "moodle:9")
+    assert [problem.points for problem in bea.problems] == [0, 4]
+    assert len(list((term.out / "results").glob("*.json"))) == 3
+    assert len(list((term.out / "feedback").glob("*.md"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("people", "why"),
+    [
+        ({"bob": "ada"}, "'bob' and 'ada' both handed in, so they stay two"),
+        ({"bob": "eve"}, "nobody, or more than one, is called 'eve'"),
+    ],
+)
+def test_what_cannot_be_is_told(school: Any, people: dict[str, str], why: str) -> None:
+    run = school.grade(people=people)
+    assert school.gradebook() == {"ada": "4", "bob": "0"}
+    assert any(why in line for line in run.news.not_applied)
+
+
+def test_the_command_grades_one_alone(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    school.hand_in("王芳", school.wrong)
+    school.grade()
+    school.graded.clear()
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    for name in ("ada", "bob", "王芳"):
+        school.hand_in(name, "def double(x): return 5 * x")
+    command = ["grade", str(school.folder), "--out", str(school.out), "--only", "王芳"]
+    done = CliRunner().invoke(app, [*command, "--only", "ada"])
+    assert done.exit_code == 0, done.output
+    assert "2 submissions graded. 1 other as before." in " ".join(done.output.split())
+    assert sorted(school.names())[0] == "ada"
+    assert len(school.names()) == 2
+    assert "Missing" not in done.output
+    done = CliRunner().invoke(app, [*command, "--only", "bib"])
+    assert done.exit_code == 2
+    assert "Did you mean 'bob'?" in done.output
+
+
+def test_the_command_reads_what_names_mean(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    write(school.folder, {"eve/dubbel.py": school.right})
+    write(school.out, {"names.csv": "found,means\ndubbel.py,01\nbob,ada\n"})
+    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
+    assert done.exit_code == 0, done.output
+    assert school.gradebook() == {"ada": "4", "bob": "0", "eve": "4"}
+    assert "names.csv: 'bob' and 'ada' both handed in" in " ".join(done.output.split())
+    write(school.out, {"names.csv": "x"})
+    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
+    assert done.exit_code == 2
+
+
+# Names that could harm
+
+
+ODD = ["=cmd|' C calc'!A0", "＝1+1", "a\u202eb", "line\nend", "نیک\u200cآیین", "\x1b[2J", "<b>&"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't allow such names")
+def test_names_are_data_in_every_report(school: Any) -> None:
+    odd = [*ODD, os.fsdecode(b"\xff\xfe")]
+    for name in odd:
+        school.hand_in(name, school.right)
+    school.grade()
+    assert school.grade().graded == 0
+    text = (school.out / "gradebook.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert len(rows) == len(odd) + 2
+    names = [row["name"] for row in rows]
+    assert {"'=cmd|' C calc'!A0", "'＝1+1", "a\ufffdb", "line end", "نیک\u200cآیین"} <= set(names)
+    for path in school.out.rglob("*"):
+        if path.is_file():
+            shown = path.read_text(encoding="utf-8")
+            assert not set(shown) & {"\u202e", "\x1b"}, path
+            assert "<b>&" not in shown or path.suffix in {".csv", ".json"}, path
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links mean something else there")
+def test_one_hostile_folder_does_not_end_a_run(
+    school: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the shell makes of class/*, with links, too many files and what is no submission."""
+    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+    monkeypatch.setattr("grader.intake.limits.MAX_ENTRIES", 20)
+    (school.folder / "all").symlink_to("/")
+    (school.folder / "gone").symlink_to("nowhere")
+    write(school.folder, {f"full/{n}": "" for n in range(30)})
+    write(school.folder, {"notes.txt": ""})
+    for paths in (sorted(school.folder.iterdir()), [school.folder]):
+        command = ["grade", *map(str, paths), "--out", str(school.out)]
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, done.output
+        found = school.gradebook()
+        assert (found["ada"], found["bob"]) == ("4", "0")
+        assert found.keys() == {"ada", "bob", "all", "gone", "full"}

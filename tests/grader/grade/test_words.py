@@ -1,0 +1,171 @@
+"""Words are no part of marks: a sentence or a name that is new regrades nobody, and is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from grader.author.adoption import adopt
+from grader.course import own_course
+from grader.diagnose.edits import edits_file
+from grader.diagnose.fingerprints import Fault, Fingerprints, Text, with_deviations
+from grader.diagnose.naming import diagnose, unnamed
+from grader.diagnose.unknown_answers import groups
+from grader.grade.previous import load_previous, save_result
+from grader.grade.provenance import catalogue_sha256
+from grader.result import ProblemResult, Status, TestResult
+
+ID = "01-doubling"
+
+
+@pytest.fixture(scope="module")
+def known() -> Fingerprints:
+    return Fingerprints.load(own_course().select(["03"])[0].fingerprints)
+
+
+def named(fault: Fault, known: Fingerprints) -> ProblemResult:
+    """Return what is kept of code that makes a mistake, when these mistakes are known."""
+    answers = with_deviations(known.reference, fault.deviations)
+    found = diagnose(known, answers)
+    return ProblemResult(
+        ID,
+        "abc",
+        [TestResult("test_doubles", "it doubles", False, 4, Status.FAILED, "wrong")],
+        diagnoses=[each.sentence for each in found],
+        mistakes=[[*each.names] for each in found],
+        unknown=unnamed(known, answers, found),
+    )
+
+
+def kept(school: Any, problem: ProblemResult) -> None:
+    """Let what bob's result says of mistakes be that of a problem."""
+    result = load_previous(school.out / "results").results["bob"]
+    (own,) = result.problems
+    own.diagnoses, own.mistakes = problem.diagnoses, problem.mistakes
+    own.unknown = problem.unknown
+    save_result(result, school.out / "results")
+
+
+def of_bob(school: Any) -> ProblemResult:
+    return load_previous(school.out / "results").results["bob"].problems[0]
+
+
+def some_fault(known: Fingerprints) -> Fault:
+    """Return a mistake that is named by itself, and that has no name where it isn't known."""
+    return next(
+        fault
+        for fault in known.faults
+        if len(fault.names) == 1
+        and named(fault, known).mistakes == [[*fault.names]]
+        and not named(fault, without(known, fault)).mistakes
+        and named(fault, without(known, fault)).unknown
+    )
+
+
+def without(known: Fingerprints, fault: Fault) -> Fingerprints:
+    faults = tuple(each for each in known.faults if each is not fault)
+    texts = {name: text for name, text in known.texts.items() if name not in fault.names}
+    return replace(known, faults=faults, texts=texts)
+
+
+def test_a_sentence_in_other_words_is_read_and_nobody_graded_again(
+    school: Any, known: Fingerprints
+) -> None:
+    (problem,) = school.course.problems()
+    fault = some_fault(known)
+    known.save(problem.fingerprints)
+    school.grade()
+    kept(school, named(fault, known))
+    texts = {**known.texts, fault.names[0]: Text("the cat sat on the scores", "Which cat?")}
+    replace(known, texts=texts).save(problem.fingerprints)
+    run = school.grade()
+    assert (school.names(), run.graded, run.outdated) == ([], 0, {})
+    assert of_bob(school).diagnoses[0].endswith("looks as if the cat sat on the scores. Which cat?")
+    for ending in ("md", "html"):
+        assert "the cat sat on the scores" in (school.out / f"feedback/bob.{ending}").read_text()
+    stamp = (school.out / "results/bob.json").stat().st_mtime_ns
+    school.grade()
+    assert (school.out / "results/bob.json").stat().st_mtime_ns == stamp
+
+
+def test_an_adopted_mistake_is_named_and_nobody_graded_again(
+    school: Any, known: Fingerprints
+) -> None:
+    (problem,) = school.course.problems()
+    fault = some_fault(known)
+    less = without(known, fault)
+    less.save(problem.fingerprints)
+    school.grade()
+    kept(school, named(fault, less))
+    (group,) = groups(load_previous(school.out / "results").results.values())
+    adopt(group, "sat_on_by_a_cat", Text("a cat sat there"), school.course, problem)
+    school.grade(school.folder / "ada")  # bob is not even given
+    assert school.names() == []
+    own = of_bob(school)
+    assert own.mistakes == [["sat_on_by_a_cat"]]
+    assert own.diagnoses[0].endswith("looks as if a cat sat there.")
+    assert not own.unknown
+    assert own.tests[0].diagnosis == ("sat_on_by_a_cat",)
+
+
+def test_what_has_no_words_today_keeps_those_it_had(school: Any, known: Fingerprints) -> None:
+    (problem,) = school.course.problems()
+    fault = some_fault(known)
+    school.grade()
+    kept(school, named(fault, known))
+    before = of_bob(school).diagnoses
+    without(known, fault).save(problem.fingerprints)
+    school.grade()
+    assert school.names() == []
+    assert of_bob(school).diagnoses == before
+
+
+def test_every_sentence_of_the_course_comes_out_as_it_was_told(
+    school: Any, known: Fingerprints
+) -> None:
+    """With the same catalogue nothing may change: not even where several mistakes are told."""
+    from grader.diagnose.naming import reworded
+
+    for fault in known.faults[::7]:
+        told = named(fault, known)
+        for sentence, names in zip(told.diagnoses, told.mistakes, strict=True):
+            assert reworded(sentence, names, known) == sentence
+
+
+EDITS = """== tripled (reference)
+# the number is tripled
+# How often is it added?
+@
+-    return x + x
++    return x + x + x
+"""
+
+
+def test_tests_of_ones_own_rest_on_the_mistakes_and_not_on_their_words(school: Any) -> None:
+    (problem,) = school.course.problems()
+    path = edits_file(school.course, problem)
+
+    def catalogue(text: str) -> str:
+        path.write_text(text)
+        return catalogue_sha256(school.course, problem)
+
+    before = catalogue(EDITS)
+    assert catalogue(EDITS.replace("is tripled", "has grown")) == before
+    assert catalogue(EDITS.replace("+ x + x\n", "* x\n")) != before
+
+
+def test_only_who_wrote_tests_is_graded_again_when_a_mistake_is_new(school: Any) -> None:
+    (problem,) = school.course.problems()
+    path = edits_file(school.course, problem)
+    path.write_text(EDITS)
+    mine = school.folder / "bob" / ID / "test_mine.py"
+    mine.write_text("def test_it():\n    pass\n")
+    settings = {"own_tests": True}
+    school.grade(settings=settings)
+    school.grade(settings=settings)
+    assert school.names() == []
+    path.write_text(EDITS.replace("+ x + x\n", "* x\n"))
+    school.grade(settings=settings)
+    assert school.names() == ["bob"]

@@ -1,0 +1,34 @@
+"""A folder of reports for the tests of the book."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.grade.previous import save_result
+from grader.result import SubmissionResult
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of reports, without results."""
+    (tmp_path / "reports").mkdir()
+    return tmp_path / "reports"
+
+
+@pytest.fixture
+def saved(folder: Path) -> Callable[..., Path]:
+    """Save results into the folder, each with a page of feedback."""
+
+    def save(*results: SubmissionResult) -> Path:
+        (folder / "feedback").mkdir(exist_ok=True)
+        for each in results:
+            save_result(each, folder / "results")
+            for ending in ("md", "html"):
+                page = folder / f"feedback/{each.submission}.{ending}"
+                page.write_text(f"{ending} for {each.submission}", encoding="utf-8")
+        return folder
+
+    return save

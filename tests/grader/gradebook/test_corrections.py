@@ -1,0 +1,203 @@
+"""Corrections: what an instructor writes into one file holds at every run, and is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from grader.errors import UsageError
+from grader.gradebook.adjusting import adjusted
+from grader.gradebook.folder import Book
+from grader.reports.feedback import feedback, feedback_page
+from grader.reports.gradebook_csv import changes, read_gradebook, write_gradebook
+from grader.result import Policy, Status, SubmissionResult, TestResult
+from tests.grader.gradebook.built import problem, result
+
+HEADER = "submission,problem,test,mark,reason\n"
+
+
+def corrected(
+    folder: Path, lines: str, *results: SubmissionResult
+) -> tuple[list[SubmissionResult], list[str]]:
+    """Return the results and remarks with such a file."""
+    (folder / "corrections.csv").write_text(HEADER + lines, encoding="utf-8")
+    return adjusted(results, Book(folder))
+
+
+def marks(results: list[SubmissionResult]) -> list[tuple[float, float]]:
+    return [(r.points, r.max) for r in results]
+
+
+def test_without_a_file_nothing_changes(folder: Path) -> None:
+    before = [result("ada")]
+    assert adjusted(before, Book(folder)) == (before, [])
+
+
+@pytest.mark.parametrize("name", ["canvas:1004", "chen-1a2b", "陳 大文", " 陳  大文 "])
+def test_a_mark_is_for_who_is_meant(name: str, folder: Path) -> None:
+    chen = result("chen-1a2b", identity="canvas:1004", full_name="陳 大文")
+    others = result("chen", identity="canvas:1005", full_name="陳 小文")
+    found, told = corrected(folder, f"{name},03,,23.5,Graded by hand\n", chen, others)
+    assert marks(found) == [(23.5, 25), (20, 25)]
+    (change,) = found[0].problems[0].adjustments
+    assert (change.points, change.reason) == (3.5, "Corrected: Graded by hand")
+    assert not told
+
+
+def test_a_name_that_may_be_two_is_nobodys(folder: Path) -> None:
+    both = [result(f"kim-{n}", identity=f"moodle:{n}", full_name="Kim Lee") for n in (1, 2)]
+    found, told = corrected(folder, "Kim Lee,03,,25,why\nmoodle:2,03,,25,why\n", *both)
+    assert marks(found) == [(20, 25), (25, 25)]
+    assert told == [
+        "corrections.csv, line 2, does not count: "
+        "'Kim Lee' may be moodle:1 and moodle:2; write which."
+    ]
+
+
+def test_a_name_taken_by_somebody_else_means_nobody(folder: Path) -> None:
+    ada = result("ada-1", identity="canvas:1", full_name="Ada Lovelace")
+    taken = result("Ada Lovelace", identity="Ada Lovelace", full_name="Ada Lovelace")
+    found, told = corrected(folder, "Ada Lovelace,03,,25,why\n", ada, taken)
+    assert marks(found) == [(20, 25), (20, 25)]
+    assert "'Ada Lovelace' may be Ada Lovelace and canvas:1; write which." in told[0]
+
+
+def test_a_test_may_be_marked_with_all_its_cases_or_one(folder: Path) -> None:
+    found, _ = corrected(folder, "ada,3,test_cases,4,Nearly\n", result("ada"))
+    assert marks(found) == [(24, 25)]
+    found, _ = corrected(folder, "ada,03-scaled-attention,test_cases[b],2,Nearly\n", result("ada"))
+    assert marks(found) == [(22, 25)]
+
+
+def test_a_test_is_left_out_for_all(folder: Path) -> None:
+    right = problem("03-scaled-attention", 25, 25)
+    found, told = corrected(
+        folder, "*,03,test_first,leave out,It was wrong\n", result("ada"), result("bob", right)
+    )
+    assert marks(found) == [(0, 5), (0, 0)]
+    assert [a.max for a in found[0].problems[0].adjustments] == [-20]
+    assert not told
+
+
+def test_a_whole_problem_may_be_left_out(folder: Path) -> None:
+    found, _ = corrected(folder, "*,03,,Leave out,Fire alarm\n", result("ada"))
+    assert marks(found) == [(0, 0)]
+
+
+def test_a_line_for_one_goes_before_one_for_all(folder: Path) -> None:
+    lines = "*,03,test_cases,leave out,Unclear\nada,03,test_cases,5,Shown at the board\n"
+    found, told = corrected(folder, lines, result("ada"), result("bob"))
+    assert marks(found) == [(25, 25), (20, 20)]
+    assert not told
+
+
+def test_a_mark_for_the_problem_counts_whatever_its_tests_are_given(folder: Path) -> None:
+    lines = "ada,03,,21,Together\n*,03,test_cases,1,A little\n"
+    found, told = corrected(folder, lines, result("ada"), result("bob"))
+    assert marks(found) == [(21, 25), (21, 25)]
+    assert not told
+
+
+def test_lines_that_contradict_each_other_are_named_and_end_nothing_else(folder: Path) -> None:
+    lines = "ada,03,,21,one\nbob,03,,22,fine\nada,03,,23,other\nbob,03,,22,fine\n"
+    found, told = corrected(folder, lines, result("ada"), result("bob"))
+    assert marks(found) == [(20, 25), (22, 25)]
+    assert told == [
+        "corrections.csv, line 2, does not count: line 4 says something else about the same.",
+        "corrections.csv, line 4, does not count: line 2 says something else about the same.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("eve,03,,20,why", "nobody in these results is called 'eve'"),
+        ("ada,04,,20,why", "'ada' has not been graded in '04'"),
+        ("*,09,,20,why", "nobody has been graded in '09'"),
+        ("ada,03,other,2,why", "03-scaled-attention has no test 'other'"),
+        (
+            "ada,03,test_case,2,why",
+            "03-scaled-attention has no test 'test_case', did you mean 'test_cases'",
+        ),
+        ("bobb,03,,2,why", "nobody in these results is called 'bobb', did you mean 'bob'"),
+        ("Ольга,03,,2,why", "nobody in these results is called 'Ольга'"),
+        ("ada,03,,20,", "its column 'reason' is empty"),
+        ("ada,03,,twenty,why", "the mark 'twenty' is neither a number nor 'leave out'"),
+        ("ada,03,,-1,why", "the mark '-1' is neither a number nor 'leave out'"),
+        ("ada,03,,inf,why", "the mark 'inf' is neither a number nor 'leave out'"),
+        ("ada,03,,26,why", "26 is more than the 25 that there are"),
+        ("ada,03,20,why", "it has 4 columns, not 5"),
+    ],
+)
+def test_a_line_that_cannot_be_followed_is_named(line: str, why: str, folder: Path) -> None:
+    lines = f"# by hand\n\n{line}\nbob,03,,21,why\n"
+    found, told = corrected(folder, lines, result("ada"), result("bob"))
+    assert marks(found) == [(20, 25), (21, 25)]
+    assert told == [f"corrections.csv, line 4, does not count: {why}."]
+
+
+def test_a_file_of_a_spreadsheet_is_read(folder: Path) -> None:
+    text = 'Submission;Problem;Mark;Reason\r\nada;03;"22,5";"He said; ""why""?"\r\n'
+    (folder / "corrections.csv").write_bytes(text.encode("utf-8-sig"))
+    (found,), told = adjusted([result("ada")], Book(folder))
+    assert found.points == 22.5
+    assert found.problems[0].adjustments[0].reason == 'Corrected: He said; "why"?'
+    assert not told
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"name,mark\n", b"\xff\xfe\x00", b'submission,problem,mark,reason\n"a']
+)
+def test_a_file_that_is_no_such_list_ends_the_run_before_it_begins(
+    content: bytes, folder: Path
+) -> None:
+    (folder / "corrections.csv").write_bytes(content)
+    with pytest.raises(UsageError, match=r"corrections\.csv"):
+        adjusted([], Book(folder))
+
+
+def test_it_is_done_afresh_each_time(folder: Path) -> None:
+    once, _ = corrected(folder, "ada,03,,23,why\n", result("ada"))
+    again, _ = adjusted(once, Book(folder))
+    assert again == once
+    (folder / "corrections.csv").unlink()
+    assert adjusted(once, Book(folder))[0] == [result("ada")]
+
+
+def test_what_the_grader_failed_at_stays_unmarked(folder: Path) -> None:
+    failed = problem("03-scaled-attention", 20, 25)
+    failed.tests.append(TestResult("test_last", "It ends", True, 1, Status.INTERNAL))
+    (found,), _ = corrected(folder, "*,03,,25,why\n", result("ada", failed))
+    assert not found.problems[0].adjustments
+
+
+def test_a_result_keeps_what_changed_it(folder: Path) -> None:
+    (found,), _ = corrected(folder, "*,03,test_first,leave out,why\n", result("ada"))
+    data = json.loads(json.dumps(found.to_json()))
+    assert SubmissionResult.from_json(data) == found
+
+
+def test_gradebook_and_feedback_say_how_and_why(folder: Path) -> None:
+    lines = "ada,03,,23,By hand\n*,03,test_cases,leave out,Unclear\n"
+    found, _ = corrected(folder, lines, result("ada"), result("bob"))
+    write_gradebook(found, ["03-scaled-attention"], folder / "gradebook.csv")
+    rows = read_gradebook(folder / "gradebook.csv")
+    assert rows["bob"]["adjustments"] == "03: 5 points fewer can be reached: Left out: Unclear"
+    assert [*rows["bob"]][-1] == "adjustments"
+    for text in (feedback(found[1], Policy.POINTS), feedback_page(found[1], Policy.POINTS)):
+        assert "5 points fewer can be reached: Left out: Unclear" in text
+
+
+def test_the_list_of_changes_says_what_changed_a_mark(folder: Path) -> None:
+    before = [result("ada")]
+    write_gradebook(before, ["03-scaled-attention"], folder / "gradebook.csv")
+    rows = read_gradebook(folder / "gradebook.csv")
+    now, _ = corrected(folder, "ada,03,,23,By hand\n", *before)
+    (change,) = changes(rows, now, {"ada": before[0]})
+    assert str(change) == "ada: 03-scaled-attention 20 -> 23 (Corrected: By hand)"
+    write_gradebook(now, ["03-scaled-attention"], folder / "gradebook.csv")
+    rows = read_gradebook(folder / "gradebook.csv")
+    (change,) = changes(rows, before, {"ada": now[0]})
+    assert change.reason == "no longer: Corrected: By hand"

@@ -1,0 +1,526 @@
+"""Marks go back into a platform's own file: the right ones at the right ids, and nothing else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.gradebook.export.table import read_table
+from grader.result import Adjustment, Status, SubmissionResult, TestResult
+from tests.grader.gradebook.built import problem, result
+from tests.grader.gradebook.platform_files import (
+    CLASS,
+    Student,
+    as_csv,
+    canvas_gradebook,
+    moodle_worksheet,
+    requoted,
+)
+
+Save = Callable[..., Path]
+ID = "03-scaled-attention"
+
+
+def handed_in(student: Student, points: float, platform: str = "canvas") -> SubmissionResult:
+    return result(
+        f"s-{student.id}",
+        problem(ID, points, 25),
+        identity=f"{platform}:{student.id}",
+        full_name=student.full_name,
+    )
+
+
+def exported(platform: str, file: Path, reports: Path, *options: str) -> list[str]:
+    """Run the command and return the lines that it says."""
+    command = ["export", platform, str(file), "--from", str(reports), *options]
+    if not {"--problem", "--total"} & {*options}:
+        command += ["--problem", "03"]
+    run = CliRunner().invoke(app, command)
+    assert run.exit_code == 0, run.output
+    return run.output.splitlines()
+
+
+def refused(platform: str, file: Path, reports: Path, *options: str) -> str:
+    """Run the command, which writes nothing, and return why."""
+    before = {path: path.read_bytes() for path in file.parent.rglob("*") if path.is_file()}
+    command = ["export", platform, str(file), "--from", str(reports), *options]
+    run = CliRunner().invoke(app, command)
+    assert run.exit_code == 2, run.output
+    after = {path: path.read_bytes() for path in file.parent.rglob("*") if path.is_file()}
+    assert after == before
+    return " ".join(run.output.split())
+
+
+def cells(data: bytes, separator: str = ",") -> list[list[str]]:
+    reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=separator)
+    return list(reader)
+
+
+def without_column(data: bytes, name: str) -> list[object]:
+    """Return all that stands in a file, letter for letter, but for one column."""
+    table = read_table(data, "")
+    at = table.columns.index(name)
+    rows = [table.header, *table.rows]
+    others = [
+        [*row.cells[:at], *row.cells[at + 1 :]] if row is not table.header else row.cells
+        for row in rows
+    ]
+    return [table.start, table.separator, others, [row.ending for row in rows]]
+
+
+def marks_in(data: bytes, by: str, name: str, separator: str = ",") -> dict[str, str]:
+    header, *rows = cells(data, separator)
+    return {row[header.index(by)]: row[header.index(name)] for row in rows}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_canvas_and_back(seed: int, tmp_path: Path, saved: Save) -> None:
+    rng = random.Random(seed)
+    points = {s.id: rng.choice([0.0, 5.94, 12.5, 20.0, 25.0, 25 * 2 / 3]) for s in CLASS}
+    reports = saved(*(handed_in(s, points[s.id]) for s in rng.sample(CLASS, len(CLASS))))
+    data = canvas_gradebook(rng.sample(CLASS, len(CLASS)), bom=bool(seed % 2))
+    data = requoted(data, rng) if seed > 2 else data
+    file = tmp_path / "grades.csv"
+    file.write_bytes(data)
+    told = exported("canvas", file, reports, "--column", "123456")
+    assert file.read_bytes() == data
+    filled = (tmp_path / "grades-filled.csv").read_bytes()
+    assert without_column(filled, "Week 3 (123456)") == without_column(data, "Week 3 (123456)")
+    marks = marks_in(filled, "ID", "Week 3 (123456)")
+    assert {id: float(mark) for id, mark in marks.items() if mark and id} == {
+        str(id): round(value, 2) for id, value in points.items()
+    }
+    assert told == [
+        "17 marks filled in under 'Week 3 (123456)'.",
+        f"Written: {tmp_path / 'grades-filled.csv'}.",
+    ]
+    again = exported("canvas", tmp_path / "grades-filled.csv", reports, "--column", "Week 3")
+    assert again[0] == "0 marks filled in under 'Week 3 (123456)'; 17 stood there already."
+    assert (tmp_path / "grades-filled-filled.csv").read_bytes() == filled
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_moodle_and_back(seed: int, tmp_path: Path, saved: Save) -> None:
+    rng = random.Random(seed)
+    points = {s.id: rng.choice([0.0, 5.94, 12.5, 20.0, 25.0]) for s in CLASS}
+    reports = saved(*(handed_in(s, points[s.id], "moodle") for s in CLASS))
+    data = moodle_worksheet(rng.sample(CLASS, len(CLASS)))
+    data = requoted(data, rng) if seed > 2 else data
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(data)
+    out = tmp_path / "back.csv"
+    told = exported("moodle", file, reports, "--out", str(out))
+    assert without_column(out.read_bytes(), "Grade") == without_column(data, "Grade")
+    marks = marks_in(out.read_bytes(), "Identifier", "Grade")
+    assert {id: float(mark) for id, mark in marks.items()} == {
+        f"Participant {id}": value for id, value in points.items()
+    }
+    assert told == ["17 marks filled in under 'Grade'.", f"Written: {out}."]
+
+
+def test_a_column_may_be_new_in_canvas(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "grades.csv"
+    file.write_bytes(data := canvas_gradebook())
+    exported("canvas", file, saved(handed_in(CLASS[2], 20)), "--new-column", "Week 3, attention")
+    filled = (tmp_path / "grades-filled.csv").read_bytes()
+    assert [row[:-1] for row in cells(filled)] == cells(data)
+    last = {row[1]: row[-1] for row in cells(filled)}
+    assert (last["1003"], last["1004"], last["ID"]) == ("20", "", "Week 3, attention")
+    assert [row[-1] for row in cells(filled)[:3]] == ["Week 3, attention", "", "25"]
+
+
+def test_the_only_assignment_need_not_be_named_and_several_are_asked_for(
+    tmp_path: Path, saved: Save
+) -> None:
+    reports = saved(handed_in(CLASS[0], 20))
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook())
+    asked = refused("canvas", file, reports, "--problem", "03")
+    assert "'Essay; one (55)', 'Week 3 (123456)'. Say which with --column." in asked
+    asked = refused("canvas", file, reports, "--problem", "03", "--column", "Week 4")
+    assert "grades.csv has no such column. There are: 'Essay; one (55)'" in asked
+    own = refused("canvas", file, reports, "--problem", "03", "--column", "Final Score")
+    assert "grades.csv has no such column" in own
+    file.write_bytes(canvas_gradebook().replace(b"Essay; one (55)", b"Essay; one     "))
+    exported("canvas", file, reports)
+
+
+def test_who_is_missing_on_either_side_is_named(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook(CLASS[:3]))
+    failed = handed_in(CLASS[2], 20)
+    failed.problems[0].tests.append(TestResult("t", "t", True, 1, Status.INTERNAL))
+    other = result("s-5", problem("01-softmax", 5, 10), identity="canvas:1001")
+    stranger = result("eve", identity="eve")
+    reports = saved(other, handed_in(CLASS[4], 20), failed, stranger)
+    told = exported("canvas", file, reports, "--column", "Week 3")
+    assert told == [
+        "0 marks filled in under 'Week 3 (123456)'.",
+        "In grades.csv, but without a mark: Lovelace, Ada (1001), Müller, Zoë (1002), "
+        "陳, 小明 (1003).",
+        "With a mark, but not in grades.csv: eve, Ольга Иванова (canvas:1005).",
+        "The grader failed, so there is no mark: 小明 陳 (canvas:1003).",
+        "Not graded in 03-scaled-attention: s-5 (canvas:1001).",
+        f"Written: {tmp_path / 'grades-filled.csv'}.",
+    ]
+    assert (tmp_path / "grades-filled.csv").read_bytes() == file.read_bytes()
+
+
+def test_a_mark_that_changes_is_listed_and_what_is_locked_is_left_alone(
+    tmp_path: Path, saved: Save
+) -> None:
+    marks = {1001: "18.00", 1002: "20.00", 1003: "EX", 1004: "N/A"}
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook(CLASS[:4], marks=marks))
+    reports = saved(*(handed_in(s, 20) for s in CLASS[:4]))
+    told = exported("canvas", file, reports, "--column", "Week 3")
+    assert told[:4] == [
+        "1 mark filled in under 'Week 3 (123456)'; 1 stood there already.",
+        "changed: Lovelace, Ada (1001): 18.00 -> 20.",
+        "left alone: 陳, 小明 (1003), excused there; the mark is 20.",
+        "left alone: 陳, 小文 (1004), not assigned to this student there; the mark is 20.",
+    ]
+    filled = marks_in((tmp_path / "grades-filled.csv").read_bytes(), "ID", "Week 3 (123456)")
+    assert [filled[str(s.id)] for s in CLASS[:4]] == ["20", "20.00", "EX", "N/A"]
+
+
+def test_a_grade_that_moodle_has_locked_is_left_alone(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(moodle_worksheet(CLASS[:3], marks={1001: "18.00"}, locked=(1001, 1003)))
+    reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS[:3]))
+    told = exported("moodle", file, reports)
+    assert told[:3] == [
+        "1 mark filled in under 'Grade'.",
+        "left alone: Ada Lovelace (1001), the grade can't be changed there; the mark is 20.",
+        "left alone: 小明 陳 (1003), the grade can't be changed there; the mark is 20.",
+    ]
+    filled = marks_in((tmp_path / "Grades-filled.csv").read_bytes(), "Identifier", "Grade")
+    assert [*filled.values()] == ["18.00", "20", ""]
+
+
+def test_other_maxima_are_refused_and_converted_when_asked(tmp_path: Path, saved: Save) -> None:
+    reports = saved(*(handed_in(s, p) for s, p in zip(CLASS, (20, 12.5, 25 / 3), strict=False)))
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook(CLASS[:3], possible="100.00"))
+    why = refused("canvas", file, reports, "--problem", "03", "--column", "Week 3")
+    assert "03-scaled-attention is worth 25 points here, but 100 in grades.csv." in why
+    exported("canvas", file, reports, "--column", "Week 3", "--scale")
+    filled = marks_in((tmp_path / "grades-filled.csv").read_bytes(), "ID", "Week 3 (123456)")
+    assert [filled[str(s.id)] for s in CLASS[:3]] == ["80", "50", "33.33"]
+
+
+def test_a_mark_out_of_less_than_the_others_is_not_filled_in_unasked(
+    tmp_path: Path, saved: Save
+) -> None:
+    excused = handed_in(CLASS[0], 20)
+    reports = saved(excused, handed_in(CLASS[1], 20))
+    lines = "submission,problem,test,mark,reason\ncanvas:1001,03,test_cases[a],leave out,Ill\n"
+    (reports.parent / "book").mkdir()
+    (reports.parent / "book/corrections.csv").write_text(lines)
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook(CLASS[:2]))
+    told = exported("canvas", file, reports, "--column", "Week 3")
+    assert told[0] == f"The book: {reports.parent / 'book'} (corrections.csv)."
+    assert told[2].startswith("Not filled in for Lovelace, Ada (1001): the mark is out of 22.5")
+    assert "Run `grader grade` once more for them: Ada Lovelace." in told[-2]
+    exported("canvas", file, reports, "--column", "Week 3", "--scale")
+    filled = marks_in((tmp_path / "grades-filled.csv").read_bytes(), "ID", "Week 3 (123456)")
+    assert filled["1001"] == "22.22"
+
+
+def test_the_sum_counts_what_was_not_handed_in_as_nothing(tmp_path: Path, saved: Save) -> None:
+    both = result("a", problem("01-softmax", 5, 10), problem(ID, 20, 25), identity="canvas:1001")
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook(CLASS[:2], possible="35"))
+    reports = saved(both, handed_in(CLASS[1], 20))
+    told = exported("canvas", file, reports, "--total", "--column", "Week 3")
+    assert "Not graded in 01-softmax, which counts 0: Zoë Müller (canvas:1002)." in told
+    filled = marks_in((tmp_path / "grades-filled.csv").read_bytes(), "ID", "Week 3 (123456)")
+    assert (filled["1001"], filled["1002"]) == ("25", "20")
+
+
+def test_the_file_of_another_language_keeps_its_commas(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook(CLASS[:2], possible="25,00", separator=";"))
+    exported("canvas", file, saved(handed_in(CLASS[0], 12.5)), "--column", "Week 3")
+    filled = (tmp_path / "grades-filled.csv").read_bytes()
+    assert marks_in(filled, "ID", "Week 3 (123456)", ";")["1001"] == "12,5"
+    file.write_bytes(moodle_worksheet(CLASS[:2], most="25,00"))
+    exported("moodle", file, saved(handed_in(CLASS[0], 12.5, "moodle")))
+    assert b',"12,5","25,00",' in (tmp_path / "grades-filled.csv").read_bytes()
+
+
+def test_ids_that_are_there_twice_are_named(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook([CLASS[0], CLASS[0], CLASS[1]]))
+    reports = saved(handed_in(CLASS[0], 20), handed_in(CLASS[1], 20))
+    told = exported("canvas", file, reports, "--column", "Week 3")
+    assert told[0].startswith("1 mark filled in")
+    assert "grades.csv has '1001' in lines 4 and 5, so these were left as they were." in told
+
+
+def test_a_number_of_moodle_with_another_name_is_not_trusted(tmp_path: Path, saved: Save) -> None:
+    group = result("blue", problem(ID, 20, 25), identity="moodle:1001", full_name="Blue Group")
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(moodle_worksheet(CLASS[:1]))
+    told = exported("moodle", file, saved(group))
+    assert told[1] == (
+        "Not filled in for Ada Lovelace (1001): in the results this id is that of "
+        "Blue Group (moodle:1001)."
+    )
+
+
+def test_moodles_names_may_be_asked_for_where_numbers_are_those_of_another_week(
+    tmp_path: Path, saved: Save
+) -> None:
+    students = [Student(s.id + 5000, s.first, s.last) for s in CLASS]
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(moodle_worksheet(students))
+    reports = saved(*(handed_in(s, s.id - 1000, "moodle") for s in CLASS))
+    assert "0 marks filled in under 'Grade'." in exported("moodle", file, reports)
+    told = exported("moodle", file, reports, "--by-name")
+    assert told[0] == "15 marks filled in under 'Grade'."
+    assert "Grades.csv has 'Kim Lee' in lines 30 and 32, so these were left as they were." in told
+    assert not any("not in Grades.csv" in text for text in told)
+    filled = marks_in((tmp_path / "Grades-filled.csv").read_bytes(), "Identifier", "Grade")
+    assert filled["Participant 6004"] == "4"
+
+
+def test_a_worksheet_without_names_is_filled_in_by_numbers(tmp_path: Path, saved: Save) -> None:
+    rows = [[c for n, c in enumerate(row) if n not in (1, 2)] for row in cells(moodle_worksheet())]
+    file = tmp_path / "Grades.csv"
+    file.write_text(as_csv(rows))  # type: ignore[arg-type]
+    blind = result("p", identity="moodle:1004", full_name="Participant 1004")
+    exported("moodle", file, saved(blind), "--feedback", str(tmp_path / "f.zip"))
+    filled = marks_in((tmp_path / "Grades-filled.csv").read_bytes(), "Identifier", "Grade")
+    assert filled["Participant 1004"] == "20"
+    with zipfile.ZipFile(tmp_path / "f.zip") as archive:
+        assert archive.namelist() == ["Participant_1004_assignsubmission_file_/feedback.html"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ((b"Identifier", b"ID"), "set it to English"),
+        ((b"Maximum Grade", b"Scale"), "scale of words"),
+    ],
+)
+def test_a_worksheet_that_is_not_understood_is_refused(
+    change: tuple[bytes, bytes], why: str, tmp_path: Path, saved: Save
+) -> None:
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(moodle_worksheet().replace(*change))
+    reports = saved(handed_in(CLASS[0], 20, "moodle"))
+    assert why in refused("moodle", file, reports, "--problem", "03")
+
+
+def test_the_platforms_file_is_written_over_only_when_asked(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(moodle_worksheet())
+    exported("moodle", file, saved(handed_in(CLASS[0], 20, "moodle")), "--out", str(file))
+    assert marks_in(file.read_bytes(), "Identifier", "Grade")["Participant 1001"] == "20"
+
+
+def test_corrections_and_lateness_are_in_the_marks(tmp_path: Path, saved: Save) -> None:
+    stale = handed_in(CLASS[0], 20)
+    stale.problems[0].adjustments = [Adjustment(-20, "An old one")]
+    reports = saved(stale)
+    (reports / "corrections.csv").write_text(
+        "submission,problem,test,mark,reason\ncanvas:1001,03,,23,why\nnobody,03,,1,why\n"
+    )
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook(CLASS[:1]))
+    told = exported("canvas", file, reports, "--column", "Week 3")
+    filled = marks_in((tmp_path / "grades-filled.csv").read_bytes(), "ID", "Week 3 (123456)")
+    assert filled["1001"] == "23"
+    assert any("line 3, does not count" in text for text in told)
+
+
+# Other files
+
+
+def test_gradescopes_roster(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "roster.csv"
+    file.write_text("Name,SID,Email\nAda,001,Ada@x.edu\nBob,002,bob@x.edu\nEve,,eve@x.edu\n")
+    ada, both = result("ada", identity="gradescope:ada@x.edu"), result("two")
+    both.identity, both.members = "gradescope:002", ("bob@x.edu", "eve@x.edu")
+    exported("gradescope", file, saved(ada, both), "--new-column", "Week 3")
+    assert (tmp_path / "roster-filled.csv").read_text() == (
+        "Name,SID,Email,Week 3\nAda,001,Ada@x.edu,20\nBob,002,bob@x.edu,20\nEve,,eve@x.edu,20\n"
+    )
+
+
+def test_who_worked_alone_first_and_in_a_group_later_has_the_mark_of_that_problem(
+    tmp_path: Path, saved: Save
+) -> None:
+    file = tmp_path / "roster.csv"
+    file.write_text("Name,SID,Email\nAda,001,ada@x.edu\nBob,002,bob@x.edu\n")
+    alone = result("ada", problem("01-softmax", 5, 10), identity="gradescope:ada@x.edu")
+    both = result("ada-bob", identity="gradescope:ada@x.edu+bob@x.edu")
+    both.members = ("ada@x.edu", "bob@x.edu")
+    reports = saved(alone, both)
+    exported("gradescope", file, reports, "--new-column", "Week 3")
+    rows = cells((tmp_path / "roster-filled.csv").read_bytes())
+    assert [row[3] for row in rows] == ["Week 3", "20", "20"]
+    told = exported("gradescope", file, reports, "--new-column", "Sum", "--total")
+    assert any(text.startswith("Not filled in for Ada (ada@x.edu): it may be") for text in told)
+
+
+def test_github_classrooms_grades(tmp_path: Path, saved: Save) -> None:
+    header = "assignment_name,github_username,roster_identifier,points_awarded,points_available\n"
+    file = tmp_path / "grades.csv"
+    file.write_text(f"{header}a,Ada-L,ada@x.edu,,25\na,bob,bob@x.edu,3,25\n")
+    reports = saved(result("ada", identity="github:ada-l"))
+    told = exported("github", file, reports)
+    assert told[1] == "In grades.csv, but without a mark: bob@x.edu (bob)."
+    assert (tmp_path / "grades-filled.csv").read_text() == (
+        f"{header}a,Ada-L,ada@x.edu,20,25\na,bob,bob@x.edu,3,25\n"
+    )
+
+
+def test_nbgraders_grades(tmp_path: Path, saved: Save) -> None:
+    header = "assignment,student_id,score,max_score\n"
+    file = tmp_path / "grades.csv"
+    file.write_text(f"{header}ps1,ada,0.0,9\nps3,ada,0.0,25.0\n")
+    reports = saved(result("ada", identity="nbgrader:ada"))
+    asked = refused("nbgrader", file, reports, "--problem", "03")
+    assert "There are: 'ps1', 'ps3'." in asked
+    exported("nbgrader", file, reports, "--column", "ps3")
+    text = (tmp_path / "grades-filled.csv").read_text()
+    assert text == f"{header}ps1,ada,0.0,9\nps3,ada,20,25.0\n"
+
+
+def test_any_file_by_a_column_that_is_named(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("Nr;Wer;Punkte\n1;ADA;\n2;陳 小明;\n")
+    reports = saved(result("ada"), result("chen-12", full_name="陳 小明", identity="canvas:7"))
+    assert "Say it with --id-column" in refused("csv", file, reports, "--problem", "03")
+    options = ["--id-column", "Wer", "--column", "Punkte"]
+    exported("csv", file, reports, *options)
+    assert (tmp_path / "list-filled.csv").read_text() == "Nr;Wer;Punkte\n1;ADA;20\n2;陳 小明;20\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["canvas"], "Say which marks"),
+        (["canvas", "--problem", "03", "--total"], "Say which marks"),
+        (["blackboard", "--problem", "03"], "is no platform known here"),
+        (["canvas", "--problem", "05"], "Nobody in these reports has been graded in 05"),
+        (["canvas", "--problem", "03", "--new-column", "=1"], "would run a column"),
+        (["canvas", "--problem", "03", "--new-column", "Final Score"], "column of its own"),
+        (["canvas", "--problem", "03", "--feedback", "f.zip"], "say --download"),
+        (["csv", "--problem", "03", "--feedback", "f.zip"], "canvas and moodle"),
+        (["moodle", "--problem", "03", "--feedback", "f", "--out", "f"], "can't both be f"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    options: list[str], why: str, tmp_path: Path, saved: Save
+) -> None:
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook().replace(b"Essay; one (55)", b"Essay"))
+    platform, *rest = options
+    assert why in refused(platform, file, saved(handed_in(CLASS[0], 20)), *rest)
+
+
+def test_without_results_nothing_is_filled_in(tmp_path: Path) -> None:
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook())
+    why = refused("canvas", file, tmp_path / "nowhere", "--problem", "03")
+    assert "There are no results in" in why
+
+
+# Feedback
+
+
+def test_moodle_takes_feedback_in_folders_called_as_its_own(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(moodle_worksheet())
+    reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS))
+    (reports / "feedback/s-1002.html").unlink()
+    told = exported("moodle", file, reports, "--feedback", str(tmp_path / "feedback.zip"))
+    assert "No feedback for Zoë Müller (1002): there is no s-1002.html." in told
+    with zipfile.ZipFile(tmp_path / "feedback.zip") as archive:
+        assert len(archive.namelist()) == len(CLASS) - 1
+        for name in archive.namelist():
+            # As Moodle reads it: the number is the second of the parts between underscores.
+            who, id, kind, plugin, rest = name.partition("/")[0].split("_", 4)
+            assert (kind, plugin, rest) == ("assignsubmission", "file", "")
+            assert archive.read(name).decode() == f"html for s-{id}"
+            assert who
+        assert "Anna Maria de la Cruz_1014_assignsubmission_file_/feedback.html" in (
+            archive.namelist()
+        )
+
+
+@pytest.mark.parametrize("option", ["--feedback", "--out"])
+def test_marks_and_feedback_are_both_written_or_neither(
+    option: str, tmp_path: Path, saved: Save
+) -> None:
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(moodle_worksheet())
+    reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS))
+    places = {"--out": tmp_path / "marks.csv", "--feedback": tmp_path / "feedback.zip"}
+    places[option] = file / "folder" / places[option].name
+    options = [word for pair in places.items() for word in map(str, pair)]
+    why = refused("moodle", file, reports, "--problem", "03", *options)
+    assert places[option].name in why
+    assert "is no folder" in why
+
+
+def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "grades.csv"
+    file.write_bytes(canvas_gradebook(CLASS[:4]))
+    reports = saved(*(handed_in(s, 20) for s in CLASS[:4]))
+    names = [
+        "lovelaceada_1001_501_problem.py",
+        "lovelaceada_LATE_1001_520_problem-1.py",
+        "lovelaceada_1001_530_notes.pdf",
+        "_1003_503_hw_2.zip",
+        "_1004_text.html",
+    ]
+    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as download:
+        for name in names:
+            download.writestr(name, "x")
+    options = ["--feedback", str(tmp_path / "f.zip"), "--download", str(download.filename)]
+    told = exported("canvas", file, reports, "--column", "Week 3", *options)
+    assert "No feedback for Müller, Zoë (1002): no file in submissions.zip fits." in told
+    assert "No feedback for 陳, 小文 (1004): no file in submissions.zip fits." in told
+    with zipfile.ZipFile(tmp_path / "f.zip") as archive:
+        late = "lovelaceada_LATE_1001_520_problem-1.py"
+        assert archive.namelist() == ["_1003_503_hw_2.zip", late]
+        assert archive.read(late) == b"md for s-1001"
+        with zipfile.ZipFile(io.BytesIO(archive.read("_1003_503_hw_2.zip"))) as inner:
+            assert inner.read("feedback.html") == b"html for s-1003"
+
+
+# Two parts
+
+
+def in_both(student: Student, points: float, *of_two: float) -> SubmissionResult:
+    found = handed_in(student, points)
+    more = zip(("06-block", "07-gpt"), of_two, strict=False)
+    found.problems += [problem(id, points, 20, part="two", optional=True) for id, points in more]
+    return found
+
+
+def test_each_part_has_a_total_of_its_own(saved: Save, tmp_path: Path) -> None:
+    first, second, third = CLASS[:3]
+    results = [in_both(first, 20, 15, 10), in_both(second, 25, 20), in_both(third, 10)]
+    reports = saved(*results)
+    file = tmp_path / "list.csv"
+    file.write_text("Id\n" + "".join(f"canvas:{s.id}\n" for s in CLASS[:3]))
+    options = ["--total", "--id-column", "Id", "--new-column", "Mark"]
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    exported("csv", file, reports, *options, "--out", str(one))
+    exported("csv", file, reports, *options, "--part", "two", "--out", str(two))
+    assert [row["Mark"] for row in csv.DictReader(one.open())] == ["20", "25", "10"]
+    assert [row["Mark"] for row in csv.DictReader(two.open())] == ["25", "20", ""]

@@ -1,0 +1,192 @@
+"""The late policy: off unless its file is there; exact, and said in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.errors import UsageError
+from grader.gradebook.adjusting import adjusted
+from grader.gradebook.folder import Book
+from grader.reports.adjustments import told_adjustments
+from grader.result import Adjustment, SubmissionResult
+from tests.grader.gradebook.built import problem, result
+
+DAILY = """
+per = "day"
+share = 0.1
+zone = "Europe/Berlin"
+[deadlines]
+03 = 2026-10-24T12:00:00
+"""
+
+
+def handed_in(
+    at: str = "", *, late: bool = False, points: float = 20, name: str = "ada"
+) -> SubmissionResult:
+    return result(name, problem("03-scaled-attention", points, 25, handed_in=at, late=late))
+
+
+def taken(folder: Path, policy: str, *results: SubmissionResult) -> list[float]:
+    """Return what a policy takes from each result."""
+    (folder / "late.toml").write_text(policy, encoding="utf-8")
+    found, _ = adjusted(results, Book(folder))
+    return [r.problems[0].earned - r.points for r in found]
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        ("2026-10-24T12:00:00+02:00", 0),
+        ("2026-10-24T10:00:00Z", 0),
+        ("2026-10-24T12:00:00.000001+02:00", 2),
+        ("2026-10-25T10:59:59Z", 4),  # 24 hours later, it was 11 o'clock: the clocks had changed
+        ("2026-10-25T11:00:00+01:00", 2),
+        ("2026-10-25T11:00:01+01:00", 4),
+        ("2026-12-24T11:00:01+01:00", 20),
+        ("2026-10-26 02:00:00+00:00", 4),
+    ],
+)
+def test_each_day_that_has_begun_costs_a_share(at: str, expected: float, folder: Path) -> None:
+    assert taken(folder, DAILY, handed_in(at)) == [expected]
+
+
+def test_without_a_file_it_costs_nothing(folder: Path) -> None:
+    before = [handed_in("2030-01-01T00:00:00Z", late=True)]
+    assert adjusted(before, Book(folder)) == (before, [])
+
+
+def test_a_floor_is_kept_and_a_grace_is_free(folder: Path) -> None:
+    policy = 'floor = 0.5\ngrace = "15 minutes"\n' + DAILY
+    times = ["2026-10-24T12:15:00+02:00", "2026-10-24T12:15:01+02:00", "2026-12-24T12:00:00Z"]
+    assert taken(folder, policy, *map(handed_in, times)) == [0, 2, 10]
+
+
+def test_hours_may_count(folder: Path) -> None:
+    policy = DAILY.replace('"day"', '"hour"').replace("0.1", "0.01")
+    assert taken(folder, policy, handed_in("2026-10-24T15:30:00+02:00")) == [pytest.approx(0.8)]
+
+
+@pytest.mark.parametrize(("points", "expected"), [(0.15, 0.01), (0.16, 0.02), (0.04, 0), (0, 0)])
+def test_half_a_hundredth_is_rounded_for_the_student(
+    points: float, expected: float, folder: Path
+) -> None:
+    result = handed_in("2026-10-24T12:30:00+02:00", points=points)
+    assert taken(folder, DAILY, result) == [pytest.approx(expected)]
+
+
+def test_shares_are_exact(folder: Path) -> None:
+    times = [f"2026-10-{24 + day}T14:00:00+01:00" for day in range(3)]
+    assert taken(folder, DAILY, *(handed_in(at, points=7) for at in times)) == [
+        pytest.approx(expected, abs=1e-9) for expected in (0.7, 1.4, 2.1)
+    ]
+
+
+def test_a_flag_alone_costs_a_fixed_share(folder: Path) -> None:
+    policy = "flagged = 0.25\n" + DAILY
+    results = [handed_in(late=True), handed_in(), handed_in("2026-10-24T09:00:00Z", late=True)]
+    assert taken(folder, policy, *results) == [5, 0, 0]
+    assert taken(folder, "flagged = 0.25", handed_in("2026-10-24T09:00:00Z", late=True)) == [5]
+
+
+def test_what_is_unclear_costs_nothing_and_is_named(folder: Path) -> None:
+    assert taken(folder, DAILY, handed_in(late=True)) == [0]
+    _, told = adjusted([handed_in(late=True), handed_in(name="bob")], Book(folder))
+    assert told == [
+        "1 file came late, and nothing is taken for it: it isn't known how late, and late.toml "
+        "says no share ('flagged') that is right for this: ada (03)."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("extension", "expected"),
+    [
+        ('"2 days"', 0),
+        ('"23 hours"', 2),
+        ('{ 03 = "1 week" }', 0),
+        ('{ 04 = "1 week" }', 4),
+        ("2026-10-25T23:00:00", 0),
+        ("{ 03 = 2026-10-25T10:00:00+01:00 }", 2),
+    ],
+)
+def test_a_student_may_have_an_extension(extension: str, expected: float, folder: Path) -> None:
+    late = "2026-10-25T11:30:00+01:00"
+    policy = f"{DAILY}[extensions]\nada = {extension}\n"
+    results = [handed_in(late), handed_in(late, name="bob")]
+    assert taken(folder, policy, *results) == [expected, 4]
+
+
+def test_a_flag_says_nothing_about_who_has_an_extension(folder: Path) -> None:
+    policy = 'flagged = 0.25\n[extensions]\nada = "2 days"\n'
+    assert taken(folder, policy, handed_in(late=True)) == [0]
+    _, told = adjusted([handed_in(late=True)], Book(folder))
+    assert "ada (03)" in told[0]
+
+
+def test_a_flag_may_cost_nothing(folder: Path) -> None:
+    (folder / "late.toml").write_text("flagged = 0\n")
+    assert adjusted([handed_in(late=True)], Book(folder)) == ([handed_in(late=True)], [])
+
+
+def test_an_extension_for_nobody_is_named(folder: Path) -> None:
+    (folder / "late.toml").write_text(f'{DAILY}[extensions]\neve = "1 day"\n')
+    _, told = adjusted([handed_in()], Book(folder))
+    assert told == [
+        "late.toml: this extension does not count: nobody in these results is called 'eve'."
+    ]
+
+
+def test_lateness_counts_after_corrections_of_tests_and_not_on_given_marks(folder: Path) -> None:
+    late = "2026-10-24T12:30:00+02:00"
+    lines = "ada,03,test_cases,5,Right\nbob,03,,21,By hand\n"
+    (folder / "corrections.csv").write_text(f"submission,problem,test,mark,reason\n{lines}")
+    (folder / "late.toml").write_text(DAILY)
+    found, _ = adjusted([handed_in(late), handed_in(late, name="bob")], Book(folder))
+    assert [r.points for r in found] == [22.5, 21]
+
+
+def test_it_is_said_in_words(folder: Path) -> None:
+    (folder / "late.toml").write_text(DAILY)
+    (found,), _ = adjusted([handed_in("2026-10-25T13:05:30+01:00")], Book(folder))
+    assert told_adjustments(found.problems[0]) == [
+        "The tests gave 20 points.",
+        "-4 points: Late by 1 day 2 hours 6 minutes; 10 % for each day begun",
+    ]
+    (folder / "late.toml").write_text("flagged = 0.125")
+    (found,), _ = adjusted([handed_in(late=True)], Book(folder))
+    assert found.problems[0].adjustments == [Adjustment(-2.5, "Handed in late; 12.5 %")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        ("share = ", "Invalid value"),
+        ("share = 10", "'share' is a share from 0 to 1, such as 0.1"),
+        ("share = nan", "'share' is a share"),
+        ("share = true", "'share' is a share"),
+        ("shaer = 0.1", "there is no 'shaer'"),
+        ('per = "week"\nshare = 0.1', "'per' is"),
+        ('per = ["day"]\nshare = 0.1', "'per' is"),
+        ("floor = 0.5", "lateness would cost nothing"),
+        ("flagged = 0.1\ngrace = 15", "'grace' is a length"),
+        ('flagged = 0.1\nzone = "Europe/Berlim"', "there is no zone 'Europe/Berlim'"),
+        ('flagged = 0.1\nzone = "../x"', "there is no zone"),
+        ("share = 0.1\n[deadlines]\n03 = 2026-10-24T12:00:00", "has no zone"),
+        ('share = 0.1\n[deadlines]\n03 = "tomorrow"', "'tomorrow' is no deadline"),
+        ("share = 0.1\n[deadlines]\n03 = 2026-10-24", "is no deadline"),
+        ("share = 0.1\n[deadlines]\nsoftmax = 2026-10-24T12:00:00Z", "'softmax' is no problem"),
+        ("share = 0.1\ndeadlines = 3", "'deadlines' is a table"),
+        ("share = 0.1", "'share' needs the problems' deadlines"),
+        ('flagged = 0.1\n[extensions]\nada = "some days"', "the extension of ada"),
+        ("flagged = 0.1\nfloor = 2", "'floor' is a share"),
+    ],
+)
+def test_what_is_not_understood_ends_the_run_before_it_begins(
+    policy: str, why: str, folder: Path
+) -> None:
+    (folder / "late.toml").write_text(policy)
+    with pytest.raises(UsageError) as error:
+        adjusted([], Book(folder))
+    assert str(error.value).startswith(f"{folder / 'late.toml'} is not understood: ")
+    assert why in str(error.value)

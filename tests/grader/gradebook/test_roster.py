@@ -1,0 +1,192 @@
+"""The roster: whose row is whose, and never somebody else's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.errors import UsageError
+from grader.gradebook.adjusting import adjusted
+from grader.gradebook.folder import Book
+from grader.gradebook.roster import Known, Matched, read_roster
+from grader.result import SubmissionResult
+from tests.grader.gradebook.built import problem, result
+from tests.grader.gradebook.platform_files import CLASS, canvas_gradebook, moodle_worksheet
+
+
+def matched(folder: Path, roster: str | bytes, *known: Known) -> Matched:
+    path = folder / "roster.csv"
+    path.write_bytes(roster if isinstance(roster, bytes) else roster.encode())
+    return read_roster(path).match(known)
+
+
+def test_canvas_gradebook_gives_real_names_by_its_numbers(folder: Path) -> None:
+    squeezed = [Known(f"canvas:{s.id}", s.sortable.lower(), (str(s.id),)) for s in CLASS[:-3]]
+    found = matched(folder, canvas_gradebook(), *squeezed)
+    plain = [s for s in CLASS[:-3] if s.first[:1] != "="]
+    assert [found.name(f"canvas:{s.id}") for s in plain] == [s.full_name for s in plain]
+    assert found.section("canvas:1001") == '"Monday", and Tuesday'
+    assert len(found.absent) == 3
+    assert not found.unclear
+    assert not found.strangers
+
+
+def test_moodle_worksheet_gives_people_by_their_names_and_not_by_its_numbers(folder: Path) -> None:
+    known = [Known(f"moodle:{s.id + 1}", s.full_name) for s in CLASS]
+    found = matched(folder, moodle_worksheet(), *known)
+    own = {each: [e.name for e in found.of[each]] for each in found.of}
+    assert own["moodle:1002"] == ["Ada Lovelace"]
+    assert own["moodle:1005"] == ["小文 陳"]
+    assert {e.name for e in found.unclear} == {"Kim Lee"}  # two are called so
+    assert set(found.strangers) == {"moodle:1016", "moodle:1017"}
+
+
+def test_a_plain_list_is_of_names(folder: Path) -> None:
+    found = matched(
+        folder,
+        "# of the office\nLovelace, Ada\nKim Lee\n".replace("Lovelace, Ada", '"Lovelace, Ada"'),
+        Known("Ada Lovelace"),
+    )
+    assert found.name("Ada Lovelace") == "Ada Lovelace"
+    assert [entry.shown for entry in found.absent] == ["Kim Lee"]
+
+
+@pytest.mark.parametrize(
+    ("roster", "known", "name"),
+    [
+        ("name,email\nAda L,Ada@x.edu\n", Known("gradescope:ada@x.edu"), "Ada L"),
+        ("name;github_username\nAda L;ada\n", Known("github:Ada"), "Ada L"),
+        ("first name\tlast name\tlogin\nAda\tL\tada\n", Known("ada"), "Ada L"),
+        ("name,id\nAda L,canvas:7\n", Known("canvas:7", "lada"), "Ada L"),
+        ("name,id\nAda L,7\n", Known("canvas:7", "someone"), "Ada L"),
+        # No number of one assignment, nor of another platform, says who somebody is.
+        ("name,id\nAda L,7\n", Known("moodle:7", "Bo B"), ""),
+        ("Student,ID,SIS User ID,Section\nAda L,1,7,\n", Known("canvas:7", "bob"), ""),
+        ("Student,ID,Section\nKim Lee,1,\n", Known("canvas:7", "kimlee"), ""),
+        ("name,email\nA,x@y\nB,x@y\n", Known("gradescope:x@y"), ""),
+        ("name,id\nKim Lee,canvas:8\nKim Lee,canvas:9\n", Known("kim lee"), ""),
+    ],
+)
+def test_a_row_is_whose_it_says_and_nobody_elses(
+    roster: str, known: Known, name: str, folder: Path
+) -> None:
+    assert matched(folder, roster, known).name(known.identity) == name
+
+
+def test_classroom_50_roster_is_read_without_its_staff(folder: Path) -> None:
+    roster = (
+        "username,first_name,last_name,email,section,github_id,role\n"
+        "ada,Ada,Lovelace,ada@x.edu,Lab 1,17,student\nbea,Bea,B,bea@x.edu,,18,student\n"
+        "tim,Tim,T,tim@x.edu,,19,ta\n"
+    )
+    found = matched(folder, roster, Known("github:ada", members=("ada",)))
+    assert (found.name("github:ada"), found.section("github:ada")) == ("Ada Lovelace", "Lab 1")
+    assert [entry.shown for entry in found.absent] == ["Bea B"]
+
+
+def test_a_group_has_the_rows_of_all_its_members(folder: Path) -> None:
+    group = Known("gradescope:a@x+b@x", "A and B", ("a@x", "b@x"))
+    found = matched(folder, "name,email,section\nA,a@x,1\nB,b@x,2\nC,c@x,2\n", group)
+    assert (found.name(group.identity), found.section(group.identity)) == ("", "1, 2")
+    assert [entry.shown for entry in found.absent] == ["C"]
+
+
+@pytest.mark.parametrize("content", ["", "a,b\nc,d\n", 'name\n"a'])
+def test_a_file_that_says_nobody_is_told(content: str, folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"roster\.csv"):
+        matched(folder, content)
+
+
+# What names in other files mean then
+
+
+def adjusted_by(folder: Path, name: str, text: str, *results: SubmissionResult) -> list[str]:
+    """Return the points of everybody, and what did nothing."""
+    (folder / name).write_text(text, encoding="utf-8")
+    found, told = adjusted(results, Book(folder))
+    return [*(f"{r.full_name}: {r.points:g} of {r.max:g}" for r in found), *told]
+
+
+CANVAS = 'Student,ID,SIS Login ID,Section\n"Ruiz, José",7,jruiz,A\n"Lee, Kim",8,klee,A\n'
+LATE = "flagged = 0.2\n[extensions]\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["José Ruiz", "josé ruiz", "canvas:7", "jruiz", "JRuiz", "ruizjosé"]
+)
+def test_an_extension_is_for_whom_the_roster_calls_so(name: str, folder: Path) -> None:
+    (folder / "roster.csv").write_text(CANVAS, encoding="utf-8")
+    late = problem("03-scaled-attention", 20, 25, late=True)
+    jose = result("ruizjosé", late, identity="canvas:7", full_name="ruizjosé")
+    found, _ = adjusted_by(folder, "late.toml", f'{LATE}"{name}" = "2 days"\n', jose)
+    assert found == "José Ruiz: 20 of 25"
+
+
+def test_capitals_make_no_difference_where_nobody_is_called_exactly_so(folder: Path) -> None:
+    late = problem("03-scaled-attention", 20, 25, late=True)
+    jose = result("jose-1", late, identity="canvas:7", full_name="josé")
+    found, _ = adjusted_by(folder, "late.toml", f'{LATE}"José" = "2 days"\n', jose)
+    assert found == "josé: 20 of 25"
+
+
+def test_an_extension_may_come_before_the_work(folder: Path) -> None:
+    (folder / "roster.csv").write_text(CANVAS, encoding="utf-8")
+    jose = result("ruizjosé", identity="canvas:7")
+    text = f'{LATE}"Kim Lee" = "2 days"\n"Kim Leo" = "2 days"\n'
+    _, *told = adjusted_by(folder, "late.toml", text, jose)
+    assert len(told) == 1
+    assert "'Kim Leo'" in told[0]
+
+
+def test_a_correction_for_who_handed_in_nothing_is_told(folder: Path) -> None:
+    (folder / "roster.csv").write_text(CANVAS, encoding="utf-8")
+    text = "submission,problem,mark,reason\nKim Lee,03,3,why\n"
+    _, told = adjusted_by(
+        folder, "corrections.csv", text, result("r", identity="canvas:7", full_name="r")
+    )
+    assert "'Kim Lee' is on the roster and has handed in nothing" in told
+
+
+# Points by hand
+
+CRITERIA = "submission,problem,criterion,points,max,comment\n"
+
+
+def test_points_by_hand_stand_beside_the_others(folder: Path) -> None:
+    (folder / "late.toml").write_text("flagged = 0.5\n")
+    (folder / "corrections.csv").write_text("submission,problem,mark,reason\nbob,03,10,why\n")
+    late = problem("03-scaled-attention", 20, 25, late=True)
+    text = f'{CRITERIA}ada,03,Style,4,5,"Clear, but long"\nbob,3,style,"2,5",5,\n'
+    found = adjusted_by(
+        folder, "criteria.csv", text, result("ada", late, full_name="ada"), result("bob")
+    )
+    assert found == ["ada: 14 of 30", ": 12.5 of 30"]
+    (ada, _), _ = adjusted([result("ada", late), result("bob")], Book(folder))
+    told = [a.reason for a in ada.problems[0].adjustments]
+    assert told[1] == "Style. Clear, but long"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("eve,03,Style,1,5,", "line 3, does not count: nobody in these results is called 'eve'"),
+        ("ada,04,Style,1,5,", "line 3, does not count: 'ada' has not been graded in '04'"),
+        ("ada,03,Style,6,5,", "line 3, does not count: 6 is more than the 5 that there are"),
+        ("ada,03,Style,-1,5,", "line 3, does not count: '-1' is no number of points"),
+        ("ada,03,Style,,5,", "line 3, does not count: its column 'points' is empty"),
+        ("ada,03,Style,1,6,", "line 3, does not count: 'Style' is out of 5 in line 2"),
+        ("bob,03,Style,2,5,", "line 2, does not count: line 3 gives something else for the same"),
+    ],
+)
+def test_a_line_that_gives_nothing_is_told(line: str, why: str, folder: Path) -> None:
+    text = f"{CRITERIA}bob,03,Style,1,5,\n{line}\n"
+    found = adjusted_by(folder, "criteria.csv", text, result("ada"), result("bob"))
+    assert f"criteria.csv, {why}." in found
+
+
+def test_who_has_no_points_by_hand_yet_is_named(folder: Path) -> None:
+    text = f"{CRITERIA}bob,03,Style,1,5,\n"
+    ada = result("ada", full_name="Ada L")
+    *_, told = adjusted_by(folder, "criteria.csv", text, ada, result("bob"))
+    assert told == ("criteria.csv: no points yet for 'Style' in 03-scaled-attention: Ada L.")

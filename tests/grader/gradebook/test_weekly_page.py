@@ -1,0 +1,46 @@
+"""What the page on the weekly workflow shows as a file is one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from grader.course import own_course
+from grader.gradebook.adjusting import adjusted
+from grader.gradebook.corrections import read_corrections
+from grader.gradebook.criteria import read_criteria
+from grader.gradebook.folder import Book
+from grader.gradebook.late_policy import read_late_policy
+from tests.grader.gradebook.built import problem, result
+
+
+def shown_file(first_line: str) -> str:
+    """Return the block of the page that begins so."""
+    text = (own_course().root / "docs/weekly.md").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^```text\n({re.escape(first_line)}.*?)^```", text, re.M | re.S)
+    return str(found)
+
+
+def test_its_corrections_are_read(folder: Path) -> None:
+    (folder / "corrections.csv").write_text(shown_file("submission,problem,test"), encoding="utf-8")
+    found, told = read_corrections(folder / "corrections.csv")
+    assert [line.mark for line in found] == [20, 0.5, None]
+    assert not told
+
+
+def test_its_points_by_hand_are_read(folder: Path) -> None:
+    text = shown_file("submission,problem,criterion")
+    (folder / "criteria.csv").write_text(text, encoding="utf-8")
+    found, told = read_criteria(folder / "criteria.csv")
+    assert [line.points for line in found] == [4, 5]
+    assert not told
+
+
+def test_its_late_policy_is_read_and_takes_what_it_says(folder: Path) -> None:
+    (folder / "late.toml").write_text(shown_file("per ="), encoding="utf-8")
+    assert read_late_policy(folder / "late.toml")
+    late = problem("03-scaled-attention", 20, 25, handed_in="2026-11-04T12:00:00+01:00")
+    kim, ada = result("kim", late), result("ada", late, full_name="Ada Lovelace")
+    chen = result("chen", late, identity="canvas:1004")
+    found, _ = adjusted([kim, ada, chen], Book(folder))
+    assert [r.points for r in found] == [16, 20, 20]

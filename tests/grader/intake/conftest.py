@@ -1,0 +1,107 @@
+"""What the tests of uploads share: ways to take one in."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.intake.submissions import Intake, Submission, find_submissions, take_in
+from tests.conftest import name_in_manifest
+from tests.grader.intake.uploads import (
+    FILE,
+    ID,
+    OTHER,
+    RIGHT,
+    Files,
+    Read,
+    Take,
+    write,
+    zip_file,
+    zipped,
+)
+
+
+@pytest.fixture
+def class_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "class"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(params=["folder", "zip"])
+def take(request: pytest.FixtureRequest, tmp_path: Path, small_course: Course) -> Take:
+    """Take in files as a folder, and as a zip file of the same name."""
+
+    def take_files(
+        files: Files, name: str = "download", problem: str = "", course: Course = small_course
+    ) -> Intake:
+        chosen = course.select([problem])[0] if problem else None
+        path = tmp_path / name
+        if request.param == "folder":
+            return take_in([write(path, files)], course, chosen)
+        path = path.with_name(f"{name}.zip")
+        path.write_bytes(zip_file(files))
+        before = sorted(tmp_path.rglob("*"))
+        found = take_in([path], course, chosen)
+        assert sorted(tmp_path.rglob("*")) == before
+        return found
+
+    return take_files
+
+
+@pytest.fixture
+def two_problems(small_course: Course) -> Course:
+    """The small course with a second problem, whose tests are those of the first."""
+    for place in ("problems", "solutions"):
+        shutil.copytree(small_course.root / place / ID, small_course.root / place / OTHER)
+    name_in_manifest(small_course.root, OTHER)
+    folder = small_course.root / "problems" / OTHER
+    (folder / "test_doubling.py").rename(folder / "test_tripling.py")
+    return small_course
+
+
+@pytest.fixture
+def take_one(take: Take, two_problems: Course) -> Take:
+    """Take in what was handed in for the first problem of two."""
+
+    def take_files(files: Files, problem: str = "01", **options: str) -> Intake:
+        return take(files, problem=problem, course=two_problems, **options)
+
+    return take_files
+
+
+@pytest.fixture
+def read(tmp_path: Path, small_course: Course) -> Read:
+    """Read an archive that `ada` handed in beside `grace`, who must never notice."""
+
+    def read_it(content: bytes, ending: str = ".zip") -> Submission:
+        folder = tmp_path / "class"
+        folder.mkdir(exist_ok=True)
+        (folder / f"ada{ending}").write_bytes(content)
+        (folder / "grace.zip").write_bytes(zipped((FILE, RIGHT)))
+        before = sorted(tmp_path.rglob("*"))
+        ada, grace = find_submissions([folder], small_course)
+        assert (ada.name, grace.name, grace.notes) == ("ada", "grace", [])
+        assert grace.files["01-doubling"].source == RIGHT
+        assert sorted(tmp_path.rglob("*")) == before
+        return ada
+
+    return read_it
+
+
+@pytest.fixture
+def hand_in(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a class of one submission, `ada`, and returns her problem's folder."""
+
+    def write_file(content: bytes | None = RIGHT, name: str = "ada") -> Path:
+        folder = tmp_path / "class" / name / ID
+        folder.mkdir(parents=True)
+        if content is not None:
+            (folder / "problem.py").write_bytes(content)
+        return folder
+
+    return write_file

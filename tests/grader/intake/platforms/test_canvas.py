@@ -1,0 +1,166 @@
+"""Canvas's downloads: names, late ones, and what was uploaded again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.course import Course
+from grader.intake.submissions import take_in
+from tests.grader.intake.uploads import (
+    COURSE,
+    ID,
+    OTHER,
+    RIGHT,
+    WRONG,
+    Take,
+    by_name,
+    source,
+    write,
+    zip_file,
+)
+
+
+def test_canvas(take: Take) -> None:
+    intake = take(
+        {
+            "hopperada_LATE_12_100_hw.zip": zip_file({f"hw/{n}": c for n, c in COURSE.items()}),
+            "lovelace_13_101_01_doubling.py": RIGHT,
+            "novak_14_102_problem.py": RIGHT,
+            "ortega_15_text.html": b"<p>see below</p>",
+            "ortega_15_link.html": b"",
+            "anon_aB3dE_103_problem_01.py": RIGHT,
+            "lovelace_notes.txt": b"",
+        }
+    )
+    found = by_name(intake)
+    assert list(found) == ["anon aB3dE", "hopperada", "lovelace", "novak", "ortega"]
+    assert found["hopperada"].late
+    assert found["hopperada"].notes == ["It was handed in late."]
+    assert [s.full_name for s in intake.submissions if source(s)] == [
+        *("anon aB3dE", "hopperada", "lovelace")
+    ]
+    assert {name: s.members for name, s in found.items()}["lovelace"] == ("13",)
+    assert found["lovelace"].notes == [f"Read by their names: '01_doubling.py' as {ID}."]
+    assert "'problem.py', which stands in no folder such as" in found["novak"].files[ID].reason
+    assert "A link was handed in; it is not graded." in found["ortega"].notes
+    assert intake.recognised == ["Canvas download: 5 students, 1 late, 4 files not used."]
+    assert intake.unmatched == [
+        "'lovelace_notes.txt' was not used; it fits no student. Did you mean 'lovelace'?",
+        "1 submission has a problem.py that tells no problem. If this was handed in for one "
+        f"problem only, name it, such as --problem {ID}.",
+    ]
+
+
+def test_canvas_without_names(take: Take) -> None:
+    """As Canvas's own code writes it, late ones have the word before `anon`."""
+    intake = take(
+        {
+            "LATE_anon_aB3dE_103_problem_01.py": RIGHT,
+            "LATE_anon_77_104_problem_01.py": RIGHT,
+            "anon_LATE_x1_105_problem_01.py": RIGHT,
+            "anon_Zz9_107_problem_01.py": RIGHT,
+            "anon_q_text.html": b"",
+        }
+    )
+    assert intake.recognised == ["Canvas download: 5 students, 3 late, 1 file not used."]
+    assert {s.identity: s.files[ID].late for s in intake.submissions if source(s)} == {
+        "canvas:aB3dE": True,
+        "canvas:77": True,
+        "canvas:x1": True,
+        "canvas:Zz9": False,
+    }
+    assert {s.full_name for s in intake.submissions} >= {"anon aB3dE", "anon 77"}
+
+
+def test_one_student_who_is_two_is_told(take: Take) -> None:
+    """A number that has two names is nobody's; the others are graded."""
+    intake = take(
+        {
+            "ada_12_98_problem_01.py": RIGHT,
+            "bea_13_99_problem_01.py": RIGHT,
+            "cho_14_97_problem_01.py": RIGHT,
+            "mallory_14_96_problem_01.py": WRONG,
+        }
+    )
+    whose = {s.identity: source(s) for s in intake.submissions}
+    assert (whose["canvas:12"], whose["canvas:13"]) == (RIGHT, RIGHT)
+    assert "canvas:14" not in whose
+    assert sum("User 14 is called 'cho' and 'mallory'" in line for line in intake.unmatched) == 1
+
+
+def test_canvas_uploads_again(take: Take) -> None:
+    """The newest counts, by the attachment's number; what tells no problem is never chosen."""
+    found = by_name(
+        take(
+            {
+                "ada_12_98_problem_01-1.py": RIGHT,
+                "ada_12_99_problem_01-2.py": WRONG,
+                "ada_12_97_problem_01.py": b"",
+                "bea_13_96_problem.py": RIGHT,
+                "bea_13_95_problem-1.py": WRONG,
+                "cho_14_94_problem_01-3.py": RIGHT,
+                "dan_15_92_hw.zip": zip_file({f"{ID}/problem.py": WRONG}),
+                "dan_15_93_hw-1.zip": zip_file(COURSE),
+                "eli_16_90_part-1.zip": zip_file(COURSE),
+                "eli_16_91_part-2.zip": zip_file({}),
+            }
+        )
+    )
+    assert source(found["ada"]) == WRONG
+    assert found["ada"].notes[0] == (
+        "'problem_01-2.py' was read, the newest upload of 'problem_01.py', "
+        "but not 'problem_01.py' and 'problem_01-1.py'."
+    )
+    assert "'problem-1.py' and 'problem.py', which stand in no folder" in (
+        found["bea"].files[ID].reason
+    )
+    assert source(found["cho"]) == RIGHT
+    assert "'problem_01-3.py' was read as 'problem_01.py'" in found["cho"].notes[0]
+    assert source(found["dan"]) == RIGHT
+    assert "has the archives 'part-1.zip' and 'part-2.zip'" in found["eli"].files[ID].reason
+
+
+def test_canvas_students_of_one_name(take: Take) -> None:
+    found = take({"ada_12_98_problem_01.py": RIGHT, "ada_13_99_problem_01.py": WRONG})
+    assert [(s.identity, source(s)) for s in found.submissions] == [
+        *(("canvas:12", RIGHT), ("canvas:13", WRONG))
+    ]
+
+
+def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) -> None:
+    """A class of archives with a date in each name is a class of archives."""
+    names = ["ada_2024_12_hw.zip", "bea_2024_12_hw.zip"]
+    intake = take_in(
+        [write(tmp_path / "class", {n: zip_file(COURSE) for n in names})], small_course
+    )
+    assert intake.recognised == []
+    assert [s.full_name for s in intake.submissions] == ["ada_2024_12_hw", "bea_2024_12_hw"]
+    assert all(source(s) == RIGHT for s in intake.submissions)
+
+
+def test_canvas_uploads_for_one_problem_again(take_one: Take) -> None:
+    found = by_name(
+        take_one(
+            {
+                "ada_12_98_problem.py": WRONG,
+                "ada_12_99_problem-1.py": RIGHT,
+                "bea_13_97_problem-2.py": RIGHT,
+                "cho_14_96_problem.py": RIGHT,
+                "cho_14_95_tripling.py": WRONG,
+                "dan_15_94_problem.py": RIGHT,
+                "dan_15_93_doubling.py": RIGHT,
+                "eli_16_92_tripling.py": RIGHT,
+                "eli_16_91_tripling-1.py": RIGHT,
+            }
+        )
+    )
+    assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None, None]
+    assert found["ada"].notes == [
+        "'problem-1.py' was read, the newest upload of 'problem.py', but not 'problem.py'."
+    ]
+    assert found["bea"].notes == ["'problem-2.py' was read as 'problem.py', uploaded again."]
+    assert f"'tripling.py' is for {OTHER}" in found["cho"].notes[0]
+    assert "could be 'doubling.py' and 'problem.py'; which one counts" in (
+        found["dan"].files[ID].reason
+    )
+    assert f"'tripling.py' is for {OTHER}" in found["eli"].files[ID].reason

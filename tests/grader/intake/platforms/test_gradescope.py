@@ -1,0 +1,112 @@
+"""Gradescope's export, and its list of students."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.grader.intake.uploads import ID, RIGHT, Take, by_name, source
+
+METADATA = b"""---
+submission_1:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '0012'
+    :email: ada@example.edu
+  :created_at: 2024-01-31 12:00:00.000000000 Z
+  :score: 7.0
+  :results:
+    tests:
+    - output: |-
+
+        :submitters:
+        - :name: Eve
+submission_2:
+  :submitters:
+  - :name: Grace Hopper
+    :sid: '13'
+    :email: grace@example.edu
+  - :name: "Hugo Mart\\u00edn"
+    :sid: '14'
+    :email:
+  :created_at: 2024-01-31 04:00:00.500000000 -08:00
+  :history:
+  - :id: 7
+    :created_at: 2023-01-31 12:00:00.000000000 Z
+submission_30:
+  :submitters:
+  - :name: Imani
+    :email: imani@example.edu
+"""
+
+
+@pytest.mark.parametrize("place", ["", "assignment_5_export/"])
+def test_gradescope(take: Take, place: str) -> None:
+    files = {
+        "submission_metadata.yml": METADATA,
+        f"submission_1/{ID}/problem.py": RIGHT,
+        f"submission_2/hw/problems/{ID}/problem.py": RIGHT,
+        f"submission_3/{ID}/problem.py": RIGHT,
+        "submission_31.csv": b"",
+    }
+    intake = take({place + name: content for name, content in files.items()})
+    found = by_name(intake)
+    assert list(found) == [
+        "Ada Lovelace",
+        "Grace Hopper + Hugo Mart\u00edn",
+        "submission_3",
+        "Imani",
+    ]
+    assert found["Ada Lovelace"].members == ("ada@example.edu",)
+    assert [s.identity for s in intake.submissions] == [
+        "gradescope:ada@example.edu",
+        "gradescope:14+grace@example.edu",
+        "gradescope:submission_3",
+        "gradescope:imani@example.edu",
+    ]
+    times = [s.files[ID].handed_in for s in intake.submissions]
+    assert times == ["2024-01-31T12:00:00+00:00", "2024-01-31T04:00:00.500000-08:00", "", ""]
+    group = found["Grace Hopper + Hugo Mart\u00edn"]
+    assert group.members == ("grace@example.edu", "14")
+    assert "A group of 2: 'grace@example.edu', '14'." in group.notes
+    assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None]
+    assert found["submission_3"].notes == [
+        "'submission_3' is not in submission_metadata.yml. Did you mean 'submission_30'?"
+    ]
+    assert "there is no such folder" in found["Imani"].notes[0]
+    assert intake.recognised == ["Gradescope export: 5 students in 4 submissions, 1 file not used."]
+    assert intake.unmatched == [
+        "'submission_31.csv' was not used; it fits no student. Did you mean 'submission_30'?"
+    ]
+
+
+@pytest.mark.parametrize(
+    "metadata", [b"", b"a: [", b"- 1", b"\xff", b"[" * 600, b"a: &x\n :submitters: *y"]
+)
+def test_a_broken_list_of_students(take: Take, metadata: bytes) -> None:
+    files = {"submission_metadata.yml": metadata}
+    intake = take(files | {f"submission_1/{ID}/problem.py": RIGHT})
+    assert [s.full_name for s in intake.submissions] == ["submission_1"]
+    assert source(intake.submissions[0]) == RIGHT
+    assert "Submissions go by their folders' names" in intake.unmatched[0]
+
+
+def test_the_list_of_students_makes_no_objects(take: Take, tmp_path: Path) -> None:
+    target = tmp_path / "made"
+    evil = (
+        f"submission_1:\n  :submitters:\n  - :name: !!python/object/apply:os.mkdir ['{target}']\n"
+    )
+    (found,) = take(
+        {"submission_metadata.yml": evil.encode(), f"submission_1/{ID}/problem.py": RIGHT}
+    ).submissions
+    assert source(found) == RIGHT
+    assert not target.exists()
+
+
+def test_one_person_in_two_submissions(take: Take) -> None:
+    twice = (
+        METADATA + b"submission_4:\n  :submitters:\n  - :name: Ada\n    :email: ada@example.edu\n"
+    )
+    intake = take({"submission_metadata.yml": twice, f"submission_4/{ID}/problem.py": RIGHT})
+    assert "'ada@example.edu' is a member of 'Ada' and 'Ada Lovelace'" in intake.unmatched[-1]

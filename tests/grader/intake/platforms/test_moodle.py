@@ -1,0 +1,70 @@
+"""Moodle's downloads, with folders and without."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.grader.intake.uploads import COURSE, ID, RIGHT, WRONG, Take, by_name, source, zip_file
+
+
+@pytest.mark.parametrize("end", ["", "_"])
+def test_moodle(take: Take, end: str) -> None:
+    intake = take(
+        {
+            f"Ada Lovelace_7_assignsubmission_file{end}/{ID}/problem.py": RIGHT,
+            f"Bea M\u00fcller_8_assignsubmission_file{end}/hw.zip": zip_file(COURSE),
+            f"Bea M\u00fcller_8_assignsubmission_onlinetext{end}/onlinetext.html": b"",
+            f"Group_5_assignsubmission_file{end}/hw/problem_01.py": RIGHT,
+            f"Group_5_assignsubmission_file{end}/notes.txt": b"",
+            f"Participant_6_assignsubmission_file{end}/softmax.py": b"",
+            "grades.csv": b"",
+        }
+    )
+    found = by_name(intake)
+    assert list(found) == ["Ada Lovelace", "Bea M\u00fcller", "Group 5", "Participant 6"]
+    assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None]
+    assert [s.members for s in found.values()] == [(f"Participant {n}",) for n in (7, 8, 5, 6)]
+    assert "A text typed online was handed in; it is not graded." in found["Bea M\u00fcller"].notes
+    assert found["Group 5"].notes == [
+        "The work is one level down, in 'hw'.",
+        f"Read by their names: 'problem_01.py' as {ID}.",
+        "Not used: 'notes.txt'.",
+    ]
+    assert intake.recognised == ["Moodle download: 4 students, 4 files not used."]
+
+
+def test_moodle_without_folders(take: Take) -> None:
+    name = "Ada Lovelace_7_assignsubmission_file_"
+    (found,) = take({f"{name}01-doubling.py": RIGHT, f"{name}problem_01.py": WRONG}).submissions
+    assert source(found) is None
+    assert found.files[ID].bad
+    assert "01-doubling could be '01-doubling.py' and 'problem_01.py'" in found.files[ID].reason
+
+
+def test_moodle_names_with_underscores(take: Take) -> None:
+    """They may stand in a name, and whoever is in no group has no number at all."""
+    intake = take(
+        {
+            f"Ada_Love_lace_7_assignsubmission_file_/{ID}/problem.py": RIGHT,
+            f"_8_assignsubmission_file_/{ID}/problem.py": WRONG,
+            f"x_9_10_assignsubmission_file_/{ID}/problem.py": RIGHT,
+            f"Default group_assignsubmission_file_/{ID}/problem.py": RIGHT,
+        }
+    )
+    assert {s.identity: (s.full_name, s.members) for s in intake.submissions} == {
+        "moodle:7": ("Ada_Love_lace", ("Participant 7",)),
+        "moodle:10": ("x_9", ("Participant 10",)),
+        "moodle:group Default group": ("Default group", ("Default group",)),
+        "moodle:group _8": ("_8", ("_8",)),
+    }
+
+
+def test_a_files_name_makes_nobody_else_of_it(take: Take) -> None:
+    forged = "9_assignsubmission_file_01-doubling.py"
+    intake = take(
+        {
+            f"Ada_7_assignsubmission_file_x_{forged}": WRONG,
+            f"Default group_assignsubmission_file_x_{forged}": WRONG,
+        }
+    )
+    assert {s.identity for s in intake.submissions} == {"moodle:7", "moodle:group Default group"}

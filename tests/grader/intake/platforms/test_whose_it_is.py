@@ -1,0 +1,124 @@
+"""What all platforms share: nobody vanishes, and nobody can hand in for others or harm them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.intake import limits
+from grader.intake.submissions import take_in
+from tests.grader.intake.uploads import (
+    COURSE,
+    ID,
+    RIGHT,
+    WRONG,
+    Take,
+    by_name,
+    source,
+    write,
+    zip_file,
+)
+
+METADATA = b"submission_1:\n  :submitters:\n  - :name: Ada Lovelace\n"
+
+
+def test_whoever_fits_nothing_is_graded_all_the_same(take: Take) -> None:
+    files = {"hopperada_12_98_hw.zip": zip_file(COURSE), "lovelace_13_99_problem_01.py": RIGHT}
+    intake = take(files | {"late-hopper.zip": zip_file(COURSE)})
+    assert [(s.full_name, source(s)) for s in intake.submissions] == [
+        *(("hopperada", RIGHT), ("lovelace", RIGHT), ("late-hopper", RIGHT))
+    ]
+    assert intake.submissions[2].notes[0] == "Its name fits no student."
+
+
+def test_one_student_cannot_make_a_class_a_platforms(take: Take) -> None:
+    files = {f"ada/hw/{name}": content for name, content in COURSE.items()}
+    files |= {"ada/hw/timestamp.txt": b"", "ada/submission_metadata.yml": METADATA}
+    intake = take(files | {"bea.zip": zip_file(COURSE), "cho.zip": zip_file(COURSE)})
+    assert [(s.full_name, source(s)) for s in intake.submissions] == [
+        *(("ada", RIGHT), ("bea", RIGHT), ("cho", RIGHT))
+    ]
+    assert intake.recognised == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Bea_8_assignsubmission_file_",
+        "submitted",
+        "hw-submissions",
+        "9-6 - Bea - Sep 24, 2024 926 PM",
+        "bea_9_97_hw.zip",
+        "hw_bea_attempt_2024-01-30-20-30-10_hw.zip",
+        "bea@x.edu_1_q_1_1_77_hw.zip",
+    ],
+)
+def test_one_name_makes_no_platform_of_a_class(take: Take, name: str) -> None:
+    """Nor does it take another's number, or hide those who stand beside it."""
+    files = {f"{student}/{ID}/problem.py": RIGHT for student in ("ada", "bea", "cho")}
+    own = {name: zip_file(COURSE)} if name.endswith(".zip") else {f"{name}/{ID}/problem.py": RIGHT}
+    intake = take(files | own)
+    identities = {s.identity for s in intake.submissions}
+    assert identities == {"ada", "bea", "cho", name.removesuffix(".zip")}
+    assert all(source(s) == RIGHT for s in intake.submissions)
+    assert intake.recognised == []
+
+
+@pytest.mark.parametrize("name", ["problems", "submitted", "hw-submissions", "mallory"])
+def test_one_folder_that_cannot_be_read_is_a_row(
+    tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
+    files = {f"{student}/{ID}/problem.py": RIGHT for student in ("ada", "bea")}
+    folder = write(tmp_path / "class", files | {f"{name}/{n}": b"" for n in range(6)})
+    (folder / "link").symlink_to("nowhere")
+    found = {s.identity: s for s in take_in([folder], small_course).submissions}
+    assert found.keys() == {"ada", "bea", name, "link"}
+    assert (source(found["ada"]), source(found["bea"])) == (RIGHT, RIGHT)
+    assert "holds more than 5 files" in found[name].files[ID].reason
+
+
+def test_what_a_student_packs_is_no_platform(take: Take) -> None:
+    """Otherwise a student could hand in for others."""
+    evil = {"submission_metadata.yml": METADATA, f"submission_1/{ID}/problem.py": WRONG}
+    files = {"ada_12_98_hw.zip": zip_file(evil), "bea_13_99_hw.zip": zip_file(COURSE)}
+    assert [s.full_name for s in take(files).submissions] == ["ada", "bea"]
+
+
+def test_one_students_archive_harms_nobody_else(
+    tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bombs, names that lead out and archives deeper down, all inside the class's zip file."""
+    monkeypatch.setattr(limits, "MAX_NESTED_BYTES", 100_000)
+    monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 300_000)
+    bad = {
+        "ada_1_91_hw.zip": bytes(110_000),
+        "bea_2_92_hw.zip": zip_file({f"{ID}/problem.py": b"#" * 600_000}),
+        "cho_3_93_hw.zip": zip_file({f"../{ID}/problem.py": RIGHT, f"{ID}/problem.py": RIGHT}),
+        "dan_4_94_hw.zip": zip_file({"hw.zip": zip_file(COURSE)}),
+        "eli_5_95_hw.rar": b"Rar!",
+        "fay_6_96_hw.zip": b"nothing of that kind",
+    }
+    path = tmp_path / "submissions.zip"
+    path.write_bytes(zip_file(bad | {"zoe_7_99_hw.zip": zip_file(COURSE)}))
+    found = by_name(take_in([path], small_course))
+    reasons = {name: s.files[ID].reason for name, s in found.items()}
+    assert "has more than 100,000 bytes" in reasons["ada"]
+    assert "unpacks to more than 300,000 bytes" in reasons["bea"]
+    assert "leads out of its folder" in reasons["cho"]
+    assert "archive inside an archive" in reasons["dan"]
+    assert "is of a kind that is not read" in reasons["eli"]
+    assert "is not a zip or tar archive" in reasons["fay"]
+    assert source(found["zoe"]) == RIGHT
+    assert all(s.files[ID].bad for name, s in found.items() if name != "zoe")
+
+
+def test_links_in_a_download_are_not_followed(tmp_path: Path, small_course: Course) -> None:
+    folder = write(tmp_path / "download", {"bea_2_9_problem_01.py": RIGHT, "../secret.py": RIGHT})
+    (folder / "ada_1_8_problem_01.py").symlink_to(tmp_path / "secret.py")
+    ada, bea = take_in([folder], small_course).submissions
+    assert source(ada) is None
+    assert "is a link" in ada.files[ID].reason
+    assert source(bea) == RIGHT

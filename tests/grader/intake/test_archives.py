@@ -1,0 +1,97 @@
+"""Archives: members that are no files, of one name, or not read; each is told in a sentence."""
+
+from __future__ import annotations
+
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.intake.submissions import find_submissions
+from tests.grader.intake.uploads import BOTH, FILE, RIGHT, Pack, Read, assert_bad, tarred, zipped
+
+LINK, PIPE = stat.S_IFLNK | 0o777, stat.S_IFIFO | 0o666
+
+
+@pytest.mark.parametrize("mode", [LINK, PIPE])
+def test_links_and_pipes_in_a_zip(read: Read, mode: int) -> None:
+    assert_bad(read(zipped((FILE, b"/etc/passwd"), mode=mode)), "problem.py in 01-doubling is")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE],
+)
+def test_links_and_devices_in_a_tar(read: Read, kind: bytes) -> None:
+    assert_bad(read(tarred((FILE, b""), kind=kind, target="/etc/passwd"), ".tar"), "01-doubling is")
+
+
+def test_a_linked_folder_in_a_tar(read: Read) -> None:
+    link = tarred(("01-doubling", b""), kind=tarfile.SYMTYPE, target="/etc")
+    assert_bad(read(link, ".tar"), "01-doubling is a link")
+    behind = link[:512] + tarred((FILE, RIGHT))
+    assert_bad(read(behind, ".tar"), "01-doubling is in the archive more than once")
+
+
+@pytest.mark.parametrize("around", ["", "class/"])
+def test_a_link_that_is_called_like_a_student_is_that_students_row_refused(
+    tmp_path: Path, small_course: Course, around: str
+) -> None:
+    """It made one row of a class of two, with the file of the other."""
+    own, others = (f"{around}{name}/{FILE}" for name in ("ada", "bob"))
+    for members in ([f"{around}ada", own, others], [own, others, f"{around}ada"]):
+        with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+            for name in members:
+                info = zipfile.ZipInfo(name)
+                is_link = not name.endswith(".py")
+                info.external_attr = (LINK if is_link else stat.S_IFREG | 0o644) << 16
+                archive.writestr(info, b"bob" if is_link else RIGHT)
+        ada, bob = find_submissions([tmp_path / "class.zip"], small_course)
+        assert_bad(ada, "'ada' is in the archive more than once")
+        assert (bob.name, bob.files["01-doubling"].source) == ("bob", RIGHT)
+
+
+# Which of several
+
+
+@BOTH
+def test_the_same_member_twice(read: Read, ending: str, pack: Pack) -> None:
+    assert_bad(
+        read(pack((FILE, RIGHT), (f"./{FILE}", b"")), ending),
+        "problem.py in 01-doubling is in the archive more than once",
+    )
+
+
+@BOTH
+def test_a_file_and_a_folder_of_one_name(read: Read, ending: str, pack: Pack) -> None:
+    packed = pack(("01-doubling", b""), (FILE, RIGHT))
+    assert_bad(read(packed, ending), "01-doubling is in the archive more than once")
+
+
+@BOTH
+def test_names_that_differ_in_case_are_told(read: Read, ending: str, pack: Pack) -> None:
+    odd = [("01-Doubling/problem.py", b"2"), ("01-doubling/Problem.py", b"3")]
+    found = read(pack(odd[0], (FILE, RIGHT), odd[1]), ending)
+    assert found.files["01-doubling"].source == RIGHT
+    assert any("'01-Doubling'" in note for note in found.notes)
+    assert any("but not 'Problem.py'" in note for note in found.notes)
+
+
+@BOTH
+def test_what_tools_and_students_leave_behind_is_ignored(
+    read: Read, ending: str, pack: Pack
+) -> None:
+    beside = ["conftest.py", "pytest.ini", "torch/__init__.py", "x.pth", "results.json"]
+    noise = ["__MACOSX/01-doubling/._problem.py", "01-doubling/._problem.py", ".git/config"]
+    noise += ["01-doubling/__pycache__/problem.cpython-311.pyc", "__MACOSX/../../x"]
+    members = [(f"01-doubling/{name}", b"raise SystemExit") for name in beside]
+    found = read(pack(*members, *((name, b"") for name in noise), (FILE, RIGHT)), ending)
+    assert found.files["01-doubling"].source == RIGHT
+    assert found.notes == []
+
+
+def test_archives_inside_are_not_opened(read: Read) -> None:
+    assert_bad(read(zipped(("hw.zip", zipped((FILE, RIGHT))))), "archive inside an archive")

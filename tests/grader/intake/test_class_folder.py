@@ -1,0 +1,117 @@
+"""Which entries of a folder are submissions: nobody vanishes, and nothing is guessed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.intake.submissions import find_submissions
+from tests.grader.intake.uploads import (
+    FILE,
+    PACKERS,
+    RIGHT,
+    Take,
+    assert_bad,
+    class_of,
+    submission,
+    zipped,
+)
+
+
+def test_a_folder_of_submissions(class_folder: Path, small_course: Course) -> None:
+    submission(class_folder, "ada")
+    submission(class_folder, "grace", below="problems")
+    found = find_submissions([class_folder], small_course)
+    assert [s.full_name for s in found] == ["ada", "grace"]
+    assert all(s.files["01-doubling"].source == b"x = 1\n" for s in found)
+    assert all(len(s.files["01-doubling"].sha256) == 64 for s in found)
+
+
+def test_one_submission(class_folder: Path, small_course: Course) -> None:
+    (found,) = find_submissions([submission(class_folder, "ada")], small_course)
+    assert found.name == "ada"
+
+
+def test_a_folder_around_the_class_is_looked_through(
+    class_folder: Path, small_course: Course
+) -> None:
+    for name in ("ada", "grace"):
+        submission(class_folder / "spring", name)
+    assert [s.full_name for s in find_submissions([class_folder], small_course)] == ["ada", "grace"]
+
+
+def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) -> None:
+    """Whoever handed in, one row each; two of one name stay apart."""
+    submission(class_folder, "ada")
+    shutil.make_archive(str(class_folder / "ada"), "zip", class_folder / "ada")
+    shutil.make_archive(str(class_folder / "grace"), "gztar", class_folder, "ada")
+    (class_folder / "hugo.zip").write_bytes(b"no archive")
+    (class_folder / "imani.rar").write_bytes(b"Rar!")
+    (class_folder / "grades.csv").write_text("not a submission\n")
+    found = {s.identity: s for s in find_submissions([class_folder], small_course)}
+    assert list(found) == ["ada", "ada (ada.zip)", "grace", "hugo", "imani"]
+    assert all(found[n].files["01-doubling"].source for n in ("ada", "ada (ada.zip)", "grace"))
+    assert found["grace"].notes == []
+    for name in ("hugo", "imani"):
+        assert found[name].files["01-doubling"].bad
+        assert found[name].files["01-doubling"].reason.startswith(f"bad archive: '{name}.")
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+@pytest.mark.parametrize("place", ["", "spring/"])
+def test_a_whole_class_in_one_archive(
+    tmp_path: Path, small_course: Course, ending: str, place: str
+) -> None:
+    path = tmp_path / f"class{ending}"
+    names = ["ada", "grace", "hugo"]
+    members = [(f"{place}{name}/{FILE}", name.encode()) for name in names]
+    path.write_bytes(PACKERS[ending](*members, (f"{place}imani.zip", zipped((FILE, RIGHT)))))
+    found = find_submissions([path], small_course)
+    assert [s.full_name for s in found] == [*names, "imani"]
+    assert [s.files["01-doubling"].source for s in found[:3]] == [b"ada", b"grace", b"hugo"]
+    if ending == ".zip":  # as learning platforms pack what students packed
+        assert found[3].files["01-doubling"].source == RIGHT
+    else:
+        assert_bad(found[3], "archive inside an archive, which is not opened")
+
+
+@pytest.mark.parametrize("place", ["", "hw/", "hw/problems/"])
+def test_an_archive_by_itself_is_one_submission(
+    tmp_path: Path, small_course: Course, place: str
+) -> None:
+    path = tmp_path / "ada.zip"
+    path.write_bytes(zipped((f"{place}{FILE}", RIGHT)))
+    (found,) = find_submissions([path], small_course)
+    assert (found.name, found.files["01-doubling"].source) == ("ada", RIGHT)
+
+
+def test_one_folder_of_an_odd_name_does_not_hide_a_class(hand_in, small_course):
+    """Somebody handed in the problem's folder alone, next to the folders of the others."""
+    folder = hand_in(name="ada")
+    hand_in(name="grace")
+    stray = folder.parents[1] / "01-doubling"
+    stray.mkdir()
+    (stray / "problem.py").write_bytes(RIGHT)
+    submissions = class_of(folder, small_course)
+    assert set(submissions) == {"01-doubling", "ada", "grace"}
+    alone = submissions["01-doubling"].files["01-doubling"]
+    assert alone.bad
+    assert "stands in no folder such as 01-doubling" in alone.reason
+
+
+def test_folders_nearly_called_as_problems_are_no_students(take_one: Take) -> None:
+    names = ("1-doubling", "2-tripling")
+    (found,) = take_one({f"ada/{name}/problem.py": RIGHT for name in names}).submissions
+    assert found.name not in names
+    assert "'1-doubling'" in found.notes[0]
+
+
+def test_a_hidden_file_is_no_work(class_folder: Path, small_course: Course) -> None:
+    """It is a tool's, whatever its name seems to tell."""
+    submission(class_folder / "spring", "ada")
+    submission(class_folder / "spring", "grace")
+    (class_folder / "spring" / ".01-doubling.py").touch()
+    assert [s.full_name for s in find_submissions([class_folder], small_course)] == ["ada", "grace"]

@@ -1,0 +1,120 @@
+"""Downloads of learning platforms, graded by the command: gradebook, members, one problem."""
+
+from __future__ import annotations
+
+import csv
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.course import Course
+from grader.reports.gradebook_csv import write_gradebook
+from grader.result import SubmissionResult
+from tests.grader.intake.uploads import COURSE, ID, RIGHT, WRONG, Files, write, zip_file
+
+
+def test_the_gradebook_has_a_row_for_each_member(tmp_path: Path) -> None:
+    group = SubmissionResult("a + b", 0, "", "", members=("a@x", "=b"), late=True)
+    alone = SubmissionResult("cho", 0, "", "")
+    write_gradebook([alone, group], [], tmp_path / "gradebook.csv")
+    rows = list(csv.DictReader((tmp_path / "gradebook.csv").open(encoding="utf-8")))
+    assert [(r["submission"], r["member"], r["late"]) for r in rows] == [
+        *(("a + b", "a@x", "late"), ("a + b", "'=b", "late"), ("cho", "", ""))
+    ]
+    write_gradebook([alone], [], tmp_path / "gradebook.csv")
+    assert "member" not in (tmp_path / "gradebook.csv").read_text(encoding="utf-8")
+
+
+RUN = """
+from pathlib import Path
+
+from grader import cli
+from grader.course import Course
+
+cli.own_course = lambda: Course(Path({root!r}))
+if __name__ == "__main__":
+    cli.app()
+"""
+
+
+@pytest.mark.slow
+def test_the_command_grades_a_download(tmp_path: Path, small_course: Course) -> None:
+    run = tmp_path / "run.py"
+    run.write_text(RUN.format(root=str(small_course.root)), encoding="utf-8")
+    path = tmp_path / "submissions.zip"
+    path.write_bytes(
+        zip_file({"ada_LATE_12_98_problem_01.py": RIGHT, "bea_13_99_hw.zip": zip_file(COURSE)})
+    )
+    command = [sys.executable, str(run), "grade", str(path), "--out", str(tmp_path / "out")]
+    done = subprocess.run([*command, "--jobs", "1"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Canvas download: 2 students, 1 late." in done.stdout
+    assert re.search(r"ada\S*: It was handed in late\.", done.stdout)
+    rows = list(csv.DictReader((tmp_path / "out/gradebook.csv").open(encoding="utf-8")))
+    assert [(r["name"], r["total"], r["member"], r["late"]) for r in rows] == [
+        *(("ada", "4", "12", "late"), ("bea", "4", "13", ""))
+    ]
+
+
+@pytest.fixture
+def grade(
+    tmp_path: Path, two_problems: Course, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    """Run `grader grade` on the course of two problems; give it files to grade."""
+    monkeypatch.setattr("grader.cli.own_course", lambda: two_problems)
+
+    def run(files: Files, *options: str) -> Result:
+        folder = write(tmp_path / f"class{len(list(tmp_path.iterdir()))}", files)
+        command = ["grade", str(folder), "--out", str(tmp_path / "out"), "--jobs", "1", *options]
+        return CliRunner().invoke(app, command, env={"COLUMNS": "200"})
+
+    return run
+
+
+@pytest.mark.slow
+def test_the_command_grades_one_problem_after_the_other(
+    grade: Callable[..., Result], tmp_path: Path
+) -> None:
+    first = grade({"ada_12_98_problem.py": RIGHT, "bea_13_99_problem.py": WRONG}, "--problem", "1")
+    assert first.exit_code == 0, first.output
+    assert "Canvas download: 2 students." in first.output
+    second = grade(
+        {
+            "ada_12_101_problem.py": WRONG,
+            "ada_12_102_problem-1.py": RIGHT,
+            "cho_14_103_problem.py": WRONG,
+        },
+        "--problem",
+        "tripling",
+    )
+    assert second.exit_code == 0, second.output
+    assert re.search(r"ada\S*: 'problem-1.py' was read, the newest upload", second.output)
+    assert "Handed in nothing for this problem, so as they were: bea." in second.output
+    rows = list(csv.DictReader((tmp_path / "out/gradebook.csv").open(encoding="utf-8")))
+    assert [tuple(row.values())[1:] for row in rows] == [
+        ("graded", "4", "4", "8", "8", "ada", "12", ""),
+        ("graded", "0", "", "0", "4", "bea", "13", ""),
+        ("graded", "", "0", "0", "4", "cho", "14", ""),
+    ]
+
+
+def test_the_command_suggests_the_option(grade: Callable[..., Result], tmp_path: Path) -> None:
+    done = grade({"problem.py": RIGHT})
+    assert (done.exit_code, (tmp_path / "out").exists()) == (2, False)
+    assert f"such as --problem {ID}" in done.output
+
+
+def test_the_command_refuses_a_problem_that_there_is_not(
+    grade: Callable[..., Result], tmp_path: Path
+) -> None:
+    for name, why in (("03", "is not a problem"), ("ling", "fits more than one"), ("", "fits")):
+        done = grade({"ada/problem.py": RIGHT}, "--problem", name)
+        assert (done.exit_code, (tmp_path / "out").exists()) == (2, False)
+        assert f"'{name}' {why}" in done.output

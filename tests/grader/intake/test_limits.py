@@ -1,0 +1,206 @@
+"""Too much of anything: bombs, endless lists, huge files. Each is given up in its own row."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import io
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.intake import limits, sentences
+from grader.intake.archives import members
+from grader.intake.archives.names import split_name
+from grader.intake.did_you_mean import is_nearly_problem_file, nearest_folder
+from grader.intake.submissions import MAX_SOURCE_BYTES, find_submissions
+from tests.grader.intake.uploads import (
+    BOTH,
+    FILE,
+    RIGHT,
+    Pack,
+    Read,
+    assert_bad,
+    submission,
+    tar_gz,
+    tarred,
+    zipped,
+)
+
+
+@BOTH
+def test_a_member_that_is_too_large(read: Read, ending: str, pack: Pack) -> None:
+    packed = pack((FILE, b"#" * (MAX_SOURCE_BYTES + 1)))
+    assert_bad(read(packed, ending), "has more than 1,000,000 bytes")
+    largest = b"#" * MAX_SOURCE_BYTES
+    assert read(pack((FILE, largest)), ending).files["01-doubling"].source == largest
+
+
+def test_a_size_that_is_not_true(read: Read) -> None:
+    honest = zipped((FILE, b"#" * 2_000_000))
+    size = (2_000_000).to_bytes(4, "little")
+    assert_bad(read(honest.replace(size, (20).to_bytes(4, "little"))), "is damaged")
+
+
+@BOTH
+def test_too_many_members(
+    read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 20)
+    packed = pack((FILE, RIGHT), *((f"data/{n}", b"") for n in range(20)))
+    assert_bad(read(packed, ending), "has more than 20 members")
+
+
+@BOTH
+@pytest.mark.parametrize("name", [".venv", "venv", "hw/.venv/lib/site-packages", "node_modules"])
+def test_an_environment_does_not_count(
+    read: Read, ending: str, pack: Pack, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 20)
+    packed = pack((FILE, RIGHT), *((f"{name}/{n}.py", b"") for n in range(60)))
+    assert read(packed, ending).files["01-doubling"].source == RIGHT
+
+
+@pytest.mark.parametrize("name", ["data.bin", FILE])
+def test_a_bomb(read: Read, name: str) -> None:
+    """A terabyte would do the same: it is given up after the first bytes that are too many."""
+    packed = gzip.compress(tarred((name, bytes(30_000_000)), (FILE, RIGHT)), 9)
+    assert_bad(read(packed, ".tar.gz"), "unpacks to more than 20,000,000 bytes")
+
+
+def test_a_bomb_of_many_members(
+    tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 3_000_000)
+    path = tmp_path / "class.zip"
+    path.write_bytes(zipped(*((f"s{n}/{FILE}", b"#" * 900_000) for n in range(5))))
+    (found,) = find_submissions([path], small_course)
+    assert_bad(found, "unpacks to more than 3,000,000 bytes")
+
+
+def test_a_large_file_beside_it_is_not_read(tmp_path: Path, small_course: Course) -> None:
+    """In a tar that is not packed it is skipped."""
+    info = tarfile.TarInfo("data.bin")
+    info.size = 5 * 2**30
+    with (tmp_path / "ada.tar").open("wb") as file:
+        file.write(info.tobuf())
+        file.seek(info.size, io.SEEK_CUR)
+        file.write(tarred((FILE, RIGHT)))
+    (found,) = find_submissions([tmp_path / "ada.tar"], small_course)
+    assert found.files["01-doubling"].source == RIGHT
+
+
+def test_a_tar_header_that_asks_for_much_memory(read: Read) -> None:
+    info = tarfile.TarInfo("name")
+    info.type, info.size = tarfile.XHDTYPE, 2**30
+    packed = gzip.compress(info.tobuf() + bytes(2**20))
+    assert_bad(read(packed, ".tgz"), "a name or a list that is too long")
+
+
+def test_an_archive_that_takes_too_long(
+    tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_SECONDS", -1.0)
+    (tmp_path / "ada.tgz").write_bytes(tar_gz((FILE, RIGHT)))
+    (found,) = find_submissions([tmp_path / "ada.tgz"], small_course)
+    assert_bad(found, "seconds to read")
+
+
+@BOTH
+def test_the_time_for_names_counts(
+    read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No member of it is read; to look at its names alone takes a second each."""
+    clock = [0.0]
+
+    def slowly(name: str) -> tuple[list[str], str]:
+        clock[0] += "slow" in name
+        return split_name(name)
+
+    monkeypatch.setattr(limits.time, "thread_time", lambda: clock[0])
+    monkeypatch.setattr(members, "split_name", slowly)
+    few, many = ([(FILE, RIGHT), *((f"slow/{n}", b"") for n in range(n))] for n in (9, 11))
+    assert read(pack(*few), ending).files["01-doubling"].source == RIGHT
+    assert_bad(read(pack(*many), ending), "takes more than 10 seconds to read")
+
+
+@pytest.mark.parametrize("mark", ["\u0300", "\u0315\u0300\u05ae"])
+@BOTH
+def test_names_that_are_slow_to_compare(read: Read, ending: str, pack: Pack, mark: str) -> None:
+    """To put marks in order takes the square of their number; Unicode knows 30 at most."""
+    fine = "e" + (mark * 30)[:30]
+    assert read(pack((FILE, RIGHT), (fine, b"")), ending).files["01-doubling"].source == RIGHT
+    found = read(pack((FILE, RIGHT), (f"{fine}\u0301", b"")), ending)
+    assert_bad(found, "which has more than 30 marks on one letter")
+
+
+def test_long_names_are_near_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever compares all letters of fifty thousand names takes a minute."""
+    monkeypatch.setattr(difflib.SequenceMatcher, "ratio", None)
+    monkeypatch.setattr(difflib, "get_close_matches", None)
+    assert nearest_folder("01-doubling" * 20, ["01-doubling"]) == ""
+    assert not is_nearly_problem_file("my notes on the first problem")
+
+
+@BOTH
+def test_no_more_names_are_asked_back_than_are_told(
+    read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def nearest(name: str, ids: Iterable[str]) -> str:
+        asked.append(name)
+        return nearest_folder(name, ids)
+
+    monkeypatch.setattr(sentences, "nearest_folder", nearest)
+    found = read(pack(*((f"01-doubling-{n:03}/a.txt", b"") for n in range(300))), ending)
+    assert len([note for note in found.notes if "did you mean" in note]) == 3
+    assert len(set(asked)) == 3
+
+
+# What tools leave behind
+
+
+@BOTH
+@pytest.mark.parametrize("place", [".venv/lib", "hw/node_modules/x", ".git/objects", "__MACOSX"])
+def test_noise_is_not_counted(
+    read: Read, ending: str, pack: Pack, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 20)
+    found = read(pack((FILE, RIGHT), *((f"{place}/{n}", b"") for n in range(50))), ending)
+    assert found.files["01-doubling"].source == RIGHT
+    assert found.notes == []
+
+
+@BOTH
+def test_noise_without_end(
+    read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 20)
+    monkeypatch.setattr(limits, "MAX_ENTRIES_WITH_NOISE", 60)
+    packed = pack((FILE, RIGHT), *((f".venv/{n}", b"") for n in range(60)))
+    assert_bad(read(packed, ending), "has more than 20 members; leave out environments")
+
+
+def test_a_repository_with_its_environment(read: Read) -> None:
+    """As it is packed by who packs everything: the list alone has more than eight million bytes."""
+    place = ".venv/lib/python3.11/site-packages/torch/include/ATen/ops/some_operator_native.h"
+    found = read(zipped((FILE, RIGHT), *((f"{place}{n}", b"") for n in range(65_000))))
+    assert found.files["01-doubling"].source == RIGHT
+
+
+def test_a_folder_of_noise(
+    class_folder: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
+    monkeypatch.setattr(limits, "MAX_ENTRIES_WITH_NOISE", 20)
+    for name, number in (("ada", 10), ("grace", 20)):
+        folder = submission(class_folder, name)
+        for n in range(number):
+            (folder / f"._extra{n}").touch()
+    ada, grace = find_submissions([class_folder], small_course)
+    assert ada.files["01-doubling"].source
+    assert "'grace' holds more than 5 files" in grace.files["01-doubling"].reason

@@ -1,0 +1,134 @@
+"""`names.csv` answers once for all what a name in a submission means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.errors import UsageError
+from grader.intake.names_file import Names, read_names
+from grader.intake.submissions import take_in
+from tests.grader.intake.uploads import (
+    FILE,
+    ID,
+    OTHER,
+    RIGHT,
+    WRONG,
+    Files,
+    source,
+    write,
+    zip_file,
+)
+
+KNOWN = (ID, OTHER)
+
+
+def test_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "names.csv"
+    assert read_names(path, KNOWN) == Names()
+    lines = [
+        "\ufefffound,note,means",
+        "dubbeling.py,,01",
+        "twice,,doubling",
+        "Ada hw,who?,王芳",
+        ",,",
+    ]
+    path.write_text("\r\n".join(lines), encoding="utf-8")
+    assert read_names(path, KNOWN) == Names({"dubbeling.py": ID, "twice": ID}, {"Ada hw": "王芳"})
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"name,means\n", "has to have the columns found and means"),
+        (b"", "has to have the columns found and means"),
+        (b"found,means\nx,01\nx,02\n", "line 3: 'x' can't mean '01-doubling' and '02-tripling'"),
+        (b"found,means\nx,ada\nx,bea\n", "line 3: 'x' can't mean 'ada' and 'bea'"),
+        (b"found,means\n\xff,ada\n", "is not a CSV file in UTF-8"),
+        (b'found,means\n"x,ada\n', "is not a CSV file in UTF-8"),
+    ],
+)
+def test_a_file_that_is_wrong_stops_the_run(tmp_path: Path, content: bytes, why: str) -> None:
+    path = tmp_path / "names.csv"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=why):
+        read_names(path, KNOWN)
+
+
+MEANT = {"dubbeling.py": ID, "twice": ID, "my-task": ID}
+PLACES: dict[str, Files] = {
+    "a single file": {"dubbeling.py": RIGHT},
+    "a folder": {"twice/problem.py": RIGHT},
+    "a folder below": {"hw/twice/problem.py": RIGHT},
+    "below problems": {"problems/twice/problem.py": RIGHT},
+    "a file in the folder": {f"{ID}/dubbeling.py": RIGHT},
+    "both": {"twice/dubbeling.py": RIGHT},
+    "an archive": {"hw.zip": zip_file({"twice/problem.py": RIGHT})},
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("files", PLACES.values(), ids=PLACES)
+def test_what_a_name_means_is_read(
+    tmp_path: Path, small_course: Course, files: Files, packed: bool
+) -> None:
+    folder = write(tmp_path / "class", {f"bea/{ID}/problem.py": WRONG})
+    if packed:
+        write(folder, {"ada.zip": zip_file(files)})
+    else:
+        write(folder / "ada", files)
+    without = take_in([folder], small_course).submissions[0]
+    ada, bea = take_in([folder], small_course, meant=MEANT).submissions
+    # An archive inside an archive is not opened.
+    closed = packed and "hw.zip" in files
+    assert (source(without), source(bea)) == (None, WRONG)
+    assert source(ada) == (None if closed else RIGHT)
+    assert closed or any(note.startswith("By names.csv: ") for note in ada.notes)
+
+
+def test_of_a_platform(tmp_path: Path, small_course: Course) -> None:
+    path = tmp_path / "submissions.zip"
+    path.write_bytes(zip_file({"ada_12_98_dubbeling.py": RIGHT, "bea_13_99_x.py": RIGHT}))
+    ada, bea = take_in([path], small_course, meant=MEANT).submissions
+    assert (source(ada), source(bea)) == (RIGHT, None)
+    assert "By names.csv: 'dubbeling.py' is 01-doubling." in ada.notes
+
+
+def test_what_is_there_by_its_own_name_counts(tmp_path: Path, small_course: Course) -> None:
+    """Of two that mean the same none is chosen."""
+    folder = write(
+        tmp_path / "class",
+        {
+            f"ada/{ID}/problem.py": RIGHT,
+            "ada/twice/problem.py": WRONG,
+            "bea/twice/problem.py": WRONG,
+            "bea/my-task/problem.py": RIGHT,
+        },
+    )
+    ada, bea = take_in([folder], small_course, meant=MEANT).submissions
+    assert (source(ada), source(bea)) == (RIGHT, None)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"dubbeling.py": RIGHT},
+        {"dubbeling.py": RIGHT, "doubling.py": WRONG},
+        {"dubbeling.py": RIGHT, "hw.zip": zip_file({"x": b""})},
+        {"dubbeling.py": RIGHT, FILE: WRONG},
+        {"dubbeling.py": RIGHT, "01-doublin/problem.py": WRONG},
+    ],
+    ids=["alone", "two", "an archive", "a folder", "a misspelt folder"],
+)
+def test_a_file_is_called_as_it_was_handed_in(
+    tmp_path: Path, small_course: Course, files: Files
+) -> None:
+    folder = write(tmp_path / "class", {f"bea/{FILE}": WRONG})
+    write(folder / "ada", files)
+    ada = take_in([folder], small_course, meant=MEANT).submissions[0]
+    told = [*ada.notes, *ada.unused, *(file.reason for file in ada.files.values())]
+    assert any("dubbeling.py" in text for text in told)
+    assert f"{ID}.py" not in ada.unused
+    assert not any(f"'{ID}.py'" in text for text in told)

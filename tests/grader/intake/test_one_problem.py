@@ -1,0 +1,167 @@
+"""A download for one problem: a bare file is that problem's, and another's is never taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.course import Course
+from tests.grader.intake.uploads import (
+    ID,
+    OTHER,
+    RIGHT,
+    WRONG,
+    Files,
+    Take,
+    by_name,
+    source,
+    zip_file,
+)
+
+LAYOUTS = {
+    "folders": {"ada/problem.py": RIGHT, "bea/hw/problem.py": RIGHT},
+    "below problems": {"ada/problems/problem.py": RIGHT, "bea/problem.py": RIGHT},
+    "archives": {
+        "ada.zip": zip_file({"problem.py": RIGHT}),
+        "bea.zip": zip_file({"hw/problem.py": RIGHT}),
+    },
+    "in a folder": {"hw/ada/problem.py": RIGHT, "hw/bea/problem.py": RIGHT},
+    "numbered": {"02/problem.py": RIGHT, "07/problem.py": RIGHT},
+    "Canvas": {
+        "ada_12_98_problem.py": RIGHT,
+        "bea_LATE_13_99_hw.zip": zip_file({"problem.py": RIGHT}),
+    },
+    "Moodle": {
+        "Ada_7_assignsubmission_file_/problem.py": RIGHT,
+        "Bea_8_assignsubmission_file_/hw.zip": zip_file({"problem.py": RIGHT}),
+    },
+    "Moodle's files": {
+        "Ada_7_assignsubmission_file_problem.py": RIGHT,
+        "Bea_8_assignsubmission_file_problem.py": RIGHT,
+    },
+    "Gradescope": {
+        "submission_metadata.yml": b"submission_1:\n  :submitters:\n  - :name: Ada\n",
+        "submission_1/problem.py": RIGHT,
+        "submission_2/hw/problem.py": RIGHT,
+    },
+    "nbgrader": {
+        "submitted/ada/attention/problem.py": RIGHT,
+        "submitted/ada/attention/timestamp.txt": b"",
+        "submitted/bea/attention/problem.py": RIGHT,
+    },
+    "GitHub": {
+        "hw-submissions/hw-ada/problem.py": RIGHT,
+        "hw-submissions/hw-bea/problems/problem.py": RIGHT,
+    },
+}
+
+
+@pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
+def test_a_bare_file_is_the_given_problems(take_one: Take, files: Files) -> None:
+    intake = take_one(files)
+    assert [(s.files.keys(), source(s)) for s in intake.submissions] == [({ID}, RIGHT)] * 2
+    assert not any("problem.py" in note for s in intake.submissions for note in s.notes)
+    assert intake.unmatched == []
+
+
+@pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
+def test_a_bare_file_asks_for_the_option(take: Take, two_problems: Course, files: Files) -> None:
+    intake = take(files, course=two_problems)
+    assert all(list(s.files) == [ID, OTHER] for s in intake.submissions)
+    assert not any(file.source for s in intake.submissions for file in s.files.values())
+    assert intake.unmatched == [
+        "2 submissions have a problem.py that tells no problem. If this was handed in for one "
+        f"problem only, name it, such as --problem {ID}."
+    ]
+
+
+def test_one_submission_of_one_file(take: Take, two_problems: Course) -> None:
+    (found,) = take({"problem.py": RIGHT}, problem="01", course=two_problems).submissions
+    assert (found.name, source(found)) == ("download", RIGHT)
+
+
+def test_only_the_given_problem_is_looked_for(take_one: Take) -> None:
+    """Whole courses may be given too; what else is in them is not looked at."""
+    whole = {f"{ID}/problem.py": WRONG, f"{OTHER}/problem.py": RIGHT}
+    files = {f"ada/{name}": content for name, content in whole.items()}
+    files |= {f"bea/repo/problems/{name}": content for name, content in whole.items()}
+    files["cho/tripling.py"] = RIGHT
+    files["cho/doubling.py"] = WRONG
+    for problem, wanted in ((ID, WRONG), (OTHER, RIGHT)):
+        found = by_name(take_one(files, problem=problem, name=problem))
+        assert [list(s.files) for s in found.values()] == [[problem]] * 3
+        assert [s.files[problem].source for s in found.values()] == [wanted] * 3
+        assert found["ada"].notes == []
+    assert found["cho"].notes == [
+        f"Read by their names: 'tripling.py' as {OTHER}.",
+        f"Not used: 'doubling.py'. 'doubling.py' is for {ID}, which is not graded now.",
+    ]
+    assert found["cho"].unused == ("doubling.py",)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"02-tripling.py": RIGHT},
+        {"problem_02.py": RIGHT},
+        {"tripling.zip": zip_file({"problem.py": RIGHT})},
+        {"02.zip": zip_file({"hw/problem.py": RIGHT})},
+        {f"{OTHER}/problem.py": RIGHT},
+        {f"problems/{OTHER}/problem.py": RIGHT},
+        {"hw/tripling/problem.py": RIGHT},
+        {"2-tripling/problem.py": RIGHT},
+        {"02/problem.py": RIGHT},
+        {"hw.zip": zip_file({f"{OTHER}/problem.py": RIGHT})},
+        {"problem-1.py": RIGHT},
+    ],
+    ids=lambda files: next(iter(files)),
+)
+def test_what_is_anothers_is_never_taken(take_one: Take, files: Files) -> None:
+    (ada, bea) = take_one(
+        {f"ada/{name}": content for name, content in files.items()} | {"bea/problem.py": RIGHT}
+    ).submissions
+    assert source(ada) is None
+    name = next(iter(files))
+    told = name if name == "problem-1.py" else f"for {OTHER}, which is not graded now"
+    assert told in ada.files[ID].reason
+    assert source(bea) == RIGHT
+
+
+def test_what_lies_beside_a_bare_file_is_told(take_one: Take) -> None:
+    """As in a problem's folder: problem.py counts, and what else could be meant is named."""
+    beside = ["problem-1.py", "final/problem.py", f"{OTHER}/problem.py", "notes.txt"]
+    files = {f"ada/{name}": WRONG for name in beside} | {"ada/problem.py": RIGHT}
+    (ada, bea) = take_one(files | {"bea/notes.txt": b""}).submissions
+    assert source(ada) == RIGHT
+    assert ada.notes == [
+        "Not used: 'notes.txt' and 'problem-1.py'.",
+        f"{ID}: problem.py was read, but not '{OTHER}/problem.py' and 'final/problem.py'.",
+    ]
+    assert bea.files[ID].reason == f"There is no problem.py and no folder {ID} in the submission."
+    assert not bea.files[ID].bad
+
+
+def test_the_problems_folder_counts_before_a_bare_file(take_one: Take) -> None:
+    files = {f"ada/{ID}/problem.py": RIGHT, "ada/problem.py": WRONG}
+    (ada, bea) = take_one(files | {"bea/problem.py": RIGHT}).submissions
+    assert source(ada) == RIGHT
+    assert ada.notes == ["What is in 'problem.py' was not read."]
+
+
+def test_a_bare_file_in_a_folder_nearly_called_so(take_one: Take) -> None:
+    files = {"ada/1-doubling/problem.py": RIGHT, "bea/problem.py": RIGHT}
+    ada, _ = take_one(files).submissions
+    assert source(ada) == RIGHT
+    assert ada.notes == ["The work is one level down, in '1-doubling'."]
+
+
+def test_a_bare_file_beside_a_class_is_told(take_one: Take) -> None:
+    files = {f"{name}/problem.py": RIGHT for name in ("ada", "bea")}
+    intake = take_one(files | {"problem.py": WRONG})
+    assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT]
+    assert intake.unmatched == ["'problem.py' was not used; it fits no student."]
+
+
+def test_a_stray_bare_file_does_not_hide_a_download(take_one: Take) -> None:
+    intake = take_one({"ada_12_98_problem.py": RIGHT, "problem.py": WRONG, "bea_3_4_x.zip": b""})
+    assert [(s.full_name, source(s)) for s in intake.submissions] == [("ada", RIGHT), ("bea", None)]
+    assert "'problem.py' was not used; it fits no student." in intake.unmatched

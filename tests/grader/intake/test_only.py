@@ -1,0 +1,58 @@
+"""`--only NAME`: an identity, a file's name or a real name; what fits nobody is asked back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.errors import UsageError
+from grader.intake.only import only_these
+from grader.intake.submissions import Submission, take_in
+from tests.grader.intake.uploads import RIGHT, write
+
+
+@pytest.fixture
+def found(tmp_path: Path, small_course: Course) -> list[Submission]:
+    names = ["王芳_1004", "李娜_1005", "ada_12", "ada_13", "renée_14"]
+    files = {f"{name}_{n}_problem_01.py": RIGHT for n, name in enumerate(names, 1)}
+    return take_in([write(tmp_path / "class", files)], small_course).submissions
+
+
+@pytest.mark.parametrize(
+    ("name", "identity"),
+    [
+        ("canvas:1004", "canvas:1004"),
+        ("李娜", "canvas:1005"),
+        ("rene\u0301e", "canvas:14"),
+        ("13", "canvas:13"),
+    ],
+)
+def test_one_is_found_by_any_name(found: list[Submission], name: str, identity: str) -> None:
+    (one,) = only_these(found, [name])
+    assert one.identity == identity
+    assert only_these(found, [one.name]) == [one]
+
+
+def test_several_are_found_once_each(found: list[Submission]) -> None:
+    some = only_these(found, ["王芳", "canvas:1004", "canvas:13"])
+    assert [s.identity for s in some] == ["canvas:13", "canvas:1004"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("ada", "'ada' fits more than one; say 'canvas:12' or 'canvas:13'"),
+        ("renee", "Nobody here is called 'renee'. Did you mean .*'renée'"),
+        ("Ada", "Did you mean 'ada'"),
+        ("100", "Did you mean 'canvas:1004' or 'canvas:1005'"),
+        ("zzz", "Nobody here is called 'zzz'.$"),
+        ("", "Nobody here is called ''.$"),
+    ],
+)
+def test_a_name_that_is_nobodys_alone_is_asked_back(
+    found: list[Submission], name: str, why: str
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        only_these(found, [name])

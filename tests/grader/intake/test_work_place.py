@@ -1,0 +1,129 @@
+"""Where in an upload the work is: one order, and what could be meant twice is not chosen."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.intake.submissions import find_submissions
+from tests.grader.intake.uploads import (
+    COURSE,
+    FILE,
+    ID,
+    PACKERS,
+    RIGHT,
+    WRONG,
+    Read,
+    Take,
+    source,
+    submission,
+    zip_file,
+    zipped,
+)
+
+
+def test_a_missing_folder_and_a_misspelt_one(class_folder: Path, small_course: Course) -> None:
+    (class_folder / "ada" / "1-doubling").mkdir(parents=True)
+    (found,) = find_submissions([class_folder], small_course)
+    assert found.files["01-doubling"].source is None
+    assert "did you mean 01-doubling?" in found.notes[0]
+
+
+@pytest.mark.parametrize("below", ["hw", "hw/problems"])
+def test_work_one_level_down_is_found_and_said(
+    class_folder: Path, small_course: Course, below: str
+) -> None:
+    submission(class_folder, "ada", below=below)
+    (found,) = find_submissions([class_folder], small_course)
+    assert found.files["01-doubling"].source
+    assert found.notes == ["The work is one level down, in 'hw'."]
+
+
+def test_which_of_two_folders_counts_is_not_guessed(
+    class_folder: Path, small_course: Course
+) -> None:
+    for below in ("first", "second/problems"):
+        submission(class_folder, "ada", below=below)
+    submission(class_folder, "grace")
+    ada, grace = find_submissions([class_folder], small_course)
+    assert ada.files["01-doubling"].bad
+    assert "'ada' has work in 'first' and 'second'" in ada.files["01-doubling"].reason
+    assert grace.files["01-doubling"].source
+
+
+def test_the_work_at_the_top_counts(class_folder: Path, small_course: Course) -> None:
+    folder = submission(class_folder, "ada")
+    for below in ("problems", "backup"):
+        submission(class_folder, "ada", below=below)
+        (folder / below / "01-doubling" / "problem.py").write_text("x = 2\n")
+    (found,) = find_submissions([folder], small_course)
+    assert found.files["01-doubling"].source == b"x = 1\n"
+    assert found.notes == ["What is in 'backup' and 'problems' was not read."]
+
+
+def test_a_file_in_no_problems_folder_is_told(class_folder: Path, small_course: Course) -> None:
+    (class_folder / "ada").mkdir()
+    (class_folder / "ada" / "problem.py").write_text("x = 1\n")
+    (found,) = find_submissions([class_folder], small_course)
+    reason = found.files["01-doubling"].reason
+    assert "has 'problem.py', which stands in no folder such as 01-doubling" in reason
+
+
+def test_the_only_archive_in_a_students_folder_is_read(
+    class_folder: Path, small_course: Course, tmp_path: Path
+) -> None:
+    """Some learning platforms pack what was handed in into a folder of the student's name."""
+    work = submission(tmp_path, "work")
+    (class_folder / "ada").mkdir()
+    shutil.make_archive(str(class_folder / "ada" / "hw"), "zip", work)
+    (found,) = find_submissions([class_folder], small_course)
+    assert found.files["01-doubling"].source
+    assert found.notes == ["The work is in the archive 'hw.zip'."]
+    shutil.make_archive(str(class_folder / "ada" / "hw2"), "zip", work)
+    submission(class_folder, "grace")
+    ada, _ = find_submissions([class_folder], small_course)
+    assert "has the archives 'hw.zip' and 'hw2.zip'" in ada.files["01-doubling"].reason
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+@pytest.mark.parametrize("place", ["", "./", "problems/", "hw/", "hw/problems/"])
+def test_a_submission_is_read(read: Read, ending: str, place: str) -> None:
+    packed = PACKERS[ending]((f"{place}{FILE}", RIGHT), (f"{place}README.md", b"hello"))
+    found = read(packed, ending)
+    assert found.files["01-doubling"].source == RIGHT
+    assert found.notes == []
+
+
+def test_of_several_folders_the_one_with_the_work_is_told(read: Read) -> None:
+    found = read(zipped((f"hw/{FILE}", RIGHT), ("docs/notes.txt", b"")))
+    assert found.files["01-doubling"].source == RIGHT
+    assert found.notes == ["The work is one level down, in 'hw'."]
+
+
+def test_misspelt_folders_are_told(read: Read) -> None:
+    found = read(zipped(("hw/1-doubling/problem.py", RIGHT)))
+    assert found.files["01-doubling"].source is None
+    assert "did you mean 01-doubling?" in found.notes[0]
+
+
+def test_work_in_folders_counts_before_single_files(take: Take) -> None:
+    one = "ada_12_98_hw.zip"
+    two = "bea_13_99_hw.zip"
+    files = {
+        one: zip_file(COURSE | {"problem_01.py": WRONG}),
+        two: zip_file({"a.py": b"", "b.py": b""}),
+    }
+    ada, bea = take(files).submissions
+    assert source(ada) == RIGHT
+    assert ada.notes == ["What is in 'problem_01.py' was not read."]
+    assert "'a.py' and 'b.py', which stand in no folder" in bea.files[ID].reason
+
+
+def test_an_archive_and_single_files_are_not_chosen_between(take: Take) -> None:
+    files = {"ada_12_98_hw.zip": zip_file(COURSE), "ada_12_99_problem_01.py": RIGHT}
+    (ada,) = take(files).submissions
+    assert "has work in 'hw.zip' and 'problem_01.py'; which one counts" in ada.files[ID].reason
+    assert ada.unused == ("hw.zip", "problem_01.py")

@@ -1,0 +1,187 @@
+"""People go by their real names, what many share is said once, and what changed marks is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from grader.code.loading import judge_load, load_module
+from grader.reports.adjustments import told_adjustment
+from grader.reports.class_table import class_table, remarks
+from grader.reports.dashboard import dashboard
+from grader.reports.display_names import by_name, people
+from grader.reports.feedback import feedback, feedback_page
+from grader.reports.gradescope_json import results_json
+from grader.reports.junit import junit
+from grader.reports.remarks import MANY, class_remarks
+from grader.result import (
+    Adjustment,
+    Policy,
+    ProblemResult,
+    Status,
+    SubmissionResult,
+    TestResult,
+)
+
+NAMES = ["王小明", "Ólafur Þór", "مريم حداد", "Ελένη", "Jürgen", "भारती", "김서연", "Ян"]
+
+
+def graded(submission: str, full_name: str = "", points: float = 4) -> SubmissionResult:
+    test = TestResult("test_doubles", "it doubles", False, 4, Status.PASSED)
+    problem = ProblemResult("01-doubling", "abc", [test])
+    if points != 4:
+        problem.adjustments = [Adjustment(points - 4, "Late by 1 day.")]
+    return SubmissionResult(
+        submission, 0, "sandbox", "", [problem], identity=f"x:{submission}", full_name=full_name
+    )
+
+
+def missing(submission: str, reason: str) -> SubmissionResult:
+    test = TestResult("test_doubles", "it doubles", False, 4, Status.MISSING, reason)
+    found = graded(submission)
+    found.problems.append(ProblemResult("05-heads", "", [test], [reason]))
+    return found
+
+
+def table_text(results: list[SubmissionResult]) -> str:
+    return "\n".join(str(cell) for cell in class_table(results, ["01-doubling"]).columns[0].cells)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_view_shows_the_real_name(name: str) -> None:
+    result = graded("__-1004", name)
+    views = [
+        dashboard([result], ["01-doubling"]),
+        feedback(result, Policy.TITLES),
+        feedback_page(result, Policy.TITLES),
+        junit([result]),
+        table_text([result]),
+    ]
+    assert all(name in view for view in views)
+    assert "instructor/__-1004.html" in views[0]
+
+
+def test_two_of_one_name_are_told_apart() -> None:
+    both = [graded("wei-chen-1", "Wei Chen"), graded("wei-chen-2", "Wei  Chen"), graded("eve")]
+    assert [str(person) for person in people(both).values()] == [
+        "Wei Chen (wei-chen-1)",
+        "Wei Chen (wei-chen-2)",
+        "eve",
+    ]
+
+
+def test_names_that_look_the_same_are_told_apart() -> None:
+    both = [graded("a", "Zo\u00eb"), graded("b", "Zoe\u0308"), graded("c", " \t ")]
+    assert [person.name for person in people(both).values()][0].endswith("(a)")
+    assert people(both)["c"].name == "c"
+    unseen = people([graded("a", "Zoe\u200b"), graded("b", "Zoe")])
+    assert [person.name for person in unseen.values()] == ["Zoe\u200b (a)", "Zoe (b)"]
+
+
+def test_a_class_stands_in_the_order_of_names() -> None:
+    results = [graded("a", "Zoe"), graded("z", "ada"), graded("m", "Bob")]
+    assert [result.shown_name for result in by_name(results)] == ["ada", "Bob", "Zoe"]
+
+
+# What many share
+
+
+def test_what_many_share_is_said_once() -> None:
+    reason = "There is no folder 05-heads in the submission."
+    results = [missing(f"s{n}", reason) for n in range(MANY)]
+    assert remarks(results) == [f"{MANY} of {MANY} have no 05: {reason}"]
+    page = dashboard(results, ["01-doubling", "05-heads"])
+    assert page.count(reason) == 1
+
+
+def test_who_shares_it_is_named() -> None:
+    reason = "There is no folder 05-heads in the submission."
+    results = [missing(f"s{n}", reason) for n in range(MANY + 2)]
+    results += [graded("zoe", "Zoe Z"), missing("eve", "There is no problem.py in 05-heads.")]
+    told = remarks(results)
+    assert told == [
+        f"7 of 9 have no 05: {reason} (s0, s1, s2, s3, s4 and 2 more)",
+        "eve: There is no problem.py in 05-heads.",
+    ]
+    (shared,) = class_remarks(results).shared
+    assert [person.name for person in shared.people] == [f"s{n}" for n in range(7)]
+
+
+def test_what_few_share_stands_with_each() -> None:
+    results = [missing(f"s{n}", "There is no 05.") for n in range(MANY - 1)]
+    assert remarks(results) == [f"s{n}: There is no 05." for n in range(MANY - 1)]
+
+
+def test_what_few_of_many_share_stands_with_each() -> None:
+    results = [missing(f"s{n:02}", "There is no 05.") for n in range(MANY)]
+    results += [graded(f"t{n:02}") for n in range(60)]
+    assert len(remarks(results)) == MANY
+
+
+# What changed marks
+
+
+@pytest.mark.parametrize(
+    ("adjustment", "told"),
+    [
+        (Adjustment(-1.5, "Late by 1 day."), "-1.5 points: Late by 1 day."),
+        (Adjustment(1, "The text was unclear."), "+1 point: The text was unclear."),
+        (
+            Adjustment(0, "Left out for all.", -2),
+            "2 points fewer can be reached: Left out for all.",
+        ),
+        (
+            Adjustment(-2, "Left out for all.", -2),
+            "-2 points, 2 points fewer can be reached: Left out for all.",
+        ),
+        (Adjustment(0, "Looked at again."), "Looked at again."),
+    ],
+)
+def test_an_adjustment_in_words(adjustment: Adjustment, told: str) -> None:
+    assert told_adjustment(adjustment) == told
+
+
+def test_every_view_says_what_changed_a_mark() -> None:
+    result = graded("ada", points=2.5)
+    for view in (
+        feedback(result, Policy.POINTS),
+        feedback_page(result, Policy.POINTS),
+        results_json(result, Policy.POINTS),
+    ):
+        assert "-1.5 points: Late by 1 day." in view
+        assert "The tests gave 4 points." in view
+    assert "01: -1.5 points: Late by 1 day." in dashboard([result], ["01-doubling"])
+    assert remarks([result]) == ["ada: 01: -1.5 points: Late by 1 day."]
+
+
+@pytest.mark.parametrize("points", [2.5, 0, 5])
+def test_gradescopes_score_is_what_counts(points: float) -> None:
+    assert json.loads(results_json(graded("ada", points=points), Policy.FULL))["score"] == points
+
+
+def test_gradescopes_score_rounds_as_the_gradebook_does() -> None:
+    thirds = [TestResult(f"test_{n}", "it", False, 2 / 3, Status.PASSED) for n in "abc"]
+    result = SubmissionResult("ada", 0, "sandbox", "", [ProblemResult("01", "x", thirds)])
+    data = json.loads(results_json(result, Policy.FULL))
+    assert data["score"] == 2
+    assert [test["score"] for test in data["tests"]] == [0.67, 0.67, 0.67]
+    assert [test["max_score"] for test in data["tests"]] == [0.67, 0.67, 0.67]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
+@pytest.mark.parametrize("source", ["x = 'é'", "# é"])
+def test_a_file_in_another_encoding_is_told_without_a_codecs_words(
+    tmp_path: Path, source: str, encoding: str
+) -> None:
+    path = tmp_path / "problem.py"
+    path.write_bytes(source.encode(encoding))
+    with pytest.raises((SyntaxError, ValueError)) as raised:
+        load_module(path, "problem_encoded")
+    told = judge_load(raised.value, path)
+    found = graded("ada")
+    test = TestResult("test_doubles", "it doubles", False, 4, told.status, str(told))
+    found.problems = [ProblemResult("01-doubling", "abc", [test])]
+    remark = class_remarks([found]).own["ada"]
+    assert remark == "01: problem.py is not UTF-8 text; save it as UTF-8."

@@ -1,0 +1,270 @@
+"""The views of a result: whatever students call things and print, a view stays what it is."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import fields
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from xml.etree import ElementTree
+
+import pytest
+
+from grader.course import own_course
+from grader.reports.class_table import RunSummary, about_run, did_nothing, remarks
+from grader.reports.dashboard import dashboard
+from grader.reports.feedback import feedback, feedback_page
+from grader.reports.gradebook_csv import cell, write_gradebook
+from grader.reports.gradescope_json import refused_json, results_json
+from grader.reports.junit import write_junit
+from grader.reports.news import News
+from grader.reports.sources import Sources
+from grader.reports.student_page import student_pages
+from grader.result import Adjustment, Policy, ProblemResult, Status, SubmissionResult, TestResult
+from grader.student.report import problem_report
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7 * 7 }}{% raw %}",
+    "]]><!--&lt;&#0;",
+    "".join(map(chr, range(32))) + "\x7f\x9b31m",
+    "\x1b[31m\x1b]0;title\x07",
+    "\u202egpj.exe\u2066\u200f\u061c",
+    "\ud800 \udfff \ufffe \uffff",
+    "| a | `b` | [c](javascript:d) | ![e](f)",
+    "=HYPERLINK(1)",
+    "line\r\nline\u2028line\u0085line",
+]
+NEVER_RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def result_with(text: str, name: str = "ada") -> SubmissionResult:
+    """Return a result that says `text` wherever a text may come from outside."""
+    tests = [
+        TestResult("test_seen[1]", "It doubles", False, 1, Status.PASSED, seconds=0.5),
+        TestResult("test_seen[2]", "It doubles", False, 1, Status.FAILED, text, (text,), 0.5),
+        TestResult(f"test_unseen[{text}]", text, True, 2, Status.ERROR, text),
+    ]
+    problem = ProblemResult("01-softmax", "abc", tests, [text], [text], [["no_scale"]])
+    problem.adjustments, problem.handed_in = [Adjustment(0, text)], text
+    return SubmissionResult(
+        name,
+        0,
+        "sandbox",
+        "",
+        [problem],
+        [text],
+        members=(text,),
+        identity=text,
+        full_name=name,
+    )
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: its elements, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in {"href", "src"}]
+        assert not [name for name, _ in attrs if name.startswith("on")]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def pages(result: SubmissionResult, source: bytes = b"") -> list[str]:
+    with TemporaryDirectory() as folder:
+        sources = Sources(Path(folder))
+        sources.keep([source])
+        result.problems[0].sha256 = sha256(source).hexdigest()
+        ((_, about_student),) = student_pages([result], sources)
+    return [dashboard([result], ["01-softmax"]), feedback_page(result, Policy.FULL), about_student]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_page_shows_text_as_text(text: str) -> None:
+    rows = len(re.split("\r\n|\r|\n", text))
+    usual = [Page(page) for page in pages(result_with("usual"), b"\n".join([b"x"] * rows))]
+    source = text.encode(errors="surrogatepass")
+    for page, plain in zip(pages(result_with(text, name=text), source), usual, strict=True):
+        page.encode()
+        assert not NEVER_RAW.search(page)
+        assert Page(page).tags == plain.tags
+        if "<" in text:
+            assert text in Page(page).text
+
+
+def test_a_page_needs_nothing_from_elsewhere() -> None:
+    for page in pages(result_with("usual")):
+        local = re.compile(r"(\.\./)?((feedback|instructor|results)/)?[\w%.-]*(#[\w-]+)?")
+        assert all(local.fullmatch(link) for link in Page(page).links)
+        assert "url(" not in page
+        assert "@import" not in page
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_junit_is_well_formed(text: str, tmp_path: Path) -> None:
+    write_junit([result_with(text, name=text)], tmp_path / "junit.xml")
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    (suite,) = root
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "3", "failures": "2", "errors": "0", "skipped": "0"}
+    assert suite.find("properties/property[@name='points']").get("value") == "1"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_reaches_a_terminal_raw(text: str) -> None:
+    result = result_with(text, name=text)
+    result.problems[0].tests = result.problems[0].tests[1:2]  # so that its message is a remark
+    run = RunSummary(
+        graded=0, news=News(missing=[text], not_applied=[text]), damaged={text: text}, absent=[text]
+    )
+    lines = [
+        *remarks([result]),
+        *about_run(run),
+        *did_nothing(run),
+        problem_report(result.problems[0], 0),
+    ]
+    assert lines
+    assert not any(NEVER_RAW.search(line) for line in lines)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markdown_shows_text_as_text(text: str) -> None:
+    written = feedback(result_with(text, name=text), Policy.FULL)
+    written.encode()
+    assert not NEVER_RAW.search(written)
+    prose = "\n".join(row for row in written.splitlines() if not row.startswith("      "))
+    assert not re.search(r"(?<!\\)[<`|\[]", prose)
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "+1", "-1", "@a", "\t=1", " =1", "\n=1"])
+def test_a_spreadsheet_runs_nothing(text: str, tmp_path: Path) -> None:
+    assert not re.match(r"\s*[=+\-@]", cell(text))
+    if text.isprintable():
+        write_gradebook([result_with("", name=text)], ["01-softmax"], tmp_path / "gradebook.csv")
+        (row,) = csv.DictReader((tmp_path / "gradebook.csv").open(encoding="utf-8", newline=""))
+        assert row["submission"].removeprefix("'") == text
+
+
+# What students may read
+
+CANARY = "canary-7f3a"
+
+
+def with_canary() -> SubmissionResult:
+    result = result_with("")
+    last = TestResult("test_unseen", "Other numbers", True, 2, Status.ERROR, CANARY)
+    result.problems[0].tests = [*result.problems[0].tests[:2], last]
+    return result
+
+
+@pytest.mark.parametrize("policy", [Policy.POINTS, Policy.TITLES])
+def test_a_hidden_message_is_in_no_students_view(policy: Policy) -> None:
+    for view in (feedback, feedback_page, results_json):
+        assert CANARY not in view(with_canary(), policy)
+        assert CANARY in view(with_canary(), Policy.FULL)
+        assert ("Other numbers" in view(with_canary(), policy)) is (policy is Policy.TITLES)
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_gradescope_gets_the_points(policy: Policy) -> None:
+    data = json.loads(results_json(with_canary(), policy))
+    tests = data["tests"]
+    assert sum(test["score"] for test in tests) == 1
+    assert sum(test["max_score"] for test in tests) == 4
+    assert [test["status"] for test in tests] == ["failed", "failed"]
+    shown = "visible" if policy is Policy.FULL else "after_published"
+    assert [test["visibility"] for test in tests] == ["visible", shown]
+
+
+def test_gradescope_tells_a_mistake_where_it_shows() -> None:
+    text = "It looks as if nothing is scaled."
+    tests = [
+        TestResult("test_one", "It adds", False, 2, Status.PASSED),
+        TestResult("test_two", "It scales", False, 4, Status.FAILED, "wrong"),
+        TestResult("test_unseen", "Other numbers", True, 2, Status.FAILED),
+    ]
+    problem = ProblemResult("01-softmax", "abc", tests, diagnoses=[text])
+    result = SubmissionResult("ada", 0, "sandbox", "", [problem])
+    data = json.loads(results_json(result, Policy.TITLES))
+    assert [text in test["output"] for test in data["tests"]] == [False, True, False]
+    assert "Visible tests: 2 of 6 points" in data["output"]
+    assert "Visible tests" not in json.loads(results_json(result, Policy.FULL))["output"]
+
+
+def test_gradescope_is_told_why_there_is_nothing_to_grade() -> None:
+    data = json.loads(refused_json("It holds\x1b nothing."))
+    assert (data["score"], data["output"]) == (0, "It holds\ufffd nothing.")
+
+
+def test_a_file_that_was_not_read_raised_no_exception() -> None:
+    reason = "ada.zip is not a zip file."
+    test = TestResult("test_unseen", "Other numbers", True, 2, Status.ERROR, reason)
+    problem = ProblemResult("01-softmax", tests=[test], notes=[reason])
+    result = SubmissionResult("ada", 0, "sandbox", "", [problem])
+    assert "Other numbers: your file could not be read" in feedback(result, Policy.TITLES)
+    problem.sha256, problem.notes = "abc", []
+    assert "Other numbers: your code raised an exception" in feedback(result, Policy.TITLES)
+
+
+# The class at a glance
+
+
+def test_the_page_says_what_was_not_understood() -> None:
+    text = "It looks as if nothing is scaled."
+    results = [result_with(text, name=name) for name in ("ada", "bob")]
+    untouched = TestResult("test_seen[1]", "It doubles", False, 1, Status.NOT_IMPLEMENTED, "-")
+    idle = ProblemResult("01-softmax", "abc", [untouched])
+    results.append(SubmissionResult("eve", 0, "sandbox", "", [idle]))
+    shown = " ".join(Page(dashboard(results, ["01-softmax"])).text.split())
+    assert f"2 of 3 in 01-softmax: {text} ada, bob" in shown
+    assert "2 of 2 who tried 01-softmax: It doubles ada, bob" in shown
+    assert "1 of 3: 01-softmax eve" in shown
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_page_of_next_to_nothing(count: int) -> None:
+    fault = TestResult("grader", "The grader failed", True, 0.0, Status.INTERNAL, "a fault")
+    results = [SubmissionResult("ada", 0, None, "", [ProblemResult("", tests=[fault])])] * count
+    shown = Page(dashboard(results, ["01-softmax"])).text
+    assert f"{count} submissions" in shown
+    assert ("the grader itself failed" in shown) is bool(count)
+
+
+# The documented model
+
+
+def test_a_result_comes_back_as_it_was() -> None:
+    result = result_with("\x1b\ud800")
+    data = json.loads(json.dumps(result.to_json()))
+    assert SubmissionResult.from_json(data) == result
+
+
+def test_every_field_is_documented() -> None:
+    text = (own_course().root / "docs/results.md").read_text(encoding="utf-8")
+    parts = {part.splitlines()[0]: part for part in text.split("\n## ")}
+    data = result_with("").to_json()
+    problem = data["problems"][0]
+    for title, found in [
+        ("A submission", data),
+        ("A problem", problem),
+        ("A test", problem["tests"][0]),
+    ]:
+        documented = set(re.findall(r"^\| `(\w+)` \|", parts[title], re.MULTILINE))
+        assert documented == set(found)
+    statuses = set(re.findall(r"^\| `(\w+)` \|", parts["Statuses of a test"], re.MULTILINE))
+    assert statuses == {status.value for status in Status}
+    assert {f.name for f in fields(TestResult)} <= set(data["problems"][0]["tests"][0])

@@ -1,0 +1,126 @@
+"""What a student's file can't do when it is graded, it can't do in a local run either."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.result import ProblemResult, Status
+
+Run = Callable[..., ProblemResult]
+StudentPytest = Callable[..., object]
+
+DOUBLE = "\ndef double(x): return x + x\n"
+
+
+def message(result: ProblemResult) -> str:
+    test = result.tests[0]
+    assert test.status is Status.ERROR, test
+    return " ".join(test.message.split())
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "open('out.txt', 'w')",
+        "from pathlib import Path; Path('out.txt').write_text('x')",
+        "import os; os.open('out.txt', os.O_CREAT)",
+        "import numpy; numpy.savetxt('out.txt', [1])",
+    ],
+)
+def test_a_file_is_not_written(run: Run, small_course: Course, way: str) -> None:
+    found = message(run(way + DOUBLE))
+    assert "problem.py can't open out.txt: it is graded without files" in found
+    assert "problem.py, line 1" in found
+    assert not Path("out.txt").exists()
+
+
+def test_nor_in_a_call(run: Run) -> None:
+    found = message(run("def double(x):\n    open('notes.txt', 'a')\n    return x + x"))
+    assert "problem.py can't open notes.txt" in found
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "def double(x): return [*ThreadPoolExecutor(2).map(lambda each: 2 * each, [x])][0]",
+        "import threading\nthread = threading.Thread(target=print)\nthread.start()" + DOUBLE,
+    ],
+    ids=["pool", "thread"],
+)
+def test_there_are_no_threads(run: Run, way: str) -> None:
+    assert "problem.py can't use threads: it is graded without files, network, threads" in message(
+        run(way)
+    )
+
+
+def test_a_file_of_ones_own_is_not_read(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "weights.txt").write_text("2")
+    found = message(run(f"factor = int(open({str(tmp_path / 'weights.txt')!r}).read())" + DOUBLE))
+    assert "it is graded without files" in found
+
+
+def test_another_problem_is_not_imported(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "my_problem_04.py").write_text("def mask(): return 1")
+    source = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom my_problem_04 import mask"
+    found = message(run(source + DOUBLE))
+    assert (
+        f"problem.py can't import {tmp_path.name}/my_problem_04.py: it is graded by itself."
+        in found
+    )
+
+
+@pytest.mark.parametrize("name", ["worked_example", "grader.run.compare"])
+def test_nor_what_the_tests_are_made_of(run: Run, name: str) -> None:
+    __import__("grader.run.compare")
+    found = message(run(f"import {name}" + DOUBLE))
+    assert re.search(rf"can't import (problems/)?{name}|No module named", found)
+
+
+@pytest.mark.parametrize(
+    ("way", "means"),
+    [
+        ("import socket; socket.socket()", "the network"),
+        ("import socket; socket.gethostbyname('localhost')", "the network"),
+        ("from urllib.request import urlopen; urlopen('http://a.invalid/')", "the network"),
+        ("import subprocess; subprocess.run(['true'])", "other programs"),
+        ("import os; os.system('true')", "other programs"),
+    ],
+)
+def test_other_means_are_not_at_hand(run: Run, way: str, means: str) -> None:
+    assert f"problem.py can't use {means}" in message(run(way + DOUBLE))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import json, csv, numpy, torch, wave",
+        "import random, tempfile",
+        "import warnings; warnings.warn('look')",
+        "import matplotlib",
+        "import inspect\ndef double(x): return x + x\ninspect.getsource(double)",
+    ],
+)
+def test_what_works_when_graded_works_here(run: Run, source: str) -> None:
+    assert run(source + DOUBLE).passed
+
+
+@pytest.mark.parametrize("how", ["@torch.compile", "@torch.compile(dynamic=True)"])
+def test_what_is_compiled_runs_as_it_is_written(run: Run, how: str) -> None:
+    assert run(f"import torch\n{how}\ndef double(x): return x + x").passed
+
+
+def test_imports_take_no_time_of_a_test(run: Run) -> None:
+    wait = "import time\ntime.sleep(0.7)"
+    assert run(wait + DOUBLE, timeout=0.5).passed
+
+
+def test_an_import_without_end_ends(run: Run) -> None:
+    result = run(textwrap.dedent("while True: pass") + DOUBLE, timeout=0.3)
+    assert {test.status for test in result.tests} == {Status.TIMEOUT}

@@ -1,0 +1,188 @@
+"""Each course's tests are its own, and what is no plain test is refused, never run."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from grader.code.course_modules import modules_of_course
+from grader.course import Course
+from grader.errors import CourseError
+from grader.run.collecting import collect
+from grader.run.records import CollectedTest
+
+NewCourse = Callable[[Path], Course]
+
+
+def collected(course: Course) -> list[CollectedTest]:
+    return collect(course.problems(), course.root)
+
+
+def add(course: Course, source: str) -> None:
+    """Put something at the end of the test file, into its hidden half."""
+    with course.problems()[0].test_file.open("a", encoding="utf-8") as file:
+        file.write(f"\n\n{source}\n")
+
+
+def test_a_record_has_all_that_running_a_test_takes(small_course: Course) -> None:
+    first, second, hidden = collected(small_course)
+    assert [first.id, second.id, hidden.id] == ["test_doubles[1]", "test_doubles[2]", "test_hidden"]
+    assert first.title == "double returns twice its argument"
+    assert (first.points, second.points, hidden.points) == (1, 1, 2)
+    assert (first.hidden, hidden.hidden) == (False, True)
+    assert (first.case, first.fixtures) == ({"size": 1}, ("problem",))
+    assert (hidden.case, hidden.fixtures) == ({}, ("problem", "solution", "rng"))
+    assert first.problem == small_course.problems()[0]
+    assert first.tests is hidden.tests
+    assert first.tests.forbidden == ("softmax",)
+
+
+def test_nothing_of_pytest_is_kept(small_course: Course) -> None:
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(each, pytest.Config | pytest.Item) for each in gc.get_objects())
+
+    before = alive()
+    tests = collected(small_course)
+    assert alive() == before
+    assert tests
+
+
+# Several courses in one process
+
+
+@pytest.fixture
+def two_courses(tmp_path: Path, new_course: NewCourse) -> tuple[Course, Course]:
+    """Courses whose tests differ in their points, and import what differs too."""
+    courses = new_course(tmp_path / "first"), new_course(tmp_path / "second")
+    for course, points in zip(courses, (3, 7), strict=True):
+        (problem,) = course.problems()
+        text = problem.test_file.read_text(encoding="utf-8")
+        text = text.replace("import pytest", "import pytest\nfrom worked_example import POINTS", 1)
+        problem.test_file.write_text(text.replace("points(2)", "points(POINTS)"), encoding="utf-8")
+        (course.root / "problems/worked_example.py").write_text(f"POINTS = {points}\n")
+    return courses
+
+
+def points(course: Course) -> float:
+    return sum(test.points for test in collected(course))
+
+
+def test_each_course_has_its_own_modules(two_courses: tuple[Course, Course]) -> None:
+    first, second = two_courses
+    assert [points(each) for each in (first, second, first, second)] == [6, 14, 6, 14]
+
+
+def test_what_pytest_collected_before_is_not_taken_for_this_course(
+    two_courses: tuple[Course, Course],
+) -> None:
+    first, second = two_courses
+    arguments = ["--collect-only", "-q", "--import-mode=importlib", "--rootdir", str(first.root)]
+    with modules_of_course(first.root):  # what pytest leaves behind goes in the end
+        assert pytest.main([*arguments, str(first.root / "problems")]) == 0
+        assert "worked_example" in sys.modules
+        assert points(second) == 14
+
+
+def test_other_modules_of_these_names_are_put_back(
+    two_courses: tuple[Course, Course], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = ModuleType("worked_example")
+    monkeypatch.setitem(sys.modules, "worked_example", mine)
+    names, path = {*sys.modules}, [*sys.path]
+    assert points(two_courses[0]) == 6
+    assert sys.modules["worked_example"] is mine
+    assert sys.path == path
+    assert not [name for name in {*sys.modules} - names if name.startswith("problems")]
+
+
+def test_a_corrected_file_is_read_anew(small_course: Course) -> None:
+    assert len(collected(small_course)) == 3
+    add(small_course, "def test_more(problem):\n    pass")
+    assert len(collected(small_course)) == 4
+
+
+# What is around changes nothing
+
+
+def test_the_environment_changes_nothing(
+    small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-k no_such_test")
+    monkeypatch.setenv("PYTEST_PLUGINS", "no.such.plugin")
+    settings = "[tool.pytest.ini_options]\naddopts = '-k no_such_test'\n"
+    (small_course.root / "pyproject.toml").write_text(settings)
+    (small_course.root / "conftest.py").write_text("1 / 0\n")
+    assert len(collected(small_course)) == 3
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("def test_x(problem, tmp_path): pass", "asks for tmp_path; there are only problem"),
+        ("def test_x(problem, request): pass", "asks for request"),
+        (
+            "@pytest.fixture(params=[1, 2])\ndef ten(request): return 10\n"
+            "def test_x(problem, ten): pass",
+            "asks for ten",
+        ),
+        (
+            "@pytest.fixture\ndef ten(request): return 10 * request.param\n"
+            "@pytest.mark.parametrize('ten', [1], indirect=True)\ndef test_x(problem, ten): pass",
+            "asks for ten",
+        ),
+        ("@pytest.mark.skip\ndef test_x(problem): pass", "is marked skip"),
+        ("@pytest.mark.xfail\ndef test_x(problem): pass", "is marked xfail"),
+        ("@pytest.mark.usefixtures('rng')\ndef test_x(problem): pass", "is marked usefixtures"),
+        ("pytestmark = pytest.mark.slow", "is marked slow"),
+        ("async def test_x(problem): pass", "is no plain function"),
+        ("class TestX:\n    def test_x(self, problem): pass", "is no plain function"),
+        (
+            "import unittest\nclass TestX(unittest.TestCase):\n    def test_x(self): pass",
+            "is no plain function",
+        ),
+        ("@pytest.fixture(autouse=True)\ndef before(): pass", "would get before without asking"),
+        ("def setup_module(): pass", "without asking"),
+        ("def setup_function(): pass", "without asking"),
+    ],
+)
+def test_what_is_not_plain_is_refused(small_course: Course, source: str, words: str) -> None:
+    add(small_course, source)
+    with pytest.raises(CourseError, match=words) as refused:
+        collected(small_course)
+    assert "test_doubling.py: test_" in str(refused.value) or "TestX" in str(refused.value)
+
+
+def test_a_generator_is_refused(small_course: Course) -> None:
+    add(small_course, "def test_x(problem):\n    yield")
+    with pytest.raises(CourseError, match="test_x"):
+        collected(small_course)
+
+
+def test_the_solution_is_not_for_visible_tests(small_course: Course) -> None:
+    file = small_course.problems()[0].test_file
+    text = file.read_text(encoding="utf-8").replace("(problem, size)", "(problem, solution, size)")
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(CourseError, match="asks for the solution, and stands above"):
+        collected(small_course)
+
+
+@pytest.mark.parametrize("source", ["# nothing", "def test_x(:", "import pytest; pytest.exit('')"])
+def test_a_file_without_tests_is_an_error(small_course: Course, source: str) -> None:
+    small_course.problems()[0].test_file.write_text(f"{source}\n")
+    with pytest.raises(CourseError, match="could not collect"):
+        collected(small_course)
+
+
+def test_the_user_can_end_it(small_course: Course) -> None:
+    small_course.problems()[0].test_file.write_text("raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        collected(small_course)

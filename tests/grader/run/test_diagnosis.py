@@ -1,0 +1,432 @@
+"""The naming of mistakes: part by part, tolerant of spelling, never of meaning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from grader.code.loading import load_module
+from grader.course import Course, Problem, own_course
+from grader.diagnose.answers import Answer, alike, answer_of, attempt, same
+from grader.diagnose.fingerprints import Fault, Fingerprints, Text, deviations
+from grader.diagnose.naming import diagnose, unnamed
+from grader.diagnose.probe import Answers, Part, ask, load_probe, owner
+
+X = torch.arange(6.0).reshape(2, 3)
+
+
+def value(number: float) -> Answer:
+    return answer_of(torch.tensor([number, 2.0]))
+
+
+STOPS = Answer(instead="RuntimeError")
+LOST = answer_of(torch.tensor([math.nan, 2.0]))
+
+
+def known(**faults: Mapping[str, Answers]) -> Fingerprints:
+    """Fingerprints of a problem with the parts f and g, whose right answers are 1, and these."""
+    right = Answers({"a": value(1), "b": value(1)}, {"large": value(1), "small": value(1)})
+    reference = {"f": right, "g": right}
+    texts = {name: Text(f"it is {name}", "Look again.") for name in faults}
+    return Fingerprints(
+        reference, tuple(Fault((name,), answers) for name, answers in faults.items()), texts
+    )
+
+
+def given(
+    f: Mapping[str, Answer] = {}, g: Mapping[str, Answer] = {}, **edges: Answer
+) -> dict[str, Answers]:
+    """What a student's f and g answer where it isn't right."""
+    right = {"a": value(1), "b": value(1)}
+    at_edges = {"large": value(1), "small": value(1)}
+    return {
+        "f": Answers({**right, **f}, {**at_edges, **edges}),
+        "g": Answers({**right, **g}, at_edges),
+    }
+
+
+def names(found: Fingerprints, answers: Mapping[str, Answers]) -> list[tuple[str, ...]]:
+    return [diagnosis.names for diagnosis in diagnose(found, answers)]
+
+
+EDGE = {"large": value(1)}
+DOUBLED = Answers({"a": value(2), "b": value(2)}, {})
+TRIPLED = Answers({"a": value(3), "b": value(3)}, {})
+
+
+def test_answers_whose_size_overflows_are_compared_by_their_sums() -> None:
+    large = answer_of(torch.tensor([1e300, -2e300, 3e299], dtype=torch.float64))
+    other = answer_of(torch.tensor([-2e300, 1e300, 3e299], dtype=torch.float64))
+    assert same(large, large)
+    assert same(large, Answer.read(large.write()))
+    assert not same(large, other)
+
+
+def test_a_fault_in_one_part_alone_is_named() -> None:
+    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
+    (only,) = diagnose(found, given(g=DOUBLED.main))
+    assert (only.names, only.parts) == (("doubled",), ("g",))
+    assert only.sentence == "In g, it looks as if it is doubled. Look again."
+
+
+def test_a_fault_in_both_parts_is_told_once() -> None:
+    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
+    (only,) = diagnose(found, given(DOUBLED.main, DOUBLED.main))
+    assert only.parts == ("f", "g")
+
+
+def test_a_question_of_its_own_about_a_class_goes_by_the_name_of_the_class() -> None:
+    right = Answers({"a": value(1)}, {})
+    parts = ("f", "G: defaults", "G: layers")
+    fault = Fault(("doubled",), {part: Answers({"a": value(2)}, {}) for part in parts[1:]})
+    found = Fingerprints(dict.fromkeys(parts, right), (fault,), {"doubled": Text("G is doubled")})
+    (only,) = diagnose(found, {"f": right, **fault.deviations})
+    assert only.parts == ("G: defaults", "G: layers")
+    assert only.sentence == "It looks as if G is doubled."
+
+
+def test_what_another_part_of_the_same_class_speaks_against_is_not_named() -> None:
+    right = Answers({"a": value(1)}, {})
+    parts = ("G: layers", "G: text")
+    wrong = Answers({"a": value(2)}, {})
+    fault = Fault(("one layer more",), dict.fromkeys(parts, wrong))
+    found = Fingerprints(dict.fromkeys(parts, right), (fault,), {"one layer more": Text("it is")})
+    assert names(found, dict.fromkeys(parts, wrong)) == [("one layer more",)]
+    assert names(found, {"G: layers": right, "G: text": wrong}) == []
+    assert names(found, {"G: text": wrong}) == [("one layer more",)]  # nobody asked the other part
+    stops = {"G: layers": Answers({"a": STOPS}, {}), "G: text": wrong}
+    assert names(found, stops) == [("one layer more",)]
+
+
+def test_a_function_is_not_named_twice_in_a_sentence() -> None:
+    found = Fingerprints(
+        known().reference, (Fault(("loud",), {"f": DOUBLED}),), {"loud": Text("f adds a 0")}
+    )
+    (only,) = diagnose(found, given(DOUBLED.main))
+    assert only.sentence == "It looks as if f adds a 0."
+
+
+def test_two_that_answer_alike_share_a_nudge() -> None:
+    found = known(doubled={"f": DOUBLED}, added={"f": DOUBLED})
+    (only,) = diagnose(found, given(DOUBLED.main))
+    assert only.sentence == "In f, it looks as if it is doubled.\nOr as if it is added. Look again."
+
+
+def test_a_problem_with_one_part_needs_not_say_where() -> None:
+    both = known(doubled={"f": DOUBLED})
+    found = Fingerprints({"f": both.reference["f"]}, both.faults, both.texts)
+    (only,) = diagnose(found, given(DOUBLED.main))
+    assert only.sentence == "It looks as if it is doubled. Look again."
+
+
+def test_two_faults_in_two_parts_are_both_named() -> None:
+    found = known(doubled={"f": DOUBLED, "g": DOUBLED}, tripled={"f": TRIPLED, "g": TRIPLED})
+    assert names(found, given(DOUBLED.main, TRIPLED.main)) == [("doubled",), ("tripled",)]
+
+
+def test_an_exception_in_place_of_a_number_is_another_spelling() -> None:
+    found = known(doubled={"f": DOUBLED})
+    assert names(found, given({"a": value(2), "b": STOPS})) == [("doubled",)]
+
+
+def test_a_number_that_is_not_the_faults_is_another_meaning() -> None:
+    found = known(doubled={"f": DOUBLED})
+    assert names(found, given({"a": value(2), "b": value(2.01)})) == []
+    assert names(found, given({"a": value(2)})) == []  # b is right, which the fault's isn't
+
+
+def test_right_answers_are_given_no_name() -> None:
+    found = known(doubled={"f": DOUBLED}, crashes={"f": Answers({"a": STOPS}, {})})
+    assert names(found, given()) == []
+
+
+def test_code_that_stops_everywhere_could_have_any_reason() -> None:
+    found = known(crashes={"f": Answers({"a": STOPS, "b": STOPS}, {"large": STOPS})})
+    assert names(found, given({"a": STOPS, "b": STOPS}, large=STOPS)) == []
+
+
+def test_where_code_stops_tells_a_fault_that_only_stops() -> None:
+    found = known(one_shape_only={"f": Answers({"b": STOPS}, {})})
+    assert names(found, given({"b": STOPS})) == [("one_shape_only",)]
+
+
+def test_where_code_stops_with_another_exception_it_has_another_reason() -> None:
+    found = known(one_shape_only={"f": Answers({"b": STOPS}, {})})
+    assert names(found, given({"b": Answer(instead="AnotherError")})) == []
+
+
+def test_another_error_is_no_call_of_a_forbidden_function() -> None:
+    forbidden = Answer(instead="ForbiddenCall")
+    found = known(all_done={"f": Answers({"a": forbidden, "b": value(3)}, {})})
+    assert names(found, given({"a": STOPS, "b": value(3)})) == []
+    assert names(found, given({"a": value(2), "b": value(3)})) == []
+    assert names(found, given({"a": forbidden, "b": value(3)})) == [("all_done",)]
+
+
+def test_an_exception_that_is_raised_elsewhere_too_speaks_for_no_fault() -> None:
+    """Such as a class that can't be made with some of the sizes that questions have."""
+    right = {"G": Answers({"a": value(1), "b": value(1)}, {}), "G: training": Answers({}, EDGE)}
+    fault = Fault(("in_place",), {"G: training": Answers({}, {"large": STOPS})})
+    found = Fingerprints(right, (fault,), {"in_place": Text("it is in place", "Look again.")})
+    stopped = {"G: training": Answers({}, {"large": STOPS})}
+    assert names(found, {"G": right["G"], **stopped}) == [("in_place",)]
+    somewhere = Answers({"a": value(1), "b": STOPS}, {})
+    assert names(found, {"G": somewhere, **stopped}) == []
+
+
+def test_at_the_edges_the_manner_counts() -> None:
+    overflows = Answers({}, {"large": LOST})
+    found = known(overflows={"f": overflows}, cut={"f": Answers({}, {"large": value(9)})})
+    other = answer_of(torch.tensor([math.inf, -math.inf]))
+    assert names(found, given(large=other)) == [("overflows",)]
+    assert names(found, given(large=value(8))) == []
+
+
+def test_what_is_wrong_at_the_edges_is_what_the_faults_deviations_are_made_by() -> None:
+    """Some numbers may be lost where that is right; to lose others is a fault all the same."""
+    other = answer_of(torch.tensor([math.nan, math.nan]))
+    right = Answers({"a": value(1)}, {"large": LOST, "small": value(1)})
+    fault = Fault(("loses",), {"f": Answers({}, {"large": other})})
+    found = Fingerprints({"f": right}, (fault,), {"loses": Text("a number more is lost")})
+    assert names(found, {"f": Answers({"a": value(1)}, {"large": other, "small": value(1)})}) == [
+        ("loses",)
+    ]
+    assert names(found, {"f": right}) == []
+
+
+def test_numbers_that_are_all_lost_could_have_any_reason() -> None:
+    lost = answer_of(torch.tensor([math.nan, math.nan]))
+    overflows = Answers({"a": lost, "b": lost}, {"large": value(7), "small": lost})
+    found = known(overflows={"f": overflows})
+    throughout = {"a": lost, "b": lost}
+    assert names(found, given(throughout, large=lost, small=lost)) == []
+    assert names(found, given(throughout, large=value(7), small=lost)) == [("overflows",)]
+
+
+def test_a_fault_in_the_numbers_and_one_at_the_edges_are_both_named() -> None:
+    found = known(doubled={"f": DOUBLED}, overflows={"f": Answers({}, {"large": LOST})})
+    answers = given(DOUBLED.main, large=LOST)
+    assert names(found, answers) == [("doubled",), ("overflows",)]
+
+
+def test_of_faults_that_answer_alike_the_one_that_explains_more_is_told() -> None:
+    found = known(module_only={"g": DOUBLED}, everywhere={"f": DOUBLED, "g": DOUBLED})
+    (only,) = diagnose(found, given(DOUBLED.main, DOUBLED.main))
+    assert "everywhere" in only.sentence
+    assert "module_only" not in only.sentence
+    (only,) = diagnose(found, given(g=DOUBLED.main))
+    assert "module_only" in only.sentence
+
+
+def test_two_at_once_are_told_as_two_and_after_single_ones() -> None:
+    both = Fault(("doubled", "shifted"), {"f": TRIPLED})
+    single = known(doubled={"f": DOUBLED}, shifted={"f": Answers({"a": value(5)}, {})})
+    found = Fingerprints(single.reference, (*single.faults, both), single.texts)
+    (only,) = diagnose(found, given(TRIPLED.main))
+    assert "two things come together: it is doubled; it is shifted" in only.sentence
+
+
+# What is kept of an answer
+
+
+@pytest.mark.parametrize(
+    "other",
+    [X + 1e-3, X.T, X.reshape(3, 2), X.flip(0), X[:, [1, 0, 2]], X.flatten(), -X, X[:1]],
+    ids=["a little more", "transposed", "reshaped", "rows swapped", "columns swapped", "flat",
+         "negative", "part"],
+)  # fmt: skip
+def test_other_numbers_are_another_answer(other: torch.Tensor) -> None:
+    assert not same(answer_of(X), answer_of(other))
+
+
+def test_where_gradients_alone_are_wrong_that_is_told() -> None:
+    right = {
+        "f": Answers({"main": answer_of(X)}, {"gradient": answer_of(X), "large": answer_of(X)})
+    }
+
+    def told(**edges: Answer) -> list[str]:
+        answers = {"f": Answers(right["f"].main, right["f"].edges | edges)}
+        return [each.sentence for each in diagnose(Fingerprints(right), answers)]
+
+    (text,) = told(gradient=answer_of(2 * X))
+    assert text.startswith("It looks as if the output is right and its gradient is not")
+    assert told() == []
+    assert told(gradient=STOPS) == []
+    assert told(gradient=answer_of(X * math.nan)) == []
+    assert told(gradient=answer_of(2 * X), large=answer_of(2 * X)) == []
+
+
+def test_rounding_is_not_another_answer_and_a_dtype_only_where_asked() -> None:
+    fine = X.double() / 7
+    assert same(answer_of(fine), answer_of(fine * (1 + 1e-7)))
+    assert not same(answer_of(fine), answer_of(fine.float()))
+    assert same(answer_of(fine), answer_of(fine.float()), dtype=False)
+
+
+def test_lost_entries_count() -> None:
+    lost = X.clone()
+    lost[0, 0] = math.nan
+    assert not same(answer_of(X), answer_of(lost))
+    assert alike(answer_of(lost), answer_of(lost * math.inf))
+    assert not alike(answer_of(X), answer_of(lost))
+
+
+def test_to_stop_is_not_to_return_a_thing_of_another_type() -> None:
+    nothing = answer_of(None)
+    assert alike(nothing, answer_of(None))
+    assert alike(STOPS, Answer(instead="AnotherError"))
+    assert not alike(nothing, STOPS)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        answer_of(X / 3),
+        answer_of(torch.tensor(math.nan)),
+        answer_of(torch.empty(0, 3)),
+        answer_of(True),
+        answer_of([1]),
+        attempt(lambda: 1 / 0),
+        answer_of(torch.ones(3, dtype=torch.bool)),
+        answer_of(torch.ones(5000)),
+        answer_of(torch.ones(2, device="meta")),
+    ],
+    ids=lambda answer: answer.write().split(" ")[0] + answer.shape,
+)
+def test_an_answer_is_read_as_it_was_written(answer: Answer) -> None:
+    assert Answer.read(answer.write()) == answer
+
+
+def test_whatever_students_code_raises_is_an_answer() -> None:
+    def leave() -> None:
+        raise SystemExit(0)
+
+    assert attempt(leave).instead == "SystemExit"
+
+
+def test_code_that_never_ends_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never() -> None:
+        while True:
+            try:
+                math.sqrt(2)
+            except Exception:
+                continue
+
+    def probe(problem: SimpleNamespace) -> dict[str, Part]:
+        return {"f": Part(main={"a": lambda: 1.0, "b": never, "c": never})}
+
+    monkeypatch.setattr("grader.diagnose.probe.PROBE_SECONDS", 0.2)
+    assert ask(probe, SimpleNamespace()) == {}
+
+
+# Probes and files
+
+
+def test_fingerprints_are_read_as_they_were_written(tmp_path: Path) -> None:
+    found = known(doubled={"f": DOUBLED}, größer={"g": Answers({}, {"large": LOST})})
+    found.save(tmp_path / "fingerprints.json")
+    assert Fingerprints.load(tmp_path / "fingerprints.json") == found
+    lines = (tmp_path / "fingerprints.json").read_text(encoding="utf-8").splitlines()
+    assert sum('["doubled"]' in line for line in lines) == 1  # one fault a line
+
+
+def test_a_problem_without_a_probe_is_asked_nothing(small_course: Course) -> None:
+    problem = small_course.problems()[0]
+    assert load_probe(problem) is not None
+    problem.probe_file.unlink()
+    assert load_probe(problem) is None
+
+
+def test_a_probe_that_fails_itself_names_nothing() -> None:
+    def probe(problem: SimpleNamespace) -> dict[str, Part]:
+        raise KeyError("a slip of the author's")
+
+    assert ask(probe, SimpleNamespace()) == {}
+
+
+def test_questions_at_the_edges_can_be_left_out() -> None:
+    def probe(problem: SimpleNamespace) -> dict[str, Part]:
+        return {"f": Part(main={"a": lambda: 1.0}, edges={"large": lambda: 2.0})}
+
+    assert not ask(probe, SimpleNamespace(), edges=False)["f"].edges
+    assert deviations(ask(probe, SimpleNamespace()), {"f": Answers({"a": value(1)}, {})})
+
+
+def test_a_probe_imports_what_stands_in_its_own_course(
+    new_course: Callable[[Path], Course], tmp_path: Path
+) -> None:
+    problems = []
+    for number in (1, 2):
+        (problem,) = new_course(tmp_path / str(number)).problems()
+        (problem.folder.parent / "shared_numbers.py").write_text(f"NUMBER = {number}\n")
+        problem.probe_file.write_text(
+            "from shared_numbers import NUMBER\n"
+            "from grader.diagnose.probe import Part\n"
+            "def probe(problem): return {'f': Part({'number': lambda: NUMBER})}\n"
+        )
+        problems.append(problem)
+    for problem in [*problems, *problems]:
+        probe = load_probe(problem)
+        assert probe is not None
+        number = float(problem.folder.parents[1].name)
+        assert ask(probe, SimpleNamespace())["f"].main["number"] == answer_of(number)
+
+
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_what_is_not_there_keeps_nothing_else_from_being_asked(problem: Problem) -> None:
+    probe, known = load_probe(problem), Fingerprints.load(problem.fingerprints)
+    assert probe is not None
+    names = {owner(part) for part in known.reference}
+    assert {owner(part) for part in ask(probe, SimpleNamespace())} == names
+
+
+def test_a_right_number_speaks_for_no_fault_however_near() -> None:
+    found = known(near={"f": Answers({"a": value(1.00025)}, {})})
+    assert names(found, given({"a": value(1.00012)}, large=value(7))) == []
+
+
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_right_code_answers_each_question(problem: Problem) -> None:
+    reference = Fingerprints.load(problem.fingerprints).reference
+    stops = [
+        (part, question)
+        for part, given in reference.items()
+        for question, answer in {**given.main, **given.edges}.items()
+        if answer.instead
+    ]
+    assert stops == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_what_only_stops_is_given_no_name(problem: Problem) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise TypeError("not like this")
+
+    probe, known = load_probe(problem), Fingerprints.load(problem.fingerprints)
+    assert probe is not None
+    for name in {owner(part) for part in known.reference}:
+        for method in ("__init__", "forward"):
+            code = load_module(own_course().solution(problem), "solution_that_stops")
+            asked = getattr(code, name)
+            is_class = isinstance(asked, type)
+            setattr(asked if is_class else code, method if is_class else name, stop)
+            assert diagnose(known, ask(probe, code)) == [], (name, method)
+            if not is_class:
+                break
+
+
+@pytest.mark.parametrize(
+    ("instead", "parts"), [("RuntimeError", {"f"}), ("ForbiddenCall", set()), (None, set())]
+)
+def test_only_a_mistake_that_nobody_knows_is_kept_as_one(
+    instead: str | None, parts: set[str]
+) -> None:
+    """A forbidden call has a verdict of its own, and would be named by no adopted mistake."""
+    answers = given({"a": Answer(instead=instead)} if instead else {})
+    assert unnamed(known(), answers, []).keys() == parts

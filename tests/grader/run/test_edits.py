@@ -1,0 +1,202 @@
+"""Mistakes are written down as edits of right files: what can be read, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.author.making_edits import written
+from grader.course import Course, own_course
+from grader.diagnose.edits import Block, Edit, apply, edits_file, mistakes_of, parse, right_files
+from grader.errors import CourseError
+
+RIGHT = """\
+def double(x):
+    y = x
+    return x + y
+
+
+def treble(x):
+    y = x
+    return x + x + y
+"""
+
+TEXT = """\
+== halves (reference)
+# the number is halved
+# What is twice three?
+@
+-    return x + y
++    return x / 2
+
+== squares (plain) idea of halves
+# the number is multiplied
+#   by itself
+@
+ def treble(x):
+-    y = x
+-    return x + x + y
++
++    return x * x
+"""
+
+
+def test_a_file_is_read() -> None:
+    halves, squares = parse(TEXT)
+    block = Block(4, ("    return x + y",), ("    return x / 2",))
+    nudge = "What is twice three?"
+    assert halves == Edit("halves", "reference", "the number is halved", nudge, (block,))
+    assert squares.when == "the number is multiplied by itself"
+    assert (squares.base, squares.weight, squares.look) == ("plain", "idea of halves", "")
+    assert (squares.line, squares.blocks[0].line) == (8, 11)
+
+
+def test_an_edit_is_applied_to_whole_lines() -> None:
+    halves, squares = parse(TEXT)
+    assert apply(halves, RIGHT) == RIGHT.replace("return x + y", "return x / 2", 1)
+    tail = "def treble(x):\n\n    return x * x\n"
+    assert apply(squares, RIGHT) == RIGHT[: RIGHT.index("def treble")] + tail
+
+
+def test_blocks_see_the_right_file_and_not_each_other() -> None:
+    text = "== a (b)\n# s\n@\n-one\n+two\n@\n-two\n+one\n"
+    (edit,) = parse(text)
+    assert apply(edit, "one\ntwo\n") == "two\none\n"
+
+
+FAMILY = """\
+=== What comes back (reference)
+# What is twice three?
+@
+ def treble(x):
+     y = x
+-    return x + x + y
+
+== halves
+# the number is halved
++    return x / 2
+== squares slip
+# the number is multiplied by itself
+# Which operation is it?
++    return x * x
+== both
+# neither is right
++    return x
+@
+-    return x + y
++    return x
+== other
+# only the other is wrong
+@
+-    return x + y
++    return y
+
+== single (plain)
+# the number is lost
+@
+-    return x + y
++    return 0
+"""
+
+
+def test_a_family_has_its_place_and_its_nudge_in_common() -> None:
+    halves, squares, both, other, single = parse(FAMILY)
+    treble = "def treble(x):\n    y = x\n"
+    assert apply(halves, RIGHT) == RIGHT.replace(
+        treble + "    return x + x + y", treble + "    return x / 2"
+    )
+    assert (halves.base, halves.look) == ("reference", "What is twice three?")
+    assert (squares.weight, squares.look) == ("slip", "Which operation is it?")
+    assert len(both.blocks) == 2
+    assert apply(both, RIGHT).count("    return x\n") == 2
+    assert apply(other, RIGHT) == RIGHT.replace("return x + y", "return y", 1)
+    assert [each.family for each in (halves, squares, both, other)] == ["What comes back"] * 4
+    assert (single.family, single.base, single.look) == ("", "plain", "")
+    assert (halves.line, halves.blocks[0].line) == (8, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("=== what (a\n", "line 1: a family's head is"),
+        ("=== what (a)\n# s\n# t\n", "line 1: a family has a nudge and a block, or less"),
+        ("=== what (a)\n@\n-a\n@\n-b\n", "line 1: a family has a nudge and a block, or less"),
+        ("=== what (a)\n@\n-a\n+b\n", "line 4: what comes in a place is said by the members"),
+        ("=== what (a)\n@\n-a\n== b\n# s\n", "line 4: 'b' changes nothing"),
+        ("=== what (a)\n== b\n# s\n+c\n", "line 4: here stand sentences"),
+        ("=== what (a)\n@\n-a\n== b\n# s\n+a\n", "line 6: this block changes nothing"),
+        ("== b\n# s\n@\n-a\n+b\n", "line 1: a head is '== name (reference)', or, below that of"),
+    ],
+)
+def test_a_family_that_can_not_be_read_is_refused(text: str, error: str) -> None:
+    with pytest.raises(CourseError) as caught:
+        parse(text)
+    assert str(caught.value).startswith(f"mistakes.edits, {error}")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("-    return x + z\n+    return x", "line 3: the line 'return x + z' can't be found in"),
+        ("-    y = x\n-def treble(x):\n+", "line 3: these lines together can't be found in"),
+        ("-    y = x\n+    y = 0", "line 3: these lines stand in reference 2 times"),
+        (
+            "-    return x + y\n+    pass\n@\n-    return x + y\n-\n+",
+            "line 6: overlaps the block in line 3",
+        ),
+    ],
+)
+def test_an_edit_that_does_not_fit_is_refused(text: str, error: str) -> None:
+    (edit,) = parse(f"== halves (reference)\n# it is halved\n@\n{text}\n", "m.edits")
+    with pytest.raises(CourseError) as caught:
+        apply(edit, RIGHT)
+    assert str(caught.value).startswith(f"m.edits, {error}")
+
+
+HEAD = "== halves (reference)\n"
+BLOCK = "@\n-a\n+b\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("halves\n", "line 1: a head such as '== name (reference)' comes first"),
+        (f"\n== halves\n# s\n{BLOCK}", "line 2: a head is '== name (reference)'"),
+        (f"== halves (a) heavy\n# s\n{BLOCK}", "line 1: a head is '== name (reference)'"),
+        (f"{HEAD}{BLOCK}", "line 1: a mistake has a sentence"),
+        (f"{HEAD}# s\n# t\n# u\n{BLOCK}", "line 1: a mistake has a sentence"),
+        (f"{HEAD}# s\nand so on\n{BLOCK}", "line 3: here stand sentences"),
+        (f"{HEAD}# s\n", "line 1: 'halves' changes nothing"),
+        (f"{HEAD}# s\n@\n-a\nb\n", "line 5: a line of a block begins with"),
+        (f"{HEAD}# s\n@\n+b\n", "line 3: a block has lines of the right file"),
+        (f"{HEAD}# s\n@\n-b\n+b\n", "line 3: this block changes nothing"),
+        (f"{HEAD}# s\n{BLOCK}\n{HEAD}# s\n{BLOCK}", "line 7: 'halves' stands in line 1 already"),
+    ],
+)
+def test_what_can_not_be_read_is_refused(text: str, error: str) -> None:
+    with pytest.raises(CourseError) as caught:
+        parse(text)
+    assert str(caught.value).startswith(f"mistakes.edits, {error}")
+
+
+def test_a_right_file_that_is_not_there_is_told(small_course: Course) -> None:
+    (problem,) = small_course.problems()
+    assert mistakes_of(small_course, problem) == []
+    edits_file(small_course, problem).write_text(f"== a (plain)\n# s\n{BLOCK}")
+    with pytest.raises(CourseError, match="line 1: there is no 'plain'; there are: reference"):
+        mistakes_of(small_course, problem)
+
+
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_every_mistake_fits_and_is_written_as_it_was_read(problem) -> None:
+    course = own_course()
+    text = edits_file(course, problem).read_text(encoding="utf-8")
+    for edit in parse(text):
+        (read,) = parse(written(edit))
+        assert (read.when, read.look, read.weight) == (edit.when, edit.look, edit.weight)
+        assert edit.family or written(edit) in text
+    mistakes = mistakes_of(course, problem)
+    assert len(mistakes) > 40
+    for mistake in mistakes:
+        compile(mistake.source, mistake.edit.name, "exec")
+        assert mistake.edit.look, f"{mistake.edit.name} has no nudge"
+    assert {m.edit.base for m in mistakes} <= {*right_files(course, problem)}

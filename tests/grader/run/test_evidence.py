@@ -1,0 +1,124 @@
+"""What several experts say of one wrong answer is one list: certain first, and nothing twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.course import own_course
+from grader.diagnose.diff_hint import observations
+from grader.diagnose.evidence import Certainty, Evidence, Source, ranked
+from grader.result import ProblemResult, Status
+from grader.run.local_files import LocalFiles
+from grader.run.mistakes_made import FITS
+from grader.run.session import Session
+from grader.run.suite import Suite
+from grader.student.report import trouble
+
+COURSE = own_course()
+PROBLEMS = {problem.id[:2]: problem for problem in COURSE.problems()}
+
+ROWS_SUM = Evidence("Each column sums to 1.", Certainty.SOME, Source.NUMBERS)
+SWAPPED = Evidence("Two dimensions are swapped.", Certainty.ALL, Source.RELATION)
+NAME = Evidence("It looks as if f ...", Certainty.ALL, Source.CATALOGUE, ("F: loss",), ("f",))
+OF_G = Evidence("It looks as if g ...", Certainty.ALL, Source.CATALOGUE, ("g",), ("g",))
+LACKS = Evidence("`a` is missing.", Certainty.SEEN, Source.ESTIMATE, ("F: parts",), ("a",))
+PARAMETER = Evidence("`a` is a Parameter.", Certainty.SEEN, Source.PARTS, ("F",))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([ROWS_SUM, SWAPPED], [SWAPPED]),  # what gives all numbers gives the sums, too
+        ([NAME, NAME, OF_G], [NAME, OF_G]),
+        ([NAME, OF_G, LACKS], [LACKS, OF_G]),  # what F answers may come of the part that it lacks
+        ([NAME, PARAMETER], [PARAMETER, NAME]),
+        ([PARAMETER, LACKS, NAME], [PARAMETER, NAME]),  # the same in other words
+        ([NAME, ROWS_SUM], [NAME, ROWS_SUM]),
+        ([], []),
+    ],
+)
+def test_certain_and_simple_first_and_nothing_twice(
+    given: list[Evidence], told: list[Evidence]
+) -> None:
+    assert ranked(given) == told
+
+
+def test_what_gives_all_numbers_is_told_alone() -> None:
+    right = torch.tensor([[3.0, 1, 2, 4], [2, 0, 1, 3], [7, 1, 0, 2], [5, 3, 1, 0]]).double()
+    right = right.softmax(-1)
+    (only,) = observations(right.mT, right, right.mT != right, {})
+    assert only.sentence == "It is the right answer with its last two dimensions swapped."
+
+
+def result_of(number: str, folder: Path, *edits: tuple[str, str]) -> ProblemResult:
+    """Return what the tests find of the right solution with these edits."""
+    problem = PROBLEMS[number]
+    text = COURSE.solution(problem).read_text(encoding="utf-8")
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path = folder / "problem.py"
+    path.write_text(text, encoding="utf-8")
+    session = Session(LocalFiles(lambda _: path))
+    Suite([problem], COURSE.root).run(session)
+    return session.results[problem.id]
+
+
+LAYER = "self.{0} = nn.Linear(n_embd, n_embd, bias=bias)"
+BARE = "self.{0} = nn.Parameter(torch.rand(n_embd, n_embd))"
+LAYERS = ("query", "key", "value")
+
+
+@pytest.mark.parametrize(
+    ("edits", "sentence", "below"),
+    [
+        (
+            [
+                *((LAYER.format(name), BARE.format(name)) for name in LAYERS),
+                (
+                    "attention(self.query(x), self.key(x), self.value(x))",
+                    "attention(x @ self.query, x @ self.key, x @ self.value)",
+                ),
+            ],
+            "`query` of SimpleAttention is a Parameter; it should be nn.Linear(6, 6, bias=True).",
+            "",
+        ),
+        (
+            [
+                *((LAYER.format(name), LAYER.format(f"W_{name}")) for name in LAYERS),
+                (
+                    "attention(self.query(x), self.key(x), self.value(x))",
+                    "attention(self.W_query(x), self.W_key(x), self.W_value(x))",
+                ),
+            ],
+            "SimpleAttention has no layer called `query`.",
+            "the layers are kept under other names",
+        ),
+    ],
+)
+def test_what_a_test_has_seen_of_the_parts_stands_above_any_name(
+    edits: list[tuple[str, str]], sentence: str, below: str, tmp_path: Path
+) -> None:
+    result = result_of("02", tmp_path, *edits)
+    assert result.diagnoses[0].startswith(sentence)
+    assert result.mistakes[0] == []  # no name of the catalogue, so no mistake of the class
+    report = trouble(result, width=200)
+    assert report.count(sentence) == 1
+    others = report.partition(sentence)
+    assert "looks as if" not in others[0]
+    assert below in others[2]
+
+
+def test_one_mistake_is_drawn_once(tmp_path: Path) -> None:
+    edit = ("q @ k.mT / math.sqrt(q.shape[-1])", "q @ k.mT / q.shape[-1]")
+    result = result_of("03", tmp_path, edit)
+    failed = [test for test in result.tests if test.status is Status.FAILED]
+    drawn = [test for test in failed if "\n" in test.message]
+    assert len(failed) > 30
+    assert "differ:\n  row [0]: got" in drawn[0].message
+    # What isn't drawn says in one line what was called. What says something else is drawn, too.
+    assert all(test.message.endswith(FITS) for test in failed if test not in drawn)
+    assert len([test for test in drawn if "got      [" in test.message]) == 1

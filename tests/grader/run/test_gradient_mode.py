@@ -1,0 +1,55 @@
+"""No problem takes code for right that leaves gradients switched off for all other code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import own_course
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import run_tests
+
+COURSE = own_course()
+
+# Off only after what asks for no gradient: the next test begins with gradients switched on.
+LEAVES = """
+
+def _leaving(function):
+    def left(*args, **kwargs):
+        found = function(*args, **kwargs)
+        given = [*args, *kwargs.values()]
+        torch.set_grad_enabled(any(getattr(each, "requires_grad", False) for each in given))
+        return found
+    return left
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "function"),
+    [
+        ("01", "dot_product_similarity"),
+        ("01", "softmax"),
+        ("02", "SimpleAttention.forward"),
+        ("03", "scaled_dot_product_attention"),
+        ("03", "dot_product_variance"),
+        pytest.param("04", "CausalAttention.forward", marks=pytest.mark.slow),
+        pytest.param("05", "MultiHeadAttention.forward", marks=pytest.mark.slow),
+        pytest.param("06", "gelu", marks=pytest.mark.slow),
+        pytest.param("07", "get_batch", marks=pytest.mark.slow),
+        pytest.param("07", "GPT.generate", marks=pytest.mark.slow),
+        pytest.param("08", "keep_top_k", marks=pytest.mark.slow),
+        pytest.param("08", "sample", marks=pytest.mark.slow),
+        pytest.param("09", "CachedGPT.generate", marks=pytest.mark.slow),
+    ],
+)
+def test_gradients_left_off_are_told(tmp_path: Path, number: str, function: str) -> None:
+    (problem,) = (each for each in COURSE.problems() if each.id.startswith(number))
+    file = tmp_path / "problem.py"
+    text = COURSE.solution(problem).read_text(encoding="utf-8")
+    file.write_text(f"{text}{LEAVES}\n\n{function} = _leaving({function})\n", encoding="utf-8")
+    session = Session(LocalFiles(lambda problem: file), hidden=True, diagnose=False)
+    run_tests([problem], session, COURSE.root, timeout=120)
+    tests = session.results[problem.id].tests
+    assert any("leaves gradients switched off" in test.message for test in tests)

@@ -1,0 +1,194 @@
+"""A student's pytest: it comes to the same verdicts as a grader, and stays pytest."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.code.course_modules import modules_of_course
+from grader.course import Course
+from grader.result import ProblemResult
+from tests.warm import WarmPython
+
+Run = Callable[..., ProblemResult]
+StudentPytest = Callable[..., Any]
+Debug = Callable[..., Any]
+
+SOURCES = [
+    "def double(x): return x + x",
+    "def double(x): raise NotImplementedError",
+    "def double(x): return 3 * x",
+    "def double(x): return x.nothing",
+    "def doubel(x): return x + x",
+    "def double(x) return x",
+    "1 / 0",
+    "import sys; sys.exit(0)",
+    "def double(x): raise SystemExit(0)",
+    "class Stop(BaseException): pass\ndef double(x): raise Stop",
+    "import pytest\ndef double(x): pytest.skip()",
+    "import pytest\ndef double(x): pytest.exit('done')",
+    "import unittest\ndef double(x): raise unittest.SkipTest",
+    "def double(x): return double(x)",
+    "def double(x): return bytearray(10**15)",
+    "def double(x): return x.softmax(-1)",
+    "def double(x):\n    try: x.softmax(-1)\n    except Exception: pass\n    return x + x",
+    "import warnings\ndef double(x): warnings.simplefilter('error'); return x + x",
+]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("options", [[], ["--tb=long"]], ids=["short", "long"])
+def test_students_and_graders_agree(
+    run: Run, student_pytest: StudentPytest, source: str, options: list[str]
+) -> None:
+    def verdicts(result: ProblemResult) -> list[tuple[object, ...]]:
+        return [(t.id, t.title, t.hidden, t.max, t.status, t.message) for t in result.tests]
+
+    graded, found = run(source), student_pytest(source, "--hidden", *options)
+    assert verdicts(found.result) == verdicts(graded)
+    assert found.result.diagnoses == graded.diagnoses
+    assert found.status == (0 if graded.passed else 1)
+
+
+def test_the_hidden_half_is_left_out(student_pytest: StudentPytest) -> None:
+    done = student_pytest("def double(x): return x + x")
+    assert [test.id for test in done.result.tests] == ["test_doubles[1]", "test_doubles[2]"]
+    assert "1 deselected" in done.text
+
+
+def test_the_seed_is_the_users(run: Run, student_pytest: StudentPytest) -> None:
+    source = "def double(x): raise ValueError(x.tolist())"
+    messages = {
+        seed: student_pytest(source, "--hidden", f"--seed={seed}").result.tests[2].message
+        for seed in (0, 1)
+    }
+    assert messages[0] != messages[1]
+    assert messages[1] == run(source, seed=1).tests[2].message
+
+
+def test_some_tests_can_be_chosen(student_pytest: StudentPytest) -> None:
+    source = "def double(x): return 3 * x"
+    assert [test.id for test in student_pytest(source, "-k", "2").result.tests] == [
+        "test_doubles[2]"
+    ]
+    assert len(student_pytest(source, "-x").result.tests) == 1
+
+
+@pytest.mark.parametrize("style", ["long", "short", "native"])
+def test_tracebacks_are_to_be_had(student_pytest: StudentPytest, style: str) -> None:
+    source = "def double(x):\n    return helper(x)\n\ndef helper(x):\n    return x.nothing"
+    text = student_pytest(source, f"--tb={style}").text
+    assert "return x.nothing" in text
+    assert "test_doubling.py" in text
+    assert "has no attribute 'nothing'" in text
+
+
+def test_a_file_that_can_not_be_read_has_no_traceback(student_pytest: StudentPytest) -> None:
+    text = student_pytest("def double(x) return x", "--tb=long").text
+    assert "problem.py can't be read as Python" in text
+    assert "Traceback" not in text
+    assert "grader" not in text
+
+
+def test_what_is_printed_is_pytests_to_show(student_pytest: StudentPytest) -> None:
+    source = "def double(x):\n    print('so far')\n    return 3 * x"
+    assert "so far" in student_pytest(source, "-s").text
+    assert "Captured stdout call" in student_pytest(source, "--tb=long").text
+
+
+@pytest.fixture
+def debug(small_course: Course, warm_python: WarmPython) -> Debug:
+    """Run pytest on a source text and type into the debugger."""
+    (problem,) = small_course.problems()
+    (small_course.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+
+    def run(source: str, typed: str, *options: str) -> subprocess.CompletedProcess[str]:
+        problem.stub.write_text(source)
+        command = ("-m", "pytest", "--import-mode=importlib", *options)
+        return warm_python.run(*command, cwd=problem.folder, typed=typed)
+
+    return run
+
+
+STOPS = "def double(x):\n    y = x + x\n    {stop}\n    return {answer}\n"
+
+
+@pytest.mark.slow
+def test_a_debugger_can_be_used(debug: Debug) -> None:
+    source = STOPS.format(stop="breakpoint()", answer="y")
+    done = debug(source, "p 'y is', y.tolist()\ncontinue\n" * 2)
+    assert done.returncode == 0
+    assert "('y is', [2.0, 2.0])" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_a_debugger_that_is_left_ends_the_run(debug: Debug, stop: str) -> None:
+    done = debug(STOPS.format(stop=stop, answer="3 * x"), "q\n" * 3)
+    assert done.returncode == pytest.ExitCode.INTERRUPTED
+    assert done.stdout.count("(Pdb)") == 1
+    assert "can't be skipped" not in done.stdout
+    assert "01-doubling" not in done.stdout.rpartition("(Pdb)")[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_nothing_stops_while_mistakes_are_looked_for(debug: Debug, stop: str) -> None:
+    done = debug(STOPS.format(stop=stop, answer="3 * x"), "continue\n" * 2)
+    assert done.stdout.count("(Pdb)") == 2
+    assert "✗ double returns twice its argument" in done.stdout
+
+
+@pytest.mark.slow
+def test_after_a_wrong_answer_the_debugger_stands_at_the_call(debug: Debug) -> None:
+    done = debug("def double(x):\n    return 3 * x\n", "p size\nq\n", "--pdb")
+    assert "-> check(problem.double(torch.ones(size))" in done.stdout
+    assert "(Pdb) 1" in done.stdout
+
+
+@pytest.mark.slow
+def test_after_an_exception_the_debugger_stands_in_the_students_code(debug: Debug) -> None:
+    source = "import torch\ndef double(x):\n    y = 5\n    return torch.stack(['a'])\n"
+    done = debug(source, "p y\nq\n", "--pdb")
+    assert "-> return torch.stack(['a'])" in done.stdout
+    assert "(Pdb) 5" in done.stdout
+
+
+def test_other_tests_are_left_alone(student_pytest: StudentPytest) -> None:
+    Path("test_other.py").write_text("def test_other():\n    assert 1 == 2\n")
+    text = student_pytest("def double(x): return x + x", "test_other.py").text
+    assert "assert 1 == 2" in text
+    assert "points" not in text
+
+
+def test_a_fixture_of_problems_is_not_for_other_tests(student_pytest: StudentPytest) -> None:
+    Path("test_other.py").write_text("def test_other(problem):\n    pass\n")
+    text = student_pytest("def double(x): return x + x", "test_other.py").text
+    assert "Only the tests in a problem's own test file are given this." in text
+
+
+def test_what_is_not_plain_is_refused_in_a_sentence(
+    student_pytest: StudentPytest, small_course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with small_course.problems()[0].test_file.open("a", encoding="utf-8") as file:
+        file.write("\n\ndef test_x(problem, tmp_path): pass\n")
+    done = student_pytest("def double(x): return x + x")
+    assert done.status == pytest.ExitCode.USAGE_ERROR
+    assert not done.result.tests
+    assert "test_x asks for tmp_path" in done.text + capsys.readouterr().err
+
+
+def test_tests_of_another_file_are_never_run(
+    new_course: Callable[[Path], Course], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statuses = []
+    with modules_of_course(tmp_path):  # what is left behind here goes
+        for root in (new_course(tmp_path / name).root for name in ("first", "second")):
+            arguments = ["--import-mode=importlib", "--rootdir", str(root), "--capture=sys"]
+            statuses.append(pytest.main([*arguments, str(root / "problems")]))
+    assert statuses == [pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR]
+    assert "Python knows another module by its name" in capsys.readouterr().err

@@ -1,0 +1,295 @@
+"""What each kind of student code gets: status, points, message."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from grader.course import Course
+from grader.errors import CannotLoad
+from grader.result import ProblemResult, Status
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import Suite, run_tests
+
+Run = Callable[..., ProblemResult]
+
+
+def statuses(result: ProblemResult) -> set[str]:
+    return {test.status.value for test in result.tests}
+
+
+def test_right_code_gets_all_points(run: Run) -> None:
+    result = run("def double(x): return 2 * x")
+    assert (result.points, result.max, statuses(result)) == (4, 4, {"passed"})
+
+
+def test_gradients_that_code_leaves_switched_off_are_on_again(run: Run) -> None:
+    run("import torch\ndef double(x): torch.set_grad_enabled(False); return 2 * x")
+    assert torch.is_grad_enabled()
+
+
+def test_gradients_that_a_file_switches_off_for_its_diagnosis_are_on_again(run: Run) -> None:
+    run("import torch\ntorch.set_grad_enabled(False)\ndef double(x): return 3 * x")
+    assert torch.is_grad_enabled()
+
+
+def test_a_default_dtype_that_a_file_sets_is_not_that_of_the_tests(run: Run) -> None:
+    """As behind the boundary, where a file has no effect on what a test makes."""
+    result = run(
+        """
+        import torch
+        torch.set_default_dtype(torch.float64)
+        def double(x):
+            return 2 * x if torch.ones(1).dtype == torch.float32 else x
+        """
+    )
+    torch.set_default_dtype(torch.float32)
+    assert (result.points, statuses(result)) == (4, {"passed"})
+
+
+def test_cases_share_the_points_of_their_test(run: Run) -> None:
+    result = run("import torch\ndef double(x): return torch.full((1,), 2.0)")
+    assert (result.points, [t.max for t in result.tests]) == (1, [1, 1, 2])
+
+
+def test_the_hidden_half_runs_only_when_asked(run: Run) -> None:
+    assert {t.name for t in run("def double(x): return x", hidden=False).tests} == {"test_doubles"}
+
+
+SOURCES = [
+    ("def double(x): raise NotImplementedError", "not_implemented", "not written yet: double"),
+    ("def double(x): return 3 * x", "failed", "got      [3.0000]"),
+    ("def double(x): return x.nothing", "error", "line 1, in double"),
+    ("def doubel(x): return x + x", "missing", "Did you mean to call `doubel` so?"),
+    ("x = 1", "missing", "has no `double`"),
+    ("def double(x) return x", "error", "line 1: def double(x) return x"),
+    ("import no_such_module", "error", "No module named 'no_such_module'"),
+    ("1 / 0", "error", "line 1: 1 / 0"),
+    ("import sys; sys.exit(0)", "error", "SystemExit"),
+    ("def double(x): raise SystemExit(0)", "error", "SystemExit"),
+    ("class Stop(BaseException): pass\ndef double(x): raise Stop", "error", "Stop"),
+    ("import pytest\ndef double(x): pytest.skip()", "error", "can't be skipped"),
+    ("import pytest\ndef double(x): pytest.xfail('no')", "error", "can't be skipped"),
+    ("import unittest\ndef double(x): raise unittest.SkipTest", "error", "can't be skipped"),
+    ("def double(x): return double(x)", "error", "RecursionError"),
+    ("def double(x): return bytearray(10**15)", "memory", "out of memory"),
+    ("import torch\ndef double(x): return x.softmax(-1)", "forbidden", "calls PyTorch's softmax"),
+    ("def double(x): return None", "failed", "is a `return` missing?"),
+]
+
+
+KEPT = [
+    "asked = []\ndef double(x): asked.append(x); return 2 * asked[0]",
+    "def double(x, known={}): return known.setdefault('it', 2 * x)",
+]
+
+
+@pytest.mark.parametrize("source", KEPT)
+def test_what_is_kept_from_call_to_call_is_named(run: Run, source: str) -> None:
+    result = run(source)
+    assert result.points < 4
+    (told,) = result.diagnoses
+    assert told.startswith("It looks as if something is kept from one call to the next")
+    assert result.mistakes == [["kept_between_calls"]]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["def double(x): return 3 * x", "def double(x): return x.new_full(x.shape, 2)"],
+    ids=["always wrong", "right for some"],
+)
+def test_what_is_wrong_by_itself_is_not_told_to_be_kept(run: Run, source: str) -> None:
+    assert run(source).diagnoses == []
+
+
+@pytest.mark.parametrize(("source", "status", "words"), SOURCES)
+def test_what_goes_wrong_is_named(run: Run, source: str, status: str, words: str) -> None:
+    result = run(source)
+    assert statuses(result) == {status}
+    assert result.points == 0
+    assert words in result.tests[0].message
+
+
+LOOKING = """
+
+@pytest.mark.points(0)
+@pytest.mark.by_looking
+def test_looks(problem):
+    'double is written by hand'
+    check(problem.double(torch.ones(1)), torch.full((1,), 2.0), 'double(x)')
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "message"),
+    [
+        ("def double(x): return 2 * y", "error", "NameError: name 'y' is not defined"),
+        ("def double(x): return 3 * x", "failed", "double(x) isn't right"),
+        ("def double(x): return x.nothing(\n", "error", "problem.py can't be read as Python: "),
+        (
+            "def double(x) :\n    while True: pass",
+            "timeout",
+            "Not run: two tests before this one did",
+        ),
+        ("x = 1", "missing", "problem.py has no `double`."),
+    ],
+)
+def test_a_rule_that_can_not_be_judged_says_so_in_one_line(
+    run: Run, small_course: Course, source: str, status: str, message: str
+) -> None:
+    (problem,) = small_course.problems()
+    text = problem.test_file.read_text().replace("\n\n# --- hidden", f"{LOOKING}\n\n# --- hidden")
+    problem.test_file.write_text(text.replace("@pytest.mark.points(2)", "@pytest.mark.points(3)"))
+    found = {test.id: test for test in run(source, hidden=False, timeout=0.3).tests}
+    looks, other = found["test_looks"], found["test_doubles[1]"]
+    assert looks.status is other.status is Status(status)
+    assert looks.message.startswith(f"This can't be judged yet: {message}")
+    assert "\n" not in looks.message
+    assert "judged" not in other.message
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def double(x): return x.softmax(-1)", "calls PyTorch's softmax"),
+        ("def double(x): raise NotImplementedError", "not written yet: double"),
+        ("def double(x): return 2 * x", ""),
+    ],
+)
+def test_a_rule_that_can_be_judged_says_what_it_finds(
+    run: Run, small_course: Course, source: str, message: str
+) -> None:
+    (problem,) = small_course.problems()
+    text = problem.test_file.read_text().replace("\n\n# --- hidden", f"{LOOKING}\n\n# --- hidden")
+    problem.test_file.write_text(text)
+    (looks,) = (test for test in run(source).tests if test.id == "test_looks")
+    assert message in looks.message
+    assert "judged" not in looks.message
+
+
+def test_a_missing_file_is_named(small_course: Course) -> None:
+    small_course.problems()[0].stub.unlink()
+    session = Session(LocalFiles())
+    run_tests(small_course.problems(), session, small_course.root)
+    result = session.results["01-doubling"]
+    assert statuses(result) == {"missing"}
+    assert result.untouched
+
+
+def test_an_endless_loop_ends(run: Run) -> None:
+    result = run("def double(x):\n    while True: pass", timeout=0.3)
+    assert statuses(result) == {"timeout"}
+    assert "line 2, in double" in result.tests[0].message
+    assert "Not run" in result.tests[2].message
+
+
+def test_what_only_an_exception_stops_is_ended_too(run: Run) -> None:
+    source = """
+        def double(x):
+            while True:
+                try:
+                    x = x + 1
+                except Exception:
+                    pass
+    """
+    assert statuses(run(source, timeout=0.3)) == {"timeout"}
+
+
+def test_a_solution_that_is_not_there_is_no_fault_of_the_students(
+    run: Run, small_course: Course
+) -> None:
+    small_course.solution(small_course.problems()[0]).unlink()
+    result = run("def double(x): return 2 * x")
+    assert [test.status for test in result.tests] == [Status.PASSED] * 2 + [Status.INTERNAL]
+    assert "reference solution" in result.tests[2].message
+
+
+def test_ctrl_c_ends_the_run(run: Run) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run("def double(x): raise KeyboardInterrupt")
+
+
+def test_draws_depend_on_the_seed_and_nothing_else(run: Run, small_course: Course) -> None:
+    source = (
+        "import sys\ndef double(x):\n    sys.modules['seen'].append(x.tolist())\n    return x + x"
+    )
+    seen: list[object] = []
+    sys.modules["seen"] = seen  # type: ignore[assignment]
+    runs = []
+    for seed, reverse in [(0, False), (0, True), (1, False)]:
+        seen.clear()
+        run(source, seed=seed, reverse=reverse)
+        runs.append([x for x in seen if len(x) == 3])
+    del sys.modules["seen"]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_a_file_that_never_ends_is_tried_once(run: Callable[..., ProblemResult]) -> None:
+    result = run("while True: pass", timeout=0.5)
+    assert result.points == 0
+    assert {test.status for test in result.tests} == {Status.TIMEOUT}
+    assert (
+        "did not come to an end.\n  problem.py, line 1: while True: pass" in result.tests[0].message
+    )
+
+
+def test_a_missing_file_costs_no_more_each_time(small_course: Course) -> None:
+    problem = small_course.problems()[0]
+    problem.stub.unlink()
+    files, frames = LocalFiles(), []
+    for _ in range(3):
+        with pytest.raises(CannotLoad) as raised:
+            files(problem)
+        frames.append(len(raised.traceback))
+    assert len(set(frames)) == 1
+
+
+@pytest.mark.parametrize("place", ["test file", "worked example"])
+def test_one_submission_leaves_nothing_to_the_next(small_course: Course, place: str) -> None:
+    (problem,) = small_course.problems()
+    shared = "import torch\nONES = torch.ones(3)\ndef ones():\n    return ONES\n"
+    text = problem.test_file.read_text(encoding="utf-8")
+    if place == "worked example":
+        (small_course.root / "problems/worked_example.py").write_text(shared, encoding="utf-8")
+        shared = "from worked_example import ones\n"
+    text = text.replace("import pytest\n", f"import pytest\n{shared}", 1)
+    text = text.replace("problem.double(torch.ones(size))", "problem.double(ones())[:size]", 1)
+    problem.test_file.write_text(text, encoding="utf-8")
+    path = small_course.root / "student.py"
+    points = []
+    suite = Suite([problem], small_course.root)
+    for body in ("x.add_(1); return x.unsqueeze_(0)", "return x + x", "return x.softmax(0)"):
+        path.write_text(f"def double(x):\n    {body}\n", encoding="utf-8")
+        session = Session(LocalFiles(lambda _: path), hidden=True)
+        suite.run(session)
+        points.append(session.results[problem.id].points)
+    assert points == [0, 4, 0]
+
+
+@pytest.mark.parametrize(
+    "wait", ["breakpoint()", "import pdb; pdb.Pdb().set_trace()", "input('? ')"]
+)
+def test_nobody_is_asked_where_nobody_would_see_it(run: Run, wait: str) -> None:
+    """A debugger that was forgotten in the code doesn't hang the run."""
+    result = run(f"def double(x):\n    {wait}\n    return x + x")
+    assert statuses(result) == {"passed" if wait == "breakpoint()" else "error"}
+
+
+def test_pytest_can_not_be_ended_by_a_submission(run: Run) -> None:
+    result = run("import pytest\ndef double(x): pytest.exit('done')")
+    assert statuses(result) == {"error"}
+    assert "can't be skipped or ended" in result.tests[0].message
+
+
+def test_what_a_test_does_to_warnings_ends_with_it(run: Run, small_course: Course) -> None:
+    (problem,) = small_course.problems()
+    with problem.test_file.open("a", encoding="utf-8") as file:
+        file.write(
+            "\n\ndef test_that_warns(problem):\n    import warnings\n    warnings.warn('careful')\n"
+        )
+    strict = "import warnings\ndef double(x): warnings.simplefilter('error'); return 2 * x"
+    assert statuses(run(strict)) == {"passed"}

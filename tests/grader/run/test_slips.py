@@ -1,0 +1,130 @@
+"""What is said of an exception of torch's: the tensors in the line, and the likely slip."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
+import torch
+
+from grader.boundary import Boundary
+from grader.code.forbidden import Guard
+from grader.code.operands import operands_of
+from grader.diagnose.error_hint import slip
+from grader.result import ProblemResult
+from grader.run.verdict import judge
+
+Q, K, X = torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 3, 4)
+
+
+def told(line: str, **values: object) -> tuple[dict[str, str], str]:
+    """Run a line with these names, and return what is said of the exception that it raises."""
+    names = dict(values)
+    with pytest.raises(Exception) as raised:  # noqa: PT011  (which one is torch's choice)
+        exec(line, {"torch": torch}, names)
+    forms = operands_of(last(raised), line)
+    return forms, slip(str(raised.value), forms)
+
+
+def last(raised: pytest.ExceptionInfo[BaseException]) -> FrameType:
+    """The frame in which the line ran."""
+    frames = [entry.frame.raw for entry in raised.traceback]
+    return next(frame for frame in frames if frame.f_code.co_filename == "<string>")
+
+
+@pytest.mark.parametrize(
+    ("line", "values", "said"),
+    [
+        ("scores = q @ k", {"q": Q, "k": K}, "Both end in 5: is a transpose"),
+        ("scores = torch.bmm(q, k)", {"q": Q, "k": K}, "Both end in 5: is a transpose"),
+        ("y = w @ v", {"w": X, "v": Q}, "last size of the first (4) has to be"),
+        ("y = x - x.amax(-1)", {"x": X}, "keepdim=True"),
+        ("y = e / e.sum(dim=-1)", {"e": X}, "keepdim=True"),
+        ("y = e / e.sum(-1)", {"e": torch.ones(2, 4, 4)}, "had lost a dimension"),
+        ("y = e / e.sum(-1)", {"e": torch.ones(2, 3, 4, 4)}, "had lost a dimension"),
+        ("y = 1 / e.sum(-1) * e", {"e": X}, "had lost its last dimension"),
+        ("y = e / s", {"e": X, "s": X.sum(-1)}, "had lost its last dimension"),
+        ("y = e / e.sum(1)", {"e": X}, "had lost a dimension"),
+        ("y = x / s", {"x": X, "s": torch.ones(2, 3, 3)}, "differ in the last size alone"),
+        ("y = x + m", {"x": torch.ones(2, 6, 6), "m": torch.ones(3, 3)}, ""),
+        ("y = x + m", {"x": X, "m": torch.ones(2, 2)}, ""),
+        ("y = x.softmax(3)", {"x": X}, "-1 is the last"),
+        ("y = x.transpose(1, 2).view(2, 12)", {"x": X}, "reshape copies them"),
+        ("y = x.view(2, 3, 5)", {"x": X}, "24 numbers, and this shape wants 30"),
+        ("x /= 2", {"x": X.clone().requires_grad_()}, "changes a tensor that the caller handed in"),
+        ("y = q.double() @ q.mT", {"q": Q}, "Two dtypes meet here"),
+        ("y = x.permute(0, 2, 1)", {"x": torch.ones(1, 2, 3, 4)}, "transpose(-2, -1)"),
+        ("y = x.masked_fill(m, 0.0)", {"x": X, "m": X}, "has to be of bools"),
+        ("y = torch.where(m, x, x)", {"x": X, "m": X}, "has to be of bools"),
+        ("y = 1 if x > 0 else 2", {"x": X}, "decide entry by entry"),
+        ("y = x - x.max(-1)", {"x": X}, "Take .values"),
+        ("y = float(x)", {"x": X}, "can't become one number"),
+        ("y = x.nothing", {"x": X}, ""),
+        (
+            "y = e[idx] + p[torch.arange(2)]",
+            {"e": torch.ones(7, 8), "p": torch.ones(6, 8), "idx": torch.ones(2, 5).long()},
+            "",
+        ),
+        ("y = x + z", {"x": X, "z": torch.ones(7)}, ""),
+    ],
+)
+def test_the_likely_slip(line: str, values: dict[str, object], said: str) -> None:
+    found = told(line, **values)[1]
+    assert said in found
+    assert bool(said) == bool(found)
+
+
+def test_the_forms_of_the_tensors_that_the_line_names() -> None:
+    forms, _ = told("scores = q @ k", q=Q, k=K.double(), other=X)
+    assert forms == {"q": "(2, 3, 5) float32", "k": "(2, 4, 5) float64"}
+
+
+def test_a_modules_tensors_are_found_and_no_property_runs() -> None:
+    class Module(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 3)
+            self.register_buffer("mask", torch.ones(3, 3, dtype=torch.bool))
+
+        @property
+        def loud(self) -> torch.Tensor:
+            raise AssertionError("a property ran")
+
+    self = Module()
+    assert isinstance(self, torch.nn.Module)
+    forms = operands_of(sys._getframe(), "y = self.loud + self.layer.weight @ self.mask")
+    assert forms == {"self.layer.weight": "(3, 2) float32", "self.mask": "(3, 3) bool"}
+
+
+@pytest.mark.parametrize("line", ["", "for x in", "if x.dim() == 3:", "x)", "\0", "é = x[" * 500])
+def test_a_line_that_is_no_statement_does_no_harm(line: str) -> None:
+    assert set(operands_of(sys._getframe(), line)) <= {"line"}
+
+
+SOURCE = """
+import torch
+
+def double(x):
+    keys = torch.ones(2, 4, 5)
+    return torch.ones(2, 3, 5) @ keys * x.sum()
+"""
+
+
+def test_a_student_reads_the_forms_and_the_slip(run: Callable[..., ProblemResult]) -> None:
+    message = run(SOURCE).tests[0].message
+    assert "problem.py, line 6, in double: return torch.ones(2, 3, 5) @ keys * x.sum()" in message
+    assert "keys is (2, 4, 5) float32, x is (1,) float32" in message
+
+
+def test_both_ways_of_running_tell_the_same() -> None:
+    source = b"def f(q, k):\n    return q @ k\n"
+    with Boundary("process", call_seconds=60) as boundary:
+        problem = boundary.open(source)
+        with pytest.raises(RuntimeError) as raised:
+            problem.f(Q.clone(), K.clone())
+        problem.close()
+    there = judge(raised.value, Guard(())).message
+    assert "q is (2, 3, 5) float32, k is (2, 4, 5) float32" in there
+    assert "Both end in 5: is a transpose of the last two dimensions missing?" in there

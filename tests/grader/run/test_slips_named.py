@@ -1,0 +1,70 @@
+"""Slips of newcomers, and what is said of them: a name rests on numbers, no second one is false.
+
+`slips.edits` holds them: right solutions with an edit, as in a catalogue, but they are in none. The
+number of the problem begins the name of each. Its first sentence is what has to be said; its second
+one is what was said once and is false. What is joined by " | " is several sentences.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.code.quiet import quiet
+from grader.course import own_course
+from grader.diagnose.edits import apply, parse
+from grader.diagnose.evidence import ranked
+from grader.diagnose.fingerprints import Fingerprints
+from grader.diagnose.naming import diagnose
+from grader.diagnose.probe import ask, load_probe
+from grader.run.local_files import LocalFiles
+
+COURSE = own_course()
+PROBLEMS = {problem.id[:2]: problem for problem in COURSE.problems()}
+SLIPS = {
+    edit.name: edit
+    for edit in parse(Path(__file__).with_name("slips.edits").read_text(encoding="utf-8"))
+}
+NOTHING = "nothing"
+
+
+def told(number: str, path: Path) -> list[str]:
+    """Return what is said of a problem's file."""
+    problem = PROBLEMS[number]
+    probe = load_probe(problem)
+    assert probe is not None
+    with quiet(), torch.enable_grad():
+        answers = ask(probe, LocalFiles(lambda _: path)(problem))
+    known = Fingerprints.load(problem.fingerprints)
+    return [each.sentence for each in ranked(diagnose(known, answers))]
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_what_is_right_is_said_and_nothing_else(name: str, tmp_path: Path) -> None:
+    slip, number = SLIPS[name], name[:2]
+    right = COURSE.solution(PROBLEMS[number]).read_text(encoding="utf-8")
+    path = tmp_path / "problem.py"
+    path.write_text(apply(slip, right), encoding="utf-8")
+    found, wanted = told(number, path), slip.when.split(" | ")
+    if wanted == [NOTHING]:
+        wanted = []
+    assert len(found) == len(wanted), found
+    for text, says in zip(found, wanted, strict=True):
+        assert says in text
+        assert "Or as if" not in text
+    assert not [never for never in slip.look.split(" | ") if never and never in "".join(found)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", PROBLEMS)
+def test_nothing_is_estimated_of_what_is_right(number: str) -> None:
+    problem = PROBLEMS[number]
+    solution, probe = COURSE.solution(problem), load_probe(problem)
+    assert probe is not None
+    for path in (solution, *sorted((solution.parent / "variants").glob("*.py"))):
+        with quiet(), torch.enable_grad():
+            answers = ask(probe, LocalFiles(lambda _, path=path: path)(problem))
+        said = [each.when for given in answers.values() for each in given.estimates]
+        assert not said, (path.stem, said)

@@ -1,0 +1,121 @@
+"""What does not end is ended, and nothing else is."""
+
+from __future__ import annotations
+
+import bdb
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+from grader.code.time_limit import DoesNotEnd, time_limit
+from tests.busy import busy_core
+
+
+def loop() -> None:
+    while True:
+        with suppress(Exception):  # as students write who want to be on the safe side
+            time.sleep(0)
+
+
+def is_ended() -> bool:
+    with pytest.raises(DoesNotEnd), time_limit(0.1):
+        loop()
+    return True
+
+
+def in_thread(function: object) -> list[object]:
+    results: list[object] = []
+    thread = threading.Thread(target=lambda: results.append(function()))  # type: ignore[operator]
+    thread.start()
+    thread.join()
+    return results
+
+
+def test_a_loop_is_ended() -> None:
+    assert is_ended()
+
+
+def test_a_loop_in_another_thread_is_ended() -> None:
+    assert in_thread(is_ended) == [True]
+
+
+def in_time() -> bool:
+    with time_limit(1):
+        pass
+    time.sleep(1.2)
+    return True
+
+
+def test_what_ends_in_time_is_left_alone() -> None:
+    assert in_time()
+    assert in_thread(in_time) == [True]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no alarms")
+def test_an_alarm_of_somebody_else_still_rings() -> None:
+    rung: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        assert is_ended()
+        deadline = time.monotonic() + 60
+        while not rung and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert rung == [1]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_nobody_is_hurried_in_a_debugger() -> None:
+    debugger, before = bdb.Bdb(), sys.gettrace()
+    debugger.reset()
+    with time_limit(0.1):
+        sys.settrace(debugger.trace_dispatch)
+        try:
+            time.sleep(0.3)
+        finally:
+            sys.settrace(before)
+
+
+SLOW_BUT_RIGHT = """
+import os, sys, threading, time
+from grader.code.time_limit import time_limit
+
+os.sched_setaffinity(0, {int(sys.argv[1])})
+
+def slow():
+    start = time.thread_time()
+    with time_limit(0.5):
+        while time.thread_time() < start + 0.2:
+            pass
+    print("in time", flush=True)
+
+if sys.argv[2] == "main":
+    slow()
+else:
+    thread = threading.Thread(target=slow)
+    thread.start()
+    thread.join()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("thread", ["main", "other"])
+def test_other_programs_make_nobodys_code_endless(thread: str) -> None:
+    """What takes two seconds here would have taken 0.2, and half a second is allowed."""
+    with busy_core(9) as core:
+        command = [sys.executable, "-c", SLOW_BUT_RIGHT, str(core), thread]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "in time\n", done.stderr
+
+
+@pytest.mark.parametrize("seconds", [0.1])
+def test_sleep_is_ended(seconds: float) -> None:
+    with pytest.raises(DoesNotEnd), time_limit(seconds):
+        time.sleep(600)

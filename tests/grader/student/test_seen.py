@@ -1,0 +1,263 @@
+"""At home a mistake is named once it is seen again; the first time there are numbers to look at."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from grader import cli
+from grader.code.loading import load_module
+from grader.course import Course
+from grader.diagnose.fingerprints import Fault, Fingerprints, Text
+from grader.diagnose.probe import ask, load_probe
+from grader.result import ProblemResult, Status, TestResult
+from grader.run.mistakes_made import FITS
+from grader.student.report import problem_report
+from grader.student.seen import SEEN_FILE, SeenMistakes, named, reading
+from grader.student.watch import Key, Watch
+
+StudentPytest = Callable[..., Any]
+
+TRIPLED = "def double(x):\n    return 3 * x\n"
+NAME = "looks as if x is added once too often"
+LOOK = "How many times is x in 2x?"
+MESSAGE = """double(x)
+All rows differ:
+  row [0]: got      [3.0000]
+           expected [2.0000]
+Every entry is 1.5 times what it should be.
+Each row should sum to 2."""
+
+
+@pytest.fixture
+def known(small_course: Course) -> Course:
+    """The small course, which knows one mistake."""
+    (problem,) = small_course.problems()
+    probe = load_probe(problem)
+    assert probe is not None
+    answers = []
+    for number, text in enumerate(("def double(x): return x + x", TRIPLED)):
+        path = small_course.root / f"source{number}.py"
+        path.write_text(text, encoding="utf-8")
+        answers.append(ask(probe, load_module(path, f"source{number}"), ()))
+        path.unlink()
+    right, wrong = answers
+    texts = {"tripled": Text("x is added once too often", LOOK)}
+    Fingerprints(right, (Fault(("tripled",), wrong),), texts).save(problem.fingerprints)
+    return small_course
+
+
+# What is read of a result
+
+
+def result_of(*mistakes: tuple[str, str, str]) -> ProblemResult:
+    test = TestResult("test_one", "It doubles", False, 2, Status.FAILED, MESSAGE)
+    told = [f"It looks as if {when}. {look}".strip() for _, when, look in mistakes]
+    return ProblemResult(
+        "01-doubling", "", [test], diagnoses=told, mistakes=[[name] for name, *_ in mistakes]
+    )
+
+
+A = ("a", "f adds", "What does f add?")
+B = ("b", "g adds", "What does g add?")
+
+
+def test_of_two_new_mistakes_one_is_asked_about() -> None:
+    first = reading(result_of(A, B), [])
+    assert (first.sentences, first.nudge, first.met) == ((), "What does f add?", (("a",),))
+    second = reading(result_of(A, B), first.met)
+    assert second.sentences == ("It looks as if f adds. What does f add?",)
+    assert (second.nudge, second.met) == ("What does g add?", (("a",), ("b",)))
+    assert not reading(result_of(A, B), second.met).withheld
+
+
+def test_what_answers_alike_has_its_questions_and_no_name() -> None:
+    result = result_of(("a", "f adds. Look\nOr as if g adds", "Look"))
+    assert reading(result, []).nudge == "Look"
+
+
+def test_a_mistake_that_is_left_in_fewer_parts_is_the_same() -> None:
+    assert reading(result_of(A), [("a", "of_a_module")]).sentences
+    assert not reading(result_of(A), [("b",)]).sentences
+
+
+def test_a_mistake_without_a_question_has_its_numbers() -> None:
+    first = reading(result_of(("a", "f adds", "")), [])
+    assert (first.nudge, first.withheld) == ("", True)
+
+
+def test_what_a_test_has_seen_itself_is_no_name() -> None:
+    seen = ProblemResult("01-doubling", diagnoses=["`a` is a Parameter."], mistakes=[[]])
+    assert reading(seen, []).sentences == ("`a` is a Parameter.",)
+
+
+def test_the_first_time_there_is_one_observation_and_then_the_question() -> None:
+    result = result_of(A)
+    other = TestResult("test_two", "It fits", False, 2, Status.FAILED, f"double(y): wrong. {FITS}")
+    result.tests.append(other)
+    text = problem_report(result, 0, in_full=True, reading=reading(result, []))
+    assert "f adds" not in text
+    assert "named" not in text
+    assert "sum to 2" not in text
+    places = [text.index(words) for words in ("double(x)", "got", "1.5 times", "What does f add?")]
+    assert places == sorted(places)
+    again = problem_report(result, 0, reading=named(result))
+    assert again.index("f adds") < again.index("got")
+    assert "sum to 2" in again
+
+
+# pytest
+
+
+def test_pytest_names_a_mistake_in_a_later_run(
+    known: Course, student_pytest: StudentPytest
+) -> None:
+    first = student_pytest(TRIPLED).text
+    assert NAME not in first
+    assert LOOK in first
+    assert "The name: uv run grader why 01" in first
+    second = student_pytest(TRIPLED).text
+    assert NAME in second
+    assert "grader why" not in second
+
+
+def test_a_course_can_name_at_once(known: Course, student_pytest: StudentPytest) -> None:
+    manifest = known.root / "course.toml"
+    manifest.write_text(f'name = "at once"\n{manifest.read_text("utf-8")}', encoding="utf-8")
+    assert NAME in student_pytest(TRIPLED).text
+
+
+def test_part_of_the_tests_is_a_run_too(known: Course, student_pytest: StudentPytest) -> None:
+    assert NAME not in student_pytest(TRIPLED, "-k", "1").text
+    assert NAME in student_pytest(TRIPLED).text
+
+
+# why and hint
+
+
+@pytest.fixture
+def grader(known: Course, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Run a command on the course that knows one mistake, and return what it prints."""
+    monkeypatch.setattr(cli, "own_course", lambda: known)
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(cli.app, arguments)
+        assert done.exit_code in (0, 1), done.output
+        return " ".join(done.output.split())
+
+    return run
+
+
+def test_why_names_at_once(
+    known: Course, grader: Callable[..., str], student_pytest: StudentPytest
+) -> None:
+    (problem,) = known.problems()
+    assert "There is no wrong answer here. 01-doubling: Next: double" in grader("why")
+    problem.stub.write_text(TRIPLED, encoding="utf-8")
+    assert NAME in grader("why")
+    assert NAME in grader("why", "01")
+    assert NAME in student_pytest(TRIPLED).text  # it was seen
+    problem.stub.write_text("def double(x): return 5 * x - 7", encoding="utf-8")
+    assert "What comes back fits no known mistake." in grader("why")
+
+
+def test_check_names_nothing(known: Course, grader: Callable[..., str]) -> None:
+    known.problems()[0].stub.write_text(TRIPLED, encoding="utf-8")
+    for _ in range(2):
+        assert "looks as if" not in grader("check")
+
+
+def test_hint_says_that_all_is_done_without_a_run(
+    known: Course, grader: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (problem,) = known.problems()
+    problem.stub.write_text("def double(x): return x + x", encoding="utf-8")
+    assert "Well done" in grader("check")
+    with monkeypatch.context() as patch:
+        patch.setattr("grader.student.position._tested", None)
+        assert "All tests here pass" in grader("hint")
+    problem.stub.write_text("def double(x): return 2 * x", encoding="utf-8")
+    assert not SeenMistakes(known.root).passes(problem)
+    assert "All tests here pass" in grader("hint")
+
+
+# The file
+
+
+DAMAGED = [
+    "",
+    "{",
+    "[]",
+    "[" * 100_000,
+    '{"seen": 3, "passed": []}',
+    '{"seen": {"01-doubling": 3}}',
+    '{"seen": {"01-doubling": [3]}}',
+    '{"seen": {"01-doubling": [[3]]}}',
+    '{"passed": {"01-doubling": {}}}',
+]
+
+
+@pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
+def test_what_is_damaged_means_that_nothing_was_seen(known: Course, text: str) -> None:
+    (known.root / SEEN_FILE).write_text(text, encoding="utf-8")
+    memory, result = SeenMistakes(known.root), result_of(A)
+    assert memory.reading(result).withheld
+    assert not memory.passes(known.problems()[0])
+    memory.keep(known.problems()[0], result)
+    memory.meet(result.id, [("a",)])
+    assert not memory.reading(result).withheld
+    assert json.loads((known.root / SEEN_FILE).read_text("utf-8"))["seen"][result.id] == [["a"]]
+
+
+def test_what_can_not_be_written_is_no_error(known: Course) -> None:
+    (known.root / SEEN_FILE).mkdir()
+    memory = SeenMistakes(known.root)
+    memory.meet("01-doubling", [("a",)])
+    assert memory.reading(result_of(A)).withheld
+
+
+def test_git_ignores_it(course: Course) -> None:
+    for path in (Path(".gitignore"), Path("students/.gitignore")):
+        assert f"/{SEEN_FILE}" in (course.root / path).read_text("utf-8").splitlines()
+
+
+# watch
+
+
+@pytest.mark.slow
+def test_watch_names_a_mistake_when_a_key_asks_or_a_later_run_sees_it(known: Course) -> None:
+    screen, source = io.StringIO(), known.problems()[0].stub
+    source.write_text(TRIPLED, encoding="utf-8")
+    watch = Watch(known, Console(file=screen, width=100))
+    thread = Thread(target=watch.run)
+    thread.start()
+
+    def shown_after(act: Callable[[], object], words: str) -> str:
+        before = len(screen.getvalue())
+        act()
+        end = time.monotonic() + 60
+        while words not in (text := screen.getvalue()[before:]):
+            assert time.monotonic() < end, text
+            time.sleep(0.02)
+        return text
+
+    def save() -> None:
+        source.write_text(f"{source.read_text('utf-8')}\n# saved\n", encoding="utf-8")
+
+    try:
+        assert NAME not in shown_after(lambda: None, LOOK)
+        assert NAME in shown_after(lambda: watch.events.put(Key("w")), NAME)
+        assert NAME in shown_after(save, LOOK)
+    finally:
+        watch.events.put(Key("q"))
+        thread.join(60)
+    assert not thread.is_alive()

@@ -1,0 +1,62 @@
+"""What helps is the last thing in a window of 24 lines, however much else there is to say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import Suite
+from grader.student.report import problem_report, trouble, wrapped
+from grader.student.seen import named, reading
+from tests.catalogue import mistake_files
+
+WIDTH, HEIGHT = 80, 24
+BELOW = 2
+"""Lines that stand below the report: the last one of pytest's, and the shell's prompt."""
+
+PITFALLS = {
+    "01-softmax": ("no_maximum", "keepdim_forgotten"),
+    "02-basic-attention": ("softmax_over_queries", "overflow"),
+    "03-scaled-attention": ("scale_by_d_k", "softmax_global_maximum"),
+    "04-causal-masking": (
+        "mask_hides_own_position",
+        "maximum_of_hidden_scores",
+        "renormalised_after_softmax",
+    ),
+    "05-multi-head-attention": ("heads_by_view", "dropout_on_scores"),
+}
+"""What READMEs warn of, and of all mistakes those of which there is most to say."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", PITFALLS)
+def test_the_sentence_that_helps_is_on_the_screen(course: Course, id: str, tmp_path: Path) -> None:
+    problem = next(problem for problem in course.problems() if problem.id == id)
+    suite = Suite([problem], course.root)
+    files = mistake_files(course, problem, tmp_path)
+    for mistake in PITFALLS[id]:
+        path = files[mistake]
+        session = Session(LocalFiles(lambda _, path=path: path))
+        suite.run(session)
+        result = session.results[id]
+        assert result.diagnoses, mistake
+        for read in (reading(result, []), named(result)):  # the first time, and when seen again
+            report = problem_report(result, 0, reading=read, width=WIDTH)
+            screen = report.splitlines()[-HEIGHT + BELOW :]
+            for line in trouble(result, reading=read, width=WIDTH).splitlines():
+                assert line in screen, f"{mistake}: {line}"
+
+
+def test_lines_of_code_go_on_further_in_and_no_word_is_cut() -> None:
+    line = "  problem.py, line 9, in Block.forward: x = x + self.attn(self.ln_1(x)) * self.factor"
+    assert wrapped(line, 60).splitlines() == [
+        "  problem.py, line 9, in Block.forward: x = x +",
+        "    self.attn(self.ln_1(x)) * self.factor",
+    ]
+    assert wrapped("Look at x - y again, and then at the rest.", 20) == (
+        "Look at x - y again,\nand then at the\nrest."
+    )

@@ -1,0 +1,178 @@
+"""What a call costs: equal mathematics counts equally, in all of torch's modes."""
+
+import functools
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from grader.code.cost import counters, counting
+from grader.code.forbidden import Guard
+
+MODES = [torch.enable_grad, torch.no_grad, torch.inference_mode]
+
+
+def cost(function, *args, **kwargs):
+    with counting() as counted:
+        function(*args, **kwargs)
+    return counted.operations, counted.elements, counted.largest
+
+
+def written_out(q, k, v):
+    return torch.softmax(q @ k.mT, -1) @ v
+
+
+def of_torch(q, k, v, mask=None):
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=1.0)
+
+
+@pytest.fixture
+def qkv():
+    return torch.randn(2, 3, 5, 8), torch.randn(2, 3, 7, 8), torch.randn(2, 3, 7, 4)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("wanted", [False, True])
+def test_attention_counts_as_who_writes_it_out(qkv, mode, wanted):
+    inputs = [x.requires_grad_(wanted) for x in qkv]
+    mask = torch.ones(5, 7, dtype=torch.bool).tril(2)
+    expected = 2 * 3 * 5 * 7 * 2 * (8 + 4), 6 * 5 * (7 + 7 + 4), 6 * 5 * 7
+    with mode():
+        assert cost(written_out, *inputs) == expected
+        assert cost(of_torch, *inputs) == expected
+        assert cost(of_torch, *inputs, mask)[0] == expected[0]
+        assert cost(torch.ops.aten.scaled_dot_product_attention, *inputs) == expected
+        assert cost(torch.ops.aten.scaled_dot_product_attention.default, *inputs) == expected
+
+
+def test_attention_that_torch_calls_itself_counts_the_same():
+    """Scripts and modules ask for it below what sees functions."""
+    q = torch.randn(1, 2, 5, 8)
+    script = torch.jit.trace(of_torch, (q, q, q))
+    assert cost(script, q, q, q) == cost(of_torch, q, q, q)
+
+
+@pytest.mark.parametrize("function", [written_out, of_torch])
+def test_backward_passes_count(function):
+    inputs = [torch.randn(1, 2, 5, 8, requires_grad=True) for _ in range(3)]
+    forward = cost(function, *inputs)[0]
+    assert cost(lambda: function(*inputs).sum().backward())[0] == 3 * forward
+
+
+@pytest.mark.slow
+def test_torchs_causal_masks_can_be_used():
+    from torch.nn.attention.bias import causal_lower_right
+
+    q, k = torch.randn(1, 2, 2, 8), torch.randn(1, 2, 5, 8)
+
+    def attend():
+        return F.scaled_dot_product_attention(q, k, k, attn_mask=causal_lower_right(2, 5))
+
+    assert cost(attend)[0] == 2 * 2 * 2 * 5 * 16
+    with Guard(("MultiheadAttention",)):
+        attend()
+
+
+PRODUCTS = {
+    "linear": (lambda x, w: F.linear(x, w, torch.zeros(4)), 2 * 24 * 4),
+    "matmul": (lambda x, w: x @ w.mT, 2 * 24 * 4),
+    "einsum": (lambda x, w: torch.einsum("btc,dc->btd", x, w), 2 * 24 * 4),
+    "vector": (lambda x, w: x @ w[0], 2 * 24),
+    "dot": (lambda x, w: x[0, 0] @ w[0], 2 * 4),
+    "addmv": (lambda x, w: torch.addmv(x[0, :, 0], x[0], w[0]), 2 * 12),
+    "addmm": (lambda x, w: torch.addmm(w, w, w), 2 * 64),
+    "in place": (lambda x, w: w.clone().addmm_(w, w), 2 * 64),
+    "entry by entry": (lambda x, w: (x[..., None, :] * w).sum(-1), 0),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name, mode):
+    function, expected = PRODUCTS[name]
+    with mode():
+        assert cost(function, torch.randn(2, 3, 4), torch.randn(4, 4))[0] == expected
+
+
+def test_products_entry_by_entry_have_elements():
+    x, w = torch.randn(6, 4), torch.randn(4, 4)
+    assert cost(lambda: (x[:, None] * w).sum(-1)) == (0, 6 * 4 * 4 + 6 * 4, 6 * 4 * 4)
+
+
+def test_views_make_nothing_and_changes_in_place_count():
+    x = torch.randn(4, 6)
+    assert cost(lambda: x.view(6, 4).mT[1:].expand(3, 3, 6)) == (0, 0, 0)
+    assert cost(lambda: x.mul_(2)) == (0, 24, 0)
+    assert cost(lambda: torch.add(x, x, out=x)) == (0, 24, 0)
+    assert cost(lambda: torch._foreach_mul_([x, x], 2.0)) == (0, 48, 0)
+    assert cost(lambda: torch.cat([x, x])) == (0, 48, 48)
+    assert cost(lambda: x.mT.contiguous()) == (0, 0, 24)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_layer_counts_the_same_in_all_modes(mode):
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    x = torch.randn(2, 5, 16)
+    with mode():
+        assert cost(layer, x) == cost(layer, x.requires_grad_(mode is torch.enable_grad))
+        assert cost(layer, x)[0] == 2 * 10 * (4 * 16 * 16 + 2 * 16 * 32) + 4 * 2 * 5 * 5 * 16
+
+
+def test_counters_within_counters_and_pauses():
+    x = torch.ones(2, 2)
+    with counting() as outer:
+        x @ x
+        with counting() as inner:
+            x @ x
+            with outer.paused():
+                x @ x
+                assert counters() == [inner]
+        with pytest.raises(ValueError, match="no"), counting():
+            raise ValueError("no")
+    x @ x
+    assert (outer.operations, inner.operations) == (32, 32)
+    assert counters() == []
+
+
+class CachedModel:
+    """Two layers with a cache, as plain functions; C is 16, four heads, 20 tokens."""
+
+    def __init__(self):
+        random = functools.partial(torch.randn, dtype=torch.float64)
+        self.embedding, self.positions = random(20, 16), random(256, 16)
+        shapes = {"attn": (48, 16), "proj": (16, 16), "fc": (64, 16), "out": (16, 64)}
+        self.layers = [{n: random(s) for n, s in shapes.items()} for _ in range(2)]
+
+    def attention(self, x, layer, past):
+        q, k, v = F.linear(x, layer["attn"]).view(1, -1, 3, 4, 4).permute(2, 0, 3, 1, 4)
+        if past is not None:
+            k, v = torch.cat([past[0], k], -2), torch.cat([past[1], v], -2)
+        mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril(
+            k.shape[-2] - q.shape[-2]
+        )
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return F.linear(y.transpose(1, 2).flatten(2), layer["proj"]), (k, v)
+
+    def __call__(self, idx, past):
+        start, present = 0 if past is None else past[0][0].shape[-2], []
+        x = self.embedding[idx] + self.positions[start : start + idx.shape[1]]
+        for number, layer in enumerate(self.layers):
+            normal = F.layer_norm(x, (16,))
+            y, kept = self.attention(normal, layer, past and past[number])
+            x = x + y
+            x = x + F.linear(F.gelu(F.linear(F.layer_norm(x, (16,)), layer["fc"])), layer["out"])
+            present.append(kept)
+        return F.linear(F.layer_norm(x, (16,)), self.embedding), present
+
+
+@pytest.mark.parametrize(
+    ("length", "one_token", "again"), [(16, 15_104, 256_768), (128, 29_440, 3_797_760)]
+)
+@pytest.mark.parametrize("mode", MODES)
+def test_one_token_of_a_model_with_and_without_a_cache(length, one_token, again, mode):
+    model, idx = CachedModel(), torch.zeros(1, length + 1, dtype=torch.int64)
+    with mode():
+        _, past = model(idx[:, :-1], None)
+        assert cost(model, idx[:, -1:], past)[0] == one_token
+        assert cost(model, idx, None)[0] == again

@@ -1,0 +1,123 @@
+"""The course itself: every stub scores 0, every solution all points, in both ways of running."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course, Problem, own_course
+from grader.errors import CourseError
+from grader.result import ProblemResult, Status
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import run_tests
+from tests.warm import WarmPython
+
+POINTS = {
+    "01-softmax": 10,
+    "02-basic-attention": 15,
+    "03-scaled-attention": 25,
+    "04-causal-masking": 25,
+    "05-multi-head-attention": 25,
+}
+OF_PART_TWO = {
+    "06-transformer-block": 25,
+    "07-tiny-gpt": 40,
+    "08-sampling": 15,
+    "09-kv-cache": 30,
+    "10-training-step": 35,
+}
+
+
+def results(course: Course, files: LocalFiles) -> dict[str, ProblemResult]:
+    session = Session(files, hidden=True)
+    run_tests(course.problems(), session, course.root)
+    return session.results
+
+
+@pytest.mark.slow
+def test_the_problems_and_their_points() -> None:
+    course = own_course()
+    found = results(course, LocalFiles(course.solution))
+    points = {id: result.points for id, result in found.items()}
+    assert points == POINTS | {id: OF_PART_TWO[id] for id in points.keys() - POINTS.keys()}
+    assert all(result.passed for result in found.values())
+    assert {id for id, result in found.items() if result.part == "one"} == POINTS.keys()
+    assert sum(POINTS.values()) == 100
+
+
+def test_every_stub_scores_nothing() -> None:
+    found = results(own_course(), LocalFiles())
+    assert found.keys() == {problem.id for problem in own_course().problems()}
+    for result in found.values():
+        assert {test.status for test in result.tests} == {Status.NOT_IMPLEMENTED}
+        assert result.points == 0
+
+
+@pytest.mark.slow
+def test_a_rule_that_code_is_watched_for_is_not_judged_by_a_typo(tmp_path: Path) -> None:
+    """In each problem that forbids something one test watches; it says what it knows, alone."""
+    course = own_course()
+
+    def with_typo(problem: Problem) -> Path:
+        source = course.solution(problem).read_text(encoding="utf-8")
+        path = tmp_path / f"{problem.id}.py"
+        path.write_text(source.replace("return ", "return typo + "), encoding="utf-8")
+        return path
+
+    session = Session(LocalFiles(with_typo), hidden=True, diagnose=False)
+    run_tests(course.problems(), session, course.root)
+    for result in session.results.values():
+        watching = [test for test in result.tests if test.name.endswith("is_your_own")]
+        assert len(watching) == (result.id != "08-sampling")
+        if not watching:
+            continue
+        (looks,) = watching
+        assert looks.message == "This can't be judged yet: NameError: name 'typo' is not defined"
+        assert looks.status is Status.ERROR
+        assert not any("judged" in test.message for test in result.tests if test is not looks)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the problems, in a folder whose name has a space in it."""
+    root = tmp_path_factory.mktemp("a course")
+    for name in ("problems", "solutions"):
+        shutil.copytree(own_course().root / name, root / name)
+    for name in ("pyproject.toml", "course.toml"):
+        shutil.copy(own_course().root / name, root)
+    return root
+
+
+FIRST, *OTHERS = (problem.id for problem in own_course().problems())
+
+
+@pytest.mark.parametrize(
+    "name", [FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+)
+def test_in_its_folder(clone: Path, warm_python: WarmPython, name: str) -> None:
+    folder = clone / "problems" / name
+    stub = warm_python.run("-m", "pytest", cwd=folder)
+    assert stub.returncode == 1
+    assert "Traceback" not in stub.stdout + stub.stderr
+    assert "\n0 of " in stub.stdout
+    assert "Next: " in stub.stdout
+    shutil.copy(clone / "solutions" / name / "problem.py", folder)
+    solved = warm_python.run("-m", "pytest", cwd=folder)
+    assert solved.returncode == 0, solved.stdout
+    assert "All of these tests pass" in solved.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["03", "3", "03-scaled-attention", "scaled", "problems/03-scaled-attention/"]
+)
+def test_a_problem_is_found_by_many_names(name: str) -> None:
+    assert [p.id for p in own_course().select([name])] == ["03-scaled-attention"]
+
+
+@pytest.mark.parametrize("name", ["99", "attention", "relu"])
+def test_an_unclear_name_is_refused_with_the_names_there_are(name: str) -> None:
+    with pytest.raises(CourseError, match="01-softmax"):
+        own_course().select([name])

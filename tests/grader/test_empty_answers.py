@@ -1,0 +1,32 @@
+"""A file whose functions all return None earns nothing: what it leaves alone is no merit."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from grader.course import Problem, own_course
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import run_tests
+
+
+class _ReturnsNone(ast.NodeTransformer):
+    """Gives every function of a stub that isn't written yet an empty body."""
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:  # noqa: N802
+        unwritten = isinstance(node.exc, ast.Name) and node.exc.id == "NotImplementedError"
+        return ast.Return(ast.Constant(None)) if unwritten else node
+
+
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_functions_that_return_none_get_no_points(problem: Problem, tmp_path: Path) -> None:
+    tree = ast.parse(problem.original.read_text(encoding="utf-8"))
+    file = tmp_path / "problem.py"
+    file.write_text(ast.unparse(ast.fix_missing_locations(_ReturnsNone().visit(tree))))
+    session = Session(LocalFiles(lambda _: file), hidden=True, diagnose=False)
+    run_tests([problem], session, own_course().root)
+    result = session.results[problem.id]
+    assert [test.id for test in result.tests if test.points] == []

@@ -1,0 +1,103 @@
+"""What would keep the grader from working is found at the start and said in a sentence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader import environment
+from grader.errors import UsageError
+from grader.grade.environment import require_address_space, require_own_packages
+
+
+def command(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from grader.cli import app; app()", *words],
+        env={**os.environ, "COLUMNS": "1000", **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_a_file_in_the_way_of_a_package_is_named(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("x = 1")
+    done = command("check", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    assert f"{tmp_path / 'numpy.py'} stands in the way of the package numpy" in done.stderr
+    assert "unset PYTHONPATH" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("place", ["torch.py", "torch/__init__.py"])
+def test_a_module_or_a_package_may_be_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    with pytest.raises(UsageError, match="in the way of the package torch"):
+        require_own_packages()
+
+
+def test_packages_as_installed_are_in_nobodys_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "helpers.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    require_own_packages()
+
+
+# How many addresses there are
+
+
+def test_without_a_limit_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "_address_limit_mb", lambda: None)
+    monkeypatch.setattr(environment, "_torchs_mb", lambda: pytest.fail("it was tried"))
+    require_address_space(1024)
+
+
+@pytest.mark.parametrize(
+    ("torch", "need"), [(1000, "needs 2024 MB"), (None, "needs more")], ids=["too little", "none"]
+)
+def test_a_limit_that_leaves_too_little_is_named(
+    monkeypatch: pytest.MonkeyPatch, torch: int | None, need: str
+) -> None:
+    monkeypatch.setattr(environment, "_address_limit_mb", lambda: 2000)
+    monkeypatch.setattr(environment, "_torchs_mb", lambda: torch)
+    with pytest.raises(UsageError, match=rf"`ulimit -v` lets .* 2000 MB .* {need}"):
+        require_address_space(1024)
+    if torch:
+        require_address_space(500)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't keep to ulimit -v")
+@pytest.mark.parametrize("mb", [300, 100_000])
+def test_a_limit_of_the_shell_is_found(tmp_path: Path, mb: int) -> None:
+    limited = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({mb << 20}, {mb << 20}))\n"
+        "from grader.grade.environment import require_address_space\nrequire_address_space(1024)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", limited], capture_output=True, text=True, timeout=300
+    )
+    assert ("`ulimit -v` lets a process have 300 MB" in done.stderr) is (mb == 300)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+def test_a_version_that_can_not_be_printed_is_told_in_a_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from grader.cli import app; app()", "--version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("There is no room left")

@@ -1,0 +1,136 @@
+"""The layers of the package: what may import what. CONTRIBUTING says the same in a picture."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import grader
+
+PACKAGE = Path(grader.__file__).parent
+TOP = {"course", "errors", "files", "result", "text"}
+UNDER = {
+    "code": set[str](),
+    "diagnose": {"code"},
+    "run": {"code", "diagnose"},
+    "boundary": {"code"},
+    "intake": set[str](),
+    "gradebook": set[str](),
+    "reports": {"diagnose/unknown_answers"},
+    "grade": {"code", "diagnose", "run", "boundary", "intake", "gradebook", "reports"},
+    "student": {"code", "diagnose", "run"},
+    "author": {"code", "diagnose", "run", "boundary", "intake", "reports", "grade"},
+    "cli": {"run", "intake", "gradebook", "reports", "grade", "student", "author", "diagnose"},
+}
+"""What each folder may import beside the files at the top and itself. Nothing imports `cli`."""
+
+DO_WITHOUT_COURSE = {"gradebook", "reports"}
+"""What reads results alone, and knows of the course what stands in them."""
+
+WORKERS_SIDE = {"boundary/worker", "boundary/protocol"}
+WORKERS_SIDE |= {
+    f"code/{name}" for name in ("cost", "forbidden", "is_stub", "operands", "returned")
+}
+"""All that a process with a student's code in it may hold of the package."""
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of the package that a file imports, anywhere in it, as paths without `.py`."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        found |= {place for name in names if (place := place_of(name))}
+    return found
+
+
+def place_of(name: str) -> str:
+    """Where an imported name's module is in the package; empty for one of another package."""
+    first, _, rest = name.partition(".")
+    if first != "grader":
+        return ""
+    parts = rest.split(".") if rest else []
+    while parts and not is_module(PACKAGE.joinpath(*parts)):
+        parts.pop()
+    return "/".join(parts)
+
+
+def is_module(path: Path) -> bool:
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def room(place: str) -> str:
+    """The folder, or the file at the top, that a module is in."""
+    return place.partition("/")[0].removesuffix(".py")
+
+
+MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_it_imports_only_what_it_may(module: str) -> None:
+    if module == "__init__.py":
+        assert imported(PACKAGE / module) == {"student/notebook"}  # when a notebook asks for it
+        return
+    here = room(module)
+    allowed = TOP - ({"course"} if here in DO_WITHOUT_COURSE else set())
+    if here not in TOP:
+        assert here in UNDER, f"{here} has no place in the layers; give it one here"
+        allowed |= UNDER[here] | {here}
+    above = {p for p in imported(PACKAGE / module) if not {p, room(p)} & allowed}
+    assert not above, f"{module} imports {', '.join(sorted(above))}"
+
+
+def test_at_the_top_lie_only_files_that_all_use() -> None:
+    top = {path.stem for path in PACKAGE.glob("*.py")}
+    assert top == TOP | {"__init__", "cli"}
+
+
+def test_no_two_files_have_one_name() -> None:
+    names = [name for module in MODULES if (name := module.rpartition("/")[2]) != "__init__.py"]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    assert not twice, f"two files are called {', '.join(twice)}"
+
+
+def test_no_two_classes_have_one_name() -> None:
+    trees = (ast.parse((PACKAGE / module).read_text(encoding="utf-8")) for module in MODULES)
+    names = [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    assert not twice, f"two classes are called {', '.join(twice)}"
+
+
+def test_files_at_the_top_import_each_other_one_way() -> None:
+    """What everything stands on has an order, so that it can be read file by file."""
+    waiting = {name: imported(PACKAGE / f"{name}.py") & TOP for name in TOP}
+    while waiting:
+        ready = {name for name, needs in waiting.items() if not needs & waiting.keys()}
+        assert ready, f"these import each other in a circle: {', '.join(sorted(waiting))}"
+        for name in ready:
+            del waiting[name]
+
+
+def test_a_worker_holds_its_protocol_and_what_is_forbidden() -> None:
+    waiting, seen = {"boundary/worker"}, set[str]()
+    while waiting:
+        place = waiting.pop()
+        seen.add(place)
+        path = PACKAGE / place
+        files = [path.with_suffix(".py")] if not path.is_dir() else [*path.rglob("*.py")]
+        waiting |= {p for file in files for p in imported(file)} - seen
+    outside = {place for place in seen if not any(place.startswith(own) for own in WORKERS_SIDE)}
+    assert not outside, f"a worker would load {', '.join(sorted(outside))}"
+
+
+def test_the_package_uses_no_private_part_of_pytest() -> None:
+    for module in MODULES:
+        tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not any(name.startswith("_pytest") for name in names), module

@@ -1,0 +1,79 @@
+"""The recipe in CONTRIBUTING.md: what `grader new` writes is a problem that passes the audit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.author.new import new_problem
+from grader.course import Course, own_course
+from grader.diagnose.edits import EDITS_FILE
+from grader.errors import UsageError
+from tests.warm import WarmPython
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+ROOT = own_course().root
+COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli import app; app()"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the course with the new problem's two folders."""
+    root = tmp_path_factory.mktemp("a course")
+    for name in ("grader", "problems", "solutions"):
+        without = shutil.ignore_patterns("__pycache__", EDITS_FILE, "variants")
+        shutil.copytree(ROOT / name, root / name, ignore=without)
+    for name in ("course.toml", "LICENSE"):
+        shutil.copy(ROOT / name, root)
+    new_problem(Course(root), "99-residual-sum")
+    return root
+
+
+@pytest.fixture
+def run(course: Path, warm_python: WarmPython) -> Run:
+    """Runs a command in the copy."""
+    environment = os.environ | {"PYTHONPATH": str(course), "COLUMNS": "120"}
+    return lambda *words: warm_python.run("-c", COMMAND, *words, cwd=course, env=environment)
+
+
+@pytest.mark.slow
+def test_the_audit_is_content_with_it(course: Path, run: Run) -> None:
+    done = run("audit", "99", "--jobs", "1", "--write-fingerprints", "--out", "audit")
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = "caught 2 of 2 (by visible tests alone 2), named 2 of 2, wrongly failed 0 of 2"
+    assert done.stdout.splitlines()[-1] == summary
+    page = (course / "audit/audit.html").read_text(encoding="utf-8")
+    assert summary in page
+    assert "test_arguments_are_left_alone catches in_place" in page
+    assert "test_adds catches in_place" not in page
+
+
+def test_a_student_meets_it(run: Run) -> None:
+    done = run("check", "99")
+    assert done.returncode == 1
+    assert "99-residual-sum" in done.stdout
+    assert "0 of 2" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("residual", "two digits and a name"),
+        ("99-Residual", "two digits and a name"),
+        ("99-2d", "two digits and a name"),
+        ("01-sum", "There is a problem 01 already"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(
+    small_course: Course, name: str, told: str
+) -> None:
+    before = sorted(small_course.root.rglob("*"))
+    with pytest.raises(UsageError, match=told):
+        new_problem(small_course, name)
+    assert sorted(small_course.root.rglob("*")) == before

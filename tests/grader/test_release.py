@@ -1,0 +1,521 @@
+"""The students' copy: it works by itself, gives nothing away, and can be brought up to date."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from grader.author.documents import beginning_with, without_part
+from grader.author.release import code_lines, leaks, release
+from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, UNWRITTEN, Course, own_course
+from grader.diagnose.edits import mistakes_of
+from grader.errors import CourseError, UsageError
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import run_tests
+from grader.student.check import check
+from tests.warm import WarmPython
+
+ROOT = own_course().root
+CHECK = "from grader.cli import app; app()"
+
+KNOWN = {
+    "self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)",
+    "self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)",
+    "self.n_embd, self.n_head = n_embd, n_head",
+}
+"""Lines that the solutions share with what stands in for a student's code in the pictures, which
+hands the work to PyTorch's own functions. They say no more than the READMEs do."""
+
+TRIVIAL = 24
+"""Shorter lines, such as `return weights`, give nothing away."""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
+    """A released copy, in a folder whose name has a space in it."""
+    folder = tmp_path_factory.mktemp("for students") / "a course"
+    release(own_course(), folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "dont_write_bytecode", True)  # the tests here look at all that is in it
+        yield Course(folder)
+
+
+def texts(course: Course) -> dict[str, str]:
+    binary = (".png", ".safetensors")
+    files = [
+        path for path in course.root.rglob("*") if path.is_file() and path.suffix not in binary
+    ]
+    return {
+        path.relative_to(course.root).as_posix(): path.read_text(encoding="utf-8") for path in files
+    }
+
+
+def environment_of(copy: Course) -> dict[str, str]:
+    """Return an environment whose grader is the copy's, into which no byte code is written."""
+    own = {"PYTHONPATH": str(copy.root), "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1"}
+    return os.environ | own
+
+
+def in_the_copy(copy: Course, folder: str, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=copy.root / folder,
+        env=environment_of(copy),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+def secrets(source: str, given: set[str]) -> set[str]:
+    """The lines of a solution, a variant or a mistake that say something the stubs don't."""
+    lines = code_lines(source) - given - KNOWN
+    return {line for line in lines if len(line) > TRIVIAL and not line.startswith("#")}
+
+
+def test_no_solution_and_no_mistake_is_in_it(copy: Course) -> None:
+    given: set[str] = set()
+    for problem in copy.problems():
+        given |= code_lines(problem.stub.read_text(encoding="utf-8"))
+    copied = {
+        name: {line.strip() for line in text.splitlines()} for name, text in texts(copy).items()
+    }
+    sources = {path: path.read_text(encoding="utf-8") for path in ROOT.glob("solutions/**/*.py")}
+    for problem in own_course().problems():
+        for mistake in mistakes_of(own_course(), problem):
+            sources[Path(problem.id) / mistake.edit.name] = mistake.source
+    assert len(sources) > 300
+    for path, source in sources.items():
+        secret = secrets(source, given)
+        # A test's oracle and one of so many mistakes and faults may have a line in common.
+        common = 0 if path.name == SUBMISSION_FILE else 2
+        for name, lines in copied.items():
+            assert len(secret & lines) <= common, f"{path} in {name}: {secret & lines}"
+
+
+def test_the_hidden_halves_are_cut_off(copy: Course) -> None:
+    hidden: set[str] = set()
+    for problem in own_course().problems():
+        _, _, below = problem.test_file.read_text(encoding="utf-8").partition(
+            f"\n{HIDDEN_MARKER}\n"
+        )
+        hidden |= set(re.findall(r"^def (test_\w+)", below, re.MULTILINE))
+    assert len(hidden) > 20
+    names = re.compile(rf"\b({'|'.join(hidden)})\b")
+    for name, text in texts(copy).items():
+        assert HIDDEN_MARKER not in text.splitlines(), name
+        assert not names.search(text), name
+
+
+def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -> None:
+    top = {path.name for path in copy.root.iterdir()}
+    assert top == {
+        ".devcontainer", ".gitattributes", ".gitignore", ".release.json", "AGENTS.md",
+        "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "course.toml", "docs", "grader",
+        "problems", "pyproject.toml", "uv.lock",
+    }  # fmt: skip
+    folders = {path.name for path in copy.root.glob("grader/*") if path.is_dir()}
+    assert folders == {"testing", "student"}
+    assert {path.name for path in copy.root.glob("problems/*.py")} >= {"worked_example.py"}
+    for problem in copy.problems():
+        assert problem.probe_file.is_file()
+        assert problem.fingerprints.is_file()
+    pages = [name for name in texts(copy) if name.startswith("docs/")]
+    assert len(pages) == 5
+    for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", "Makefile", *pages)):
+        assert "solutions" not in text
+        assert "grader grade" not in text
+
+
+def test_what_stands_in_students_goes_out_as_it_is(copy: Course) -> None:
+    students = ROOT / "students"
+    for path in (*students.glob("*"), *students.glob("docs/**/*")):
+        if path.is_file():
+            copied = copy.root / path.relative_to(students)
+            assert copied.read_bytes() == path.read_bytes()
+
+
+def test_the_front_page_fits_on_a_screen_or_two() -> None:
+    page = (ROOT / "students/README.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^.*!\[", page, re.MULTILINE)) == 1
+    assert len([word for word in page.split() if re.search(r"\w", word)]) <= 400
+
+
+def test_the_front_page_says_what_the_problems_do() -> None:
+    page = (ROOT / "students/README.md").read_text(encoding="utf-8")
+    for problem in own_course().problems():
+        entry, (least, most) = problem.entry, problem.entry.minutes
+        time = f"{least} to {most}" if least < most else f"{least}"
+        row = f"](problems/{problem.id}/README.md) | {entry.difficulty} | {time} |"
+        assert f"| [{problem.id[:2]}" in page
+        assert row in page, row
+
+
+def test_its_picture_is_that_of_the_problem() -> None:
+    picture = "pictures/heads.png"
+    of_problem = ROOT / "problems/05-multi-head-attention" / picture
+    assert (ROOT / "students/docs" / picture).read_bytes() == of_problem.read_bytes()
+
+
+def test_every_link_of_the_copy_leads_to_a_file(copy: Course) -> None:
+    for name, text in texts(copy).items():
+        if name.endswith(".md") and not name.startswith("grader/"):
+            for link in re.findall(
+                r"\]\(([^)#\s]+)", re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.S)
+            ):
+                if "://" not in link:
+                    assert (copy.root / name).parent.joinpath(link).exists(), (name, link)
+
+
+def toml(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def test_both_projects_are_one() -> None:
+    """Students run what the course was tested with: a name has one version and one meaning."""
+    ours, theirs = (toml(folder / "pyproject.toml") for folder in (ROOT, ROOT / "students"))
+    assert set(theirs["project"]["dependencies"]) < set(ours["project"]["dependencies"])
+    for key in ("name", "version", "requires-python", "license", "scripts", "entry-points"):
+        assert theirs["project"][key] == ours["project"][key], key
+    assert theirs["build-system"] == ours["build-system"]
+    assert theirs["tool"]["hatch"] == ours["tool"]["hatch"]
+    options = [both["tool"]["pytest"]["ini_options"] for both in (theirs, ours)]
+    assert options[0]["pythonpath"] == options[1]["pythonpath"]
+    assert set(options[0]["addopts"].split()) <= set(options[1]["addopts"].split())
+
+
+def test_students_install_what_they_need() -> None:
+    packages = {package["name"]: package for package in toml(ROOT / "students/uv.lock")["package"]}
+    (asked,) = (p for p in packages.values() if p["source"] == {"editable": "."})
+    assert {need["name"] for need in asked["dependencies"]} == {
+        "matplotlib", "numpy", "pillow", "pytest", "pytest-timeout", "rich", "torch", "typer",
+        "watchfiles",
+    }  # fmt: skip
+    assert "dev-dependencies" not in asked
+    # Those of CUDA come with torch on Linux.
+    others = {name for name in packages if not name.startswith(("nvidia-", "cuda-", "triton"))}
+    assert len(others) <= 45, sorted(others)
+    tools = {
+        "distributed",
+        "hypothesis",
+        "msgspec",
+        "mypy",
+        "pytest-xdist",
+        "pyyaml",
+        "ruff",
+    }
+    assert not tools & others
+
+
+def test_what_students_get_imports_what_they_install(copy: Course) -> None:
+    """A module of another package that isn't there would end a command as soon as it begins."""
+    declared = toml(ROOT / "students/pyproject.toml")["project"]["dependencies"]
+    installed = {re.split(r"\W", need.replace("-", "_"), maxsplit=1)[0] for need in declared}
+    known = sys.stdlib_module_names | installed | {"PIL", "grader"}
+    missing = {
+        f"{path.relative_to(copy.root)}: {name}"
+        for path in copy.root.glob("grader/**/*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for name in imported_by(node)
+        if name.partition(".")[0] not in known or not is_there(copy, name)
+    }
+    assert not missing
+
+
+def imported_by(node: ast.stmt) -> list[str]:
+    """The modules that a statement at the top of a file imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+def is_there(copy: Course, name: str) -> bool:
+    """Whether a module is another package's, or stands in the copy."""
+    path = copy.root.joinpath(*name.split("."))
+    ours = name.startswith("grader.")
+    return not ours or path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def test_uv_leaves_pytorch_alone_once_it_is_removed() -> None:
+    """The page's two lines: nothing else in the lock would bring the large build back."""
+    readme = (ROOT / "students/docs/install.md").read_text(encoding="utf-8")
+    assert "\nuv remove torch\nuv pip install torch --torch-backend cpu\n" in readme
+    packages = toml(ROOT / "students/uv.lock")["package"]
+    needs = {p["name"]: [need["name"] for need in p.get("dependencies", [])] for p in packages}
+    assert [name for name, needed in needs.items() if "torch" in needed] == ["attention-course"]
+
+
+def test_the_dev_container_takes_the_cpu_build(copy: Course) -> None:
+    config = json.loads((copy.root / ".devcontainer/devcontainer.json").read_text("utf-8"))
+    assert "uv pip install --torch-backend cpu -e ." in config["postCreateCommand"]
+    assert config["hostRequirements"]["storage"] == "32gb"
+
+
+@pytest.mark.slow
+def test_without_pytorch_a_sentence_says_what_to_do(copy: Course) -> None:
+    for command in ([CHECK], [CHECK, "watch"], ["import pytest; pytest.main()"]):
+        code = "import importlib.util as u; u.find_spec = lambda name: None\n" + command[0]
+        done = in_the_copy(copy, "problems/01-softmax", "-c", code, *command[1:])
+        assert done.returncode, command
+        assert "PyTorch is not installed. Run this once" in done.stdout + done.stderr
+        assert "\n  uv pip install torch --torch-backend cpu\n" in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_no_command_of_instructors_is_offered(copy: Course) -> None:
+    done = in_the_copy(copy, "problems", "-c", CHECK, "--help")
+    assert done.returncode == 0, done.stderr
+    assert "hint" in done.stdout
+    assert not re.search(r"\b(grade|audit|release|doctor)\b", done.stdout)
+
+
+@pytest.mark.slow
+def test_the_stubs_score_nothing_and_the_next_step_is_told(
+    copy: Course, warm_python: WarmPython
+) -> None:
+    folder, environment = copy.root / "problems/01-softmax", environment_of(copy)
+    done = warm_python.run("-c", CHECK, cwd=folder, env=environment)
+    assert done.returncode == 1, done.stderr
+    assert "0 of 60 points." in done.stdout
+    assert "01-softmax: Next: dot_product_similarity" in done.stdout
+    assert "For the details: uv run pytest" in done.stdout
+
+
+@pytest.mark.slow
+def test_pytest_and_explore_work_in_it(copy: Course, warm_python: WarmPython) -> None:
+    folder, environment = copy.root / "problems/02-basic-attention", environment_of(copy)
+    tested = warm_python.run("-m", "pytest", cwd=folder, env=environment)
+    assert tested.returncode == 1
+    assert "\n0 of 9 points." in tested.stdout
+    drawn = warm_python.run("explore.py", cwd=folder, env=environment)
+    assert drawn.returncode == 0, drawn.stderr
+    assert "SimpleAttention: yours is not written yet" in drawn.stdout
+
+
+@pytest.mark.slow
+def test_solutions_reach_all_visible_points(copy: Course) -> None:
+    session = Session(LocalFiles(own_course().solution))
+    run_tests(copy.problems(), session, copy.root)
+    assert {id: result.points for id, result in session.results.items()} == {
+        id: result.max for id, result in session.results.items()
+    }
+    of_one = [result for result in session.results.values() if result.part == "one"]
+    assert sum(result.points for result in of_one) == 60
+
+
+# Bringing a copy up to date
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    """The course without solutions, to make corrections in."""
+    root = tmp_path / "instructor"
+    for name in ("problems", "grader", "students"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("LICENSE", "course.toml"):
+        shutil.copy(ROOT / name, root)
+    return Course(root)
+
+
+@pytest.fixture
+def of_two_parts(two_parts: Course) -> Course:
+    """A course of two parts with all that goes out to students."""
+    for name in ("grader", "students"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, two_parts.root / name, ignore=ignored)
+    shutil.copy(ROOT / "LICENSE", two_parts.root)
+    readme = two_parts.problems()[0].folder / "README.md"
+    with readme.open("a", encoding="utf-8") as file:
+        file.write("\n## Next step\n\n[Part two](../06-doubling/README.md) goes on.\n")
+    shared = two_parts.root / "problems"
+    (shared / "worked_example.py").write_text("# for all\n")
+    (shared / "small_gpt.py").write_text("from worked_example import one\n")
+    with (shared / "06-doubling/probe.py").open("a", encoding="utf-8") as file:
+        file.write("# small_gpt\n")
+    return two_parts
+
+
+def released(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "problems").iterdir()}
+
+
+def test_a_new_copy_has_both_parts_unless_it_is_said_which(
+    of_two_parts: Course, tmp_path: Path
+) -> None:
+    both = release(of_two_parts, tmp_path / "both")
+    assert "part one and part two" in both.summary()
+    assert released(both.folder) >= {"01-doubling", "06-doubling", "07-doubling", "small_gpt.py"}
+    one = release(of_two_parts, tmp_path / "one", ["one"])
+    assert released(one.folder) == {"01-doubling"}
+    two = release(of_two_parts, tmp_path / "two", ["two"])
+    assert released(two.folder) == {
+        "06-doubling", "07-doubling", "small_gpt.py", "worked_example.py"
+    }  # fmt: skip
+
+
+def test_an_update_keeps_to_the_parts_of_the_copy(of_two_parts: Course, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    release(of_two_parts, copy, ["one"])
+    again = release(of_two_parts, copy)
+    assert (again.written, again.removed) == ([], [])
+    release(of_two_parts, copy, ["one", "two"])
+    assert "06-doubling" in released(copy)
+    (copy / "problems/07-doubling/problem.py").write_text("# my work\n")
+    release(of_two_parts, copy, ["one"])
+    assert [path.name for path in (copy / "problems/07-doubling").iterdir()] == ["problem.py"]
+    assert not (copy / "problems/06-doubling").exists()  # an empty one would be remarked on
+
+
+def test_work_on_a_part_that_the_copy_no_longer_has_is_passed_over(
+    of_two_parts: Course, tmp_path: Path
+) -> None:
+    copy = Course(tmp_path / "copy")
+    release(of_two_parts, copy.root)
+    (copy.root / "problems/07-doubling/problem.py").write_text("# my work\n")
+    release(of_two_parts, copy.root, ["one"])
+    assert [problem.id for problem in copy.problems()] == ["01-doubling"]
+    with io.StringIO() as told:
+        check(copy, copy.problems(), Console(file=told))
+        remark = "07-doubling has no tests in this copy, so it is passed over."
+        assert remark in told.getvalue()
+
+
+def test_a_problem_that_has_lost_its_tests_alone_is_broken(
+    of_two_parts: Course, tmp_path: Path
+) -> None:
+    copy = Course(release(of_two_parts, tmp_path / "copy").folder)
+    for course in (copy, of_two_parts):
+        (course.root / "problems/07-doubling/test_doubling.py").unlink()
+        with pytest.raises(CourseError, match="07-doubling has no test file"):
+            course.problems()
+
+
+def test_a_copy_of_one_part_speaks_of_no_other(of_two_parts: Course, tmp_path: Path) -> None:
+    one = release(of_two_parts, tmp_path / "one", ["one"]).folder
+    for readme in (one / "README.md", one / "problems/01-doubling/README.md"):
+        text = readme.read_text(encoding="utf-8")
+        assert "06-doubling" not in text
+        assert "\n## Part two" not in text
+    assert "\n## Part one" in (one / "README.md").read_text(encoding="utf-8")
+    changes = (one / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "art two" not in changes
+    assert "## Unreleased" not in changes
+    assert "\nPart two goes on." in (one / "problems/01-doubling/README.md").read_text("utf-8")
+
+
+def test_a_copy_of_part_two_begins_with_its_first_problem() -> None:
+    pages = ("students/README.md", "students/docs/while-you-work.md")
+    text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
+    ids = ["01-softmax", "02-basic-attention", "03-scaled-attention", "04-causal-masking"]
+    text = without_part(text, [*ids, "05-multi-head-attention"], ["one"])
+    text = beginning_with(text, "01-softmax", "06-transformer-block")
+    assert "Begin with `problems/06-transformer-block`" in text
+    assert "uv run grader hint 06 2" in text
+    assert not re.search(r"\b0[1-5]\b", text)
+
+
+def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    release(course, copy)
+    first, second = course.problems()[:2]
+    work = copy / "problems" / first.id / "problem.py"
+    work.write_text("# my work\n", encoding="utf-8")
+    (copy / "notes.txt").write_text("mine\n", encoding="utf-8")
+    for problem in (first, second):
+        problem.stub.write_text(f"# corrected\n{UNWRITTEN}\n", encoding="utf-8")
+    (first.folder / "README.md").write_text("# Corrected\n", encoding="utf-8")
+    second.fingerprints.unlink()
+
+    done = release(course, copy)
+
+    assert done.kept == [f"problems/{first.id}/problem.py"]
+    assert done.removed == [f"problems/{second.id}/fingerprints.json"]
+    assert work.read_text(encoding="utf-8") == "# my work\n"
+    assert (copy / "notes.txt").read_text(encoding="utf-8") == "mine\n"
+    assert (copy / "problems" / first.id / "README.md").read_text("utf-8") == "# Corrected\n"
+    untouched = copy / "problems" / second.id
+    assert (untouched / "problem.py").read_text("utf-8").startswith("# corrected\n")
+    assert not (untouched / "fingerprints.json").exists()
+    again = release(course, copy)
+    assert (again.written, again.removed, again.kept) == ([], [], done.kept)
+
+
+def test_work_in_the_instructors_own_stub_is_not_released(course: Course, tmp_path: Path) -> None:
+    problem = course.problems()[0]
+    problem.stub.write_text("# a solution\n", encoding="utf-8")
+    with pytest.raises(CourseError, match="leaves nothing to write"):
+        release(course, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_an_empty_clone_is_filled(course: Course, tmp_path: Path) -> None:
+    (tmp_path / "clone/.git").mkdir(parents=True)
+    assert release(course, tmp_path / "clone").new
+
+
+def test_a_folder_of_something_else_is_refused(course: Course, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no released copy"):
+        release(course, tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="is a file"):
+        release(course, tmp_path / "file")
+
+
+@pytest.mark.parametrize("place", [".", "problems", "problems/10-copy", "docs/new/copy"])
+def test_a_folder_of_the_course_itself_is_refused(course: Course, place: str) -> None:
+    before = {*course.root.rglob("*")}
+    with pytest.raises(UsageError, match="is in the course itself"):
+        release(course, course.root / "grader" / ".." / place)
+    assert {*course.root.rglob("*")} == before
+
+
+def test_a_course_without_students_files_is_named(course: Course, tmp_path: Path) -> None:
+    shutil.rmtree(course.root / "students")
+    with pytest.raises(CourseError, match="students is missing"):
+        release(course, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_missing_stub_is_named(course: Course, tmp_path: Path) -> None:
+    course.problems()[0].stub.unlink()
+    with pytest.raises(CourseError, match=r"problem\.py is missing"):
+        release(course, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_what_a_problem_would_give_away_is_found(small_course: Course) -> None:
+    problem = small_course.problems()[0]
+    solution = small_course.solution(problem)
+    assert list(leaks(problem, solution)) == []
+    line = "return torch.add(x, x).to(x.dtype).contiguous()"
+    solution.write_text(f"def double(x):\n    {line}\n", encoding="utf-8")
+    readme = problem.folder / "README.md"
+    readme.write_text(f"See test_hidden.\n\n    {line}\n", encoding="utf-8")
+    problem.probe_file.write_text(f"def by_hand(x):\n    {line}\n", encoding="utf-8")
+    shared = problem.folder.parent / "worked_example.py"
+    shared.write_text(f"# For test_hidden.\n\n{HIDDEN_MARKER}\n", encoding="utf-8")
+    problem.fingerprints.write_text('{"reference": {"test_hidden": ""}}\n', encoding="utf-8")
+    assert sorted(leaks(problem, solution)) == [
+        "the released README.md has a line of the solution: " + line,
+        "the released README.md names test_hidden",
+        "the released fingerprints.json names test_hidden",
+        "the released probe.py has a line of the solution: " + line,
+        f"the released worked_example.py has the line {HIDDEN_MARKER}",
+        "the released worked_example.py names test_hidden",
+    ]
+    problem.original.write_text("# a solution\n", encoding="utf-8")
+    assert "leaves nothing to write" in next(leaks(problem, solution))
