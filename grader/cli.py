@@ -29,8 +29,8 @@ from grader.errors import (
     UsageError,
 )
 from grader.files import is_of_a_place, require_writable, told_os_error
-from grader.grade.environment import require_address_space, require_own_packages
 from grader.result import Isolation, Policy, SubmissionResult
+from grader.run.environment import require_address_space, require_own_packages
 from grader.text import counted, plain, printable
 
 app = typer.Typer(
@@ -128,7 +128,7 @@ def watch(
 ) -> None:
     """Test a problem again each time you save it."""
     with _faults():
-        from grader.run.needs import require_torch
+        from grader.run.environment import require_torch
         from grader.student.watch import Watch
 
         require_torch()
@@ -217,7 +217,7 @@ def break_(
 ) -> None:
     """Say how good the tests are that you wrote: which wrong solutions they catch."""
     with _faults():
-        from grader.run.needs import require_torch
+        from grader.run.environment import require_torch
 
         require_torch()
         from grader.student.position import position

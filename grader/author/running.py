@@ -172,7 +172,8 @@ def run(
     # under it, and the variants the probe.
     tests = _suite(candidate.problem, root).tests_of(candidate.problem)
     is_mistake = candidate.kind is CandidateKind.MISTAKE
-    watch = not is_mistake or _names_forbidden(candidate, tests.forbidden)
+    forbidden = is_mistake and _names_forbidden(candidate, tests.forbidden)
+    watch = forbidden or not is_mistake
     torch.set_num_threads(candidate.conditions.threads)  # and not what the one before has left
     if answers is None:
         answers = _probe_answers(candidate, tests, watch=watch)

@@ -23,7 +23,7 @@ def modules_of_course(root: Path) -> Iterator[None]:
         root: the course's folder.
     """
     folder = root / "problems"
-    names = {folder.name, *(path.stem for path in folder.iterdir() if path.suffix in ("", ".py"))}
+    names = {folder.name, *(path.stem for path in folder.glob("*") if path.suffix in ("", ".py"))}
     others = _taken_out(names)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()  # a file may be new since Python last looked

@@ -25,7 +25,15 @@ from grader.reports.gradescope_json import refused_json, results_json
 from grader.result import Isolation, Policy, Status, SubmissionResult
 from grader.text import plain
 
-_COURSE = ("LICENSE", "README.md", MANIFEST, "pyproject.toml", "problems/shared/*")
+SHARED = ("problems/*.py", "problems/shared/*.py")
+_COURSE = (
+    "LICENSE",
+    "README.md",
+    MANIFEST,
+    "pyproject.toml",
+    "problems/*.py",
+    "problems/shared/*.py",
+)
 """What of the course goes along, beside the grader and the problems: what its package is built
 from, and what all tests share."""
 

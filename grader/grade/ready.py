@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.files import require_writable
-from grader.grade.environment import require_address_space
 from grader.grade.previous import RESULTS
 from grader.grade.settings import Settings
 from grader.reports.sources import SOURCES
 from grader.reports.statistics import TERM_PAGE
 from grader.reports.student_page import STUDENT_PAGES
+from grader.run.environment import require_address_space
 
 _FOLDERS = (RESULTS, "feedback", "gradescope", STUDENT_PAGES, SOURCES)
 _FILES = ("index.html", TERM_PAGE, "junit.xml", "gradebook.csv")

@@ -12,7 +12,7 @@ import gc
 import sys
 
 from grader.errors import UsageError
-from grader.run.needs import require_torch
+from grader.run.environment import require_torch
 
 _WORDS = "Loading PyTorch ..."
 

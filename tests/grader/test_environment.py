@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import environment
 from grader.errors import UsageError
-from grader.grade.environment import require_address_space, require_own_packages
+from grader.run import environment
+from grader.run.environment import require_address_space, require_own_packages
 
 
 def command(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -82,7 +82,7 @@ def test_a_limit_that_leaves_too_little_is_named(
 def test_a_limit_of_the_shell_is_found(tmp_path: Path, mb: int) -> None:
     limited = (
         f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({mb << 20}, {mb << 20}))\n"
-        "from grader.grade.environment import require_address_space\nrequire_address_space(1024)"
+        "from grader.run.environment import require_address_space\nrequire_address_space(1024)"
     )
     done = subprocess.run(
         [sys.executable, "-c", limited], capture_output=True, text=True, timeout=300

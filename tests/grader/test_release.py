@@ -23,6 +23,7 @@ from grader.author.release import code_lines, leaks, release
 from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, UNWRITTEN, Course, own_course
 from grader.diagnose.edits import mistakes_of
 from grader.errors import CourseError, UsageError
+from grader.grade.packing import FOR_STUDENTS
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import run_tests
@@ -129,8 +130,8 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
         "problems", "pyproject.toml", "uv.lock",
     }  # fmt: skip
     folders = {path.name for path in copy.root.glob("grader/*") if path.is_dir()}
-    assert folders == {"testing", "student"}
-    assert {path.name for path in copy.root.glob("problems/*.py")} >= {"worked_example.py"}
+    assert folders == {*FOR_STUDENTS}
+    assert {path.name for path in copy.root.glob("problems/shared/*.py")} >= {"worked_example.py"}
     for problem in copy.problems():
         assert problem.probe_file.is_file()
         assert problem.fingerprints.is_file()
@@ -345,7 +346,7 @@ def of_two_parts(two_parts: Course) -> Course:
     (shared / "worked_example.py").write_text("# for all\n")
     (shared / "small_gpt.py").write_text("from worked_example import one\n")
     with (shared / "06-doubling/probe.py").open("a", encoding="utf-8") as file:
-        file.write("# small_gpt\n")
+        file.write("import small_gpt\n")
     return two_parts
 
 
