@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,7 +34,7 @@ from grader.run.environment import require_address_space, require_own_packages
 from grader.text import counted, plain, printable
 
 app = typer.Typer(
-    help="Tests and grades the attention course.",
+    help="Tests and grades the exercises of a course.",
     no_args_is_help=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -78,7 +78,9 @@ Jobs = Annotated[int | None, typer.Option(min=1, help="at a time; default: cores
 def _version(wanted: bool) -> None:
     if wanted:
         with _faults():
-            console.print(f"grader {version('attention-course')}")
+            scripts = entry_points(group="console_scripts", name="grader")
+            versions = [script.dist.version for script in scripts if script.dist]
+            console.print(" ".join(["grader", *versions[:1]]))
         raise typer.Exit
 
 

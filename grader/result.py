@@ -276,7 +276,7 @@ class ProblemResult:
     """One problem of one submission.
 
     Attributes:
-        id: the problem's id, such as `01-softmax`.
+        id: the problem's id, such as `01-some-name`.
         sha256: the hash of the student's file; empty when there is none.
         tests: in the order of the test file.
         notes: sentences about the file itself, for example a name that was nearly right.

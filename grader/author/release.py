@@ -152,7 +152,7 @@ def _require_outside(folder: Path, root: Path) -> None:
     if place.is_relative_to(root) and {*place.relative_to(root).parts[:1]} <= _OF_THE_COURSE:
         raise UsageError(
             f"{folder} is in the course itself, which a copy there would get mixed up with. "
-            "Name a folder beside the course, such as ../attention-students."
+            "Name a folder beside the course, such as ../for-students."
         )
 
 

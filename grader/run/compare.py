@@ -61,7 +61,7 @@ def check(
     Args:
         actual: what the student's code returned; anything.
         expected: a tensor of any shape and dtype.
-        call: what was called, as a student would write it, for example `"softmax(x, dim=0)"`.
+        call: what was called, as a student would write it, for example `"normalise(x, dim=0)"`.
         rtol: allowed difference relative to the expected entry; by default from the dtype.
         atol: allowed difference beyond that; by default from the dtype.
         sizes: sizes such as `{"d_k": 16}`, in whose terms a constant factor may be named.
@@ -162,7 +162,7 @@ def gradients(
         output: what the student's code returned, of the form of `upstream`.
         inputs: the tensors to differentiate by, with the names to use in a message.
         upstream: what each entry of the output is weighted with. Random weights: a plain sum of
-            softmax has no gradient at all, so it would accept anything.
+            weights that sum to 1 has no gradient, so it would accept anything.
         call: what was called, as a student would write it.
 
     Raises:
