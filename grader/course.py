@@ -26,7 +26,7 @@ HIDDEN_MARKER = "# --- hidden tests ---"
 SUBMISSION_FILE = "problem.py"
 """The file that a student edits, in every problem's folder."""
 
-UNWRITTEN = "raise NotImplementedError"
+STUB_LINE = "raise NotImplementedError"
 """What stands in a stub where students write."""
 
 OWN_PICTURE = "my_"
@@ -302,7 +302,7 @@ class Problem:
         if not self.stub.is_file():
             return False
         if not self.kept_stub.is_file():  # somebody tries the course in its repository
-            return UNWRITTEN not in self.stub.read_text(encoding="utf-8", errors="replace")
+            return STUB_LINE not in self.stub.read_text(encoding="utf-8", errors="replace")
         return self.stub.read_bytes().splitlines() != self.original.read_bytes().splitlines()
 
     @property

@@ -351,8 +351,8 @@ class ProblemResult:
 
         A file in which nothing that tests look for has its right name was handed in all the same.
         """
-        unwritten = all(t.status is Status.NOT_IMPLEMENTED for t in self.tests)
-        nothing = unwritten or (self.untouched and not self.sha256)
+        stubs = all(t.status is Status.NOT_IMPLEMENTED for t in self.tests)
+        nothing = stubs or (self.untouched and not self.sha256)
         return self.optional and nothing and not self.points
 
 

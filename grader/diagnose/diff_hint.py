@@ -17,7 +17,7 @@ _MOST_TOLD = 2
 """How many sentences are told of one answer."""
 
 
-def observations(
+def diff_hints(
     actual: Tensor, expected: Tensor, wrong: Tensor, sizes: Mapping[str, int], exactness: float = 0
 ) -> list[Evidence]:
     """Return how `actual` is related to `expected`, ranked; empty when nothing stands out.

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
-from grader.diagnose.diff_hint import observations
+from grader.diagnose.diff_hint import diff_hints
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source
 from grader.errors import Mismatch
 from grader.result import not_yet
@@ -80,7 +80,7 @@ def check(
         return  # so it is nearly always when it is right, and what follows takes much longer
     wrong = _wrong_entries(tensor, expected, default_rtol if rtol is None else rtol, atol)
     if wrong.any():
-        found = tuple(observations(tensor, expected, wrong, sizes or {}, atol))
+        found = tuple(diff_hints(tensor, expected, wrong, sizes or {}, atol))
         lines = [_values_message(tensor, expected, wrong), *(each.sentence for each in found)]
         raise Mismatch("\n".join([call, *lines]), _shown(tensor, found, call, wrong))
 
