@@ -20,7 +20,7 @@ from rich.console import Console
 
 from grader.author.documents import beginning_with, without_part
 from grader.author.release import code_lines, leaks, release
-from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, Course, own_course
+from grader.course import HIDDEN_MARKER, STUB_LINE, SUBMISSION_FILE, Course, own_course
 from grader.diagnose.edits import mistakes_of
 from grader.errors import CourseError, UsageError
 from grader.grade.packing import FOR_STUDENTS

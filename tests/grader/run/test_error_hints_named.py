@@ -1,6 +1,6 @@
 """Slips of newcomers, and what is said of them: a name rests on numbers, no second one is false.
 
-`error_hints.edits` holds them: right solutions with an edit, as in a catalogue, but they are in none. The
+`error_hints.edits` holds them: right solutions with an edit, as in a catalogue, but in none. The
 number of the problem begins the name of each. Its first sentence is what has to be said; its second
 one is what was said once and is false. What is joined by " | " is several sentences.
 """
