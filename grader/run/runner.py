@@ -20,7 +20,7 @@ from grader.code.time_limit import TIMEOUT_SECONDS, time_limit
 from grader.errors import CannotLoad
 from grader.result import Status, TestResult
 from grader.run.records import CollectedTest
-from grader.run.rng import Rng
+from grader.run.rng import rng_for
 from grader.run.session import Session
 from grader.run.verdict import Verdict, judge, judged_by_looking, leaves_debugger
 
@@ -153,7 +153,7 @@ def _arguments(test: CollectedTest, session: Session) -> dict[str, Any]:
             case "solution":
                 values[name] = test.tests.solution
             case "rng":
-                values[name] = Rng(_seed(test, session, "rng"))
+                values[name] = rng_for(test.problem.manifest.values, _seed(test, session, "rng"))
     return values
 
 
