@@ -56,8 +56,9 @@ def test_argument_is_left_alone(problem, rng):
     """unit_rows leaves its argument alone"""
     x = rng.normal(3, 2)
     before = x.copy()
-    problem.unit_rows(x)
+    result = problem.unit_rows(x)
     require(np.array_equal(x, before), "unit_rows(x)\nIt changed its own x.")
+    check(result, by_hand(before), "unit_rows(x)")  # what does nothing changes nothing, either
 
 
 # --- hidden tests ---
