@@ -6,7 +6,7 @@ isn't installed, that is `no_torch`, which has no tensors.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy
 
@@ -20,7 +20,20 @@ else:
             raise
         from grader.code.no_torch import torch
 
-__all__ = ["Array", "Tensor", "dtype_name", "entries", "is_array", "is_float", "nn", "torch"]
+HAS_TORCH = str(torch.__version__) != "none"
+"""Whether there are tensors at all."""
+
+__all__ = [
+    "HAS_TORCH",
+    "Array",
+    "Tensor",
+    "dtype_name",
+    "entries",
+    "is_array",
+    "is_float",
+    "nn",
+    "torch",
+]
 
 Tensor = torch.Tensor
 nn = torch.nn
@@ -28,7 +41,7 @@ nn = torch.nn
 Array = numpy.ndarray[Any, Any]
 
 
-def is_array(value: object) -> bool:
+def is_array(value: object) -> TypeGuard[Array]:
     """Tell whether a value is an array of NumPy's, as far as a student's object can be trusted."""
     return isinstance(value, numpy.ndarray) and issubclass(type(value), numpy.ndarray)
 
@@ -41,8 +54,8 @@ def dtype_name(values: Tensor | Array) -> str:
 def is_float(values: Tensor | Array) -> bool:
     """Tell whether the entries are floating point numbers."""
     if isinstance(values, numpy.ndarray):
-        return values.dtype.kind == "f"
-    return values.is_floating_point()
+        return bool(values.dtype.kind == "f")
+    return bool(values.is_floating_point())
 
 
 def entries(values: Tensor | Array) -> Array:
@@ -50,6 +63,6 @@ def entries(values: Tensor | Array) -> Array:
     if isinstance(values, numpy.ndarray):
         plain = numpy.ndarray.view(values, numpy.ndarray)
         return numpy.ndarray.astype(plain, numpy.float64, copy=False) if is_float(plain) else plain
-    plain = values.detach()
-    found: Array = (plain.double() if plain.is_floating_point() else plain).numpy(force=True)
+    tensor: Any = values.detach()
+    found: Array = (tensor.double() if is_float(tensor) else tensor).numpy(force=True)
     return found

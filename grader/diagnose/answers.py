@@ -43,7 +43,7 @@ def answer_of(value: object) -> Answer:
     """Return what is kept of a value."""
     if isinstance(value, bool | int | float):
         value = numpy.array(float(value))
-    if not (isinstance(value, Tensor) or is_array(value)):
+    if not isinstance(value, Tensor) and not is_array(value):
         return Answer(instead=RETURNED + type(value).__name__)
     is_form = isinstance(value, Tensor) and value.is_meta
     if is_form or math.prod(value.shape) > _MOST_ENTRIES:

@@ -177,7 +177,7 @@ def _sum_to_one(weights: Array, dim: int, exactness: float) -> bool:
 def _good_rows(wrong: Array) -> str | None:
     if wrong.ndim < 2 or wrong.shape[-2] < 2:
         return None
-    positions = wrong.any(-1).reshape(-1, wrong.shape[-2]).any(0)
+    positions = numpy.asarray(wrong.any(axis=(*range(wrong.ndim - 2), -1)))
     last = len(positions) - 1
     bad = positions.nonzero()[0].tolist()
     if bad == [0]:

@@ -97,8 +97,8 @@ def _order(got: Array, want: Array) -> list[int | None]:
 
 def _close_parts(got: Array, want: Array) -> Array:
     """Return which parts agree, as `close` has it: bool, `(parts of got, parts of want)`."""
-    near: Array = numpy.isclose(got[:, None], want[None], rtol=1e-5, atol=1e-8).all(-1)
-    return near
+    near = numpy.isclose(got[:, None], want[None], rtol=1e-5, atol=1e-8)
+    return numpy.asarray(near.all(-1))
 
 
 def _told_order(order: list[int | None], dim: int, dims: int) -> Iterator[str]:

@@ -89,6 +89,8 @@ def _python() -> Finding:
 
 
 def _torch() -> Finding:
+    if torch_version() == "none":
+        return Finding("PyTorch", "not installed; a course in NumPy does without")
     build = f"CUDA {torch_cuda()}" if torch_cuda() else "CPU"
     # Grading doesn't use a GPU, so which build it is only matters for its size.
     return Finding("PyTorch", f"{torch_version()} ({build} build)")

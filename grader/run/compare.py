@@ -1,6 +1,7 @@
 """Comparison of what a student's code returned with what it should be, in the words of the subject.
 
-Tensors are compared with tensors, arrays of NumPy's with arrays. `check` looks at type, dtype, shape, finiteness and values, in this order, and never broadcasts.
+Tensors are compared with tensors, arrays of NumPy's with arrays. `check` looks at type, dtype,
+shape, finiteness and values, in this order, and never broadcasts.
 Its message says what was called, what came back, what was expected, and which rows differ.
 """
 

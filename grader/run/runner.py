@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from grader.code.forbidden import Guard
 from grader.code.stopwatch import Stopwatch
+from grader.code.tensors import HAS_TORCH, torch
 from grader.code.time_limit import TIMEOUT_SECONDS, time_limit
 from grader.errors import CannotLoad
 from grader.result import Status, TestResult
@@ -175,6 +174,8 @@ def load_late_parts(*, hidden: bool = False) -> None:
         hidden: whether hidden tests will run. One asks for a form without numbers, and torch
             imports hundreds of modules for the first of those.
     """
+    if not HAS_TORCH:
+        return
     if hidden:
         with _not_found("triton"):
             torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
