@@ -168,7 +168,8 @@ def _manifest(path: Path, said: int) -> Manifest:
         raise CourseError(f"{path} can't be read: {error}") from None
     try:
         parts = tuple(_read(CoursePart, each, "parts") for each in _list(data, "parts"))
-        entries = tuple(_read(Entry, each, "problems") for each in _list(data, "problems"))
+        given = _list(data, "problems") if "problems" in data else []  # before the first is written
+        entries = tuple(_read(Entry, each, "problems") for each in given)
         students = _read(Handout, data.get("students", {}), "students")
         rest = {name: data[name] for name in data.keys() - {"parts", "problems", "students"}}
         head = _read(_Head, rest, "the top")
@@ -357,10 +358,13 @@ class Course:
         """Return all problems in the order of their numbers.
 
         Raises:
-            CourseError: a problem has no test file of the right name, or a folder of a problem is
-                not in `course.toml`.
+            CourseError: there is none, or one has no test file of the right name, or a folder of a
+                problem is not in `course.toml`.
         """
         entries = self.manifest.problems
+        if not entries:
+            there_is_none = "there is no [[problems]]; `grader new 01-name` writes one"
+            raise CourseError(f"{self.root / MANIFEST}: {there_is_none}")
         problems = [Problem(self.root / "problems" / e.id) for e in entries if self._counts(e.id)]
         for problem in problems:
             if not problem.test_file.is_file():

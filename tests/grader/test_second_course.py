@@ -141,6 +141,17 @@ def test_the_audit_is_content_without_torch(run: Run, tmp_path: Path) -> None:
     )
 
 
+def test_a_first_problem_is_written_in_numpy(without_torch: Path, tmp_path: Path) -> None:
+    head = 'title = "Empty"\nvalues = "numpy"\n\n[[parts]]\nid = "one"\ntitle = "All"\n'
+    (tmp_path / "course.toml").write_text(head, encoding="utf-8")
+    run = runner(without_torch, Course(tmp_path), tmp_path)
+    assert "there is no [[problems]]" in run("check").stderr.replace("\n", " ")
+    assert run("new", "01-residual-sum").returncode == 0
+    done = run("audit", "--jobs", "1", "--write-fingerprints")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "caught 2 of 2" in done.stdout
+
+
 def test_a_course_in_torch_says_that_torch_is_missing(
     without_torch: Path, small_course: Course, tmp_path: Path
 ) -> None:

@@ -82,4 +82,6 @@ def test_nothing_is_told_that_is_not_certain(got: Tensor, want: Tensor) -> None:
 
 def test_two_relations_that_both_fit_are_none() -> None:
     want = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float64)
-    assert relations(want[[1, 0]].numpy(), want.numpy()) == []  # 3 is added or taken away in each row, too
+    assert (
+        relations(want[[1, 0]].numpy(), want.numpy()) == []
+    )  # 3 is added or taken away in each row, too
