@@ -44,7 +44,7 @@ def test_close_together(problem):
 @pytest.mark.points(1)
 def test_other_coordinates(problem, rng):
     """pairwise_distances refuses points with other numbers of coordinates"""
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError):  # noqa: PT011  (its words are free)
         problem.pairwise_distances(rng.normal(3, 1), rng.normal(2, 4))
 
 
@@ -55,7 +55,8 @@ def test_arguments_are_left_alone(problem, rng):
     before = a.copy(), b.copy()
     result = problem.pairwise_distances(a, b)
     for name, given, kept in zip("ab", (a, b), before, strict=True):
-        require(np.array_equal(given, kept), f"pairwise_distances(a, b)\nIt changed its own {name}.")
+        message = f"pairwise_distances(a, b)\nIt changed its own {name}."
+        require(np.array_equal(given, kept), message)
     check(result, by_hand(*before), "pairwise_distances(a, b)")
 
 
