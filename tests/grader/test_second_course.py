@@ -141,6 +141,62 @@ def test_the_audit_is_content_without_torch(run: Run, tmp_path: Path) -> None:
     )
 
 
+FORGES = """
+import sys
+import numpy as np
+def right(x): return x + 1
+def forge(kind):
+    frame = sys._getframe()
+    while "_send" not in frame.f_globals:
+        frame = frame.f_back
+    worker = frame.f_globals
+    wire, send = worker["read_request"].__globals__, worker["_send"]
+    def forged(channel, memory, response, tensors, id, released):
+        if kind == "moved":
+            response.moved = True
+        elif kind == "graph":
+            graph = wire["GraphForm"](0, 5, [wire["TensorValue"](0)])
+            response.graphs, tensors = [graph], [np.zeros(3)]
+        elif kind == "order":
+            response.values, tensors = [wire["TensorValue"](0, [1, 0])], [np.zeros((3, 2))]
+        elif kind == "form":
+            response.values = [wire["FormValue"]("float32", [3])]
+        elif kind == "device":
+            response.values = [wire["DeviceValue"]("cpu")]
+        elif kind == "module":
+            empty = dict(settings=[], attributes=[], parameters=[], buffers=[], children=[])
+            form = wire["ModuleForm"](name="A", stock="Linear", training=True, **empty)
+            response.values = [wire["ModuleValue"](1, form)]
+        send(channel, memory, response, tensors, id, released)
+    worker["_send"] = forged
+"""
+
+FORGED = ["moved", "graph", "order", "form", "device", "module"]
+
+OPENS = f"""
+import sys, numpy
+from grader.boundary import Boundary
+from grader.boundary.connection import WorkerFailure
+with Boundary("sandbox" if sys.platform == "linux" else "process") as boundary:
+    for kind in ["nothing", *{FORGED}]:
+        problem = boundary.open({FORGES.encode()!r})
+        try:
+            problem.forge(kind)
+            print(kind, problem.right(numpy.arange(2.0)).tolist())
+        except WorkerFailure as failure:
+            print(kind, failure.status)
+        problem.close()
+"""
+
+
+def test_what_needs_torch_is_no_answer_where_there_is_none(without_torch: Path) -> None:
+    """A worker that tells of tensors gets a verdict, and the grader does not stumble."""
+    done = subprocess.run([str(without_torch), "-c", OPENS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    told = ["nothing [1.0, 2.0]", *(f"{kind} bad_output" for kind in FORGED)]
+    assert done.stdout.splitlines() == told
+
+
 def test_a_first_problem_is_written_in_numpy(without_torch: Path, tmp_path: Path) -> None:
     head = 'title = "Empty"\nvalues = "numpy"\n\n[[parts]]\nid = "one"\ntitle = "All"\n'
     (tmp_path / "course.toml").write_text(head, encoding="utf-8")
