@@ -38,6 +38,9 @@ OWN_TESTS = "test_mine.py"
 NAMES_MISTAKES = ("seen again", "at once")
 """When a student who runs tests at home reads the name of a mistake; the first is the default."""
 
+VALUES = ("torch", "numpy")
+"""What the functions of a course take and return: tensors or arrays; the first is the default."""
+
 _PROBLEM_FOLDER = re.compile(r"\d\d-[a-z0-9-]+")
 
 _PART_ID = re.compile(r"[a-z][a-z0-9_]*")
@@ -104,6 +107,7 @@ class Manifest:
         problems: in order.
         students: what students get.
         name: when students at home read the name of a mistake, one of `NAMES_MISTAKES`.
+        values: whose values its functions take and return, one of `VALUES`.
     """
 
     title: str
@@ -111,6 +115,7 @@ class Manifest:
     problems: tuple[Entry, ...]
     students: Handout = field(default_factory=Handout)
     name: str = NAMES_MISTAKES[0]
+    values: str = VALUES[0]
 
     @property
     def names_at_once(self) -> bool:
@@ -163,21 +168,24 @@ def _manifest(path: Path, said: int) -> Manifest:
         raise CourseError(f"{path} can't be read: {error}") from None
     try:
         parts = tuple(_read(CoursePart, each, "parts") for each in _list(data, "parts"))
-        entries = tuple(_read(Entry, each, "problems") for each in _list(data, "problems"))
+        given = _list(data, "problems") if "problems" in data else []  # before the first is written
+        entries = tuple(_read(Entry, each, "problems") for each in given)
         students = _read(Handout, data.get("students", {}), "students")
         rest = {name: data[name] for name in data.keys() - {"parts", "problems", "students"}}
         head = _read(_Head, rest, "the top")
         _check(parts, entries)
-        _check_name(head.name)
+        _check_choice("name", head.name, NAMES_MISTAKES)
+        _check_choice("values", head.values, VALUES)
     except ValueError as error:
         raise CourseError(f"{path}: {error}") from None
-    return Manifest(head.title, parts, entries, students, head.name)
+    return Manifest(head.title, parts, entries, students, head.name, head.values)
 
 
 @dataclass(frozen=True)
 class _Head:
     title: str
     name: str = NAMES_MISTAKES[0]
+    values: str = VALUES[0]
 
 
 _Table = TypeVar("_Table")
@@ -235,10 +243,10 @@ def _check(parts: tuple[CoursePart, ...], entries: tuple[Entry, ...]) -> None:
             raise ValueError(f"problems, {entry.id}: 'minutes' should be two numbers")
 
 
-def _check_name(name: str) -> None:
-    if name not in NAMES_MISTAKES:
-        known = " or ".join(f"'{each}'" for each in NAMES_MISTAKES)
-        raise ValueError(f"the top: 'name' should be {known}, and is '{name}'")
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        known = " or ".join(f"'{each}'" for each in choices)
+        raise ValueError(f"the top: '{name}' should be {known}, and is '{value}'")
 
 
 @dataclass(frozen=True)
@@ -350,10 +358,13 @@ class Course:
         """Return all problems in the order of their numbers.
 
         Raises:
-            CourseError: a problem has no test file of the right name, or a folder of a problem is
-                not in `course.toml`.
+            CourseError: there is none, or one has no test file of the right name, or a folder of a
+                problem is not in `course.toml`.
         """
         entries = self.manifest.problems
+        if not entries:
+            there_is_none = "there is no [[problems]]; `grader new 01-name` writes one"
+            raise CourseError(f"{self.root / MANIFEST}: {there_is_none}")
         problems = [Problem(self.root / "problems" / e.id) for e in entries if self._counts(e.id)]
         for problem in problems:
             if not problem.test_file.is_file():

@@ -43,7 +43,6 @@ def break_problem(course: Course, problem: Problem, path: Path) -> BreakResult:
 
 
 _EXAMPLE = """\
-import torch
 
 def test_rows(problem):
     ...what you want to be true, with assert

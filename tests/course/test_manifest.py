@@ -35,8 +35,13 @@ from grader.errors import CourseError, UsageError
         ("optional = true", 'optional = "yes"', "parts, two: 'optional' should be of kind bool"),
         ('id = "two"', 'id = "one"', "parts: one stands there twice"),
         ('id = "two"', 'id = "Part 2"', "parts: 'Part 2' should be of small letters"),
-        ('id = "01-doubling"', 'id = "doubling"', "'doubling' should look like 01-softmax"),
-        ("[[problems]]", "[[problem]]", r"there is no \[\[problems\]\]"),
+        ('id = "01-doubling"', 'id = "doubling"', "'doubling' should look like 01-name"),
+        ("[[problems]]", "[[problem]]", "the top: 'problem' is not known"),
+        (
+            'title = "A small course"',
+            'title = "A small course"\nvalues = "jax"',
+            "the top: 'values' should be 'torch' or 'numpy', and is 'jax'",
+        ),
         ("[[parts]]", "[[parts", "can't be read"),
     ],
 )
