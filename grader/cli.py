@@ -193,12 +193,11 @@ def compare(
 ) -> None:
     """Once all visible tests of a problem pass: show right files in other styles beside yours."""
     with _faults():
-        from grader.run.environment import require_torch
-
-        require_torch()
+        from grader.run.announce import loaded
         from grader.student.position import around
         from grader.student.right_files import compare as show
 
+        loaded()
         course = own_course()
         here = course.select([problem]) if problem else around(course, Path.cwd())
         if len(here) != 1:

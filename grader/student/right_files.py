@@ -1,11 +1,11 @@
-"""`grader compare`: shows a right solution beside others, what each costs, and asks two questions."""
+"""`grader compare`: a right solution beside others, what each of them costs, and two questions."""
 
 from __future__ import annotations
 
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 
 import torch
@@ -18,14 +18,19 @@ from grader.code.loading import STUDENT_MODULE, named
 from grader.code.quiet import quiet
 from grader.course import UNWRITTEN, Course, Problem
 from grader.result import shown
-from grader.run.announce import loaded
-from grader.run.comparison import RightFile, Script, comparison_of, module_of
+from grader.run.comparison import (
+    QuestionAndAnswer,
+    RightFile,
+    Script,
+    comparison_of,
+    module_of,
+)
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import run_tests
 from grader.student.report import next_step, whole_points, wrapped
 from grader.student.seen import SeenMistakes
-from grader.text import counted, printable
+from grader.text import printable
 
 _WIDTH = 80
 _YOURS = "yours"
@@ -47,7 +52,6 @@ def compare(course: Course, problem: Problem, console: Console) -> bool:
         UsageError: the copy has nothing to compare with.
     """
     found = comparison_of(course, problem)
-    loaded()
     if missing := _missing(course, problem):
         _Pages(console).text(missing)
         return False
@@ -61,18 +65,21 @@ def compare(course: Course, problem: Problem, console: Console) -> bool:
     pages.text(_about_costs(script))
     stub = problem.original.read_text(encoding="utf-8")
     for file in (own, *found.files):
-        pages.wait(f"Enter shows the file: {_title(file)}")
+        pages.wait(f"Enter shows {_title(file)}")
         pages.source(file, stub)
-    questions = script.questions(modules[_YOURS])
+    pages.wait("Enter shows a question")
+    _ask(script.questions(modules[_YOURS]), pages)
+    return True
+
+
+def _ask(questions: Sequence[QuestionAndAnswer], pages: _Pages) -> None:
+    """Show the questions, each with its answer; in a terminal, the answer waits for Enter."""
     for number, (question, work_out) in enumerate(questions, 1):
-        if number == 1:
-            pages.wait(f"Enter shows the first of {counted(len(questions), 'question')}")
-        pages.text(f"\nQuestion {number} of {len(questions)}. {question}\n")
+        pages.text(f"\nQuestion {number} of {len(questions)}. {question}")
         pages.wait("Think first. Enter shows what your code says")
-        pages.text(answer(work_out))
+        pages.text(f"\n{answer(work_out)}")
         if number < len(questions):
             pages.wait("Enter shows the next question")
-    return True
 
 
 def _missing(course: Course, problem: Problem) -> str:
@@ -91,8 +98,8 @@ def _missing(course: Course, problem: Problem) -> str:
         return ""
     points = f"{shown(whole_points(result))} of {shown(result.max)}"
     return (
-        f"This opens once {problem.id} has all its visible points, and you have {points} so far. "
-        f"{next_step(result)}"
+        f"Other right files wait here until yours passes all visible tests: {problem.id} has "
+        f"{points} points so far. {next_step(result)}"
     )
 
 
@@ -158,8 +165,9 @@ def shown_source(source: str, stub: str) -> str:
     left_out = {n for node in tree.body if _name(node) in given for n in _lines(node)}
     for node in ast.walk(tree):
         left_out |= set(_docstring_lines(node))
-    lines = enumerate(source.splitlines(), 1)
+    lines = enumerate(source.split("\n"), 1)
     text = "\n".join(line for number, line in lines if number not in left_out)
+    text = re.sub(r"^(class .*:\n)\n+", r"\1", text, flags=re.M)
     return re.sub(r"\n{3,}", "\n\n\n", text).strip("\n")
 
 
@@ -181,7 +189,9 @@ def _lines(node: ast.stmt) -> Iterator[int]:
 def _docstring_lines(node: ast.AST) -> Iterator[int]:
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef
     if isinstance(node, kinds) and ast.get_docstring(node) is not None and len(node.body) > 1:
-        yield from _lines(node.body[0])
+        first, following = node.body[:2]
+        if getattr(node, "lineno", 0) < first.lineno < following.lineno:  # on lines of its own
+            yield from _lines(first)
 
 
 def _first_sentences(file: RightFile) -> str:
