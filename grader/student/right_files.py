@@ -98,8 +98,8 @@ def _missing(course: Course, problem: Problem) -> str:
         return ""
     points = f"{shown(whole_points(result))} of {shown(result.max)}"
     return (
-        f"Other right files wait here until yours passes all visible tests: {problem.id} has "
-        f"{points} points so far. {next_step(result)}"
+        f"Other right files wait here until yours passes all visible tests. Problem "
+        f"{problem.id[:2]} has {points} points so far. {next_step(result)}"
     )
 
 
