@@ -39,14 +39,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-ADDRESS = {address!r}
+COURSE = {address!r}
 
 here = Path.cwd()
 course = next((p for p in (here, *here.parents) if (p / "course.toml").is_file()), None)
 if course is None:
     course = here / "attention"
     if not course.is_dir():
-        subprocess.run(["git", "clone", "--quiet", ADDRESS, str(course)], check=True)
+        if not COURSE:
+            sys.exit("Open this notebook in a copy of the course; its address is not known here.")
+        subprocess.run(["git", "clone", "--quiet", *COURSE, str(course)], check=True)
 if importlib.util.find_spec("grader") is None:
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--editable", str(course)]
     subprocess.run(install, check=True)
@@ -90,22 +92,26 @@ def with_address(page: str, url: str, *, notebook: str = "") -> str:
     """
     if not url:
         return page
-    page = page.replace(f"git clone {_PLACEHOLDER}", f"git clone {_to_clone(url)}")
+    page = page.replace(f"git clone {_PLACEHOLDER}", f"git clone {' '.join(_to_clone(url))}")
     found = _GITHUB.fullmatch(url)
     if found is None:  # others open neither in Colab nor in Codespaces
         return page
     badges = [_badge_of_colab(url, notebook)] if notebook else []
+    branch = f"/tree/{found['branch']}" if found["branch"] else ""
     badges.append(
         "[![Open in GitHub Codespaces](https://github.com/codespaces/badge.svg)]"
-        f"(https://codespaces.new/{found['repository']})"
+        f"(https://codespaces.new/{found['repository']}{branch})"
     )
     title, rest = page.split("\n", 1)
     return f"{title}\n\n{' '.join(badges)}\n{rest}"
 
 
-def _to_clone(url: str) -> str:
-    """Return the address that git takes, without a branch that is only for the browser."""
-    return re.sub(r"/tree/.*", "", url)
+def _to_clone(url: str) -> list[str]:
+    """Return what git takes to clone an address; that of a branch is one for browsers only."""
+    found = _GITHUB.fullmatch(url)
+    if found is None or not found["branch"]:
+        return [url]
+    return ["--branch", found["branch"], f"https://github.com/{found['repository']}"]
 
 
 def _badge_of_colab(url: str, notebook: str) -> str:
@@ -132,7 +138,7 @@ def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
     badge = _badge_of_colab(url, f"{folder}{NOTEBOOK}")
     cells = [
         *([_markdown(badge)] if badge else []),
-        _code(_SETUP.format(address=_to_clone(url))),
+        _code(_SETUP.format(address=_to_clone(url) if url else [])),
         _markdown(readme[:cut]),
         _markdown(_HOW),
         _code(f"%%problem {number}\n{stub}"),

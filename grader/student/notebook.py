@@ -11,6 +11,7 @@ import subprocess
 import sys
 from typing import Any
 
+from grader.code.loading import STUDENT_MODULE, load_module
 from grader.course import Problem, own_course
 from grader.files import write_whole
 from grader.student.reset import keep
@@ -50,7 +51,10 @@ def add_magic(ipython: Any) -> None:
         source = cell.rstrip("\n") + "\n"
         if saved(chosen, source.encode(), written.get(chosen.id)):
             written[chosen.id] = source.encode()
-            exec(compile(source, str(chosen.stub), "exec"), ipython.user_ns)
+            # As a module of its own, as it is tested: what other cells define isn't there.
+            defined = vars(load_module(chosen.stub, STUDENT_MODULE + chosen.id[:2]))
+            names = {name for name in defined if not name.startswith("__")}
+            ipython.user_ns.update({name: defined[name] for name in names})
 
     ipython.register_magic_function(problem, "cell", "problem")
 
