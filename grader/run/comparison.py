@@ -7,6 +7,7 @@ students' copy has all of it as one sealed file.
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,13 +60,11 @@ class Script:
     """What a `compare.py` says.
 
     Attributes:
-        styles: the names of the variants to show, with when one would choose each.
         calls: in words, what is called to count its cost.
         cost: takes the code, and returns what makes these calls.
         questions: takes the code, and returns each question with what works its answer out.
     """
 
-    styles: dict[str, str]
     calls: str
     cost: Callable[[Any], Callable[[], object]]
     questions: Callable[[Any], Sequence[QuestionAndAnswer]]
@@ -75,7 +74,7 @@ class Script:
         """Run a `compare.py`, which may import the course's own modules."""
         with modules_of_course(course.root):
             said = vars(module_of(source, "compare"))
-        return cls(said["STYLES"], said["CALLS"], said["cost"], said["questions"])
+        return cls(said["CALLS"], said["cost"], said["questions"])
 
 
 def module_of(source: str, name: str) -> ModuleType:
@@ -130,8 +129,19 @@ def _written(course: Course, problem: Problem) -> Comparison:
     source = path.read_text(encoding="utf-8")
     known = {name: file.read_text("utf-8") for name, file in right_files(course, problem).items()}
     found = [RightFile("", known[REFERENCE])]
-    for name, when in Script.load(source, course).styles.items():
+    for name, when in _styles(source).items():
         if name not in known:
             raise CourseError(f"{path} names the style '{name}', and there is no such variant")
         found.append(RightFile(name, known[name], when))
     return Comparison(tuple(found), source)
+
+
+def _styles(script: str) -> dict[str, str]:
+    """Return the names of the styles to show, with when one would choose each.
+
+    They are read and not run: a release needs no torch.
+    """
+    for node in ast.parse(script).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "STYLES":
+            return dict(ast.literal_eval(node.value))
+    return {}

@@ -138,7 +138,8 @@ def cost_table(costs: dict[str, Cost | None]) -> Table:
 def _about_costs(script: Script) -> str:
     return (
         f"\nCounted for {script.calls}. Operations are those of matrix products; entries are those "
-        "of all results, step by step; the largest tensor is the one with the most entries.\n"
+        "of all results, step by step; the largest tensor is the one with the most entries.\n\n"
+        "The files are shown without docstrings and without what was given.\n"
     )
 
 

@@ -50,8 +50,7 @@ def ten_times(problem):
     before, after = shown(problem.softmax(scores)), shown(problem.softmax(10 * scores))
     return (
         f"{after}, where they were {before}. Only differences count, and these are ten times as "
-        "large now: nearly all the weight goes to one score, and the gradient of the others is "
-        "nearly 0."
+        "large now: one score takes nearly all the weight, and nearly no gradient is left."
     )
 
 

@@ -8,7 +8,7 @@ from shared.worked_example import SCALED_SCORES, V
 
 STYLES = {
     "prefix_by_prefix": "Choose it to explain: no score of the future is computed at all, which "
-    "saves half of the work, but a loop in Python costs more time than it saves.",
+    "saves half of the scores, but a loop in Python costs more time than that saves.",
     "online_softmax": "Choose it where the table of scores would not fit into memory: keys come "
     "one by one, and a running maximum and sum stand in for the whole row.",
 }

@@ -7,8 +7,8 @@ from shared.ordinary_weights import filled, gpt_weights
 STYLES = {
     "nanogpt": "Choose it where others are to find their way: everyone in the field has read this "
     "layout, and the loop in bigram_loss says what it counts.",
-    "terse": "Choose it in a script of your own: unfold gives all windows as views of the text, "
-    "bincount counts all pairs at once, and nothing is copied.",
+    "terse": "Choose it in a script of your own, for short texts: unfold and bincount take a line "
+    "each, but p[a] makes a row of numbers for every token, as the largest tensor shows.",
 }
 
 CALLS = (
