@@ -738,10 +738,14 @@ def release(
         typer.Option(help="with right files in other styles, for who has solved a problem"),
     ] = True,
     notebooks: Annotated[
-        bool, typer.Option("--notebooks", help="with a notebook for each problem")
+        bool,
+        typer.Option(
+            "--notebooks", help="with a notebook for each problem; say it at updates, too"
+        ),
     ] = False,
     url: Annotated[
-        str, typer.Option(help="where the copy will be, for its front page and its notebooks")
+        str,
+        typer.Option(help="where the copy will be, for its front page; say it at updates, too"),
     ] = "",
 ) -> None:
     """Write the students' copy of the course, or bring one up to date."""
