@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import decode_source
 from types import ModuleType
 
 import torch
@@ -56,7 +57,7 @@ def compare(course: Course, problem: Problem, console: Console) -> bool:
         _Pages(console).text(missing)
         return False
     script = Script.load(found.script, course)
-    own = RightFile(_YOURS, problem.stub.read_text(encoding="utf-8", errors="replace"))
+    own = RightFile(_YOURS, decode_source(problem.stub.read_bytes()))
     modules = {_YOURS: LocalFiles()(problem)}
     for number, file in enumerate(found.files):
         modules[_title(file)] = module_of(file.source, f"{STUDENT_MODULE}{number}_in_another_style")

@@ -176,6 +176,11 @@ def solve(problem: Problem) -> None:
     """Write the reference, and let the copy remember that it passes."""
     (own,) = COURSE.select([problem.id])
     problem.stub.write_bytes(COURSE.solution(own).read_bytes())
+    remember(problem)
+
+
+def remember(problem: Problem) -> None:
+    """Let the copy remember that a problem passes as it is now."""
     passed = TestResult("all", "all", False, 1, Status.PASSED)
     SeenMistakes(problem.folder.parents[1]).keep(problem, ProblemResult(problem.id, tests=[passed]))
     assert SeenMistakes(problem.folder.parents[1]).passes(problem)
@@ -255,6 +260,16 @@ def test_in_a_terminal_an_answer_waits(copy: Course, monkeypatch: pytest.MonkeyP
     assert "Token 0 now sees" in with_second
     assert "Row 5" not in with_second
     assert "Row 5" in screen.getvalue()
+
+
+def test_a_file_in_another_encoding_is_shown(copy: Course) -> None:
+    (problem,) = copy.select(["08"])
+    solve(problem)
+    text = problem.stub.read_text(encoding="utf-8")
+    for source in (text.encode("utf-8-sig"), f"# coding: latin-1\n# é\n{text}".encode("latin-1")):
+        problem.stub.write_bytes(source.replace(b"\n", b"\r\n"))
+        remember(problem)
+        assert "── yours" in shown(copy, problem)
 
 
 def test_own_code_that_stops_is_said_so() -> None:
