@@ -188,6 +188,27 @@ def why(
 
 
 @app.command()
+def compare(
+    problem: Annotated[
+        str | None, typer.Argument(help="such as 03; default: where you are")
+    ] = None,
+) -> None:
+    """Once all visible tests of a problem pass: show right files in other styles beside yours."""
+    with _faults():
+        from grader.run.announce import loaded
+        from grader.student.position import around
+        from grader.student.right_files import compare as show
+
+        loaded()
+        course = own_course()
+        here = course.select([problem]) if problem else around(course, Path.cwd())
+        if len(here) != 1:
+            raise UsageError("Say which problem, such as: uv run grader compare 01")
+        opened = show(course, here[0], console)
+    raise typer.Exit(0 if opened else UNSOLVED)
+
+
+@app.command()
 def reset(
     problem: OneProblem,
     yes: Annotated[bool, typer.Option("--yes", help="do it without asking")] = False,
@@ -714,6 +735,20 @@ def release(
         bool,
         typer.Option("--break", help="with half of the catalogue, to try tests of one's own on"),
     ] = False,
+    compare: Annotated[
+        bool,
+        typer.Option(help="with right files in other styles, for who has solved a problem"),
+    ] = True,
+    notebooks: Annotated[
+        bool,
+        typer.Option(
+            "--notebooks", help="with a notebook for each problem; say it at updates, too"
+        ),
+    ] = False,
+    url: Annotated[
+        str,
+        typer.Option(help="where the copy will be, for its front page; say it at updates, too"),
+    ] = "",
 ) -> None:
     """Write the students' copy of the course, or bring one up to date."""
     with _faults():
@@ -722,7 +757,15 @@ def release(
         course = own_course()
         every = [each.id for each in course.manifest.parts]
         parts = every if part == ["all"] else [course.manifest.part(id).id for id in part or []]
-        done = write_release(course, folder, parts, practice=practice)
+        done = write_release(
+            course,
+            folder,
+            parts,
+            practice=practice,
+            compare=compare,
+            notebooks=notebooks,
+            url=url,
+        )
     console.print(done.summary(), markup=False)
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import random
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -23,6 +21,7 @@ from grader.errors import CourseError, UsageError
 from grader.result import BreakResult, total
 from grader.run.own_tests import Ended, OwnTest, RefusedTests, Unusable
 from grader.run.quote import Quote
+from grader.run.sealed import packed, unpacked
 
 _WITHOUT_END = 3
 """After so many files on which the tests don't end, the others aren't tried."""
@@ -158,7 +157,7 @@ def seal(all_targets: list[Target]) -> bytes:
     shown = {family: number for number, family in enumerate(families[::2])}
     right = [target for target in all_targets if target.is_right][1::2]  # never the reference
     wrong = [target for target in all_targets if target.family in shown]
-    packed = [
+    kept = [
         [
             target.source.decode(),
             None if target.is_right else shown[target.family or 0],
@@ -166,7 +165,7 @@ def seal(all_targets: list[Target]) -> bytes:
         ]
         for target in (*right, *wrong)
     ]
-    return zlib.compress(json.dumps(packed).encode(), 9)
+    return packed(kept)
 
 
 def opened(problem: Problem) -> list[Target]:
@@ -176,15 +175,13 @@ def opened(problem: Problem) -> list[Target]:
         UsageError: it has nothing.
     """
     try:
-        packed = json.loads(zlib.decompress(sealed_file(problem).read_bytes()))
-        return [Target(source.encode(), family, text) for source, family, text in packed]
+        kept = unpacked(sealed_file(problem))
     except FileNotFoundError:
         raise UsageError(
             f"This copy of the course has nothing to try tests of {problem.id} on. Your tests are "
             "judged when they are graded."
         ) from None
-    except (zlib.error, ValueError) as error:
-        raise UsageError(f"{sealed_file(problem)} can't be read: {error}") from error
+    return [Target(source.encode(), family, text) for source, family, text in kept]
 
 
 # What follows from how the tests end
