@@ -17,7 +17,7 @@ from rich.table import Table
 from grader.code.cost import Cost, counting
 from grader.code.loading import STUDENT_MODULE, named
 from grader.code.quiet import quiet
-from grader.course import UNWRITTEN, Course, Problem
+from grader.course import STUB_LINE, Course, Problem
 from grader.result import shown
 from grader.run.comparison import (
     QuestionAndAnswer,
@@ -180,7 +180,7 @@ def _name(node: ast.AST) -> str:
 
 def _unwritten(stub: str) -> set[str]:
     """Return the functions and classes of a stub in which something has to be written."""
-    return {_name(node) for node in ast.parse(stub).body if UNWRITTEN in ast.unparse(node)}
+    return {_name(node) for node in ast.parse(stub).body if STUB_LINE in ast.unparse(node)}
 
 
 def _lines(node: ast.stmt) -> Iterator[int]:
