@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+
+import msgspec
 
 from grader.boundary import Boundary, WorkerFailure
 from grader.course import Course, Problem
 from grader.errors import InternalError
-from grader.grade.own_tests_job import JOB, Report
+from grader.grade.own_tests_job import JOB, Asked, Report
 from grader.result import BREAK_POINTS, BreakResult, Status
 from grader.run.own_tests import OwnTest
 from grader.run.shaking import shaken
@@ -48,9 +51,10 @@ def break_submitted(
     """
     budget, rng = boundary.budget(), random.SystemRandom()
 
-    def run(source: bytes) -> list[OwnTest]:
+    def run(source: bytes, without: Sequence[str], first: Sequence[str]) -> list[OwnTest]:
+        asked = msgspec.json.encode(Asked(tests, [*without], [*first]))
         try:
-            return boundary.run(JOB, shaken(source, rng), tests, Report, budget).found()
+            return boundary.run(JOB, shaken(source, rng), asked, Report, budget).found()
         except WorkerFailure as failure:
             if failure.status is Status.INTERNAL:
                 raise InternalError(str(failure)) from None
@@ -59,7 +63,9 @@ def break_submitted(
             raise NoEnd(_SAID.get(failure.status, "Your tests end their own process.")) from None
 
     result = judge_own_tests(problem, tests, all_targets, run)
-    result.max = BREAK_POINTS
+    result.tests = {}  # each file was left at the first test that failed, so it says too little
+    rule = problem.manifest.own_tests
+    result.max, result.full, result.bonus = BREAK_POINTS, rule.full, rule.bonus
     return result
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
 
 from grader.run.own_tests import MOST_TESTS, Ended, OwnTest, RefusedTests, Unusable, run_own_tests
@@ -20,6 +21,20 @@ JOB = f"{__name__}:run_in_worker"
 _Line = Annotated[int, Meta(ge=0, lt=1 << 20)]
 _Name = Annotated[str, Meta(pattern=r"\A[^\W\d]\w{0,99}\Z")]
 _Text = Annotated[str, Meta(max_length=100)]
+
+
+class Asked(Struct):
+    """What a worker gets beside a file of the catalogue.
+
+    Attributes:
+        tests: the student's file.
+        without: the names of tests that are left out.
+        first: the names of tests to begin with.
+    """
+
+    tests: bytes
+    without: list[str]
+    first: list[str]
 
 
 class Report(Struct, forbid_unknown_fields=True):
@@ -44,10 +59,11 @@ class Report(Struct, forbid_unknown_fields=True):
         return [OwnTest(*each) for each in self.tests]
 
 
-def run_in_worker(tests: bytes, module: ModuleType) -> Report:
-    """Run a file of tests on a module."""
+def run_in_worker(asked: bytes, module: ModuleType) -> Report:
+    """Run a file of tests on a module until one of them fails."""
+    given = msgspec.json.decode(asked, type=Asked)
     try:
-        found = run_own_tests(tests, module)
+        found = run_own_tests(given.tests, module, without=given.without, first=given.first)
     except Unusable as reason:
         name, other = reason.name[:100], reason.other[:100]
         return Report(unusable=(reason.reason, name, other, reason.line))

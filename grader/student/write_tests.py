@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -39,7 +40,7 @@ def break_problem(course: Course, problem: Problem, path: Path) -> BreakResult:
     tests = path.read_bytes()
     has_solutions = course.solution(problem).is_file()
     found = targets(course, problem) if has_solutions else opened(problem)
-    return judge_own_tests(problem, tests, found, lambda source: _run(source, tests))
+    return judge_own_tests(problem, tests, found, lambda *asked: _run(tests, *asked))
 
 
 _EXAMPLE = """\
@@ -50,8 +51,10 @@ def test_rows(problem):
 """
 
 
-def _run(source: bytes, tests: bytes) -> list[OwnTest]:
-    """Run tests on a file.
+def _run(
+    tests: bytes, source: bytes, without: Sequence[str], first: Sequence[str]
+) -> list[OwnTest]:
+    """Run all tests on a file, so that each says what it catches.
 
     Raises:
         Unusable: they can't be run.
@@ -62,6 +65,6 @@ def _run(source: bytes, tests: bytes) -> list[OwnTest]:
     exec(compile(source, "problem.py", "exec"), vars(module))
     try:
         with quiet(), time_limit(_SECONDS):
-            return run_own_tests(tests, module, (DoesNotEnd, KeyboardInterrupt))
+            return run_own_tests(tests, module, (DoesNotEnd, KeyboardInterrupt), without=without)
     except DoesNotEnd:
         raise NoEnd("Your tests do not come to an end.") from None
