@@ -12,6 +12,7 @@ import builtins
 import inspect
 import itertools
 import random
+import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,9 @@ from typing import Any
 import numpy.random
 import pytest  # noqa: F401  (what the tests import; a worker would load it anew each time)
 import torch
+
+from grader.code.loading import STUDENT_MODULE
+from grader.course import SUBMISSION_FILE
 
 MOST_TESTS = 500
 """Tests, cases counted, of one file."""
@@ -148,6 +152,14 @@ def run_own_tests(
             if found[number].ended in ends:
                 break
     return found
+
+
+def as_problem(source: bytes) -> ModuleType:
+    """Return a file of the course, which may be trusted, as the module that tests are given."""
+    module = ModuleType(STUDENT_MODULE)
+    sys.modules[STUDENT_MODULE] = module  # dataclasses look their module up
+    exec(compile(source, SUBMISSION_FILE, "exec"), vars(module))
+    return module
 
 
 @contextmanager

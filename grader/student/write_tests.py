@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
-from grader.code.loading import STUDENT_MODULE
 from grader.code.quiet import quiet
 from grader.code.time_limit import DoesNotEnd, time_limit
 from grader.course import OWN_TESTS, Course, Problem
 from grader.errors import UsageError
 from grader.result import BreakResult
-from grader.run.own_tests import OwnTest, run_own_tests
+from grader.run.own_tests import OwnTest, as_problem, run_own_tests
 from grader.run.worth_of_tests import NoEnd, judge_own_tests, opened, targets
 
 _SECONDS = 10.0
@@ -60,9 +57,7 @@ def _run(
         Unusable: they can't be run.
         NoEnd: they took too long.
     """
-    module = ModuleType(STUDENT_MODULE)
-    sys.modules[STUDENT_MODULE] = module  # dataclasses look their module up
-    exec(compile(source, "problem.py", "exec"), vars(module))
+    module = as_problem(source)
     try:
         with quiet(), time_limit(_SECONDS):
             return run_own_tests(tests, module, (DoesNotEnd, KeyboardInterrupt), without=without)
