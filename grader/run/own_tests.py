@@ -11,6 +11,7 @@ import ast
 import builtins
 import inspect
 import itertools
+import linecache
 import random
 import sys
 import traceback
@@ -158,6 +159,8 @@ def as_problem(source: bytes) -> ModuleType:
     """Return a file of the course, which may be trusted, as the module that tests are given."""
     module = ModuleType(STUDENT_MODULE)
     sys.modules[STUDENT_MODULE] = module  # dataclasses look their module up
+    lines = source.decode().splitlines(keepends=True)
+    linecache.cache[SUBMISSION_FILE] = (len(source), None, lines, SUBMISSION_FILE)  # for torch.jit
     exec(compile(source, SUBMISSION_FILE, "exec"), vars(module))
     return module
 
