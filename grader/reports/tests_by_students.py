@@ -1,4 +1,4 @@
-"""What became of the tests that a class wrote: which mistake nobody caught, and who refused what."""
+"""What the tests did that a class wrote: which mistake nobody caught, and who refused what."""
 
 from __future__ import annotations
 
