@@ -5,12 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-import msgspec
-
 from grader.boundary import Boundary, WorkerFailure
 from grader.course import Course, Problem
 from grader.errors import InternalError
-from grader.grade.own_tests_job import JOB, Asked, Report
+from grader.grade.own_tests_job import JOB, Report, job_data
 from grader.result import BREAK_POINTS, BreakResult, Status
 from grader.run.own_tests import OwnTest
 from grader.run.shaking import shaken
@@ -52,9 +50,9 @@ def break_submitted(
     budget, rng = boundary.budget(), random.SystemRandom()
 
     def run(source: bytes, without: Sequence[str], first: Sequence[str]) -> list[OwnTest]:
-        asked = msgspec.json.encode(Asked(tests, [*without], [*first]))
+        data = job_data(tests, without, first)
         try:
-            return boundary.run(JOB, shaken(source, rng), asked, Report, budget).found()
+            return boundary.run(JOB, shaken(source, rng), data, Report, budget).found()
         except WorkerFailure as failure:
             if failure.status is Status.INTERNAL:
                 raise InternalError(str(failure)) from None
