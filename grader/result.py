@@ -176,6 +176,8 @@ BREAK_POINTS = 10.0
 _BAR = 24
 _MOST_NAMED = 8
 
+_ROUNDING = 1e-6
+
 _ENOUGH_RIGHT = 5
 """Among so many right solutions or more, a single one that is refused may be the exception."""
 
@@ -198,7 +200,7 @@ class BreakResult:
             core is chosen.
         core_caught: how many of those they catch; of a mistake in several forms the share of these.
         core_missed: what is wrong in each of those that they don't, by its name.
-        mistakes: how many other mistakes they ran on.
+        mistakes: how many other mistakes they ran on; 0 as long as the core is not caught.
         caught: how many of those they catch.
         missed: the names of those that they don't.
         example: what is wrong in one of these.
@@ -235,6 +237,12 @@ class BreakResult:
     def is_open(self) -> bool:
         """Whether a single right solution refuses to fit: an instructor has to look at that."""
         return len(self.refused) == 1 and self.right >= _ENOUGH_RIGHT
+
+    @property
+    def has_all_of_core(self) -> bool:
+        """Whether they earn all that the core is worth."""
+        enough = self.core_caught >= self.full * self.core - _ROUNDING
+        return enough and (self.accepts_all or self.is_open)
 
     @property
     def points(self) -> float:
@@ -276,7 +284,10 @@ class BreakResult:
         found += [self._about_right(), *self.refusals]
         if self.core:
             found += self._about_core()
-        found += self._about_others() if self.mistakes else []
+        if self.mistakes:
+            found += self._about_others()
+        elif self.max and self.bonus:
+            found.append("Other mistakes are tried once the core gives all points.")
         return found + self._about_tests()
 
     def _about_points(self) -> str:

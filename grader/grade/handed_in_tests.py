@@ -62,8 +62,7 @@ def break_submitted(
 
     result = judge_own_tests(problem, tests, all_targets, run)
     result.tests = {}  # each file was left at the first test that failed, so it says too little
-    rule = problem.manifest.own_tests
-    result.max, result.full, result.bonus = BREAK_POINTS, rule.full, rule.bonus
+    result.max, result.bonus = BREAK_POINTS, problem.manifest.own_tests.bonus
     return result
 
 

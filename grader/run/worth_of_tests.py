@@ -211,9 +211,11 @@ def opened(problem: Problem) -> list[Target]:
 def judge_own_tests(
     problem: Problem, tests: bytes, all_targets: list[Target], run: Run
 ) -> BreakResult:
-    """Run a student's tests on all targets and return how good they are.
+    """Run a student's tests on targets and return how good they are.
 
-    Tests that repeat visible ones are left out. Those that caught most so far come first.
+    They run on all right files and on the core; then, if they earn all that the core is worth, on
+    the other mistakes, among which are all right files once more. Where no core is chosen, all of
+    that is one. Tests that repeat visible ones are left out; what caught most so far comes first.
 
     Args:
         problem: whose tests they are.
@@ -222,17 +224,23 @@ def judge_own_tests(
         run: runs the tests on one file.
     """
     judged = _Judged(tests, repeated(problem, tests))
-    order = [target for target in all_targets for _ in range(1 + target.is_right)]
-    # Not to be told beforehand: whoever knows which file comes when needs no test.
-    random.SystemRandom().shuffle(order)
+    right = [target for target in all_targets if target.is_right]
+    core = [target for target in all_targets if target.core]
+    others = [target for target in all_targets if not (target.is_right or target.core)]
     try:
-        for target in order:
-            judged.take(target, run)
+        if not core:
+            judged.take_all([*right, *right, *others], run)
+            return judged.result(problem, all_targets)
+        judged.take_all([*right, *core], run)
+        found = judged.result(problem, [*right, *core])
+        if not (others and found.has_all_of_core):
+            return found
+        judged.take_all([*right, *others], run)
+        return judged.result(problem, all_targets)
     except Unusable as reason:
         return BreakResult(problem.id, judged.sha256, reason=str(judged.quote.reason(reason)))
     except NoEnd as reason:
         return BreakResult(problem.id, judged.sha256, reason=str(reason))
-    return judged.result(problem, all_targets)
 
 
 class _Judged:
@@ -246,6 +254,15 @@ class _Judged:
         self._by_test: defaultdict[str, set[Target]] = defaultdict(set)
         self._refused: defaultdict[str, set[Target]] = defaultdict(set)
         self._without_end = 0
+
+    def take_all(self, targets: list[Target], run: Run) -> None:
+        """Run the tests on targets, as below.
+
+        The order is not to be told beforehand: whoever knows which file comes when needs no test.
+        For the same reason there are right ones whenever there are wrong ones.
+        """
+        for target in random.SystemRandom().sample(targets, len(targets)):
+            self.take(target, run)
 
     def take(self, target: Target, run: Run) -> None:
         """Run the tests on a target, and keep what came of it.
@@ -309,6 +326,7 @@ class _Judged:
             core_missed={target.name: target.text for target in core.missed},
             mistakes=others.mistakes,
             caught=others.caught,
+            full=problem.manifest.own_tests.full,
             missed=[target.name for target in others.missed],
             example=random.Random(self.sha256).choice(others.missed).text if others.missed else "",
         )
