@@ -50,7 +50,9 @@ def test_files_from_naive_to_thorough_get_clearly_different_scores():
 def judged(text: str) -> BreakResult:
     """What a few files say of tests of `double`."""
     right = Target(b"def double(x):\n    return 2 * x\n", None, "a product", name="reference")
-    other = Target(b"def double(x, scale=2):\n    return x * scale\n", None, "a scale", name="other")
+    other = Target(
+        b"def double(x, scale=2):\n    return x * scale\n", None, "a scale", name="other"
+    )
     wrong = {b"x": 0, b"3 * x": 1, b"0 * x": 2, b"x ** 2": 3}
     files = [right, other] + [
         Target(b"def double(x):\n    return %s\n" % code, family, code.decode())
