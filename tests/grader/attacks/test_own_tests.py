@@ -122,6 +122,17 @@ ATTACKS = {
         "import inspect\ndef test_it(problem):\n"
         "    assert 'max' in inspect.getsource(problem.softmax)"
     ),
+    "fails once something was caught": """
+        import sys, torch
+        def test_rows(problem):
+            x = torch.randn(3, 4)
+            assert torch.allclose(problem.softmax(x, 0), torch.softmax(x, 0), atol=1e-6)
+        def test_it(problem):
+            frame = sys._getframe()
+            while frame:
+                assert not frame.f_locals.get("first")
+                frame = frame.f_back
+    """,
     "looks for the file's name": (
         "def test_it(problem):\n    assert 'mistakes' in problem.__file__"
     ),
