@@ -247,11 +247,16 @@ class BreakResult:
     @property
     def points(self) -> float:
         """What they earned, once they refuse nothing right; what is open is given meanwhile."""
+        return round(sum(self._points_of_each), 6)
+
+    @property
+    def _points_of_each(self) -> tuple[float, float]:
+        """What the core earned, and what the mistakes beside it did."""
         if not (self.accepts_all or self.is_open):
-            return 0.0
+            return 0.0, 0.0
         of_core, of_others = _share(self.core_caught, self.core), _share(self.caught, self.mistakes)
         main, more = (of_core, of_others) if self.core else (of_others, 0.0)
-        return round(self.max * min(1.0, main / self.full) + self.bonus * more, 6)
+        return self.max * min(1.0, main / self.full), self.bonus * more
 
     def is_sound(self) -> bool:
         """Tell whether the numbers are those that a grader can have written."""
@@ -291,8 +296,13 @@ class BreakResult:
         return found + self._about_tests()
 
     def _about_points(self) -> str:
-        more = f", and up to {self.bonus:g} more" if self.core and self.bonus else ""
-        return f"Your own tests: {self.points:.3g} of {self.max:g} points{more}."
+        if not (self.core and self.bonus):
+            return f"Your own tests: {self.points:.3g} of {self.max:g} points."
+        main, more = self._points_of_each
+        return (
+            f"Your own tests: {self.points:.3g} points, {main:.3g} of {self.max:g} for the core "
+            f"and {more:.3g} of {self.bonus:g} for other mistakes."
+        )
 
     def _about_right(self) -> str:
         if self.accepts_all:

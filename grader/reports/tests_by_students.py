@@ -50,8 +50,21 @@ class OwnTestsRow:
         return [*_in_all([dict.fromkeys(each.missed, "") for each in self._usable])]
 
     @property
+    def folded(self) -> list[tuple[str, list[tuple[Person | None, str]]]]:
+        """Return what there is to unfold: what it is, and a line each; of whom, if of anybody."""
+        beside = [(None, name) for name in self.missed]
+        every: list[tuple[str, Sequence[tuple[Person | None, str]]]] = [
+            ("beside the core that nobody caught", beside),
+            ("whose tests refuse right files", self.refusing),
+            ("who repeat visible tests", self.repeating),
+            ("whose tests could not be judged", self.unusable),
+        ]
+        return [(told, [*some]) for told, some in every if some]
+
+    @property
     def _usable(self) -> list[BreakResult]:
-        return [each for each in self.judged if each.right]
+        """Return the files that count: tests that refuse everything would catch everything."""
+        return [each for each in self.judged if each.accepts_all or each.is_open]
 
     def __str__(self) -> str:
         """Return it as a line."""
