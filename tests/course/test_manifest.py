@@ -38,6 +38,9 @@ from grader.errors import CourseError, UsageError
         ('id = "01-doubling"', 'id = "doubling"', "'doubling' should look like 01-softmax"),
         ("[[problems]]", "[[problem]]", r"there is no \[\[problems\]\]"),
         ("[[parts]]", "[[parts", "can't be read"),
+        ("[[problems]]", "[break]\nfull = 0\n[[problems]]", "break: 'full' should be a share"),
+        ("[[problems]]", "[break]\nbonus = -1\n[[problems]]", "'bonus' should be no less than 0"),
+        ("[[problems]]", "[break]\nbest = 1\n[[problems]]", "break: 'best' is not known"),
     ],
 )
 def test_what_is_wrong_in_it_is_told_with_its_place(
@@ -50,6 +53,13 @@ def test_what_is_wrong_in_it_is_told_with_its_place(
     with pytest.raises(CourseError, match=told) as error:
         small_course.problems()
     assert str(path) in str(error.value)
+
+
+def test_it_says_what_own_tests_are_worth(small_course: Course) -> None:
+    path = small_course.root / "course.toml"
+    assert small_course.manifest.own_tests == BreakRule()
+    path.write_text(f"{path.read_text('utf-8')}\n[break]\nfull = 1\n", encoding="utf-8")
+    assert small_course.manifest.own_tests.full == 1
 
 
 def test_it_says_when_mistakes_are_named(small_course: Course) -> None:
