@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grader import cli, course
-from grader.course import COURSE_VARIABLE, Course, own_course
+from grader.course import COURSE_VARIABLE, BreakRule, Course, own_course
 from grader.errors import CourseError, UsageError
 
 
