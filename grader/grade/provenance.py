@@ -66,12 +66,13 @@ def words_sha256(problem: Problem) -> str:
 
 
 def catalogue_sha256(course: Course, problem: Problem) -> str:
-    """Return a hash over a problem's right and wrong files, without what is told of them."""
+    """Return a hash over what own tests are judged by, without what is told of it."""
     path = edits_file(course, problem)
     edits = parse(path.read_text(encoding="utf-8"), path.name) if path.is_file() else []
     wrong = [(e.name, e.base, e.family, [(b.old, b.new) for b in e.blocks]) for e in edits]
     right = sha256_of(right_files(course, problem))
-    return hashlib.sha256(f"{right} {sorted(wrong)}".encode()).hexdigest()
+    core, rule = sorted(e.name for e in edits if e.core), problem.manifest.own_tests
+    return hashlib.sha256(f"{right} {sorted(wrong)} {core} {rule}".encode()).hexdigest()
 
 
 def torch_version() -> str:

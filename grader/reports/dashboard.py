@@ -19,6 +19,7 @@ from grader.reports.news import News
 from grader.reports.page import render
 from grader.reports.remarks import class_remarks
 from grader.reports.statistics import TERM_PAGE, ran
+from grader.reports.tests_by_students import tests_by_students
 from grader.result import Status, SubmissionResult, shown, total
 
 _AT_A_GLANCE = 3
@@ -145,6 +146,7 @@ def dashboard(
         remarks=class_remarks(results),
         unknown=[(group, [who[name] for name in group.submissions]) for group in groups(valid)],
         mistakes=mistakes_made(valid),
+        own_tests=tests_by_students(valid),
         identical=identical,
         tests=tests,
         weakest=sorted((t for t in tests if t.failed), key=lambda t: (t.share, -len(t.failed))),
