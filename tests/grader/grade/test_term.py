@@ -7,9 +7,8 @@ import io
 import random
 import re
 import signal
-import subprocess
-import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from typer.testing import CliRunner
 from grader.cli import app
 from grader.course import own_course
 from tests.grader.gradebook.platform_files import CLASS, Student, as_csv
+from tests.warm import WarmPython
 
 pytestmark = pytest.mark.slow
 
@@ -71,18 +71,20 @@ class Term:
         return f"{round(points, 2):g}"
 
 
-def run(download: Path, out: Path, problem: str, *options: str) -> int:
-    command = [
-        sys.executable,
-        "-m",
-        "tests.grader.grade.term_run",
-        str(download),
-        str(out),
-        problem,
-    ]
-    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(warm_python: WarmPython) -> Run:
+    """Runs a week, as a process of its own that can be killed."""
+
+    def run_week(download: Path, out: Path, problem: str, *options: str) -> int:
+        words = ["-m", "tests.grader.grade.term_run", str(download), str(out), problem, *options]
+        done = warm_python.run(*words, cwd=ROOT)
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr
+        return done.returncode
+
+    return run_week
 
 
 def exported(out: Path, file: Path) -> bytes:
@@ -98,7 +100,7 @@ def exported(out: Path, file: Path) -> bytes:
     return file.read_bytes()
 
 
-def test_a_term_ends_in_the_book_of_an_undisturbed_one(tmp_path: Path) -> None:
+def test_a_term_ends_in_the_book_of_an_undisturbed_one(tmp_path: Path, run: Run) -> None:
     print(f"seed {SEED}")
     rng = random.Random(SEED)
     term = Term(rng)
