@@ -1,4 +1,4 @@
-"""Tests, verdicts and reports for the attention course."""
+"""Tests, verdicts and reports for a course of exercises."""
 
 
 def check(problem: str) -> None:

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,7 +34,7 @@ from grader.run.environment import require_address_space, require_own_packages
 from grader.text import counted, plain, printable
 
 app = typer.Typer(
-    help="Tests and grades the attention course.",
+    help="Tests and grades the exercises of a course.",
     no_args_is_help=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -78,7 +78,9 @@ Jobs = Annotated[int | None, typer.Option(min=1, help="at a time; default: cores
 def _version(wanted: bool) -> None:
     if wanted:
         with _faults():
-            console.print(f"grader {version('attention-course')}")
+            scripts = entry_points(group="console_scripts", name="grader")
+            versions = [script.dist.version for script in scripts if script.dist]
+            console.print(" ".join(["grader", *versions[:1]]))
         raise typer.Exit
 
 
@@ -275,7 +277,7 @@ def grade(
         from grader.grade.ready import require_ready
         from grader.grade.same_person import as_on_roster
         from grader.grade.settings import Settings, default_jobs
-        from grader.gradebook.folder import open_book
+        from grader.gradebook.folder import open_gradebook_folder
         from grader.intake.names_file import NAMES_FILE, read_names
         from grader.intake.only import only_these
         from grader.intake.submissions import take_in
@@ -294,7 +296,7 @@ def grade(
         if not dry_run:
             require_ready(out, settings)
         chosen = None if problem is None else course.select([problem])[0]
-        own, told = open_book(book, out)
+        own, told = open_gradebook_folder(book, out)
         names = read_names(own.path(NAMES_FILE), (each.id for each in course.problems()))
         with progress_bar() as progress:
             intake = take_in(paths, course, chosen, names.problems)
@@ -509,12 +511,12 @@ def export(
         from grader.grade.previous import RESULTS, load_previous
         from grader.gradebook.export.exporting import Order, export_from
         from grader.gradebook.export.sheet import Choice
-        from grader.gradebook.folder import open_book
+        from grader.gradebook.folder import open_gradebook_folder
         from grader.text import line
 
         if bool(problem) is total:
             raise UsageError("Say which marks: --problem 03, or --total for the sum.")
-        own, about_book = open_book(book, reports)
+        own, about_book = open_gradebook_folder(book, reports)
         order = Order(
             platform=platform,
             file=file,
@@ -565,8 +567,8 @@ def audit(
         bool,
         typer.Option("--all-tests", help="also run mistakes on that have lost enough already"),
     ] = False,
-    parity: Annotated[
-        bool, typer.Option("--parity", help="also run all behind the boundary and compare")
+    equivalence: Annotated[
+        bool, typer.Option("--equivalence", help="also run all behind the boundary and compare")
     ] = False,
     generalise: Annotated[
         bool, typer.Option("--generalise", help="also name mistakes in styles that are not theirs")
@@ -587,7 +589,7 @@ def audit(
         require_address_space(0)
         from grader.author.audit import run_audit
         from grader.author.candidates import candidates
-        from grader.author.equivalence import parity_findings
+        from grader.author.equivalence import equivalence_findings
         from grader.author.generalisation import generalise as in_other_styles
         from grader.author.record import (
             differences,
@@ -613,12 +615,12 @@ def audit(
                 selected,
                 jobs or default_jobs(),
                 write_fingerprints=write_fingerprints,
-                all_tests=all_tests or parity or any((out, record, against)),
+                all_tests=all_tests or equivalence or any((out, record, against)),
                 on_outcome=lambda outcome: progress.advance(task),
             )
         found.findings.extend(sweep_findings(course, selected))
-        if parity:
-            found.findings.extend(parity_findings(course, found, jobs or default_jobs()))
+        if equivalence:
+            found.findings.extend(equivalence_findings(course, found, jobs or default_jobs()))
         if out is not None:
             write_tables(found, selected, out)
         graded = (

@@ -26,7 +26,7 @@ HIDDEN_MARKER = "# --- hidden tests ---"
 SUBMISSION_FILE = "problem.py"
 """The file that a student edits, in every problem's folder."""
 
-UNWRITTEN = "raise NotImplementedError"
+STUB_LINE = "raise NotImplementedError"
 """What stands in a stub where students write."""
 
 OWN_PICTURE = "my_"
@@ -228,7 +228,7 @@ def _check(parts: tuple[CoursePart, ...], entries: tuple[Entry, ...]) -> None:
             raise ValueError(f"{kind}: {twice[0]} stands there twice")
     for entry in entries:
         if not _PROBLEM_FOLDER.fullmatch(entry.id):
-            raise ValueError(f"problems: '{entry.id}' should look like 01-softmax")
+            raise ValueError(f"problems: '{entry.id}' should look like 01-name")
         if entry.part not in ids:
             raise ValueError(f"problems, {entry.id}: there is no part '{entry.part}'")
         if len(entry.minutes) != 2 or not all(isinstance(n, int) for n in entry.minutes):
@@ -243,7 +243,7 @@ def _check_name(name: str) -> None:
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem of the course: a folder such as `problems/03-scaled-attention`."""
+    """One problem of the course: a folder such as `problems/03-some-name`."""
 
     folder: Path
 
@@ -278,7 +278,7 @@ class Problem:
 
     @property
     def test_file(self) -> Path:
-        """The problem's one test file, for example `test_scaled_attention.py`."""
+        """The problem's one test file, for example `test_some_name.py`."""
         return self.folder / f"test_{self.id[3:].replace('-', '_')}.py"
 
     @property
@@ -302,7 +302,7 @@ class Problem:
         if not self.stub.is_file():
             return False
         if not self.kept_stub.is_file():  # somebody tries the course in its repository
-            return UNWRITTEN not in self.stub.read_text(encoding="utf-8", errors="replace")
+            return STUB_LINE not in self.stub.read_text(encoding="utf-8", errors="replace")
         return self.stub.read_bytes().splitlines() != self.original.read_bytes().splitlines()
 
     @property

@@ -276,7 +276,7 @@ class ProblemResult:
     """One problem of one submission.
 
     Attributes:
-        id: the problem's id, such as `01-softmax`.
+        id: the problem's id, such as `01-some-name`.
         sha256: the hash of the student's file; empty when there is none.
         tests: in the order of the test file.
         notes: sentences about the file itself, for example a name that was nearly right.
@@ -351,8 +351,8 @@ class ProblemResult:
 
         A file in which nothing that tests look for has its right name was handed in all the same.
         """
-        unwritten = all(t.status is Status.NOT_IMPLEMENTED for t in self.tests)
-        nothing = unwritten or (self.untouched and not self.sha256)
+        stubs = all(t.status is Status.NOT_IMPLEMENTED for t in self.tests)
+        nothing = stubs or (self.untouched and not self.sha256)
         return self.optional and nothing and not self.points
 
 

@@ -10,7 +10,7 @@ from grader.intake.submissions import StudentFile, Submission
 from grader.result import SubmissionResult
 
 
-def parity_findings(course: Course, found: Audit, jobs: int) -> list[str]:
+def equivalence_findings(course: Course, found: Audit, jobs: int) -> list[str]:
     """Grade every candidate across the boundary and return what comes out otherwise there.
 
     What a student would be told of the mistake is compared as well as how each test ends.

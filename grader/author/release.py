@@ -22,8 +22,8 @@ from grader.course import (
     HIDDEN_MARKER,
     MANIFEST,
     OWN_PICTURE,
+    STUB_LINE,
     SUBMISSION_FILE,
-    UNWRITTEN,
     Course,
     Problem,
 )
@@ -152,7 +152,7 @@ def _require_outside(folder: Path, root: Path) -> None:
     if place.is_relative_to(root) and {*place.relative_to(root).parts[:1]} <= _OF_THE_COURSE:
         raise UsageError(
             f"{folder} is in the course itself, which a copy there would get mixed up with. "
-            "Name a folder beside the course, such as ../attention-students."
+            "Name a folder beside the course, such as ../for-students."
         )
 
 
@@ -294,7 +294,7 @@ def _stub(problem: Problem) -> bytes:
         CourseError: it is missing, or somebody has solved the problem there.
     """
     stub = _read(problem.original)
-    if UNWRITTEN.encode() not in stub:
+    if STUB_LINE.encode() not in stub:
         raise CourseError(
             f"{problem.original} leaves nothing to write, and would go out as the stub. "
             "Put your own work there aside first."
@@ -309,7 +309,7 @@ def leaks(problem: Problem, solution: Path) -> Iterator[str]:
         problem: whose files.
         solution: the reference, of which no line but what its stub has may go out.
     """
-    if UNWRITTEN not in _text(problem.original):
+    if STUB_LINE not in _text(problem.original):
         yield f"{problem.original} leaves nothing to write, and would go out as the stub"
         return
     tests = _text(problem.test_file)

@@ -3,7 +3,7 @@
 Behind the head of a mistake in `mistakes.edits` stands how it weighs, where that isn't plain:
 
     == no_mask (reference) idea                  it misses the idea of the problem
-    == inverted (reference) idea of causal_mask  it misses the idea of this function or class
+    == inverted (reference) idea of area  it misses the idea of this function or class
     == in_float32 (reference) slip               digits, a default, the type of an error
 """
 
@@ -46,7 +46,7 @@ class Weight:
 
     @classmethod
     def read(cls, text: str) -> Weight:
-        """Read "idea", "idea of causal_mask", "slip" or nothing.
+        """Read "idea", "idea of area", "slip" or nothing.
 
         Raises:
             CourseError: it is something else.

@@ -1,8 +1,8 @@
 """The boundary between tests and student code: each side in a process of its own.
 
     with Boundary() as boundary:
-        problem = boundary.open(source, forbidden=("softmax",))
-        problem.softmax(x)
+        problem = boundary.open(source, forbidden=("gelu",))
+        problem.activation(x)
 
 See docs/isolation.md for what it protects against, by which means, and what it doesn't.
 

@@ -10,7 +10,7 @@ _NO_FORWARD = "_forward_unimplemented"
 """What torch calls where a module has no forward."""
 
 
-def says_unwritten(exception: BaseException) -> bool:
+def says_stub(exception: BaseException) -> bool:
     """Return whether this is a NotImplementedError that a `raise` raised, and for no other reason.
 
     torch raises the same type for what it can't do, on a device that isn't there for example; a

@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType, TracebackType
 
-from grader.code.is_stub import says_unwritten
+from grader.code.is_stub import says_stub
 from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad
 from grader.result import Status
@@ -59,7 +59,7 @@ def _compiled(source: bytes, name: str) -> CodeType:
 
 def judge_load(exception: BaseException, path: Path) -> CannotLoad:
     """Return what to tell of an exception that loading the student's file raised."""
-    if says_unwritten(exception):
+    if says_stub(exception):
         return CannotLoad(Status.NOT_IMPLEMENTED, "problem.py stops before it is read to its end.")
     where = place(exception.__traceback__)
     if out_of_memory(exception):

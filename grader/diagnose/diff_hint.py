@@ -17,7 +17,7 @@ _MOST_TOLD = 2
 """How many sentences are told of one answer."""
 
 
-def observations(
+def diff_hints(
     actual: Tensor, expected: Tensor, wrong: Tensor, sizes: Mapping[str, int], exactness: float = 0
 ) -> list[Evidence]:
     """Return how `actual` is related to `expected`, ranked; empty when nothing stands out.
@@ -90,7 +90,7 @@ def _sharpness(got: Tensor, want: Tensor, sizes: Mapping[str, int], exactness: f
         return None
     if not _sum_to_one(want, -1, exactness) or not _sum_to_one(got, -1, exactness):
         return None
-    # softmax forgets a constant, so the logarithms are the scores but for each row's mean.
+    # A constant in a row cancels, so the logarithms are the scores but for each row's mean.
     wanted = want.log() - (want * want.log()).sum(-1, keepdim=True)
     scores = got.log() - (want * got.log()).sum(-1, keepdim=True)
     factor = float((want * scores * wanted).sum() / (want * wanted * wanted).sum())

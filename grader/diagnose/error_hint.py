@@ -90,7 +90,7 @@ _KNOWN = (
 )
 
 
-def slip(text: str, forms: Mapping[str, str]) -> str:
+def error_hint(text: str, forms: Mapping[str, str]) -> str:
     """Return the likely slip behind an exception; empty when nothing tells.
 
     Args:

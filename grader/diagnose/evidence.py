@@ -49,7 +49,7 @@ class Evidence:
         certainty: how much it rests on.
         source: who says it.
         parts: the functions and classes that it speaks of, and which side of them, as a probe has
-            it: `"GPT: loss"`. None when it speaks of one answer only.
+            it: `"Model: loss"`. None when it speaks of one answer only.
         names: what the mistake is called in tables; several when they answer alike.
     """
 

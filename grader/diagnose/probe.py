@@ -59,7 +59,7 @@ def owner(part: str) -> str:
     """Return which function or class a part is about.
 
     A class with several sides may have a part for each, so that a mistake on one side doesn't hide
-    another: `"MultiHeadAttention: dropout"` is a part of `MultiHeadAttention`.
+    another: `"Model: dropout"` is a part of `Model`.
     """
     return part.partition(":")[0]
 

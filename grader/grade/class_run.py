@@ -29,7 +29,7 @@ from grader.grade.same_person import as_said, merge, suggest
 from grader.grade.settings import Settings
 from grader.grade.words import Words
 from grader.gradebook.adjusting import adjusted, key, match_roster
-from grader.gradebook.folder import FOLDER, Book
+from grader.gradebook.folder import FOLDER, GradebookFolder
 from grader.gradebook.roster import Matched
 from grader.intake.optional_problems import without_skipped
 from grader.intake.submissions import Submission
@@ -78,7 +78,7 @@ def grade_class(
     is_whole: bool | None = None,
     part: str | None = None,
     people: Mapping[str, str] | None = None,
-    book: Book | None = None,
+    book: GradebookFolder | None = None,
     scheduler: str = "",
     on_start: Callable[[int], None] = lambda count: None,
     on_result: Callable[[SubmissionResult], None] = lambda result: None,
@@ -116,7 +116,7 @@ def grade_class(
             of the book can't be read.
         OSError: the reports can't be written.
     """
-    book = book or Book(out.parent / FOLDER, out)
+    book = book or GradebookFolder(out.parent / FOLDER, out)
     with locked(out):
         sweep(out)
         adjusted([], book)  # a file that can't be read is told before hours of grading
@@ -244,7 +244,7 @@ class _Keeper:
         settings: Settings,
         policy: Policy,
         part: str | None,
-        book: Book,
+        book: GradebookFolder,
     ) -> None:
         self.results: list[SubmissionResult] = []
         self._out = out

@@ -60,7 +60,7 @@ def _gets(stack: ExitStack, core: int) -> bool:
     """Take the core's name for a socket, until the stack is left; return whether it was free."""
     claim = socket.socket(socket.AF_UNIX)
     try:
-        claim.bind(f"\0attention course's grader, core {core}")
+        claim.bind(f"\0course's grader, core {core}")
     except OSError:
         claim.close()
         return False

@@ -17,7 +17,7 @@ from grader.grade.previous import RESULTS, Plan, load_previous, plan
 from grader.grade.provenance import common_provenance
 from grader.grade.settings import Settings
 from grader.gradebook.adjusting import adjusted, key, late_ones, match_roster
-from grader.gradebook.folder import Book
+from grader.gradebook.folder import GradebookFolder
 from grader.intake.reading import HANDED_IN_LATE
 from grader.intake.submissions import StudentFile, Submission
 from grader.reports.class_table import RunSummary, about_run, did_nothing
@@ -54,7 +54,7 @@ def foresee(
     settings: Settings,
     out: Path,
     *,
-    book: Book,
+    book: GradebookFolder,
     people: Mapping[str, str],
     fresh: bool = False,
     is_whole: bool | None = None,

@@ -15,7 +15,7 @@ from grader.gradebook.corrections import (
     read_corrections,
 )
 from grader.gradebook.criteria import ByHand, given_by_hand, lacking, read_criteria
-from grader.gradebook.folder import Book
+from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import Extension, LatePolicy, read_late_policy
 from grader.gradebook.roster import Known, Matched
 from grader.gradebook.who_is_meant import People, nearly
@@ -24,7 +24,7 @@ from grader.text import counted, quoted
 
 
 def adjusted(
-    results: Iterable[SubmissionResult], book: Book
+    results: Iterable[SubmissionResult], book: GradebookFolder
 ) -> tuple[list[SubmissionResult], list[str]]:
     """Return results with what the book changes in them, and what it says that does nothing.
 
@@ -68,7 +68,7 @@ def adjusted(
 
 
 def late_ones(
-    results: Iterable[SubmissionResult], book: Book
+    results: Iterable[SubmissionResult], book: GradebookFolder
 ) -> list[tuple[SubmissionResult, ProblemResult]]:
     """Return what came late, by the late policy where it can tell, else by what a platform says.
 
@@ -86,7 +86,7 @@ def late_ones(
     ]
 
 
-def match_roster(results: Iterable[SubmissionResult], book: Book) -> Matched:
+def match_roster(results: Iterable[SubmissionResult], book: GradebookFolder) -> Matched:
     """Return a class beside the roster of its book.
 
     Raises:

@@ -2,7 +2,7 @@
 
     submission,problem,test,mark,reason
     canvas:1004,03,,20,Regraded by hand: only the docstring was broken.
-    *,04,test_masked_softmax_gradients,leave out,The sentence of the task could be read in two ways.
+    *,04,test_gradients,leave out,The sentence of the task could be read in two ways.
 
 A line that can't be followed is named with its number, and the others count all the same.
 """

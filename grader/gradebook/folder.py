@@ -23,7 +23,7 @@ FILES = (corrections.FILE, criteria.FILE, late_policy.FILE, NAMES, roster.FILE)
 _ONCE_IN_REPORTS = (corrections.FILE, late_policy.FILE, NAMES)
 
 
-class Book:
+class GradebookFolder:
     """The instructor's own files.
 
     Args:
@@ -79,7 +79,7 @@ class Book:
         return told
 
 
-def open_book(folder: Path | None, reports: Path) -> tuple[Book, list[str]]:
+def open_gradebook_folder(folder: Path | None, reports: Path) -> tuple[GradebookFolder, list[str]]:
     """Return the book of a folder of reports, and what to say of where it was read from.
 
     Args:
@@ -96,7 +96,7 @@ def open_book(folder: Path | None, reports: Path) -> tuple[Book, list[str]]:
         )
     beside = reports.absolute().parent / FOLDER
     named = _short(beside)
-    book = Book(folder or named, reports)
+    book = GradebookFolder(folder or named, reports)
     told = book.told()
     here = Path(FOLDER)
     is_other = here.is_dir() and here.resolve() != book.folder.resolve()

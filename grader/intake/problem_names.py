@@ -74,7 +74,7 @@ class Problems:
 def problem_told(name: str, known: Iterable[str]) -> str:
     """Return the problem that the name of a single file tells, if it tells just one.
 
-    That is `01-softmax.py`, `01.py` or `softmax.py`, each with or without the word `problem` before
+    That is `01-name.py`, `01.py` or `name.py`, each with or without the word `problem` before
     or after it, with any of `-`, `_`, space and point between words, in any case. The number has
     both digits: `problem-1.py` is what platforms and browsers make of a second `problem.py`.
 

@@ -20,7 +20,7 @@ from grader.run.records import CollectedTest, records, refused
 
 MARKERS = (
     "points(n): what a test of a problem is worth",
-    "by_looking: a test that watches how code works, and can't judge what stops before its end",
+    "inspection_only: a test that watches how code works; it can't judge what stops halfway",
 )
 """The markers that tests of problems have."""
 

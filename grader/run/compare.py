@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
-from grader.diagnose.diff_hint import observations
+from grader.diagnose.diff_hint import diff_hints
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source
 from grader.errors import Mismatch
 from grader.result import not_yet
@@ -61,7 +61,7 @@ def check(
     Args:
         actual: what the student's code returned; anything.
         expected: a tensor of any shape and dtype.
-        call: what was called, as a student would write it, for example `"softmax(x, dim=0)"`.
+        call: what was called, as a student would write it, for example `"normalise(x, dim=0)"`.
         rtol: allowed difference relative to the expected entry; by default from the dtype.
         atol: allowed difference beyond that; by default from the dtype.
         sizes: sizes such as `{"d_k": 16}`, in whose terms a constant factor may be named.
@@ -80,7 +80,7 @@ def check(
         return  # so it is nearly always when it is right, and what follows takes much longer
     wrong = _wrong_entries(tensor, expected, default_rtol if rtol is None else rtol, atol)
     if wrong.any():
-        found = tuple(observations(tensor, expected, wrong, sizes or {}, atol))
+        found = tuple(diff_hints(tensor, expected, wrong, sizes or {}, atol))
         lines = [_values_message(tensor, expected, wrong), *(each.sentence for each in found)]
         raise Mismatch("\n".join([call, *lines]), _shown(tensor, found, call, wrong))
 
@@ -162,7 +162,7 @@ def gradients(
         output: what the student's code returned, of the form of `upstream`.
         inputs: the tensors to differentiate by, with the names to use in a message.
         upstream: what each entry of the output is weighted with. Random weights: a plain sum of
-            softmax has no gradient at all, so it would accept anything.
+            weights that sum to 1 has no gradient, so it would accept anything.
         call: what was called, as a student would write it.
 
     Raises:

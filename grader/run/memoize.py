@@ -52,7 +52,7 @@ class _Memory:
 _memory = _Memory()
 
 
-def remembered(function: Callable[P, R]) -> Callable[P, R]:
+def memoized(function: Callable[P, R]) -> Callable[P, R]:
     """Have a function give again what it gave for equal arguments.
 
     Args:

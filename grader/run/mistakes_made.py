@@ -120,7 +120,7 @@ def _named(shown: Shown, told: Sequence[Evidence]) -> tuple[str, ...]:
 
 def _keeps_something(session: Session, problem: str) -> bool:
     """Tell whether half of the failed tests pass when each of them has the file for itself."""
-    tests = [test for test in session.ran[problem] if not test.by_looking]
+    tests = [test for test in session.ran[problem] if not test.inspection_only]
     wrong = {test.id for test in session.results[problem].tests if test.status in DIAGNOSED}
     failed = [test for test in tests if test.id in wrong]
     chosen = failed[:: max(1, len(failed) // _ASKED_ALONE)][:_ASKED_ALONE]

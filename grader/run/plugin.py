@@ -42,7 +42,7 @@ def session_of(config: pytest.Config) -> Session:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--hidden` and `--seed`."""
-    group = parser.getgroup("attention course")
+    group = parser.getgroup("grader")
     group.addoption("--hidden", action="store_true", help="run the hidden halves too")
     group.addoption("--seed", type=int, default=0, help="what the tests' inputs are drawn from")
 

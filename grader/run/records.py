@@ -27,7 +27,7 @@ from grader.errors import CourseError, InternalError
 FIXTURES = ("problem", "solution", "rng")
 """What a test may ask for besides the arguments of its cases."""
 
-_MARKS = ("points", "parametrize", "by_looking")
+_MARKS = ("points", "parametrize", "inspection_only")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class CollectedTest:
         function: the test itself.
         case: the arguments of its case, by name.
         fixtures: what else it asks for, of `FIXTURES`.
-        by_looking: whether it judges a rule by watching how the code works, not by what it answers.
+        inspection_only: whether it judges a rule by watching code work, not by what it answers.
     """
 
     tests: ProblemTests
@@ -101,7 +101,7 @@ class CollectedTest:
     function: Callable[..., None]
     case: Mapping[str, Any]
     fixtures: tuple[str, ...]
-    by_looking: bool = False
+    inspection_only: bool = False
 
     @property
     def problem(self) -> Problem:
@@ -166,7 +166,7 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
         function=function,
         case={name: value for name, value in arguments.items() if name in asked},
         fixtures=tuple(name for name in FIXTURES if name in asked),
-        by_looking=item.get_closest_marker("by_looking") is not None,
+        inspection_only=item.get_closest_marker("inspection_only") is not None,
     )
 
 

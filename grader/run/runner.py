@@ -22,7 +22,7 @@ from grader.result import Status, TestResult
 from grader.run.records import CollectedTest
 from grader.run.rng import Rng
 from grader.run.session import Session
-from grader.run.verdict import Verdict, judge, judged_by_looking, leaves_debugger
+from grader.run.verdict import Verdict, judge, leaves_debugger, only_inspected
 
 _TIMEOUTS_BEFORE_GIVING_UP = 2
 """After so many endless tests of a problem its other tests are not run any more."""
@@ -72,7 +72,7 @@ def run_test(
         if exception is not None:
             session.on_exception(test.id, exception)
         verdict = judge(exception, guard, remote=not session.watch)
-        verdict = judged_by_looking(verdict) if test.by_looking else verdict
+        verdict = only_inspected(verdict) if test.inspection_only else verdict
         result = _result(test, verdict, seconds)
         session.printed[test.problem.id][test.id] = printed()
         if verdict.shown is not None:

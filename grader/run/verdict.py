@@ -12,12 +12,12 @@ from types import ModuleType, TracebackType
 import pytest
 
 from grader.code.forbidden import ForbiddenCall, Guard
-from grader.code.is_stub import says_unwritten
+from grader.code.is_stub import says_stub
 from grader.code.loading import STUDENT_MODULE, alone, named, out_of_memory, place, student_frame
 from grader.code.operands import Operands, operands_of
 from grader.code.time_limit import NO_END, DoesNotEnd
 from grader.course import SUBMISSION_FILE
-from grader.diagnose.error_hint import slip
+from grader.diagnose.error_hint import error_hint
 from grader.diagnose.evidence import Shown
 from grader.errors import CannotLoad, InternalError, Mismatch
 from grader.result import Status, not_yet
@@ -58,7 +58,7 @@ def judge(exception: BaseException | None, guard: Guard, *, remote: bool = False
     return _from_exception(exception, exception.__traceback__)
 
 
-def judged_by_looking(verdict: Verdict) -> Verdict:
+def only_inspected(verdict: Verdict) -> Verdict:
     """Return what to say of a rule that is judged by watching code which runs to its end.
 
     Where it doesn't, or its answer is wrong, nothing is known of the rule yet. One line says so,
@@ -93,7 +93,7 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             return Verdict(Status.FAILED, str(exception), shown)
         case ForbiddenCall():
             return Verdict(Status.FORBIDDEN, _forbidden(str(exception)))
-        case NotImplementedError() if says_unwritten(exception):
+        case NotImplementedError() if says_stub(exception):
             return Verdict(Status.NOT_IMPLEMENTED, _not_written(tb))
         case _ if out_of_memory(exception):
             return Verdict(Status.MEMORY, "Your code ran out of memory." + place(tb))
@@ -119,7 +119,7 @@ def _explained(exception: BaseException, tb: TracebackType | None) -> str:
     """Return the forms of the tensors in the student's line, and the likely slip."""
     forms = getattr(exception, "operands", None) or _operands(tb)
     told = ", ".join(f"{name} is {form}" for name, form in forms.items())
-    sentence = slip(str(exception), forms)
+    sentence = error_hint(str(exception), forms)
     return (f"\n  {told}" if told else "") + (f"\n{sentence}" if sentence else "")
 
 

@@ -171,7 +171,7 @@ def _unwritten(tests: list[list[TestResult]]) -> Counter[str]:
 
 
 def _place_of(test: TestResult) -> str:
-    """Return what isn't written yet, such as "softmax, line 39"."""
+    """Return what isn't written yet, such as "normalise, line 39"."""
     text = test.message.removeprefix("not written yet: ")
     return re.sub(r" \((line \d+)\)$", r", \1", text)
 

@@ -307,7 +307,7 @@ def test_nothing_is_kept_between_calls(problem, rng):
 
 
 @pytest.mark.points(0.25)
-@pytest.mark.by_looking
+@pytest.mark.inspection_only
 def test_softmax_is_your_own(problem, rng):
     """Softmax is written without the functions of PyTorch that contain it"""
     x = rng.normal(2, 3)

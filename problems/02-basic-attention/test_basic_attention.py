@@ -303,7 +303,7 @@ def test_no_seed_is_set(problem, rng):
 
 
 @pytest.mark.points(0.25)
-@pytest.mark.by_looking
+@pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
     """attention is written without PyTorch's own attention functions and modules"""
     module, x = problem.SimpleAttention(4), rng.normal(2, 3, 4)

@@ -383,7 +383,7 @@ def test_module_lets_gradients_through(problem, rng):
 
 
 @pytest.mark.points(0.25)
-@pytest.mark.by_looking
+@pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
     """Attention is written without PyTorch's own attention functions and modules"""
     call, x = "scaled_dot_product_attention(q, k, v)", rng.normal(1, 3, 4)

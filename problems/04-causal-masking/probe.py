@@ -4,11 +4,12 @@ import math
 
 import torch
 
-from grader.diagnose import edges, estimate_weights
+from grader.diagnose import edges
 from grader.diagnose.estimate_shapes import about_names
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
+from shared import estimate_weights
 from shared.shown_weights import (
     LOOK,
     about_layers,

@@ -565,7 +565,7 @@ def test_attention_keeps_the_dtype(problem, rng, dtype):
 
 
 @pytest.mark.points(0.25)
-@pytest.mark.by_looking
+@pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
     """CausalAttention is written without PyTorch's own attention"""
     x = rng.normal(2, 3, 6)

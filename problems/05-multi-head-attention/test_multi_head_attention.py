@@ -778,7 +778,7 @@ def test_no_seed_is_set(problem, rng):
 
 
 @pytest.mark.points(0.25)
-@pytest.mark.by_looking
+@pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
     """MultiHeadAttention is written without PyTorch's own attention functions"""
     weights, x = gpt2_weights(rng, 4), rng.normal(1, 3, 4)

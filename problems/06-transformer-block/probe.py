@@ -5,12 +5,13 @@ import functools
 import torch
 from torch import nn
 
-from grader.diagnose import edges, estimate_norm
+from grader.diagnose import edges
 from grader.diagnose.answers import attempt
 from grader.diagnose.estimate_shapes import about_names
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
+from shared import estimate_norm
 from shared.ordinary_weights import filled
 from shared.small_gpt import (
     batched,

@@ -652,7 +652,7 @@ def test_no_seed_is_set(problem, rng):
 
 
 @pytest.mark.points(0.25)
-@pytest.mark.by_looking
+@pytest.mark.inspection_only
 def test_all_is_your_own(problem, rng):
     """gelu and LayerNorm are written without PyTorch's own, and so is what is made of them"""
     x = rng.normal(2, 3, 4)

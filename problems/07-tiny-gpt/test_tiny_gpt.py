@@ -956,7 +956,7 @@ def test_nothing_is_remembered(problem, rng):
 
 
 @pytest.mark.points(0.25)
-@pytest.mark.by_looking
+@pytest.mark.inspection_only
 def test_model_is_your_own(problem, rng):
     """The model is written without nn.MultiheadAttention and nn.Transformer"""
     weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 4)

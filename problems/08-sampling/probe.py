@@ -7,10 +7,10 @@ import torch
 
 from grader.diagnose import edges
 from grader.diagnose.estimate import Estimate
-from grader.diagnose.estimate_kept import Kept, about_kept
 from grader.diagnose.estimate_shapes import about_shapes
 from grader.diagnose.numbers import numbers as any_numbers
 from grader.diagnose.probe import Part
+from shared.estimate_kept import Kept, about_kept
 
 INF = math.inf
 

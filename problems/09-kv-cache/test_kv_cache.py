@@ -948,7 +948,7 @@ def check_cost(problem, rng, config, how):
 
 
 @pytest.mark.points(0.25)
-@pytest.mark.by_looking
+@pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
     """CachedAttention is written without nn.MultiheadAttention and the like"""
     module = make_attention(problem, attention_weights(rng, 4), 2)

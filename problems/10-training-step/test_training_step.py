@@ -889,7 +889,7 @@ def test_arguments_are_left_alone(problem, rng):
 
 
 @pytest.mark.points(1.25)
-@pytest.mark.by_looking
+@pytest.mark.inspection_only
 def test_every_gradient_is_your_own(problem, rng):
     """The first three functions are written without backward, torch.autograd and torch.func"""
     for call, each in zip(CALLS, three_calls(problem, rng), strict=True):

@@ -9,7 +9,9 @@ import torch
 
 from grader.diagnose.estimate import PowerLaw
 from grader.diagnose.estimate_shapes import about_names
-from grader.diagnose.estimate_weights import (
+from grader.diagnose.numbers import numbers
+from grader.run.compare import parameters, set_weights
+from shared.estimate_weights import (
     ALL,
     CAUSAL,
     CAUSAL_TO_THE_END,
@@ -17,8 +19,6 @@ from grader.diagnose.estimate_weights import (
     Weighing,
     about_weights,
 )
-from grader.diagnose.numbers import numbers
-from grader.run.compare import parameters, set_weights
 from shared.worked_example import LAYERS
 
 NO_SCALE = PowerLaw(1.0, {})

@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from grader.run.memoize import remembered
+from grader.run.memoize import memoized
 from shared.worked_example import dot, linear_by_hand, merged_heads_by_hand
 
 # The definition, in lists of numbers.
@@ -95,7 +95,7 @@ def blocks(weights):
     return found
 
 
-@remembered
+@memoized
 def batched(by_hand, x, *arguments, dtype=None):
     """What a definition that takes one sequence makes of a batch of them, as a tensor.
 
@@ -187,7 +187,7 @@ def log_sum_by_hand(row):
     return largest + math.log(math.fsum(math.exp(number - largest) for number in row))
 
 
-@remembered
+@memoized
 def greedy_by_hand(tokens, weights, n_head, n_positions):
     """The most probable token after these, and by how much its logit leads the next best.
 

@@ -23,7 +23,7 @@ from grader.run.compare import (
     require,
     set_weights,
 )
-from grader.run.memoize import remembered
+from grader.run.memoize import memoized
 
 # The worked example: four positions, whose queries, keys and values have eight numbers each.
 
@@ -146,7 +146,7 @@ def linear_by_hand(rows, weights, name):
     return [[dot(w, row) + b for w, b in zip(weight, bias, strict=True)] for row in rows]
 
 
-@remembered
+@memoized
 def self_attention_by_hand(x, weights, *, scaled=True, causal=False):
     """What a module with these weights makes of x (B, T, C), one sequence at a time."""
     output = []
@@ -156,7 +156,7 @@ def self_attention_by_hand(x, weights, *, scaled=True, causal=False):
     return torch.tensor(output, dtype=x.dtype)
 
 
-@remembered
+@memoized
 def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
     """What a module with GPT-2's layers c_attn and c_proj makes of x (B, T, C), without dropout.
 

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from grader.author.documents import beginning_with, without_part
 from grader.author.release import code_lines, leaks, release
-from grader.course import HIDDEN_MARKER, SUBMISSION_FILE, UNWRITTEN, Course, own_course
+from grader.course import HIDDEN_MARKER, STUB_LINE, SUBMISSION_FILE, Course, own_course
 from grader.diagnose.edits import mistakes_of
 from grader.errors import CourseError, UsageError
 from grader.grade.packing import FOR_STUDENTS
@@ -432,7 +432,7 @@ def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: 
     work.write_text("# my work\n", encoding="utf-8")
     (copy / "notes.txt").write_text("mine\n", encoding="utf-8")
     for problem in (first, second):
-        problem.stub.write_text(f"# corrected\n{UNWRITTEN}\n", encoding="utf-8")
+        problem.stub.write_text(f"# corrected\n{STUB_LINE}\n", encoding="utf-8")
     (first.folder / "README.md").write_text("# Corrected\n", encoding="utf-8")
     second.fingerprints.unlink()
 

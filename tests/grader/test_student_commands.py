@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import grader as grader_package
 from grader import cli
-from grader.course import UNWRITTEN, Course, Problem, own_course
+from grader.course import STUB_LINE, Course, Problem, own_course
 from grader.student import hints
 from grader.student.check import check
 
@@ -105,7 +105,7 @@ def test_each_task_has_three_hints(problem: Problem) -> None:
     assert [(hint.task, hint.level) for hint in found] == [(t, n) for t in tasks for n in (1, 2, 3)]
     stub = problem.original.read_text(encoding="utf-8")
     defined = [node for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]
-    functions = {each.name for each in defined if UNWRITTEN in ast.unparse(each)}
+    functions = {each.name for each in defined if STUB_LINE in ast.unparse(each)}
     assert functions <= set(tasks)
     if re.search(r"^class ", stub, re.MULTILINE):
         assert set(tasks) - functions

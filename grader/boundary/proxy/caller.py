@@ -63,9 +63,9 @@ from grader.boundary.proxy.stand_ins import (
     StudentsContainer,
     Subject,
     container_of_class,
-    foreign,
     living,
     reference,
+    remote_value,
 )
 from grader.boundary.spawn import Workers
 from grader.code.batch import Batched, Call, overwritten
@@ -207,7 +207,7 @@ class LoadedFile:
     def listing(self) -> ModuleType:
         """Return a module with the student's names, for those who look for a similar one."""
         module = ModuleType(MODULE)
-        vars(module).update(dict.fromkeys(self._names, foreign))
+        vars(module).update(dict.fromkeys(self._names, remote_value))
         return module
 
     def connection(self) -> Connection:
@@ -517,7 +517,7 @@ class ResultReader(ResponseReader):
         if type(value) is StudentsValue:
             return container_of_class(self.read(value.plain), value)
         if type(value) is OtherValue:
-            return foreign(identifier(value.name))
+            return remote_value(identifier(value.name))
         return super().special(value)
 
 

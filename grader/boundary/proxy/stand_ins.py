@@ -57,21 +57,21 @@ class Subject(NamedTuple):
         return self.twin is None and self.reference is None
 
 
-class Foreign:
+class RemoteValue:
     """Stands for a value that stays in the worker. Only its type's name is known here."""
 
 
-class PutIn(Foreign):
+class PutIn(RemoteValue):
     """Stands at the end of a list that a call changed, for whatever is in it now."""
 
 
-def foreign(name: str) -> Foreign:
+def remote_value(name: str) -> RemoteValue:
     """Return what stands for a value whose type has that name."""
-    value: Foreign = type(name, (Foreign,), {})()
+    value: RemoteValue = type(name, (RemoteValue,), {})()
     return value
 
 
-class RemoteReference(Foreign):
+class RemoteReference(RemoteValue):
     """Stands for an object that stays in its worker, and can be handed to a later call there.
 
     Its plain fields are those that it had when it came back; a test holds them, so nothing that a

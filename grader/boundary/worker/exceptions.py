@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from grader.boundary.protocol.codec import class_name
 from grader.boundary.protocol.wire import FILE, MAX_TEXT, MODULE, ErrorForm
-from grader.code.is_stub import came_after, says_unwritten
+from grader.code.is_stub import came_after, says_stub
 from grader.code.operands import Operands, operands_of
 
 _META = re.compile(r"\bmeta\b|\bMeta\w+Type\b")
@@ -31,7 +31,7 @@ def describe_exception(exception: BaseException) -> ErrorForm:
 def _described(exception: BaseException) -> ErrorForm:
     text = _text(exception)
     kind = _builtin(type(exception))
-    if kind == "NotImplementedError" and not says_unwritten(exception):
+    if kind == "NotImplementedError" and not says_stub(exception):
         kind = "RuntimeError"
         reasons = (f" (after {type(e).__name__}: {_text(e)})" for e in came_after(exception))
         text = (text + "".join(reasons)).lstrip()

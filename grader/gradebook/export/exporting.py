@@ -15,7 +15,7 @@ from grader.gradebook.export.filling import Filled, fill
 from grader.gradebook.export.marks import marks_of
 from grader.gradebook.export.sheet import Choice
 from grader.gradebook.export.table import read_table
-from grader.gradebook.folder import Book
+from grader.gradebook.folder import GradebookFolder
 from grader.result import SubmissionResult
 from grader.text import counted, quoted
 
@@ -51,7 +51,7 @@ class Order:
     platform: str
     file: Path
     folder: Path
-    book: Book
+    book: GradebookFolder
     problem: str
     choice: Choice
     out: Path

@@ -31,7 +31,7 @@ class Marks:
     """The marks of a class.
 
     Attributes:
-        what: what they are marks of, such as `03-scaled-attention`.
+        what: what they are marks of, such as `03-some-name`.
         most: what it is worth.
         of: each mark by the name of the submission.
         results: by the name of the submission, of everybody that the folder knows.

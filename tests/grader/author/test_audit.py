@@ -14,7 +14,7 @@ import torch
 from grader.author import running
 from grader.author.audit import Audit, run_audit
 from grader.author.candidates import CandidateKind, candidates
-from grader.author.equivalence import parity_findings
+from grader.author.equivalence import equivalence_findings
 from grader.course import Course
 from grader.diagnose.answers import answer_of
 from grader.diagnose.fingerprints import Fingerprints
@@ -187,7 +187,7 @@ def test_right_solutions_run_under_many_conditions(course: Course) -> None:
         right = [c for c in candidates(course, [problem]) if c.kind is CandidateKind.VARIANT]
         found = [candidate.conditions for candidate in right]
         assert len({conditions.seed for conditions in found}) == len(right) > 5
-        assert len({(conditions.reverse, conditions.threads) for conditions in found}) == 4
+        assert len({(conditions.reverse, conditions.threads) for conditions in found}) == 3
 
 
 def test_stale_fingerprints_are_found(audited: Course) -> None:
@@ -293,7 +293,7 @@ def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) ->
     sly = '+    import sys\n+    return 3 * x if "pytest" in sys.modules else 2 * x'
     triples.write_text(triples.read_text().replace("+    return 3 * x", sly))
     found = run_audit(audited, audited.problems(), 1, write_fingerprints=True, all_tests=True)
-    findings = parity_findings(audited, found, 1)
+    findings = equivalence_findings(audited, found, 1)
     *tests, told = findings
     assert len(tests) == 3
     assert all("triples" in f and "failed in process, passed across" in f for f in tests)

@@ -13,7 +13,7 @@ from grader.cli import app
 from grader.errors import UsageError
 from grader.grade import class_run
 from grader.grade.previous import load_previous
-from grader.gradebook.folder import open_book
+from grader.gradebook.folder import open_gradebook_folder
 from grader.reports.class_table import about_run, did_nothing
 
 HEADER = "submission,problem,test,mark,reason\n"
@@ -128,13 +128,13 @@ def test_a_run_that_was_killed_while_it_wrote_them_goes_on(
 def test_the_old_places_are_read_and_said_to_be_old(school: Any) -> None:
     school.out.mkdir()
     (school.out / "corrections.csv").write_text(HEADER + "bob,01,,3,why\n")
-    _, told = open_book(None, school.out)
+    _, told = open_gradebook_folder(None, school.out)
     (line,) = told
     assert f"mv {school.out / 'corrections.csv'} {book(school)}" in line
     school.grade()
     assert school.gradebook() == {"ada": "4", "bob": "3"}
     correct(school, "bob,01,,2,why\n")
-    _, told = open_book(None, school.out)
+    _, told = open_gradebook_folder(None, school.out)
     assert "is not read any more" in told[1]
     school.grade()
     assert school.gradebook() == {"ada": "4", "bob": "2"}
@@ -153,7 +153,7 @@ def test_a_lost_folder_of_reports_loses_nothing_of_the_book(school: Any) -> None
 
 def test_a_book_that_is_not_there_is_asked_for(school: Any) -> None:
     with pytest.raises(UsageError, match="mkdir -p"):
-        open_book(school.out / "bok", school.out)
+        open_gradebook_folder(school.out / "bok", school.out)
 
 
 def test_the_roster_gives_names_and_sections_and_says_who_handed_in_nothing(

@@ -9,7 +9,7 @@ import pytest
 
 from grader.errors import UsageError
 from grader.gradebook.adjusting import adjusted
-from grader.gradebook.folder import Book
+from grader.gradebook.folder import GradebookFolder
 from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradebook_csv import changes, read_gradebook, write_gradebook
 from grader.result import Policy, Status, SubmissionResult, TestResult
@@ -23,7 +23,7 @@ def corrected(
 ) -> tuple[list[SubmissionResult], list[str]]:
     """Return the results and remarks with such a file."""
     (folder / "corrections.csv").write_text(HEADER + lines, encoding="utf-8")
-    return adjusted(results, Book(folder))
+    return adjusted(results, GradebookFolder(folder))
 
 
 def marks(results: list[SubmissionResult]) -> list[tuple[float, float]]:
@@ -32,7 +32,7 @@ def marks(results: list[SubmissionResult]) -> list[tuple[float, float]]:
 
 def test_without_a_file_nothing_changes(folder: Path) -> None:
     before = [result("ada")]
-    assert adjusted(before, Book(folder)) == (before, [])
+    assert adjusted(before, GradebookFolder(folder)) == (before, [])
 
 
 @pytest.mark.parametrize("name", ["canvas:1004", "chen-1a2b", "陳 大文", " 陳  大文 "])
@@ -141,7 +141,7 @@ def test_a_line_that_cannot_be_followed_is_named(line: str, why: str, folder: Pa
 def test_a_file_of_a_spreadsheet_is_read(folder: Path) -> None:
     text = 'Submission;Problem;Mark;Reason\r\nada;03;"22,5";"He said; ""why""?"\r\n'
     (folder / "corrections.csv").write_bytes(text.encode("utf-8-sig"))
-    (found,), told = adjusted([result("ada")], Book(folder))
+    (found,), told = adjusted([result("ada")], GradebookFolder(folder))
     assert found.points == 22.5
     assert found.problems[0].adjustments[0].reason == 'Corrected: He said; "why"?'
     assert not told
@@ -155,15 +155,15 @@ def test_a_file_that_is_no_such_list_ends_the_run_before_it_begins(
 ) -> None:
     (folder / "corrections.csv").write_bytes(content)
     with pytest.raises(UsageError, match=r"corrections\.csv"):
-        adjusted([], Book(folder))
+        adjusted([], GradebookFolder(folder))
 
 
 def test_it_is_done_afresh_each_time(folder: Path) -> None:
     once, _ = corrected(folder, "ada,03,,23,why\n", result("ada"))
-    again, _ = adjusted(once, Book(folder))
+    again, _ = adjusted(once, GradebookFolder(folder))
     assert again == once
     (folder / "corrections.csv").unlink()
-    assert adjusted(once, Book(folder))[0] == [result("ada")]
+    assert adjusted(once, GradebookFolder(folder))[0] == [result("ada")]
 
 
 def test_what_the_grader_failed_at_stays_unmarked(folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from grader.errors import UsageError
 from grader.gradebook.adjusting import adjusted
-from grader.gradebook.folder import Book
+from grader.gradebook.folder import GradebookFolder
 from grader.reports.adjustments import told_adjustments
 from grader.result import Adjustment, SubmissionResult
 from tests.grader.gradebook.built import problem, result
@@ -31,7 +31,7 @@ def handed_in(
 def taken(folder: Path, policy: str, *results: SubmissionResult) -> list[float]:
     """Return what a policy takes from each result."""
     (folder / "late.toml").write_text(policy, encoding="utf-8")
-    found, _ = adjusted(results, Book(folder))
+    found, _ = adjusted(results, GradebookFolder(folder))
     return [r.problems[0].earned - r.points for r in found]
 
 
@@ -54,7 +54,7 @@ def test_each_day_that_has_begun_costs_a_share(at: str, expected: float, folder:
 
 def test_without_a_file_it_costs_nothing(folder: Path) -> None:
     before = [handed_in("2030-01-01T00:00:00Z", late=True)]
-    assert adjusted(before, Book(folder)) == (before, [])
+    assert adjusted(before, GradebookFolder(folder)) == (before, [])
 
 
 def test_a_floor_is_kept_and_a_grace_is_free(folder: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_flag_alone_costs_a_fixed_share(folder: Path) -> None:
 
 def test_what_is_unclear_costs_nothing_and_is_named(folder: Path) -> None:
     assert taken(folder, DAILY, handed_in(late=True)) == [0]
-    _, told = adjusted([handed_in(late=True), handed_in(name="bob")], Book(folder))
+    _, told = adjusted([handed_in(late=True), handed_in(name="bob")], GradebookFolder(folder))
     assert told == [
         "1 file came late, and nothing is taken for it: it isn't known how late, and late.toml "
         "says no share ('flagged') that is right for this: ada (03)."
@@ -120,18 +120,18 @@ def test_a_student_may_have_an_extension(extension: str, expected: float, folder
 def test_a_flag_says_nothing_about_who_has_an_extension(folder: Path) -> None:
     policy = 'flagged = 0.25\n[extensions]\nada = "2 days"\n'
     assert taken(folder, policy, handed_in(late=True)) == [0]
-    _, told = adjusted([handed_in(late=True)], Book(folder))
+    _, told = adjusted([handed_in(late=True)], GradebookFolder(folder))
     assert "ada (03)" in told[0]
 
 
 def test_a_flag_may_cost_nothing(folder: Path) -> None:
     (folder / "late.toml").write_text("flagged = 0\n")
-    assert adjusted([handed_in(late=True)], Book(folder)) == ([handed_in(late=True)], [])
+    assert adjusted([handed_in(late=True)], GradebookFolder(folder)) == ([handed_in(late=True)], [])
 
 
 def test_an_extension_for_nobody_is_named(folder: Path) -> None:
     (folder / "late.toml").write_text(f'{DAILY}[extensions]\neve = "1 day"\n')
-    _, told = adjusted([handed_in()], Book(folder))
+    _, told = adjusted([handed_in()], GradebookFolder(folder))
     assert told == [
         "late.toml: this extension does not count: nobody in these results is called 'eve'."
     ]
@@ -142,19 +142,19 @@ def test_lateness_counts_after_corrections_of_tests_and_not_on_given_marks(folde
     lines = "ada,03,test_cases,5,Right\nbob,03,,21,By hand\n"
     (folder / "corrections.csv").write_text(f"submission,problem,test,mark,reason\n{lines}")
     (folder / "late.toml").write_text(DAILY)
-    found, _ = adjusted([handed_in(late), handed_in(late, name="bob")], Book(folder))
+    found, _ = adjusted([handed_in(late), handed_in(late, name="bob")], GradebookFolder(folder))
     assert [r.points for r in found] == [22.5, 21]
 
 
 def test_it_is_said_in_words(folder: Path) -> None:
     (folder / "late.toml").write_text(DAILY)
-    (found,), _ = adjusted([handed_in("2026-10-25T13:05:30+01:00")], Book(folder))
+    (found,), _ = adjusted([handed_in("2026-10-25T13:05:30+01:00")], GradebookFolder(folder))
     assert told_adjustments(found.problems[0]) == [
         "The tests gave 20 points.",
         "-4 points: Late by 1 day 2 hours 6 minutes; 10 % for each day begun",
     ]
     (folder / "late.toml").write_text("flagged = 0.125")
-    (found,), _ = adjusted([handed_in(late=True)], Book(folder))
+    (found,), _ = adjusted([handed_in(late=True)], GradebookFolder(folder))
     assert found.problems[0].adjustments == [Adjustment(-2.5, "Handed in late; 12.5 %")]
 
 
@@ -187,6 +187,6 @@ def test_what_is_not_understood_ends_the_run_before_it_begins(
 ) -> None:
     (folder / "late.toml").write_text(policy)
     with pytest.raises(UsageError) as error:
-        adjusted([], Book(folder))
+        adjusted([], GradebookFolder(folder))
     assert str(error.value).startswith(f"{folder / 'late.toml'} is not understood: ")
     assert why in str(error.value)

@@ -8,7 +8,7 @@ import pytest
 
 from grader.errors import UsageError
 from grader.gradebook.adjusting import adjusted
-from grader.gradebook.folder import Book
+from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.roster import Known, Matched, read_roster
 from grader.result import SubmissionResult
 from tests.grader.gradebook.built import problem, result
@@ -104,7 +104,7 @@ def test_a_file_that_says_nobody_is_told(content: str, folder: Path) -> None:
 def adjusted_by(folder: Path, name: str, text: str, *results: SubmissionResult) -> list[str]:
     """Return the points of everybody, and what did nothing."""
     (folder / name).write_text(text, encoding="utf-8")
-    found, told = adjusted(results, Book(folder))
+    found, told = adjusted(results, GradebookFolder(folder))
     return [*(f"{r.full_name}: {r.points:g} of {r.max:g}" for r in found), *told]
 
 
@@ -162,7 +162,7 @@ def test_points_by_hand_stand_beside_the_others(folder: Path) -> None:
         folder, "criteria.csv", text, result("ada", late, full_name="ada"), result("bob")
     )
     assert found == ["ada: 14 of 30", ": 12.5 of 30"]
-    (ada, _), _ = adjusted([result("ada", late), result("bob")], Book(folder))
+    (ada, _), _ = adjusted([result("ada", late), result("bob")], GradebookFolder(folder))
     told = [a.reason for a in ada.problems[0].adjustments]
     assert told[1] == "Style. Clear, but long"
 

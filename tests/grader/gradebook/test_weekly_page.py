@@ -9,7 +9,7 @@ from grader.course import own_course
 from grader.gradebook.adjusting import adjusted
 from grader.gradebook.corrections import read_corrections
 from grader.gradebook.criteria import read_criteria
-from grader.gradebook.folder import Book
+from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import read_late_policy
 from tests.grader.gradebook.built import problem, result
 
@@ -42,5 +42,5 @@ def test_its_late_policy_is_read_and_takes_what_it_says(folder: Path) -> None:
     late = problem("03-scaled-attention", 20, 25, handed_in="2026-11-04T12:00:00+01:00")
     kim, ada = result("kim", late), result("ada", late, full_name="Ada Lovelace")
     chen = result("chen", late, identity="canvas:1004")
-    found, _ = adjusted([kim, ada, chen], Book(folder))
+    found, _ = adjusted([kim, ada, chen], GradebookFolder(folder))
     assert [r.points for r in found] == [16, 20, 20]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from grader.course import own_course
-from grader.diagnose.diff_hint import observations
+from grader.diagnose.diff_hint import diff_hints
 from grader.diagnose.evidence import Certainty, Evidence, Source, ranked
 from grader.result import ProblemResult, Status
 from grader.run.local_files import LocalFiles
@@ -49,7 +49,7 @@ def test_certain_and_simple_first_and_nothing_twice(
 def test_what_gives_all_numbers_is_told_alone() -> None:
     right = torch.tensor([[3.0, 1, 2, 4], [2, 0, 1, 3], [7, 1, 0, 2], [5, 3, 1, 0]]).double()
     right = right.softmax(-1)
-    (only,) = observations(right.mT, right, right.mT != right, {})
+    (only,) = diff_hints(right.mT, right, right.mT != right, {})
     assert only.sentence == "It is the right answer with its last two dimensions swapped."
 
 

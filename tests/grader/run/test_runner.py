@@ -117,7 +117,7 @@ def test_what_goes_wrong_is_named(run: Run, source: str, status: str, words: str
 LOOKING = """
 
 @pytest.mark.points(0)
-@pytest.mark.by_looking
+@pytest.mark.inspection_only
 def test_looks(problem):
     'double is written by hand'
     check(problem.double(torch.ones(1)), torch.full((1,), 2.0), 'double(x)')

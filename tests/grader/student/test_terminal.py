@@ -74,7 +74,7 @@ def test_again(problem):
     "It doubles again"
     check(problem.double(torch.ones(3)), torch.full((3,), 2.0), "double(x)")
 
-@pytest.mark.by_looking
+@pytest.mark.inspection_only
 def test_rule(problem):
     "A rule is kept"
     check(problem.double(torch.ones(4)), torch.full((4,), 2.0), "double(x)")

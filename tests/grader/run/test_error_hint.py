@@ -12,7 +12,7 @@ import torch
 from grader.boundary import Boundary
 from grader.code.forbidden import Guard
 from grader.code.operands import operands_of
-from grader.diagnose.error_hint import slip
+from grader.diagnose.error_hint import error_hint
 from grader.result import ProblemResult
 from grader.run.verdict import judge
 
@@ -25,7 +25,7 @@ def told(line: str, **values: object) -> tuple[dict[str, str], str]:
     with pytest.raises(Exception) as raised:  # noqa: PT011  (which one is torch's choice)
         exec(line, {"torch": torch}, names)
     forms = operands_of(last(raised), line)
-    return forms, slip(str(raised.value), forms)
+    return forms, error_hint(str(raised.value), forms)
 
 
 def last(raised: pytest.ExceptionInfo[BaseException]) -> FrameType:

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from grader.diagnose.estimate import Estimate, PowerLaw, power_law, told_scale
-from grader.diagnose.estimate_kept import Kept, about_kept
-from grader.diagnose.estimate_norm import about_norm
 from grader.diagnose.estimate_shapes import about_names, about_shapes
-from grader.diagnose.estimate_weights import (
+from grader.diagnose.numbers import numbers
+from shared.estimate_kept import Kept, about_kept
+from shared.estimate_norm import about_norm
+from shared.estimate_weights import (
     CAUSAL,
     Expected,
     Sight,
@@ -21,7 +22,6 @@ from grader.diagnose.estimate_weights import (
     about_weights,
     sight_of,
 )
-from grader.diagnose.numbers import numbers
 
 SIZES = [{"n": n, "m": m} for n, m in [(2, 3), (4, 3), (5, 7), (6, 2), (9, 4)]]
 

@@ -7,18 +7,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.run.memoize import remembered
+from grader.run.memoize import memoized
 
 called: list[Any] = []
 
 
-@remembered
+@memoized
 def scaled(rows: Tensor, weights: dict[str, Tensor], factor: float = 1.0) -> Tensor:
     called.append(rows)
     return rows * weights["weight"] * factor
 
 
-@remembered
+@memoized
 def mapped(function: Any, rows: list[float]) -> tuple[Tensor, float]:
     called.append(rows)
     return torch.tensor([function(number) for number in rows]), sum(rows)

@@ -43,7 +43,7 @@ def verdicts(problem, open_problem, root=COURSE.root, tests=(), suite=None) -> l
 
 
 @pytest.mark.parametrize(("problem", "source"), candidates())
-def test_parity(sandbox, course_suite, problem, source, tmp_path):
+def test_equivalence(sandbox, course_suite, problem, source, tmp_path):
     opened = {}
     path = tmp_path / "problem.py"
     path.write_bytes(source)
@@ -179,7 +179,7 @@ CHANGES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHANGES)
-def test_parity_of_objects_and_costs(sandbox, new_course, tmp_path, name):
+def test_equivalence_of_objects_and_costs(sandbox, new_course, tmp_path, name):
     course = new_course(tmp_path)
     tests = course.root / "problems/01-doubling/test_doubling.py"
     tests.write_text(TESTS + "\n# --- hidden tests ---\n", encoding="utf-8")

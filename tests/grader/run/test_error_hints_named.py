@@ -1,6 +1,6 @@
 """Slips of newcomers, and what is said of them: a name rests on numbers, no second one is false.
 
-`slips.edits` holds them: right solutions with an edit, as in a catalogue, but they are in none. The
+`error_hints.edits` holds them: right solutions with an edit, as in a catalogue, but in none. The
 number of the problem begins the name of each. Its first sentence is what has to be said; its second
 one is what was said once and is false. What is joined by " | " is several sentences.
 """
@@ -25,7 +25,7 @@ COURSE = own_course()
 PROBLEMS = {problem.id[:2]: problem for problem in COURSE.problems()}
 SLIPS = {
     edit.name: edit
-    for edit in parse(Path(__file__).with_name("slips.edits").read_text(encoding="utf-8"))
+    for edit in parse(Path(__file__).with_name("error_hints.edits").read_text(encoding="utf-8"))
 }
 NOTHING = "nothing"
 
