@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +19,9 @@ from grader.boundary.starting import TemplateProcess
 from grader.course import Course, own_course
 from grader.result import ProblemResult
 from tests.warm import WarmPython
+
+if TYPE_CHECKING:
+    from grader.run.suite import Suite
 
 HANG_SECONDS = 600
 """Many times what the slowest test takes, on a busy machine too."""
@@ -160,6 +164,14 @@ def warm_python() -> Iterator[WarmPython]:
 def course() -> Course:
     """The course that this project is."""
     return own_course()
+
+
+@pytest.fixture(scope="session")
+def course_suite() -> Suite:
+    """All tests of this course, collected once: to collect takes longer than to run many."""
+    from grader.run.suite import Suite
+
+    return Suite(own_course().problems(), own_course().root, timeout=120)
 
 
 def write_small_course(root: Path) -> Course:

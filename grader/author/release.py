@@ -264,7 +264,8 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
     found = []
     for pattern in patterns:
         paths = folder.glob(pattern) if "*" in pattern else [folder / pattern]
-        found += sorted(path for path in paths if not path.name.startswith(OWN_PICTURE))
+        files = (path for path in paths if "*" not in pattern or path.is_file())
+        found += sorted(path for path in files if not path.name.startswith(OWN_PICTURE))
     return found
 
 

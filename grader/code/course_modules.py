@@ -7,6 +7,7 @@ import importlib
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -58,16 +59,25 @@ def modules_used(sources: Iterable[bytes], folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def imported_names(source: bytes) -> list[str]:
+@lru_cache(maxsize=256)  # a run asks for the same files several times
+def imported_names(source: bytes) -> tuple[str, ...]:
     """Return the names of all modules that a source may import; `from a import b` gives two."""
     try:
-        nodes = list(ast.walk(ast.parse(source)))
+        tree = ast.parse(source)
     except (SyntaxError, ValueError):
-        return []
+        return ()
     names: list[str] = []
-    for node in nodes:
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return names
+    return tuple(names)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Give all statements in one, also those in functions; expressions would be most of a tree."""
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for inner in getattr(node, name, ()):
+            yield inner
+            yield from _statements(inner)

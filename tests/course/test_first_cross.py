@@ -15,20 +15,22 @@ from grader.diagnose.edits import Edit, apply, parse
 from grader.result import NOT_YET
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
-from grader.run.suite import run_tests
+from grader.run.suite import Suite
 
 COURSE = own_course()
 SLIPS = parse(Path(__file__).with_name("first_cross.edits").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: slip.name)
-def test_the_first_cross_is_at_what_is_wrong(slip: Edit, tmp_path: Path) -> None:
+def test_the_first_cross_is_at_what_is_wrong(
+    course_suite: Suite, slip: Edit, tmp_path: Path
+) -> None:
     (problem,) = COURSE.select([slip.name[:2]])
     file = tmp_path / "problem.py"
     right = COURSE.solution(problem).read_text(encoding="utf-8")
     file.write_text(apply(slip, right), encoding="utf-8")
     session = Session(LocalFiles(lambda _: file), hidden=False, diagnose=False)
-    run_tests([problem], session, COURSE.root)
+    course_suite.run(session, [problem])
     failed = [test for test in session.results[problem.id].tests if test.status != "passed"]
     assert failed[0].id.startswith(slip.when)
     judged = [test for test in failed if not test.message.startswith(NOT_YET)]

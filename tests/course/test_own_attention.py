@@ -11,7 +11,7 @@ from grader.code.loading import load_module
 from grader.course import own_course
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
-from grader.run.suite import run_tests
+from grader.run.suite import Suite
 
 COURSE = own_course()
 OWN = COURSE.solution(COURSE.select(["05"])[0]).read_text(encoding="utf-8")
@@ -28,13 +28,13 @@ def with_own_attention(source: str) -> str:
 
 
 @pytest.mark.parametrize("number", ["06", pytest.param("07", marks=pytest.mark.slow)])
-def test_it_earns_all_points(number: str, tmp_path: Path) -> None:
+def test_it_earns_all_points(course_suite: Suite, number: str, tmp_path: Path) -> None:
     (problem,) = COURSE.select([number])
     path = tmp_path / "problem.py"
     source = COURSE.solution(problem).read_text(encoding="utf-8")
     path.write_text(with_own_attention(source), encoding="utf-8")
     session = Session(LocalFiles(lambda _: path), hidden=True, diagnose=False)
-    run_tests([problem], session, COURSE.root)
+    course_suite.run(session, [problem])
     result = session.results[problem.id]
     assert [test.message for test in result.tests if test.message] == []
     assert result.points == result.max

@@ -1,4 +1,7 @@
-"""The course itself: every stub scores 0, every solution all points, in both ways of running."""
+"""The course itself: its points, and its problems in a student's pytest.
+
+That every stub scores 0 and every right file all points is what `grader audit` proves.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course, Problem, own_course
+from grader.course import Problem, own_course
 from grader.errors import CourseError
-from grader.result import ProblemResult, Status
+from grader.result import Status
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
-from grader.run.suite import run_tests
+from grader.run.suite import Suite
 from tests.warm import WarmPython
 
 POINTS = {
@@ -31,33 +34,19 @@ OF_PART_TWO = {
 }
 
 
-def results(course: Course, files: LocalFiles) -> dict[str, ProblemResult]:
-    session = Session(files, hidden=True)
-    run_tests(course.problems(), session, course.root)
-    return session.results
-
-
-@pytest.mark.slow
-def test_the_problems_and_their_points() -> None:
-    course = own_course()
-    found = results(course, LocalFiles(course.solution))
-    points = {id: result.points for id, result in found.items()}
-    assert points == POINTS | {id: OF_PART_TWO[id] for id in points.keys() - POINTS.keys()}
-    assert all(result.passed for result in found.values())
-    assert {id for id, result in found.items() if result.part == "one"} == POINTS.keys()
+def test_the_problems_and_their_points(course_suite: Suite) -> None:
+    points = {problem.id: 0.0 for problem in own_course().problems()}
+    for test in course_suite.tests:
+        points[test.problem.id] += test.points
+    assert points == pytest.approx(POINTS | OF_PART_TWO)
+    assert {problem.id for problem in own_course().of_part("one")} == POINTS.keys()
     assert sum(POINTS.values()) == 100
 
 
-def test_every_stub_scores_nothing() -> None:
-    found = results(own_course(), LocalFiles())
-    assert found.keys() == {problem.id for problem in own_course().problems()}
-    for result in found.values():
-        assert {test.status for test in result.tests} == {Status.NOT_IMPLEMENTED}
-        assert result.points == 0
-
-
 @pytest.mark.slow
-def test_a_rule_that_code_is_watched_for_is_not_judged_by_a_typo(tmp_path: Path) -> None:
+def test_a_rule_that_code_is_watched_for_is_not_judged_by_a_typo(
+    course_suite: Suite, tmp_path: Path
+) -> None:
     """In each problem that forbids something one test watches; it says what it knows, alone."""
     course = own_course()
 
@@ -68,7 +57,7 @@ def test_a_rule_that_code_is_watched_for_is_not_judged_by_a_typo(tmp_path: Path)
         return path
 
     session = Session(LocalFiles(with_typo), hidden=True, diagnose=False)
-    run_tests(course.problems(), session, course.root)
+    course_suite.run(session)
     for result in session.results.values():
         watching = [test for test in result.tests if test.name.endswith("is_your_own")]
         assert len(watching) == (result.id != "08-sampling")
@@ -91,20 +80,31 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-FIRST, *OTHERS = (problem.id for problem in own_course().problems())
+@pytest.mark.slow
+def test_all_problems_in_a_students_pytest(clone: Path, warm_python: WarmPython) -> None:
+    problems = clone / "problems"
+    for problem in own_course().problems():
+        shutil.copy(problem.stub, problems / problem.id)
+    stubs = warm_python.run("-m", "pytest", cwd=problems)
+    assert stubs.returncode == 1
+    assert "Traceback" not in stubs.stdout + stubs.stderr
+    assert "\n0 of " in stubs.stdout
+    for problem in own_course().problems():
+        shutil.copy(clone / "solutions" / problem.id / "problem.py", problems / problem.id)
+    solved = warm_python.run("-m", "pytest", cwd=problems)
+    assert solved.returncode == 0, solved.stdout
 
 
-@pytest.mark.parametrize(
-    "name", [FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
-)
-def test_in_its_folder(clone: Path, warm_python: WarmPython, name: str) -> None:
-    folder = clone / "problems" / name
+@pytest.mark.slow
+def test_in_its_folder(clone: Path, warm_python: WarmPython) -> None:
+    folder = clone / "problems/01-softmax"
+    shutil.copy(own_course().problems()[0].stub, folder)
     stub = warm_python.run("-m", "pytest", cwd=folder)
     assert stub.returncode == 1
     assert "Traceback" not in stub.stdout + stub.stderr
     assert "\n0 of " in stub.stdout
     assert "Next: " in stub.stdout
-    shutil.copy(clone / "solutions" / name / "problem.py", folder)
+    shutil.copy(clone / "solutions/01-softmax/problem.py", folder)
     solved = warm_python.run("-m", "pytest", cwd=folder)
     assert solved.returncode == 0, solved.stdout
     assert "All of these tests pass" in solved.stdout

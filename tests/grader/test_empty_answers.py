@@ -10,7 +10,7 @@ import pytest
 from grader.course import Problem, own_course
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
-from grader.run.suite import run_tests
+from grader.run.suite import Suite
 
 
 class _ReturnsNone(ast.NodeTransformer):
@@ -22,11 +22,13 @@ class _ReturnsNone(ast.NodeTransformer):
 
 
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
-def test_functions_that_return_none_get_no_points(problem: Problem, tmp_path: Path) -> None:
+def test_functions_that_return_none_get_no_points(
+    course_suite: Suite, problem: Problem, tmp_path: Path
+) -> None:
     tree = ast.parse(problem.original.read_text(encoding="utf-8"))
     file = tmp_path / "problem.py"
     file.write_text(ast.unparse(ast.fix_missing_locations(_ReturnsNone().visit(tree))))
     session = Session(LocalFiles(lambda _: file), hidden=True, diagnose=False)
-    run_tests([problem], session, own_course().root)
+    course_suite.run(session, [problem])
     result = session.results[problem.id]
     assert [test.id for test in result.tests if test.points] == []

@@ -54,6 +54,7 @@ def test_the_audit_is_content_with_it(course: Path, run: Run) -> None:
     assert "test_adds catches in_place" not in page
 
 
+@pytest.mark.slow
 def test_a_student_meets_it(run: Run) -> None:
     done = run("check", "99")
     assert done.returncode == 1

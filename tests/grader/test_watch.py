@@ -41,17 +41,20 @@ def until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.02)
 
 
-@pytest.fixture
-def save(small_course: Course) -> Iterator[Callable[[str, str], str]]:
+@pytest.fixture(scope="module")
+def save(
+    tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
+) -> Iterator[Callable[[str, str], str]]:
     """Save the watched file and return the answer, which holds the given words."""
+    course = new_course(tmp_path_factory.mktemp("watched") / "course")
     screen = io.StringIO()
-    watch = Watch(small_course, Console(file=screen, width=100))
+    watch = Watch(course, Console(file=screen, width=100))
     thread = Thread(target=watch.run)
     thread.start()
 
     def answer(source: str, words: str) -> str:
         seen = len(screen.getvalue())
-        small_course.problems()[0].stub.write_text(source, encoding="utf-8")
+        course.problems()[0].stub.write_text(source, encoding="utf-8")
         until(lambda: words in screen.getvalue()[seen:], screen.getvalue())
         return screen.getvalue()[seen:]
 

@@ -1,6 +1,6 @@
 """Asks the system itself, through ctypes and no function of Python's. It stands below a solution.
 
-Nothing is forbidden in problem 08, so nothing refuses ctypes there: only the sandbox is left. Each
+No function is forbidden there, so nothing refuses ctypes: only the sandbox is left. Each
 attack returns when it has achieved something, and raises OSError when the system refused it.
 """
 

@@ -7,21 +7,20 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from grader.boundary.starting import TemplateProcess
-from grader.course import own_course
+from grader.course import Course
 from tests.grader.attacks.conftest import Attacked, Target, descendants
 from tests.lent import lent_boundary
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
 ATTACKS = (Path(__file__).parent / "system_calls.py").read_text(encoding="utf-8")
-SAMPLING = "08-sampling"
-SOLUTION = (own_course().root / "solutions" / SAMPLING / "problem.py").read_text(encoding="utf-8")
+SOLUTION = "import torch\n\ndef double(x): return x + x\n"
 REFUSED = "PermissionError"
 NAMES = [
     "make_a_socket",
@@ -37,15 +36,22 @@ NAMES = [
 
 def source(target: Target, attack: str) -> bytes:
     """Return the right solution with an attack in each of its functions."""
-    solved = re.findall(r"^def (\w+)", SOLUTION, re.MULTILINE)
-    return target.filled_in(f"{SOLUTION}\n{ATTACKS}\nattack_first({attack}, {solved})\n").encode()
+    return target.filled_in(f"{SOLUTION}\n{ATTACKS}\nattack_first({attack}, ['double'])\n").encode()
 
 
 @pytest.fixture(scope="module")
-def sampled(origin: TemplateProcess) -> Iterator[Attacked]:
-    """Grades problem 08 of this course."""
+def permitted(
+    tmp_path_factory: pytest.TempPathFactory,
+    new_course: Callable[[Path], Course],
+    origin: TemplateProcess,
+) -> Iterator[Attacked]:
+    """Grades a small course in which no function is forbidden."""
+    course = new_course(tmp_path_factory.mktemp("permitted") / "course")
+    manifest = course.root / "course.toml"
+    said = manifest.read_text(encoding="utf-8")
+    manifest.write_text(said.replace('forbidden = ["softmax"]', "forbidden = []"), "utf-8")
     with lent_boundary(origin, call_seconds=10, memory_mb=256) as boundary:
-        attacked = Attacked(own_course(), boundary, 10, SAMPLING)
+        attacked = Attacked(course, boundary, 10)
         for kind in ("", "# may want torch.compile\n"):  # the prefork servers of both stay
             assert attacked((kind + SOLUTION).encode()).passed
         yield attacked
@@ -53,10 +59,10 @@ def sampled(origin: TemplateProcess) -> Iterator[Attacked]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sandbox_alone_refuses_it(
-    sampled: Attacked, target: Target, listener: socket.socket, name: str
+    permitted: Attacked, target: Target, listener: socket.socket, name: str
 ) -> None:
     processes, files = descendants(), target.tree()
-    result = sampled(source(target, name))
+    result = permitted(source(target, name))
     assert descendants() == processes, "a process is left, or one of ours is gone"
     assert target.tree() == files
     with pytest.raises(BlockingIOError):
@@ -65,7 +71,7 @@ def test_the_sandbox_alone_refuses_it(
     for test in result.tests:
         assert test.status in ("error", "failed")  # the latter where another exception is asked for
         assert re.search(REFUSED, test.message), test.message
-    assert sampled(SOLUTION.encode()).passed, "a right submission suffers from the one before"
+    assert permitted(SOLUTION.encode()).passed, "a right submission suffers from the one before"
 
 
 WITHOUT = """

@@ -13,7 +13,7 @@ from grader.errors import CannotLoad
 from grader.result import TestResult
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
-from grader.run.suite import run_tests
+from grader.run.suite import Suite
 
 COURSE = own_course()
 BY_CHANCE = "dropout"
@@ -35,14 +35,15 @@ def candidates() -> Iterator[object]:
             yield pytest.param(problem, source, marks=marks, id=f"{problem.id}-{name}")
 
 
-def verdicts(problem, open_problem, root=COURSE.root, tests=()) -> list[TestResult]:
+def verdicts(problem, open_problem, root=COURSE.root, tests=(), suite=None) -> list[TestResult]:
     session = Session(open_problem, hidden=True, diagnose=False)
-    run_tests([problem], session, root, tests, timeout=120)
+    suite = suite or Suite([problem], root, timeout=120)
+    suite.run(session, [problem], tests)
     return session.results[problem.id].tests
 
 
 @pytest.mark.parametrize(("problem", "source"), candidates())
-def test_equivalence(sandbox, problem, source, tmp_path):
+def test_equivalence(sandbox, course_suite, problem, source, tmp_path):
     opened = {}
     path = tmp_path / "problem.py"
     path.write_bytes(source)
@@ -57,8 +58,8 @@ def test_equivalence(sandbox, problem, source, tmp_path):
             raise opened["file"]
         return opened["file"]
 
-    here = verdicts(problem, LocalFiles(lambda problem: path))
-    there = verdicts(problem, remote)
+    here = verdicts(problem, LocalFiles(lambda problem: path), suite=course_suite)
+    there = verdicts(problem, remote, suite=course_suite)
     assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
 
 
@@ -207,7 +208,7 @@ def test_long_sequences_in_loops_fit_into_a_workers_memory(sandbox, tmp_path):
     shutil.copytree(COURSE.root / "problems", tmp_path / "problems")
     shutil.copy(COURSE.root / "course.toml", tmp_path)
     (problem,) = (p for p in Course(tmp_path).problems() if p.id.startswith("05"))
-    shared = tmp_path / "problems/worked_example.py"
+    shared = tmp_path / "problems/shared/worked_example.py"
     text = shared.read_text(encoding="utf-8")
     never, found = re.subn(r"\ndef loops_over_pairs\(run\):\n", r"\g<0>    return False\n\n", text)
     assert found == 1

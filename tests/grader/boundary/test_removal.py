@@ -139,7 +139,10 @@ def is_open(opened, forbidden, way, key="CPU"):
         return False  # it ended its own process
 
 
-@pytest.fixture(params=[True, False], ids=["compiler loaded", "compiler not loaded"])
+@pytest.fixture(
+    params=[pytest.param(True, marks=pytest.mark.slow), False],
+    ids=["compiler loaded", "compiler not loaded"],
+)
 def compiler(request, monkeypatch):
     """Whether workers have torch's compiler loaded, whatever the file's text mentions."""
     monkeypatch.setattr("grader.boundary.spawn.may_want_compiler", lambda source: request.param)

@@ -37,10 +37,10 @@ CLASS = {
 }
 
 
-def grade(course: Course, folder: Path, jobs: int = 2) -> dict[str, SubmissionResult]:
+def grade(course: Course, folder: Path, jobs: int = 1) -> dict[str, SubmissionResult]:
     results: dict[str, SubmissionResult] = {}
     submissions = find_submissions([folder], course)
-    settings = Settings(call_seconds=1)
+    settings = Settings(call_seconds=0.5)
     grade_all(submissions, course, settings, jobs, lambda r: results.update({r.submission: r}))
     assert len(results) == len(submissions)
     return results
@@ -57,7 +57,7 @@ def results(
         (folder / name / "01-doubling").mkdir(parents=True)
         (folder / name / "01-doubling" / "problem.py").write_text(source)
     (folder / "nothing").mkdir()
-    return grade(course, folder)
+    return grade(course, folder, jobs=2)
 
 
 @pytest.mark.parametrize(
@@ -151,4 +151,4 @@ def test_no_student_is_graded_when_the_reference_fails(
     solution.write_text("def double(x):\n    return x\n")
     (tmp_path / "class" / "ada" / "01-doubling").mkdir(parents=True)
     with pytest.raises(InternalError, match="reference solution of 01-doubling fails"):
-        grade(small_course, tmp_path / "class", jobs=1)
+        grade(small_course, tmp_path / "class")

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from grader.cli import app
+from grader.course import Course
 from grader.grade.previous import load_previous
 from grader.reports.class_table import about_run
+from tests.grader.grade.conftest import school_of
 
 NAMES = ["ada.json", "bob.json"]
 
@@ -133,12 +135,44 @@ def twice(path: Path) -> None:
     path.write_text(json.dumps(data))
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_result_is_named_and_graded_again(
-    school: Any, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None]
-) -> None:
+def skip_if_readable(damage: Callable[[Path], None]) -> None:
     if damage is forbid and (os.name == "nt" or os.geteuid() == 0):
         pytest.skip("this user may read every file")
+
+
+@pytest.fixture(scope="module")
+def results(
+    tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
+) -> Iterator[Path]:
+    """The folder of results of a class of two, graded once."""
+    root = tmp_path_factory.mktemp("graded")
+    with pytest.MonkeyPatch.context() as patch:
+        made = school_of(new_course(root / "course"), root, patch)
+        made.grade()
+        yield made.out / "results"
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_result_is_named(
+    results: Path, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    skip_if_readable(damage)
+    shutil.copytree(results, tmp_path / "results")
+    damage(tmp_path / "results/ada.json")
+    found = load_previous(tmp_path / "results")
+    assert found.damaged.keys() == {"ada"}
+    assert found.results.keys() == {"bob"}
+
+
+AGAIN = ("NaN", "a key too many", "not JSON", "a folder", "a link to nowhere", "unreadable")
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_a_damaged_result_is_graded_again(
+    school: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    damage = DAMAGES[name]
+    skip_if_readable(damage)
     school.grade()
     whole = json.loads((school.out / "results/ada.json").read_text())
     damage(school.out / "results/ada.json")

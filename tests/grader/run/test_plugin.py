@@ -40,8 +40,13 @@ SOURCES = [
 ]
 
 
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("options", [[], ["--tb=long"]], ids=["short", "long"])
+WITH_TRACEBACKS = ["def double(x): return 3 * x", "def double(x): return x.nothing", "1 / 0"]
+
+
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [(source, []) for source in SOURCES] + [(each, ["--tb=long"]) for each in WITH_TRACEBACKS],
+)
 def test_students_and_graders_agree(
     run: Run, student_pytest: StudentPytest, source: str, options: list[str]
 ) -> None:
