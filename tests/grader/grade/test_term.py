@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
