@@ -59,22 +59,26 @@ class TestRow:
 
 @dataclass
 class ProblemRow:
-    """How the class did in one problem."""
+    """How the class did in one problem.
+
+    Attributes:
+        id: the problem's id.
+        max: the most that anybody could reach.
+        points: of everybody.
+        full: how many have all points that they could reach; not all may have points by hand yet.
+        untried: who tried nothing.
+    """
 
     id: str
     max: float = 0.0
     points: list[float] = field(default_factory=list)
+    full: int = 0
     untried: list[Person] = field(default_factory=list)
 
     @property
     def mean(self) -> float:
         """The mean of all submissions' points."""
         return mean(self.points) if self.points else 0.0
-
-    @property
-    def full(self) -> int:
-        """How many have all points."""
-        return sum(points >= self.max > 0 for points in self.points)
 
 
 @dataclass(frozen=True)
@@ -228,6 +232,7 @@ def _problems(
             row = rows[problem.id]
             row.max = max(row.max, problem.max)
             row.points.append(problem.points)
+            row.full += problem.points >= problem.max > 0
             if problem.untouched:
                 row.untried.append(who[result.submission])
     return list(rows.values())
