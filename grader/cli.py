@@ -710,7 +710,7 @@ def release(
     ] = None,
     practice: Annotated[
         bool,
-        typer.Option("--break", help="with half of the catalogue, to try tests of one's own on"),
+        typer.Option("--break", help="with the core of mistakes, to try tests of one's own on"),
     ] = False,
 ) -> None:
     """Write the students' copy of the course, or bring one up to date."""
