@@ -733,7 +733,7 @@ def release(
     ] = None,
     practice: Annotated[
         bool,
-        typer.Option("--break", help="with half of the catalogue, to try tests of one's own on"),
+        typer.Option("--break", help="with the core of mistakes, to try tests of one's own on"),
     ] = False,
     compare: Annotated[
         bool,

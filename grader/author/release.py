@@ -270,7 +270,7 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
 
 
 def _practice(course: Course, parts: Sequence[str]) -> dict[str, bytes]:
-    """Return what `grader break` runs a student's tests on: of each problem about half."""
+    """Return what `grader break` runs a student's tests on: the core, and half of what is right."""
     from grader.run.worth_of_tests import seal, sealed_file, targets  # with torch, which takes long
 
     return {

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from grader.run.own_tests import MOST_TESTS, Ended, OwnTest, RefusedTests, Unusable, run_own_tests
 
-JOB = f"{__name__}:run_in_worker"
+JOB = "grader.grade.own_tests_loaded:run_in_worker"
 """What a boundary calls the job."""
 
 _Line = Annotated[int, Meta(ge=0, lt=1 << 20)]
