@@ -1,7 +1,7 @@
-"""The command line: every command, with its options. What a command does is imported when it runs.
+"""The command line: the students' commands, with their options, and what went wrong in any.
 
-The students' copy of the course is without `grading` and `author`; there the commands of these
-are not offered.
+What a command does is imported when it runs. The commands of instructors and authors stand in
+`cli_instructor.py`, which the students' copy of the course is without.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from grader.course import own_course, use_course
+from grader.course import Course, own_course, use_course
 from grader.errors import (
     CourseError,
     InternalError,
@@ -28,10 +29,9 @@ from grader.errors import (
     SubmissionError,
     UsageError,
 )
-from grader.files import is_of_a_place, require_writable, told_os_error
-from grader.result import Isolation, Policy, SubmissionResult
-from grader.run.environment import require_address_space, require_own_packages
-from grader.text import counted, plain, printable
+from grader.files import is_of_a_place, told_os_error
+from grader.run.environment import require_own_packages
+from grader.text import plain, printable
 
 app = typer.Typer(
     help="Tests and grades the exercises of a course.",
@@ -47,37 +47,20 @@ GRADERS_FAULT = 3
 INTERRUPTED = 130
 KILLED = 128  # and the signal's number
 
-Command = Callable[..., Any]
-
-
-def instructors(name: str | None = None) -> Callable[[Command], Command]:
-    """Register a command that the students' copy is without."""
-    if find_spec("grader.grade") is None:
-        return lambda function: function
-    return app.command(name)
-
-
 # What several commands ask for
 Problems = Annotated[list[str] | None, typer.Argument(help="such as 03; default: all")]
 OneProblem = Annotated[str, typer.Argument(help="such as 03")]
 Seed = Annotated[int, typer.Option(help="what the tests' inputs are drawn from")]
-Seconds = Annotated[float, typer.Option(min=0.1, help="seconds for one call")]
-Memory = Annotated[int, typer.Option(min=64, help="MB for one submission")]
-KeptApart = Annotated[Isolation, typer.Option(help="how to keep code apart")]
-Feedback = Annotated[Policy, typer.Option(help="what students read of hidden tests")]
-PartOfCourse = Annotated[str | None, typer.Option(help="only this part; default: all")]
-BookFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--book", help="folder of your own files, kept in git; default: book, beside the reports"
-    ),
-]
-Jobs = Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")]
+
+
+def this_course() -> Course:
+    """Return the course that the commands are about."""
+    return own_course()
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        with _faults():
+        with faults():
             scripts = entry_points(group="console_scripts", name="grader")
             versions = [script.dist.version for script in scripts if script.dist]
             console.print(" ".join(["grader", *versions[:1]]))
@@ -96,7 +79,7 @@ def default(
     ] = None,
 ) -> None:
     """Without a command: show the progress, as `grader check` does."""
-    with _faults():
+    with faults():
         require_own_packages()
         if course is not None:
             use_course(course)
@@ -114,10 +97,10 @@ def check(
     seed: Seed = 0,
 ) -> None:
     """Show how far your own work in problems/ has come, and what to do next."""
-    with _faults():
+    with faults():
         from grader.student.check import check as run_check
 
-        course = own_course()
+        course = this_course()
         done = run_check(course, course.select(problems or []), console, hidden=hidden, seed=seed)
     raise typer.Exit(0 if done else UNSOLVED)
 
@@ -129,12 +112,12 @@ def watch(
     ] = None,
 ) -> None:
     """Test a problem again each time you save it."""
-    with _faults():
+    with faults():
         from grader.run.environment import require_torch
         from grader.student.watch import Watch
 
         require_torch()
-        course = own_course()
+        course = this_course()
         start = course.select([problem])[0] if problem else None
         Watch(course, console, start).run()
 
@@ -148,16 +131,16 @@ def hint(
     task: Annotated[str, typer.Option(help="only this function or class")] = "",
 ) -> None:
     """Show a problem's hints: 1 is a nudge, 2 the idea, 3 a plan."""
-    with _faults():
+    with faults():
         from grader.student import hints
 
-        course = own_course()
+        course = this_course()
         if problem is None:
             from grader.student.position import open_task
 
             found = open_task(course, Path.cwd())
             if found is None:
-                _print(
+                print_text(
                     "All tests here pass, so there is no task to hint at. For a problem's "
                     "hints all the same: uv run grader hint 01"
                 )
@@ -165,10 +148,10 @@ def hint(
             chosen, task = found
         else:
             chosen = course.select([problem])[0]
-        _print(hints.show(chosen, level, task))
+        print_text(hints.show(chosen, level, task))
     if level < len(hints.LEVELS):
         only = f" --task {shlex.quote(task)}" if task else ""
-        _print(f"\nFor more: uv run grader hint {chosen.id[:2]} {level + 1}{only}")
+        print_text(f"\nFor more: uv run grader hint {chosen.id[:2]} {level + 1}{only}")
 
 
 @app.command()
@@ -178,13 +161,13 @@ def why(
     ] = None,
 ) -> None:
     """Say which mistake a wrong answer looks like, at once."""
-    with _faults():
+    with faults():
         from grader.student.why import why as told_why
 
-        course = own_course()
+        course = this_course()
         here = [each for each in course.problems() if Path.cwd().is_relative_to(each.folder)]
         chosen = course.select([problem]) if problem else here or course.problems()
-        _print(told_why(course, chosen))
+        print_text(told_why(course, chosen))
 
 
 @app.command()
@@ -194,13 +177,13 @@ def compare(
     ] = None,
 ) -> None:
     """Once all visible tests of a problem pass: show right files in other styles beside yours."""
-    with _faults():
+    with faults():
         from grader.run.announce import loaded
         from grader.student.position import around
         from grader.student.right_files import compare as show
 
         loaded()
-        course = own_course()
+        course = this_course()
         here = course.select([problem]) if problem else around(course, Path.cwd())
         if len(here) != 1:
             raise UsageError("Say which problem, such as: uv run grader compare 01")
@@ -214,19 +197,19 @@ def reset(
     yes: Annotated[bool, typer.Option("--yes", help="do it without asking")] = False,
 ) -> None:
     """Put a problem's stub back; what you wrote is kept beside it."""
-    with _faults():
+    with faults():
         from grader.student.reset import is_stub, put_stub_back
 
-        chosen = own_course().select([problem])[0]
+        chosen = this_course().select([problem])[0]
         if is_stub(chosen):
-            _print(f"The problem.py of {chosen.id} is the stub already.")
+            print_text(f"The problem.py of {chosen.id} is the stub already.")
             return
         if not yes:
             typer.confirm(f"Put the stub of {chosen.id} back? Your file is kept.", abort=True)
         kept = put_stub_back(chosen)
-    _print(f"The stub of {chosen.id} is back.")
+    print_text(f"The stub of {chosen.id} is back.")
     if kept is not None:
-        _print(f"What you had is in {kept}.")
+        print_text(f"What you had is in {kept}.")
 
 
 @app.command("break")
@@ -239,534 +222,19 @@ def break_(
     ] = None,
 ) -> None:
     """Say how good the tests are that you wrote: which wrong solutions they catch."""
-    with _faults():
+    with faults():
         from grader.run.environment import require_torch
 
         require_torch()
         from grader.student.position import position
         from grader.student.write_tests import break_problem, own_tests_of
 
-        course = own_course()
+        course = this_course()
         chosen = course.select([problem])[0] if problem else position(course, Path.cwd())[0]
         result = break_problem(course, chosen, tests or own_tests_of(chosen))
     for text in [*([] if problem else [f"Your tests of {chosen.id}:"]), *result.lines()]:
-        _print(text)
+        print_text(text)
     raise typer.Exit(0 if result.accepts_all else UNSOLVED)
-
-
-# For instructors
-
-
-@instructors()
-def grade(
-    paths: Annotated[list[Path], typer.Argument(help="submissions, or folders of submissions")],
-    out: Annotated[Path, typer.Option(help="folder for results and reports")],
-    book: BookFolder = None,
-    jobs: Jobs = None,
-    seed: Seed = 0,
-    timeout: Seconds = 10.0,
-    memory: Memory = 1024,
-    isolation: KeptApart = Isolation.SANDBOX,
-    feedback: Feedback = Policy.TITLES,
-    fresh: Annotated[bool, typer.Option("--fresh", help="ignore previous results")] = False,
-    problem: Annotated[
-        str | None,
-        typer.Option(help="the one that was handed in, such as 03; a bare problem.py is for it"),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(help="grade this submission alone: an identity or a name; may be repeated"),
-    ] = None,
-    part: PartOfCourse = None,
-    own_tests: Annotated[
-        bool,
-        typer.Option("--break", help="also judge the tests that students wrote, test_mine.py"),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="say whose work was read as what, and write nothing"),
-    ] = False,
-    scheduler: Annotated[
-        str,
-        typer.Option(help="address of a dask scheduler whose workers grade; --jobs is not used"),
-    ] = "",
-) -> None:
-    """Grade submissions and write results, gradebook and feedback to a folder."""
-    _require_outside(out, paths)
-    with _faults() as on_early_end:
-        from grader.grade.class_run import grade_class
-        from grader.grade.ready import require_ready
-        from grader.grade.same_person import as_on_roster
-        from grader.grade.settings import Settings, default_jobs
-        from grader.gradebook.folder import open_gradebook_folder
-        from grader.intake.names_file import NAMES_FILE, read_names
-        from grader.intake.only import only_these
-        from grader.intake.submissions import take_in
-        from grader.reports.class_table import (
-            about_run,
-            class_table,
-            did_nothing,
-            optional_table,
-            remarks,
-        )
-        from grader.reports.progress_bar import progress_bar
-
-        course = own_course()
-        _require_one_of(problem, part)
-        settings = Settings(seed, timeout, memory, isolation, own_tests)
-        if not dry_run:
-            require_ready(out, settings)
-        chosen = None if problem is None else course.select([problem])[0]
-        own, told = open_gradebook_folder(book, out)
-        names = read_names(own.path(NAMES_FILE), (each.id for each in course.problems()))
-        with progress_bar() as progress:
-            intake = take_in(paths, course, chosen, names.problems)
-            submissions = as_on_roster(intake.submissions, own.roster)
-            submissions = only_these(submissions, only) if only else submissions
-            _print_lines([*intake.recognised, *told])
-            is_whole = intake.is_whole and not only
-            if not scheduler and not dry_run:
-                _print_lines(_about_other_runs())
-            if dry_run:
-                from grader.grade.dry_run import foresee, foreseen_lines, reading_table
-
-                foreseen = foresee(
-                    submissions,
-                    course,
-                    settings,
-                    out,
-                    book=own,
-                    people=names.people,
-                    fresh=fresh,
-                    is_whole=is_whole,
-                    part=part,
-                )
-                console.print(reading_table(foreseen))
-                _print_lines([*intake.unmatched, *foreseen_lines(foreseen)])
-                return
-            task = progress.add_task("grading", total=None)
-
-            def graded_one(_: SubmissionResult) -> None:
-                progress.advance(task)
-                on_early_end[:] = ["What is graded is kept; the same command goes on from there."]
-
-            run = grade_class(
-                submissions,
-                course,
-                settings,
-                out,
-                jobs=jobs or default_jobs(),
-                policy=feedback,
-                fresh=fresh,
-                is_whole=is_whole,
-                part=part,
-                people=names.people,
-                book=own,
-                scheduler=scheduler,
-                on_start=lambda count: progress.update(task, total=count),
-                on_result=graded_one,
-            )
-        if run.problems:
-            console.print(class_table(run.results, run.problems))
-        for each, ids in run.optional.items():
-            console.print(optional_table(run.results, each, ids))
-        _print_lines([*remarks(run.results), *intake.unmatched, *about_run(run)])
-        graded = counted(len(submissions), "submission")
-        others = len(run.results) - len(submissions)
-        kept = f" {counted(others, 'other')} as before." if others else ""
-        console.print(f"{graded} graded.{kept} Reports are in {out}.", markup=False)
-        _print_lines(did_nothing(run))
-    if any(result.status == "internal" for result in run.results):
-        sys.exit(GRADERS_FAULT)
-
-
-def _about_other_runs() -> list[str]:
-    """Return a line if other runs have cores of this machine."""
-    from grader.grade.cores import taken_by_others
-
-    taken, there = taken_by_others()
-    if not taken:
-        return []
-    what = "the rest is for this one" if taken < there else "both go on, and each takes longer"
-    return [f"Another run of the grader has {taken} of {counted(there, 'core')} here; {what}."]
-
-
-def _require_one_of(problem: str | None, part: str | None) -> None:
-    if problem is not None and part is not None:
-        raise UsageError("Say --problem or --part, not both.")
-
-
-def _require_outside(out: Path, paths: list[Path]) -> None:
-    given = paths if len(paths) == 1 else [path for path in paths if not path.is_symlink()]
-    for path in given:
-        if out.resolve().is_relative_to(path.resolve()):
-            stop(
-                f"The folder for the reports, {plain(str(out))}, lies in {plain(str(path))}, where "
-                "the next run would take it for a submission. Choose one beside it.",
-                BAD_USAGE,
-            )
-
-
-@instructors()
-def replay(
-    path: Annotated[Path, typer.Argument(help="a submission, or CLASS/NAME")],
-    test: Annotated[str, typer.Argument(help="such as test_module or 03/test_module[case]")],
-    out: Annotated[Path, typer.Option(help="folder of results and reports")] = Path("reports"),
-    timeout: Seconds = 10.0,
-    memory: Memory = 1024,
-    isolation: KeptApart = Isolation.SANDBOX,
-) -> None:
-    """Run one graded test again, with its seed, and show everything about it."""
-    with _faults():
-        from grader.grade.replay import replay as replay_test
-        from grader.grade.replay import report
-        from grader.grade.settings import Settings
-
-        require_address_space(memory)
-        settings = Settings(0, timeout, memory, isolation)
-        found = replay_test(path, test, own_course(), settings, out)
-    console.print(report(found), markup=False, soft_wrap=True)
-
-
-@instructors()
-def gradescope(
-    folder: Annotated[Path, typer.Argument(help="where to write it")] = Path("autograder"),
-    isolation: KeptApart = Isolation.SANDBOX,
-    feedback: Feedback = Policy.TITLES,
-    problem: Annotated[
-        str | None, typer.Option(help="for an assignment of this one alone, such as 03")
-    ] = None,
-    part: PartOfCourse = None,
-) -> None:
-    """Build the archive by which Gradescope grades with this course."""
-    with _faults():
-        from grader.grade.autograder import build
-
-        course = own_course()
-        _require_one_of(problem, part)
-        only = None if problem is None else course.select([problem])[0]
-        path = build(course, folder, isolation, feedback, only, part)
-    console.print(f"Upload {path} as the assignment's autograder.", markup=False, soft_wrap=True)
-
-
-@instructors()
-def find(
-    problem: OneProblem,
-    name: Annotated[list[str], typer.Option(help="a student's name; may be repeated")],
-    out: Annotated[Path | None, typer.Option(help="folder to write the exercises to")] = None,
-    answers: Annotated[
-        Path | None, typer.Option("--check", help="folder in which the answers are, as written")
-    ] = None,
-    key: Annotated[bool, typer.Option("--key", help="say what is wrong in each")] = False,
-    word: Annotated[
-        str, typer.Option("--course", help="any word; another one deals the mistakes anew")
-    ] = "",
-) -> None:
-    """Give each student a file with one mistake, to find and to mend; check what comes back."""
-    with _faults():
-        require_address_space(0)
-        from grader.grade.bug_hunt import (
-            checked,
-            exercise_for,
-            exercises,
-            key_line,
-            known_names,
-            write_exercises,
-        )
-
-        if [out, answers, key or None].count(None) != 2:
-            raise UsageError("Say one of: --out FOLDER to write, --check FOLDER to judge, --key.")
-        course = own_course()
-        chosen = course.select([problem])[0]
-        known = exercises(course, chosen)
-        names = known_names(name)
-        dealt = {student: exercise_for(student, known, chosen, word) for student in names}
-        if out is not None:
-            _print_lines(write_exercises(dealt, out, chosen))
-            _print(f"{counted(len(dealt), 'exercise')} written to {out}.")
-        if key:
-            _print_lines(key_line(student, exercise) for student, exercise in dealt.items())
-        if answers is not None:
-            for line in checked(dealt, answers, course, chosen):
-                _print(line)
-
-
-@instructors()
-def export(
-    platform: Annotated[
-        str, typer.Argument(help="canvas, moodle, gradescope, github, nbgrader or csv")
-    ],
-    file: Annotated[Path, typer.Argument(help="the platform's own file, as it was downloaded")],
-    reports: Annotated[Path, typer.Option("--from", help="folder of results and reports")] = Path(
-        "reports"
-    ),
-    book: BookFolder = None,
-    problem: Annotated[str, typer.Option(help="whose marks to fill in, such as 03")] = "",
-    total: Annotated[
-        bool, typer.Option("--total", help="fill in the sum of all problems that were graded")
-    ] = False,
-    part: Annotated[
-        str, typer.Option(help="for --total: of which part; default: all that counts")
-    ] = "",
-    column: Annotated[str, typer.Option(help="the column to fill in, by name or id")] = "",
-    new_column: Annotated[str, typer.Option(help="the name of a column to add")] = "",
-    id_column: Annotated[str, typer.Option(help="for csv: by which column people are known")] = "",
-    by_name: Annotated[
-        bool, typer.Option("--by-name", help="for moodle: know people by their full names")
-    ] = False,
-    scale: Annotated[
-        bool, typer.Option("--scale", help="convert marks to the points of the platform's file")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="file to write; default: beside FILE, called -filled")
-    ] = None,
-    feedback: Annotated[
-        Path | None, typer.Option(help="zip to pack feedback into, for canvas and moodle")
-    ] = None,
-    download: Annotated[
-        Path | None, typer.Option(help="Canvas's download of submissions, which names feedback")
-    ] = None,
-) -> None:
-    """Fill marks into the gradebook or worksheet that a platform gave you."""
-    with _faults():
-        from grader.grade.previous import RESULTS, load_previous
-        from grader.gradebook.export.exporting import Order, export_from
-        from grader.gradebook.export.sheet import Choice
-        from grader.gradebook.folder import open_gradebook_folder
-        from grader.text import line
-
-        if bool(problem) is total:
-            raise UsageError("Say which marks: --problem 03, or --total for the sum.")
-        own, about_book = open_gradebook_folder(book, reports)
-        order = Order(
-            platform=platform,
-            file=file,
-            folder=reports,
-            book=own,
-            problem=own_course().select([problem])[0].id if problem else "",
-            choice=Choice(file.name, column, new_column, id_column, by_name),
-            out=out or file.with_name(f"{file.stem}-filled{file.suffix}"),
-            part=part,
-            scale=scale,
-            feedback=feedback,
-            download=download,
-        )
-        previous = load_previous(reports / RESULTS)
-        told = export_from(
-            order, [*previous.results.values()], [*previous.damaged, *previous.older]
-        )
-    for text in [*about_book, *told]:
-        console.print(line(text), markup=False, soft_wrap=True)
-
-
-@instructors()
-def doctor() -> None:
-    """Say what this machine has, how well it isolates, and what to do about what is missing."""
-    with _faults():
-        require_address_space(0)
-        from grader.grade.doctor import examination_table, examine
-
-        found = examine()
-    console.print(examination_table(found))
-    for advice in found.advice:
-        console.print(f"To do: {advice}", markup=False)
-    raise typer.Exit(0 if found.can_grade else 1)
-
-
-# For course authors
-
-
-@instructors()
-def audit(
-    problems: Problems = None,
-    out: Annotated[Path | None, typer.Option(help="folder for the tables as files")] = None,
-    jobs: Jobs = None,
-    write_fingerprints: Annotated[
-        bool, typer.Option("--write-fingerprints", help="write fingerprints.json anew first")
-    ] = False,
-    all_tests: Annotated[
-        bool,
-        typer.Option("--all-tests", help="also run mistakes on that have lost enough already"),
-    ] = False,
-    equivalence: Annotated[
-        bool, typer.Option("--equivalence", help="also run all behind the boundary and compare")
-    ] = False,
-    generalise: Annotated[
-        bool, typer.Option("--generalise", help="also name mistakes in styles that are not theirs")
-    ] = False,
-    record: Annotated[
-        Path | None, typer.Option(help="file to write how every test ends for everybody to")
-    ] = None,
-    against: Annotated[
-        Path | None, typer.Option(help="file that --record wrote: list what ends otherwise now")
-    ] = None,
-    with_: Annotated[
-        list[Path] | None,
-        typer.Option("--with", help="for both: submissions to run too; may be repeated"),
-    ] = None,
-) -> None:
-    """Prove the course: what is right passes, what is wrong is caught and named."""
-    with _faults():
-        require_address_space(0)
-        from grader.author.audit import run_audit
-        from grader.author.candidates import candidates
-        from grader.author.equivalence import equivalence_findings
-        from grader.author.generalisation import generalise as in_other_styles
-        from grader.author.record import (
-            differences,
-            graded_submissions,
-            read_records,
-            records_of,
-            write_records,
-        )
-        from grader.author.sweep import sweep_findings
-        from grader.author.tables import TABLES, crossed_table, legend, matrix, write_tables
-        from grader.grade.settings import default_jobs
-        from grader.reports.progress_bar import progress_bar
-
-        course = own_course()
-        selected = course.select(problems or [])
-        if out is not None:
-            require_writable(out, (), TABLES)
-        before = None if against is None else read_records(against)
-        with progress_bar() as progress:
-            task = progress.add_task("auditing", total=len(list(candidates(course, selected))))
-            found = run_audit(
-                course,
-                selected,
-                jobs or default_jobs(),
-                write_fingerprints=write_fingerprints,
-                all_tests=all_tests or equivalence or any((out, record, against)),
-                on_outcome=lambda outcome: progress.advance(task),
-            )
-        found.findings.extend(sweep_findings(course, selected))
-        if equivalence:
-            found.findings.extend(equivalence_findings(course, found, jobs or default_jobs()))
-        if out is not None:
-            write_tables(found, selected, out)
-        graded = (
-            graded_submissions(with_, course, selected, jobs or default_jobs()) if with_ else []
-        )
-        now = records_of(found, graded)
-        if record is not None:
-            write_records(now, record)
-        changed = [] if before is None else list(differences(before, now))
-        crossed = None
-        if generalise:
-            crossed = in_other_styles(course, selected, jobs or default_jobs())
-    for each in selected:
-        console.print(matrix(found, each), legend(found, each), "", sep="\n")
-    _print_lines(f"finding: {finding}" for finding in found.findings)
-    console.print(found.summary())
-    if crossed is not None:
-        console.print(crossed_table(crossed), crossed.summary(), sep="\n")
-    if before is not None:
-        _print_lines([*changed, counted(len(changed), "difference")])
-    raise typer.Exit(1 if found.findings or changed else 0)
-
-
-@instructors()
-def new(
-    name: Annotated[str, typer.Argument(help="number and name, such as 12-layer-norm")],
-    part: Annotated[str, typer.Option(help="of which part; default: the last one")] = "",
-) -> None:
-    """Write a tiny problem that passes the audit, to go on from."""
-    with _faults():
-        from grader.author.new import new_problem
-
-        problem = new_problem(own_course(), name, part)
-    _print(
-        f"{problem.id} is in problems/, solutions/ and course.toml; comments say where to go on."
-    )
-    _print(f"To see that it holds: uv run grader audit {problem.id[:2]} --write-fingerprints")
-
-
-@instructors()
-def mistake(
-    problem: OneProblem,
-    name: Annotated[str | None, typer.Argument(help="which; default: list them")] = None,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="only what differs from the right file")
-    ] = False,
-) -> None:
-    """Print a known mistake as a whole file, or list those of a problem."""
-    with _faults():
-        from grader.author.mistake import listed, shown
-
-        course = own_course()
-        chosen = course.select([problem])[0]
-        if name is None:
-            typer.echo("\n".join(listed(course, chosen)))
-        else:
-            typer.echo(shown(course, chosen, name, diff=diff), nl=False)
-
-
-@instructors()
-def adopt(
-    group: Annotated[str, typer.Argument(help="such as 03-7f2a10, as the class page shows it")],
-    name: Annotated[str, typer.Option(help="what to call the mistake, such as scaled_twice")],
-    say: Annotated[str, typer.Option(help='what ends the sentence "It looks as if ..."')],
-    look: Annotated[str, typer.Option(help="a nudge to what to look at")] = "",
-    reports: Annotated[Path, typer.Option("--from", help="folder of results and reports")] = Path(
-        "reports"
-    ),
-    file: Annotated[
-        str, typer.Option(help="take this submission's file into the catalogue as well")
-    ] = "",
-) -> None:
-    """Name a mistake that the class page shows without a name; the next run tells its students."""
-    with _faults():
-        require_address_space(0)
-        from grader.author.adoption import adopt_group
-        from grader.diagnose.fingerprints import Text
-
-        for line in adopt_group(group, name, Text(say, look), reports, own_course(), file):
-            _print(line)
-
-
-@instructors()
-def release(
-    folder: Annotated[Path, typer.Argument(help="a new folder, or a previous copy to update")],
-    part: Annotated[
-        list[str] | None,
-        typer.Option(help="what it has, or all; default: as a previous copy, all in a new one"),
-    ] = None,
-    practice: Annotated[
-        bool,
-        typer.Option("--break", help="with the core of mistakes, to try tests of one's own on"),
-    ] = False,
-    compare: Annotated[
-        bool,
-        typer.Option(help="with right files in other styles, for who has solved a problem"),
-    ] = True,
-    notebooks: Annotated[
-        bool,
-        typer.Option(
-            "--notebooks", help="with a notebook for each problem; say it at updates, too"
-        ),
-    ] = False,
-    url: Annotated[
-        str,
-        typer.Option(help="where the copy will be, for its front page; say it at updates, too"),
-    ] = "",
-) -> None:
-    """Write the students' copy of the course, or bring one up to date."""
-    with _faults():
-        from grader.author.release import release as write_release
-
-        course = own_course()
-        every = [each.id for each in course.manifest.parts]
-        parts = every if part == ["all"] else [course.manifest.part(id).id for id in part or []]
-        done = write_release(
-            course,
-            folder,
-            parts,
-            practice=practice,
-            compare=compare,
-            notebooks=notebooks,
-            url=url,
-        )
-    console.print(done.summary(), markup=False)
 
 
 # What went wrong
@@ -803,7 +271,7 @@ def _ended_in_good_order() -> Iterator[None]:
 
 
 @contextmanager
-def _faults() -> Iterator[list[str]]:
+def faults() -> Iterator[list[str]]:
     """Turn what went wrong into one line and an exit status.
 
     Yields:
@@ -835,10 +303,17 @@ def stop(message: str, status: int) -> None:
     sys.exit(status)
 
 
-def _print_lines(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
+    """Print sentences in which there may be names that somebody else chose."""
     for line in lines:
         console.print(plain(line), markup=False)
 
 
-def _print(text: str) -> None:
+def print_text(text: str) -> None:
+    """Print a text that the course or the grader wrote, as far as the terminal can show it."""
     console.print(printable(text, console.encoding), markup=False)
+
+
+# The students' copy is without them.
+if find_spec("grader.cli_instructor"):
+    import_module("grader.cli_instructor")

@@ -1,8 +1,9 @@
 """Writes the students' copy of the course: what they need, and nothing that gives answers away.
 
 What only the copy has (its README, its packages) stands in `students/` as it goes out. With that go
-whole folders of the grader, and of each problem what is named here, so that the rest stays. A copy
-with some parts of the course alone speaks of no other part.
+the files of the grader that a student's commands, pytest and problems import, and of each problem
+what is named here, so that the rest stays. A copy with some parts of the course alone speaks of no
+other part.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,7 +32,7 @@ from grader.course import (
 )
 from grader.errors import CourseError, UsageError
 from grader.files import write_whole, writing
-from grader.grade.packing import FOR_STUDENTS, files_of
+from grader.grade.packing import files_used
 from grader.text import counted
 
 COPY = ".release.json"
@@ -232,8 +234,6 @@ def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
     files |= {path.relative_to(course.root / "students").as_posix(): path for path in pages}
     container = ".devcontainer/devcontainer.json"
     files[container] = course.root / "students" / container
-    package = files_of(course.root / "grader", FOR_STUDENTS)
-    files |= {path.relative_to(course.root).as_posix(): path for path in package}
     found = {name: _read(path) for name, path in files.items()}
     of_problems = {
         f"problems/{problem.id}/{name}": content
@@ -246,6 +246,9 @@ def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
     for path in shared:
         if path in used or path.suffix != ".py" or path.name == "__init__.py":
             found[path.relative_to(course.root).as_posix()] = _read(path)
+    begun = [*sources, *map(_read, used), _entry_points(course.root / "students/pyproject.toml")]
+    for path in files_used(course.root / "grader", begun):
+        found[path.relative_to(course.root).as_posix()] = _read(path)
     left_out = [problem.id for problem in course.problems() if problem not in problems]
     found |= of_problems
     found[MANIFEST] = without_tables(_text(course.root / MANIFEST), [*without, *left_out]).encode()
@@ -253,6 +256,14 @@ def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
         text = without_part(found[name].decode(), left_out, without)
         found[name] = beginning_with(text, left_out[0], problems[0].id).encode()
     return found
+
+
+def _entry_points(project: Path) -> bytes:
+    """Return imports of the modules that the students' commands and their pytest begin with."""
+    said = tomllib.loads(_text(project))["project"]
+    plugins = said["entry-points"]["pytest11"]
+    modules = [name.partition(":")[0] for name in (*said["scripts"].values(), *plugins.values())]
+    return "\n".join(f"import {module}" for module in modules).encode()
 
 
 def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:

@@ -1,11 +1,11 @@
-"""Which folders of the package go where. Its files at the top go everywhere."""
+"""Which files of the package go where: to students, into an autograder, into a mark's hash."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
-FOR_STUDENTS = ("code", "diagnose", "run", "student")
-"""What a student runs: the problems' tests, and the commands around them."""
+from grader.code.course_modules import modules_used
 
 FOR_AN_AUTOGRADER = (
     "code",
@@ -29,3 +29,16 @@ def files_of(package: Path, folders: tuple[str, ...]) -> list[Path]:
     within = (path for folder in folders for path in (package / folder).rglob("*"))
     found = [*package.glob("*.py"), *within]
     return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts)
+
+
+def files_used(package: Path, sources: Iterable[bytes]) -> list[Path]:
+    """Return the package's files that some sources import, and those that these import.
+
+    An import in a function counts as well. What is imported by a name that is computed doesn't:
+    so commands that only the course itself has are found where they are, and are no part of a copy.
+    """
+    root = package.parent
+    begun = (package / "__init__.py").read_bytes()
+    modules = [p for p in modules_used([begun, *sources], root) if p.is_relative_to(package)]
+    folders = {package, *(path.parent for path in modules)}
+    return sorted({*modules, *(p for f in folders if (p := f / "__init__.py").is_file())})

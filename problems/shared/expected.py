@@ -57,8 +57,8 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, n_embd: int = 768, n_head: int = 12, bias: bool = True) -> None:
         super().__init__()
         self.n_embd, self.n_head = n_embd, n_head
-        self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)
-        self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
+        self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias)
+        self.c_proj = nn.Linear(n_embd, n_embd, bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the output for x, shape (B, T, C); the built-in function wants (T, B, C)."""

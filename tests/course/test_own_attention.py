@@ -27,7 +27,8 @@ def with_own_attention(source: str) -> str:
     return changed
 
 
-@pytest.mark.parametrize("number", ["06", pytest.param("07", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", ["06", "07"])
 def test_it_earns_all_points(course_suite: Suite, number: str, tmp_path: Path) -> None:
     (problem,) = COURSE.select([number])
     path = tmp_path / "problem.py"

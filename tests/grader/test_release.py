@@ -23,7 +23,6 @@ from grader.author.release import code_lines, leaks, release
 from grader.course import HIDDEN_MARKER, STUB_LINE, SUBMISSION_FILE, Course, own_course
 from grader.diagnose.edits import mistakes_of
 from grader.errors import CourseError, UsageError
-from grader.grade.packing import FOR_STUDENTS
 from grader.run.suite import Suite
 from grader.student.check import check
 from tests.warm import WarmPython
@@ -128,7 +127,8 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
         "problems", "pyproject.toml", "uv.lock",
     }  # fmt: skip
     folders = {path.name for path in copy.root.glob("grader/*") if path.is_dir()}
-    assert folders == {*FOR_STUDENTS}
+    assert folders == {"code", "diagnose", "run", "student"}
+    assert not (copy.root / "grader/cli_instructor.py").exists()
     assert {path.name for path in copy.root.glob("problems/shared/*.py")} >= {"worked_example.py"}
     for problem in copy.problems():
         assert problem.probe_file.is_file()

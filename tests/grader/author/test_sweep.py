@@ -49,12 +49,14 @@ def test_forbidden_functions_answer_nowhere(boundary: Boundary) -> None:
     assert left_open(boundary, sets, is_known) == dict.fromkeys(sets, [])
 
 
+@pytest.mark.slow
 def test_each_is_found_where_none_is_forbidden(boundary: Boundary) -> None:
     found = answering(boundary, KNOWN)
     kinds = {name: {way.partition("=")[0] for way in ways} for name, ways in found.items()}
     assert [name for kind, names in WAYS.items() for name in names if kind not in kinds[name]] == []
 
 
+@pytest.mark.slow
 def test_what_gives_the_same_under_another_name_is_told(boundary: Boundary) -> None:
     """Only LayerNorm is forbidden here, and with one group GroupNorm is the same."""
     found = left_open(boundary, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)

@@ -24,7 +24,14 @@ def known() -> list[Exercise]:
     return exercises(COURSE, SOFTMAX)
 
 
-@pytest.mark.parametrize("problem", COURSE.problems(), ids=lambda problem: problem.id)
+FIRST, *OTHERS = COURSE.problems()
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [FIRST, *(pytest.param(problem, marks=pytest.mark.slow) for problem in OTHERS)],
+    ids=lambda problem: problem.id,
+)
 def test_there_are_exercises_of_every_problem(problem):
     found = exercises(COURSE, problem)
     assert len(found) > 15

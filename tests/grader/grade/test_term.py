@@ -82,13 +82,13 @@ Run = Callable[..., int]
 def run(warm_python: WarmPython) -> Run:
     """Runs a week, as a process of its own that can be killed."""
 
-    def run_week(download: Path, out: Path, problem: str, *options: str) -> int:
+    def week(download: Path, out: Path, problem: str, *options: str) -> int:
         words = ["-m", "tests.grader.grade.term_run", str(download), str(out), problem, *options]
         done = warm_python.run(*words, cwd=ROOT)
         assert done.returncode in (0, -signal.SIGKILL), done.stderr
         return done.returncode
 
-    return run_week
+    return week
 
 
 def exported(out: Path, file: Path) -> bytes:
