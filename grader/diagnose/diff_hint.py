@@ -177,17 +177,17 @@ def _sum_to_one(weights: Array, dim: int, exactness: float) -> bool:
 def _good_rows(wrong: Array) -> str | None:
     if wrong.ndim < 2 or wrong.shape[-2] < 2:
         return None
-    positions = numpy.asarray(wrong.any(axis=(*range(wrong.ndim - 2), -1)))
-    last = len(positions) - 1
-    bad = positions.nonzero()[0].tolist()
+    rows = numpy.asarray(wrong.any(axis=(*range(wrong.ndim - 2), -1)))
+    last = len(rows) - 1
+    bad = rows.nonzero()[0].tolist()
     if bad == [0]:
-        return "Only the first position is wrong."
+        return "Only the first row is wrong."
     if bad == [last]:
-        return "Only the last position is wrong."
+        return "Only the last row is wrong."
     if bad == list(range(last)):
-        return "Only the last position is right."
+        return "Only the last row is right."
     if bad == list(range(1, last + 1)):
-        return "Only the first position is right."
+        return "Only the first row is right."
     return None
 
 

@@ -173,7 +173,7 @@ def test_rows_that_do_not_sum_to_one_are_named() -> None:
 def test_a_single_wrong_position_is_named() -> None:
     wrong = ROWS.clone()
     wrong[1] = wrong[1, [1, 0, 2]]
-    assert "Only the last position is wrong" in message(wrong, ROWS)
+    assert "Only the last row is wrong" in message(wrong, ROWS)
 
 
 def test_a_small_share_of_large_numbers_is_shown() -> None:
