@@ -35,7 +35,7 @@ from grader.errors import CourseError, UsageError
         ("optional = true", 'optional = "yes"', "parts, two: 'optional' should be of kind bool"),
         ('id = "two"', 'id = "one"', "parts: one stands there twice"),
         ('id = "two"', 'id = "Part 2"', "parts: 'Part 2' should be of small letters"),
-        ('id = "01-doubling"', 'id = "doubling"', "'doubling' should look like 01-softmax"),
+        ('id = "01-doubling"', 'id = "doubling"', "'doubling' should look like 01-name"),
         ("[[problems]]", "[[problem]]", r"there is no \[\[problems\]\]"),
         ("[[parts]]", "[[parts", "can't be read"),
     ],
