@@ -1,5 +1,7 @@
 """Tests, verdicts and reports for a course of exercises."""
 
+from typing import Any
+
 
 def check(problem: str) -> None:
     """Test a problem from a notebook's cell, and print what `uv run pytest` would show.
@@ -10,3 +12,14 @@ def check(problem: str) -> None:
     from grader.student.notebook import show  # nothing is loaded that isn't asked for
 
     show(problem)
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Let a notebook have cells that are saved to a problem.py: `%load_ext grader`.
+
+    Args:
+        ipython: the shell that runs the notebook's cells.
+    """
+    from grader.student.notebook import add_magic
+
+    add_magic(ipython)

@@ -171,6 +171,27 @@ def why(
 
 
 @app.command()
+def compare(
+    problem: Annotated[
+        str | None, typer.Argument(help="such as 03; default: where you are")
+    ] = None,
+) -> None:
+    """Once all visible tests of a problem pass: show right files in other styles beside yours."""
+    with faults():
+        from grader.run.announce import loaded
+        from grader.student.position import around
+        from grader.student.right_files import compare as show
+
+        loaded()
+        course = this_course()
+        here = course.select([problem]) if problem else around(course, Path.cwd())
+        if len(here) != 1:
+            raise UsageError("Say which problem, such as: uv run grader compare 01")
+        opened = show(course, here[0], console)
+    raise typer.Exit(0 if opened else UNSOLVED)
+
+
+@app.command()
 def reset(
     problem: OneProblem,
     yes: Annotated[bool, typer.Option("--yes", help="do it without asking")] = False,

@@ -522,8 +522,22 @@ def release(
     ] = None,
     practice: Annotated[
         bool,
-        typer.Option("--break", help="with half of the catalogue, to try tests of one's own on"),
+        typer.Option("--break", help="with the core of mistakes, to try tests of one's own on"),
     ] = False,
+    compare: Annotated[
+        bool,
+        typer.Option(help="with right files in other styles, for who has solved a problem"),
+    ] = True,
+    notebooks: Annotated[
+        bool,
+        typer.Option(
+            "--notebooks", help="with a notebook for each problem; say it at updates, too"
+        ),
+    ] = False,
+    url: Annotated[
+        str,
+        typer.Option(help="where the copy will be, for its front page; say it at updates, too"),
+    ] = "",
 ) -> None:
     """Write the students' copy of the course, or bring one up to date."""
     with faults():
@@ -532,5 +546,13 @@ def release(
         course = this_course()
         every = [each.id for each in course.manifest.parts]
         parts = every if part == ["all"] else [course.manifest.part(id).id for id in part or []]
-        done = write_release(course, folder, parts, practice=practice)
+        done = write_release(
+            course,
+            folder,
+            parts,
+            practice=practice,
+            compare=compare,
+            notebooks=notebooks,
+            url=url,
+        )
     console.print(done.summary(), markup=False)

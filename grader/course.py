@@ -38,6 +38,9 @@ OWN_TESTS = "test_mine.py"
 NAMES_MISTAKES = ("seen again", "at once")
 """When a student who runs tests at home reads the name of a mistake; the first is the default."""
 
+VALUES = ("torch", "numpy")
+"""What the functions of a course take and return: tensors or arrays; the first is the default."""
+
 _PROBLEM_FOLDER = re.compile(r"\d\d-[a-z0-9-]+")
 
 _PART_ID = re.compile(r"[a-z][a-z0-9_]*")
@@ -82,6 +85,19 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class BreakRule:
+    """What the tests are worth that students write; docs/break.md says how they are judged.
+
+    Attributes:
+        full: the share of a problem's core of mistakes that earns all points.
+        bonus: how many points more all the other mistakes earn together.
+    """
+
+    full: float = 0.8
+    bonus: float = 2.0
+
+
+@dataclass(frozen=True)
 class Handout:
     """What students get beside READMEs, stubs and the visible halves of tests; as patterns.
 
@@ -104,6 +120,8 @@ class Manifest:
         problems: in order.
         students: what students get.
         name: when students at home read the name of a mistake, one of `NAMES_MISTAKES`.
+        values: whose values its functions take and return, one of `VALUES`.
+        own_tests: what the tests are worth that students write.
     """
 
     title: str
@@ -111,6 +129,8 @@ class Manifest:
     problems: tuple[Entry, ...]
     students: Handout = field(default_factory=Handout)
     name: str = NAMES_MISTAKES[0]
+    values: str = VALUES[0]
+    own_tests: BreakRule = field(default_factory=BreakRule)
 
     @property
     def names_at_once(self) -> bool:
@@ -163,21 +183,27 @@ def _manifest(path: Path, said: int) -> Manifest:
         raise CourseError(f"{path} can't be read: {error}") from None
     try:
         parts = tuple(_read(CoursePart, each, "parts") for each in _list(data, "parts"))
-        entries = tuple(_read(Entry, each, "problems") for each in _list(data, "problems"))
+        given = _list(data, "problems") if "problems" in data else []  # before the first is written
+        entries = tuple(_read(Entry, each, "problems") for each in given)
         students = _read(Handout, data.get("students", {}), "students")
-        rest = {name: data[name] for name in data.keys() - {"parts", "problems", "students"}}
+        own_tests = _read(BreakRule, data.get("break", {}), "break")
+        tables = {"parts", "problems", "students", "break"}
+        rest = {name: data[name] for name in data.keys() - tables}
         head = _read(_Head, rest, "the top")
         _check(parts, entries)
-        _check_name(head.name)
+        _check_choice("name", head.name, NAMES_MISTAKES)
+        _check_choice("values", head.values, VALUES)
+        _check_break(own_tests)
     except ValueError as error:
         raise CourseError(f"{path}: {error}") from None
-    return Manifest(head.title, parts, entries, students, head.name)
+    return Manifest(head.title, parts, entries, students, head.name, head.values, own_tests)
 
 
 @dataclass(frozen=True)
 class _Head:
     title: str
     name: str = NAMES_MISTAKES[0]
+    values: str = VALUES[0]
 
 
 _Table = TypeVar("_Table")
@@ -235,10 +261,17 @@ def _check(parts: tuple[CoursePart, ...], entries: tuple[Entry, ...]) -> None:
             raise ValueError(f"problems, {entry.id}: 'minutes' should be two numbers")
 
 
-def _check_name(name: str) -> None:
-    if name not in NAMES_MISTAKES:
-        known = " or ".join(f"'{each}'" for each in NAMES_MISTAKES)
-        raise ValueError(f"the top: 'name' should be {known}, and is '{name}'")
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        known = " or ".join(f"'{each}'" for each in choices)
+        raise ValueError(f"the top: '{name}' should be {known}, and is '{value}'")
+
+
+def _check_break(rule: BreakRule) -> None:
+    if not 0 < rule.full <= 1:
+        raise ValueError(f"break: 'full' should be a share of more than 0, and is {rule.full}")
+    if rule.bonus < 0:
+        raise ValueError(f"break: 'bonus' should be no less than 0, and is {rule.bonus}")
 
 
 @dataclass(frozen=True)
@@ -350,10 +383,13 @@ class Course:
         """Return all problems in the order of their numbers.
 
         Raises:
-            CourseError: a problem has no test file of the right name, or a folder of a problem is
-                not in `course.toml`.
+            CourseError: there is none, or one has no test file of the right name, or a folder of a
+                problem is not in `course.toml`.
         """
         entries = self.manifest.problems
+        if not entries:
+            there_is_none = "there is no [[problems]]; `grader new 01-name` writes one"
+            raise CourseError(f"{self.root / MANIFEST}: {there_is_none}")
         problems = [Problem(self.root / "problems" / e.id) for e in entries if self._counts(e.id)]
         for problem in problems:
             if not problem.test_file.is_file():

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from grader.author.candidates import CandidateKind
+from grader.author.exactness import wrongly_marked
 from grader.author.fingerprint_writer import same_fingerprints
 from grader.author.release import leaks
 from grader.author.running import CandidateOutcome
@@ -32,6 +33,10 @@ def findings(
     for outcome in outcomes:
         yield from (f"{problem.id}: {finding}" for finding in _about(outcome))
     solution = next(o for o in outcomes if o.candidate.kind is CandidateKind.SOLUTION)
+    kinds = (CandidateKind.SOLUTION, CandidateKind.VARIANT)
+    right = [o.candidate for o in outcomes if o.candidate.kind in kinds]
+    called = [(f"{each.kind} {each.name}", each.source) for each in right]
+    yield from (f"{problem.id}: {f}" for f in wrongly_marked(solution.candidate.path, called))
     tests = solution.result.tests
     mistakes = [o for o in outcomes if o.candidate.kind is CandidateKind.MISTAKE]
     yield from (f"{problem.id}: {f}" for f in _about_points(mistakes, solution))

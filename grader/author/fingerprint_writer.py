@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import torch
+import numpy
 
 from grader.author.adoption import adopted
 from grader.author.candidates import Candidate, CandidateKind
 from grader.author.running import CandidateOutcome
 from grader.code.course_modules import imported_names
+from grader.code.tensors import torch
 from grader.course import Course, Problem
 from grader.diagnose import probe as asking
 from grader.diagnose.answers import same
@@ -86,12 +87,14 @@ def _caught_by(outcome: CandidateOutcome, before: str) -> str:
 
 
 def _instrument_sha256(problem: Problem) -> str:
-    """Return a hash over a problem's questions, the code that asks them, and torch's version."""
+    """Return a hash over a problem's questions, what asks them, and torch's or NumPy's version."""
     if not problem.probe_file.is_file():
         return ""
     paths = sorted(_imported([problem.probe_file, Path(asking.__file__)], problem))
     code = sha256_of({str(n): path for n, path in enumerate(paths)})
-    return "\n".join([code, torch.__version__.partition("+")[0], *problem.entry.forbidden])
+    values = numpy if problem.manifest.values == "numpy" else torch
+    version = str(values.__version__)
+    return "\n".join([code, version.partition("+")[0], *problem.entry.forbidden])
 
 
 _DECIDE_NO_ANSWER = ("course.py", "errors.py", "result.py")

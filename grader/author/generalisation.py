@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-import torch
-
 from grader.author.running import several
 from grader.code.quiet import quiet
+from grader.code.tensors import torch
 from grader.course import Course, Problem
 from grader.diagnose.edits import Edit, apply, mistakes_of, right_files
 from grader.diagnose.fingerprints import Fingerprints, deviations

@@ -25,7 +25,9 @@ _WIDTH = 100
 
 def written(edit: Edit) -> str:
     """Return an edit as text, as `grader.diagnose.edits` reads it."""
-    head = f"== {edit.name} ({edit.base}) {edit.weight}".rstrip()
+    marks = [edit.weight] if edit.weight else []
+    marks += ["core"] if edit.core else []
+    head = " ".join([f"== {edit.name} ({edit.base})", *marks])
     sentences = [_wrapped(sentence) for sentence in (edit.when, edit.look) if sentence]
     return "\n".join([head, *sentences, *(_written_block(b) for b in edit.blocks)]) + "\n"
 

@@ -14,6 +14,28 @@ from grader.files import write_whole
 TEMPLATES = Path(__file__).parent / "new_problem"
 """What is written: a text for each file, with names in place of `$number` and the like."""
 
+_VALUES = {
+    "torch": {
+        "import": "import torch",
+        "imports": "import pytest\nimport torch",
+        "Array": "torch.Tensor",
+        "array": "torch.tensor",
+        "kind": "tensor",
+        "copy": "clone",
+        "equal": "torch.equal",
+    },
+    "numpy": {
+        "import": "import numpy as np",
+        "imports": "import numpy as np\nimport pytest",
+        "Array": "np.ndarray",
+        "array": "np.array",
+        "kind": "array",
+        "copy": "copy",
+        "equal": "np.array_equal",
+    },
+}
+"""How the templates say it in a course whose `values` these are."""
+
 
 def new_problem(course: Course, id: str, part: str = "") -> Problem:
     """Write a problem's two folders and its entry in `course.toml`.
@@ -40,6 +62,7 @@ def new_problem(course: Course, id: str, part: str = "") -> Problem:
         "function": "_".join(words),
         "part": chosen.id,
         "part_line": f"Part {chosen.id} · " if chosen.optional else "",
+        **_VALUES[manifest.values],
     }
     for path, template in _files(course, problem):
         write_whole(path, _filled(template, names))
@@ -52,7 +75,7 @@ def new_problem(course: Course, id: str, part: str = "") -> Problem:
 def _require_free(course: Course, problem: Problem) -> None:
     if not is_problem_folder(problem.folder) or not "".join(problem.id[3:].split("-")).isalpha():
         raise UsageError(f"'{problem.id}' should be two digits and a name, such as 12-layer-norm.")
-    for other in course.problems():
+    for other in course.manifest.problems:
         if other.id[:2] == problem.id[:2]:
             raise UsageError(f"There is a problem {other.id[:2]} already: {other.id}.")
     for folder in (problem.folder, course.solution(problem).parent):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.author.documents import beginning_with, without_part, without_tables
+from grader.author.notebooks import FRONT_PAGE, notebooks_of, with_address
 from grader.code.course_modules import modules_used
 from grader.course import (
     HIDDEN_MARKER,
@@ -80,7 +81,14 @@ class Release:
 
 
 def release(
-    course: Course, folder: Path, parts: Sequence[str] = (), *, practice: bool = False
+    course: Course,
+    folder: Path,
+    parts: Sequence[str] = (),
+    *,
+    practice: bool = False,
+    compare: bool = True,
+    notebooks: bool = False,
+    url: str = "",
 ) -> Release:
     """Write the students' copy into a new folder, or bring an earlier copy up to date.
 
@@ -93,6 +101,9 @@ def release(
         parts: which parts of the course it is to have; if not given, those that an earlier copy
             has, and all in a new one.
         practice: whether students get something to try tests of their own on; see docs/break.md.
+        compare: whether students can compare a right solution with others, once theirs is right.
+        notebooks: whether each problem has a notebook, too.
+        url: the address that the copy will have; its front page shows it.
 
     Raises:
         UsageError: there is something else in the folder, or it is in the course itself.
@@ -105,6 +116,11 @@ def release(
     every = tuple(part.id for part in course.manifest.parts)
     parts = tuple(parts) or (earlier.parts if earlier else ()) or every
     files = contents(course, parts) | (_practice(course, parts) if practice else {})
+    files |= _comparisons(course, parts) if compare else {}
+    made = notebooks_of(files, url) if notebooks else {}
+    files |= made
+    page = files[FRONT_PAGE].decode()
+    files[FRONT_PAGE] = with_address(page, url, notebook=next(iter(made), "")).encode()
     done = Release(folder, new=earlier is None, parts=parts)
     if done.new:  # first, so that a release that is cut short can be carried on
         _write_manifest(folder, _Manifest({}, parts))
@@ -265,13 +281,26 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
 
 
 def _practice(course: Course, parts: Sequence[str]) -> dict[str, bytes]:
-    """Return what `grader break` runs a student's tests on: of each problem about half."""
+    """Return what `grader break` runs a student's tests on: the core, and half of what is right."""
     from grader.run.worth_of_tests import seal, sealed_file, targets  # with torch, which takes long
 
     return {
         sealed_file(problem).relative_to(course.root).as_posix(): seal(targets(course, problem))
         for problem in course.problems()
         if problem.part.id in parts
+    }
+
+
+def _comparisons(course: Course, parts: Sequence[str]) -> dict[str, bytes]:
+    """Return what `grader compare` shows once a problem is solved."""
+    from grader.run.comparison import has_comparison, seal_comparison, sealed_comparison
+
+    return {
+        sealed_comparison(problem).relative_to(course.root).as_posix(): seal_comparison(
+            course, problem
+        )
+        for problem in course.problems()
+        if problem.part.id in parts and has_comparison(course, problem)
     }
 
 

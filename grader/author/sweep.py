@@ -24,6 +24,8 @@ from grader.run.suite import Suite
 
 _SOURCE = (Path(__file__).parent / "swept.py").read_bytes()
 _GUARD = Path(watching.__file__).read_text(encoding="utf-8")
+_GUARD = _GUARD.replace("from grader.code.tensors import torch", "import torch")
+"""What watches for forbidden functions, as a worker can load it, which has nothing of ours."""
 
 _CALL_SECONDS, _ALL_SECONDS = 5.0, 900.0
 

@@ -12,13 +12,13 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 import msgspec
-import torch
 
 from grader.boundary.connection import Connection, SubmissionBudget
 from grader.boundary.protocol.wire import JobRequest, Load
 from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
 from grader.boundary.sandbox.selftest import attack
 from grader.boundary.spawn import BoundaryError, ForkedWorkers, SpawnedWorkers, Workers
+from grader.code.tensors import torch
 
 T = TypeVar("T")
 

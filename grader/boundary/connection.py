@@ -10,9 +10,6 @@ import weakref
 from collections import defaultdict
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from grader.boundary.protocol.codec import NAMES, Received, tensors_of
 from grader.boundary.protocol.wire import (
     RESPONSES_AT,
@@ -27,6 +24,7 @@ from grader.boundary.protocol.wire import (
 )
 from grader.boundary.spawn import BoundaryError, WorkerEnding, WorkerProcess
 from grader.code.stopwatch import Limit, Stopwatch
+from grader.code.tensors import HAS_TORCH, Tensor, torch
 from grader.errors import TIME_USED_UP, CannotLoad
 from grader.result import Status
 
@@ -137,6 +135,8 @@ class Connection:
 
         Returns None if the worker has that state already; it is some kilobytes.
         """
+        if not HAS_TORCH:
+            return None
         state = torch.default_generator.get_state()
         if self._random is not None and torch.equal(state, self._random):
             return None

@@ -28,8 +28,6 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
-import torch
-
 from grader.boundary.protocol.wire import Memory, Ready, send
 from grader.boundary.sandbox.confine import Limits, confine, may_become, pick_uid
 from grader.boundary.sandbox.landlock import readable_paths
@@ -45,6 +43,7 @@ from grader.boundary.worker import serving
 from grader.boundary.worker.removal import close_roads, functions, operators, remove
 from grader.boundary.worker.student_file import hide_own_modules
 from grader.code.forbidden import without_compiler
+from grader.code.tensors import HAS_TORCH, torch
 
 _MESSAGE, _SETTINGS = 4096, 1 << 17
 _ROUNDING = 0.1
@@ -102,6 +101,8 @@ def _settled(channel: socket.socket) -> tuple[PreforkServer, bool]:
 def warm() -> None:
     """Do what torch does once per process: a worker would do it again, or could not any more."""
     keep_memory()
+    if not HAS_TORCH:
+        return
     torch.set_num_threads(1)
     # A worker can't make threads, and torch would wait for them.
     torch.set_num_threads = torch._C.set_num_threads = _ignore
@@ -132,6 +133,8 @@ def load_compiler() -> None:
     optimizers. A worker could not load them, as a forbidden function is in them. The same goes for
     a few more modules, which take a tenth of a second.
     """
+    if not HAS_TORCH:
+        return
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
     with suppress(Exception):  # as below
         from torch._subclasses.fake_tensor import FakeTensorMode

@@ -37,7 +37,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-import torch  # noqa: F401  (what both sides need)
+import grader.code.tensors  # noqa: F401  (torch, which both sides need)
 
 if sys.platform != "win32":
     from grader.boundary.sandbox.libc import die_with

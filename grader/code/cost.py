@@ -34,12 +34,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
-
 from grader.code.forbidden import allow_causal_masks
+from grader.code.tensors import Tensor, torch
+
+TorchFunctionMode = torch.overrides.TorchFunctionMode
+TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
 
 _ATTENTION = "scaled_dot_product_attention"
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd

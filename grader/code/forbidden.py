@@ -25,9 +25,11 @@ from contextlib import ExitStack, contextmanager
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
-import torch
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from grader.code.tensors import torch
+
+TorchFunctionMode = torch.overrides.TorchFunctionMode
+TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
+_disable_current_modes = torch.utils._python_dispatch._disable_current_modes
 
 TORCH = os.path.dirname(torch.__file__) + os.sep
 """Where torch's own Python code is."""

@@ -8,11 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import FrameType
 
-from torch import Tensor
+import numpy
+
+from grader.code.tensors import Array, Tensor, dtype_name
 
 _MOST = 4
 _LONGEST_NAME = 40
 _LONGEST_FORM = 200
+
+_VALUES = (Tensor, numpy.ndarray)
 
 Operands = dict[str, str]
 """The forms of tensors, such as "(2, 3, 5) float64", by the names that they have in a line."""
@@ -31,7 +35,7 @@ def operands_of(frame: FrameType, line: str) -> Operands:
     found: Operands = {}
     for name in _names(line):
         value = _look_up(name, frame.f_locals)
-        if isinstance(value, Tensor) and issubclass(type(value), Tensor):
+        if isinstance(value, _VALUES) and issubclass(type(value), _VALUES):
             with suppress(Exception):  # a nested tensor has no shape
                 told = form(value)
                 if len(told) <= _LONGEST_FORM:
@@ -41,10 +45,9 @@ def operands_of(frame: FrameType, line: str) -> Operands:
     return found
 
 
-def form(tensor: Tensor) -> str:
-    """Return a tensor's shape and dtype, such as "(2, 3, 5) float64"."""
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    return f"{tuple(map(int, tensor.shape))} {dtype}"
+def form(tensor: Tensor | Array) -> str:
+    """Return a tensor's or an array's shape and dtype, such as "(2, 3, 5) float64"."""
+    return f"{tuple(map(int, tensor.shape))} {dtype_name(tensor)}"
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor, nn
-from torch._C import TensorBase
+from grader.code.tensors import Tensor, nn, torch
 
 # Taken before a student's code can put anything else in their places.
-_address = TensorBase.data_ptr
-_writings = vars(TensorBase)["_version"].__get__
+_address = torch._C.TensorBase.data_ptr
+_writings = torch._C.TensorBase._version.__get__  # type: ignore[attr-defined]
 
 
 class Results:

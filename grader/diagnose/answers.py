@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-import torch
-from torch import Tensor
+import numpy
 
+from grader.code.tensors import Array, Tensor, dtype_name, entries, is_array, torch
 from grader.code.time_limit import DoesNotEnd
 from grader.diagnose.kept_answer import DIGITS, RETURNED, Answer, alike, same
 
@@ -24,7 +24,7 @@ def attempt(function: Callable[[], object]) -> Answer:
     """Ask; an exception is an answer too.
 
     Args:
-        function: asks the student's code; it returns a tensor, a number or a bool.
+        function: asks the student's code; it returns a tensor, an array, a number or a bool.
 
     Raises:
         DoesNotEnd: it ran for longer than the caller allows.
@@ -42,29 +42,32 @@ def attempt(function: Callable[[], object]) -> Answer:
 def answer_of(value: object) -> Answer:
     """Return what is kept of a value."""
     if isinstance(value, bool | int | float):
-        value = torch.tensor(float(value), dtype=torch.float64)
-    if not isinstance(value, Tensor):
+        value = numpy.array(float(value))
+    if not isinstance(value, Tensor) and not is_array(value):
         return Answer(instead=RETURNED + type(value).__name__)
-    if value.is_meta or value.numel() > _MOST_ENTRIES:
-        return Answer(instead=RETURNED + ("a-form" if value.is_meta else "too-much"))
-    entries = value.detach().double().flatten()
-    finite = entries.isfinite()
-    kept = torch.where(finite, entries, 0.0)
+    is_form = isinstance(value, Tensor) and value.is_meta
+    if is_form or math.prod(value.shape) > _MOST_ENTRIES:
+        return Answer(instead=RETURNED + ("a-form" if is_form else "too-much"))
+    if isinstance(value, numpy.ndarray) and value.dtype.kind not in "biuf":
+        return Answer(instead=RETURNED + "no-numbers")
+    found = entries(value).astype(numpy.float64).ravel()
+    finite = numpy.isfinite(found)
+    kept = numpy.where(finite, found, 0.0)
     shape = "x".join(map(str, value.shape)) or "scalar"
-    dtype = str(value.dtype).removeprefix("torch.")
-    return Answer(shape, dtype, "", int((~finite).sum()), _numbers(kept))
+    return Answer(shape, dtype_name(value), "", int((~finite).sum()), _numbers(kept))
 
 
 @cache
-def _waves(length: int) -> list[Tensor]:
+def _waves(length: int) -> list[Array]:
     """Return what entries are multiplied with before they are summed up."""
-    places = torch.arange(length, dtype=torch.float64)
-    return [torch.sin((places + 1) * (1.3 + number) + number) for number in range(_PROJECTIONS)]
+    places = numpy.arange(length, dtype=numpy.float64)
+    return [numpy.sin((places + 1) * (1.3 + number) + number) for number in range(_PROJECTIONS)]
 
 
-def _numbers(entries: Tensor) -> tuple[float, ...]:
+def _numbers(found: Array) -> tuple[float, ...]:
     """Return the size of the entries, and sums by which nearly any two sets of them differ."""
-    root = math.sqrt(max(len(entries), 1))
-    sums = [(entries * wave).sum() / root for wave in _waves(len(entries))]
-    size = entries.square().mean().sqrt() if len(entries) else torch.zeros(())
+    root = math.sqrt(max(len(found), 1))
+    with numpy.errstate(over="ignore"):
+        sums = [(found * wave).sum() / root for wave in _waves(len(found))]
+        size = numpy.sqrt(numpy.square(found).mean()) if len(found) else 0.0
     return tuple(float(f"{float(number):.{DIGITS}g}") for number in (size, *sums))

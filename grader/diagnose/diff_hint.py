@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from itertools import permutations
 
-import torch
-from torch import Tensor
+import numpy
 
+from grader.code.tensors import Array
 from grader.diagnose.diff_relations import close as _close
 from grader.diagnose.diff_relations import relations
 from grader.diagnose.evidence import Certainty, Evidence, Source, ranked
@@ -18,31 +18,35 @@ _MOST_TOLD = 2
 
 
 def diff_hints(
-    actual: Tensor, expected: Tensor, wrong: Tensor, sizes: Mapping[str, int], exactness: float = 0
+    got: Array,
+    want: Array,
+    wrong: Array,
+    sizes: Mapping[str, int],
+    exactness: float = 0,
+    *,
+    is_double: bool = True,
 ) -> list[Evidence]:
-    """Return how `actual` is related to `expected`, ranked; empty when nothing stands out.
+    """Return how a wrong answer is related to the right one, ranked; empty when nothing stands out.
 
     Args:
-        actual: a tensor of the form of `expected`.
-        expected: the right answer.
+        got: the answer, in float64.
+        want: the right one, of the same shape.
         wrong: bool, True where an entry is wrong.
         sizes: sizes such as `{"d_k": 16}` in whose terms a factor is named.
         exactness: how far off the right answer itself may be, where it is known to a few digits.
+        is_double: whether the answer came in float64.
     """
-    if not expected.is_floating_point():
-        return []
-    got, want = actual.double(), expected.double()
-    is_double = actual.dtype == torch.float64
-    if _nearly(got, want, share=0.5 if is_double else 0.0):
-        cut = torch.equal(got, got.float().double()) and is_double
-        lost = "float64 was cut to float32" if cut else "digits were lost"
-        sentence = f"It is nearly right, but not to the last digits: somewhere {lost}."
-        return [Evidence(sentence, Certainty.ALL, Source.NUMBERS)]
-    return ranked(_looks(got, want, wrong, sizes, exactness))[:_MOST_TOLD]
+    with numpy.errstate(all="ignore"):  # what isn't finite is looked at, too
+        if _nearly(got, want, share=0.5 if is_double else 0.0):
+            cut = is_double and numpy.array_equal(got, got.astype(numpy.float32))
+            lost = "float64 was cut to float32" if cut else "digits were lost"
+            sentence = f"It is nearly right, but not to the last digits: somewhere {lost}."
+            return [Evidence(sentence, Certainty.ALL, Source.NUMBERS)]
+        return ranked(_looks(got, want, wrong, sizes, exactness))[:_MOST_TOLD]
 
 
 def _looks(
-    got: Tensor, want: Tensor, wrong: Tensor, sizes: Mapping[str, int], exactness: float
+    got: Array, want: Array, wrong: Array, sizes: Mapping[str, int], exactness: float
 ) -> Iterator[Evidence]:
     """Yield what stands out, what is simplest to say first."""
     related = next(iter(relations(got, want)), None)
@@ -58,19 +62,18 @@ def _looks(
     return (Evidence(text, sure, source) for text, sure, source in looks if text)
 
 
-def _not_finite(got: Tensor, want: Tensor) -> str | None:
-    nan = got.isnan() & ~want.isnan()
-    if nan.any():
+def _not_finite(got: Array, want: Array) -> str | None:
+    if (numpy.isnan(got) & ~numpy.isnan(want)).any():
         return "There is NaN in it: look for 0/0, inf - inf, or exp of a large number."
-    if (got.isinf() & ~want.isinf()).any():
-        if want.isinf().any():
+    if (numpy.isinf(got) & ~numpy.isinf(want)).any():
+        if numpy.isinf(want).any():
             return "Some entries are inf that should not be."
         return "There is inf in it: look for exp of a large number, log(0), or x / 0."
     return None
 
 
-def _factor(got: Tensor, want: Tensor, sizes: Mapping[str, int]) -> str | None:
-    if want.numel() < 2:
+def _factor(got: Array, want: Array, sizes: Mapping[str, int]) -> str | None:
+    if want.size < 2:
         return None  # one number is always some factor times another
     scale = (got * want).sum() / (want * want).sum()
     factor = float(scale)
@@ -84,24 +87,32 @@ def _factor(got: Tensor, want: Tensor, sizes: Mapping[str, int]) -> str | None:
     return f"Every entry is {_name_factor(factor, sizes)} times what it should be."
 
 
-def _sharpness(got: Tensor, want: Tensor, sizes: Mapping[str, int], exactness: float) -> str | None:
+def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: float) -> str | None:
     """See whether both are weights, and the scores behind them differ by a factor."""
-    if want.dim() == 0 or not ((want > 0).all() and (got > 0).all()):
+    if want.ndim == 0 or not ((want > 0).all() and (got > 0).all()):
         return None
     if not _sum_to_one(want, -1, exactness) or not _sum_to_one(got, -1, exactness):
         return None
     # A constant in a row cancels, so the logarithms are the scores but for each row's mean.
-    wanted = want.log() - (want * want.log()).sum(-1, keepdim=True)
-    scores = got.log() - (want * got.log()).sum(-1, keepdim=True)
+    wanted, scores = (
+        numpy.log(weights) - (want * numpy.log(weights)).sum(-1, keepdims=True)
+        for weights in (want, got)
+    )
     factor = float((want * scores * wanted).sum() / (want * wanted * wanted).sum())
     if not math.isfinite(factor) or f"{factor:.4g}" == "1":
         return None
     atol = 4 * exactness + 1e-8
-    if not torch.allclose((wanted * factor).softmax(-1), got, rtol=1e-4, atol=atol):
+    if not numpy.allclose(_weights(wanted * factor), got, rtol=1e-4, atol=atol):
         return None
     name = _name_factor(factor, sizes, max(1e-4, 20 * exactness))
     powers = ", as with powers of 2 in place of powers of e" if name.startswith("ln 2") else ""
     return f"The scores behind these weights are {name} times what they should be{powers}."
+
+
+def _weights(scores: Array) -> Array:
+    powers = numpy.exp(scores - scores.max(-1, keepdims=True))
+    weights: Array = powers / powers.sum(-1, keepdims=True)
+    return weights
 
 
 _CONSTANTS = {"ln 2": math.log(2), "1/ln 2": 1 / math.log(2)}
@@ -132,45 +143,43 @@ def _name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-
     return f"{factor:.4g}"
 
 
-def _other_order(got: Tensor, want: Tensor) -> str | None:
+def _other_order(got: Array, want: Array) -> str | None:
     if _close(got, want):
         return None
-    if want.numel() > 3 and _close(got.flatten().sort().values, want.flatten().sort().values):
+    if want.size > 3 and _close(numpy.sort(got, None), numpy.sort(want, None)):
         return "All numbers are right, but not in their places: look at the order of dimensions."
     return None
 
 
-def _row_sums(got: Tensor, want: Tensor, exactness: float) -> str | None:
+def _row_sums(got: Array, want: Array, exactness: float) -> str | None:
     """See whether the right answer is weights, and this one's don't sum to 1."""
-    if not got.isfinite().all():
+    if not numpy.isfinite(got).all():
         return None  # that is told already, and no sum says more
     names = {-1: "row", -2: "column"}
-    for dim, other in [(-1, -2), (-2, -1)][: want.dim()]:
+    for dim, other in [(-1, -2), (-2, -1)][: want.ndim]:
         if not _sum_to_one(want, dim, exactness) or _sum_to_one(got, dim, exactness):
             continue
-        if want.dim() > 1 and _sum_to_one(got, other, 0) and not _sum_to_one(want, other, 0):
+        if want.ndim > 1 and _sum_to_one(got, other, 0) and not _sum_to_one(want, other, 0):
             return f"Each {names[other]} sums to 1, where each {names[dim]} should."
         sums = got.sum(dim)
-        worst = float(sums.flatten()[(sums - 1).abs().argmax()])  # the one that is farthest off
-        if want.dim() == 1:
+        worst = float(sums.flat[numpy.abs(sums - 1).argmax()])  # the one that is farthest off
+        if want.ndim == 1:
             return f"The weights should sum to 1; they sum to {worst:.4g}."
         return f"Each {names[dim]} of weights should sum to 1; one of them sums to {worst:.4g}."
     return None
 
 
-def _sum_to_one(weights: Tensor, dim: int, exactness: float) -> bool:
+def _sum_to_one(weights: Array, dim: int, exactness: float) -> bool:
     sums = weights.sum(dim)
-    return torch.allclose(
-        sums, torch.ones_like(sums), rtol=1e-5, atol=1e-8 + exactness * weights.shape[dim]
-    )
+    return bool(numpy.allclose(sums, 1, rtol=1e-5, atol=1e-8 + exactness * weights.shape[dim]))
 
 
-def _good_rows(wrong: Tensor) -> str | None:
-    if wrong.dim() < 2 or wrong.shape[-2] < 2:
+def _good_rows(wrong: Array) -> str | None:
+    if wrong.ndim < 2 or wrong.shape[-2] < 2:
         return None
-    positions = wrong.any(-1).flatten(0, -2).any(0) if wrong.dim() > 2 else wrong.any(-1)
+    positions = numpy.asarray(wrong.any(axis=(*range(wrong.ndim - 2), -1)))
     last = len(positions) - 1
-    bad = positions.nonzero().flatten().tolist()
+    bad = positions.nonzero()[0].tolist()
     if bad == [0]:
         return "Only the first position is wrong."
     if bad == [last]:
@@ -182,11 +191,11 @@ def _good_rows(wrong: Tensor) -> str | None:
     return None
 
 
-def _nearly(got: Tensor, want: Tensor, share: float) -> bool:
+def _nearly(got: Array, want: Array, share: float) -> bool:
     """Return whether a result agrees at least as far as float32 reaches, and is rounded at all.
 
     Rounding meets most entries of float64. What leaves many right to the last digit is no rounding.
     """
-    difference, size = (got - want).abs(), want.abs().max() if want.numel() else torch.zeros(())
-    near = bool(difference.isfinite().all() and (difference <= 1e-6 * size).all())
-    return near and bool((difference > 1e-13 * size).double().mean() >= share)
+    difference, size = numpy.abs(got - want), numpy.abs(want).max(initial=0)
+    near = bool(numpy.isfinite(difference).all() and (difference <= 1e-6 * size).all())
+    return near and bool((difference > 1e-13 * size).mean() >= share)

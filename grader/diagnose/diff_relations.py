@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
-import torch
-from torch import Tensor
+import numpy
+
+from grader.code.tensors import Array
 
 _FEWEST = 4
 """How many different numbers there must be for a relation to be more than chance."""
@@ -25,18 +26,18 @@ _MOST_PARTS = 64
 _KINDS = {-1: "column", -2: "row"}
 
 
-def relations(got: Tensor, want: Tensor) -> list[str]:
+def relations(got: Array, want: Array) -> list[str]:
     """Return the sentence on how `got` is made of `want`; none when nothing or too much fits.
 
     Args:
-        got: the wrong answer, in float64.
+        got: the wrong answer, as an array of float64.
         want: the right one, of the same shape.
     """
-    if want.numel() > _MOST or not (got.isfinite().all() and want.isfinite().all()):
+    if want.size > _MOST or not (numpy.isfinite(got).all() and numpy.isfinite(want).all()):
         return []
-    if len(torch.unique(want)) < _FEWEST:
+    if len(numpy.unique(want)) < _FEWEST:
         return []
-    looks: list[Callable[[Tensor, Tensor], Iterator[str]]] = [
+    looks: list[Callable[[Array, Array], Iterator[str]]] = [
         _swapped,
         _moved,
         _off_by_the_same,
@@ -48,16 +49,16 @@ def relations(got: Tensor, want: Tensor) -> list[str]:
     return found if len(found) == 1 else []
 
 
-def close(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors agree but for rounding, without NaN or inf."""
-    return torch.allclose(a, b, rtol=1e-5, atol=1e-8) and bool(a.isfinite().all())
+def close(a: Array, b: Array) -> bool:
+    """Return whether two arrays agree but for rounding, without NaN or inf."""
+    return bool(numpy.allclose(a, b, rtol=1e-5, atol=1e-8) and numpy.isfinite(a).all())
 
 
-def _swapped(got: Tensor, want: Tensor) -> Iterator[str]:
+def _swapped(got: Array, want: Array) -> Iterator[str]:
     """Tell two dimensions that are swapped, or whose order in memory was taken for another."""
-    last = want.dim() - 1
-    for one, other in combinations(range(want.dim()), 2):
-        swapped = want.transpose(one, other)
+    last = want.ndim - 1
+    for one, other in combinations(range(want.ndim), 2):
+        swapped = want.swapaxes(one, other)
         if close(want, swapped.reshape(want.shape)) or not close(got, swapped.reshape(want.shape)):
             continue
         if swapped.shape == want.shape:
@@ -71,27 +72,33 @@ def _swapped(got: Tensor, want: Tensor) -> Iterator[str]:
             )
 
 
-def _moved(got: Tensor, want: Tensor) -> Iterator[str]:
+def _moved(got: Array, want: Array) -> Iterator[str]:
     """Tell whether rows, columns or other parts are right but stand elsewhere."""
-    for dim in range(-want.dim(), 0):
-        if want.dim() > 1:
-            order = _order(got.movedim(dim, 0).flatten(1), want.movedim(dim, 0).flatten(1))
-            yield from _told_order(order, dim, want.dim())
+    for dim in range(-want.ndim, 0):
+        if want.ndim > 1:
+            order = _order(_parts(got, dim), _parts(want, dim))
+            yield from _told_order(order, dim, want.ndim)
 
 
-def _order(got: Tensor, want: Tensor) -> list[int | None]:
+def _parts(entries: Array, dim: int) -> Array:
+    """Return each part along a dimension as a row."""
+    return numpy.moveaxis(entries, dim, 0).reshape(entries.shape[dim], -1)
+
+
+def _order(got: Array, want: Array) -> list[int | None]:
     """Return which part of `want` each part of `got` is; nothing where that isn't clear."""
-    if not 2 <= len(want) <= _MOST_PARTS or len(torch.unique(want)) < 2 * len(want):
+    if not 2 <= len(want) <= _MOST_PARTS or len(numpy.unique(want)) < 2 * len(want):
         return []
     if int(_close_parts(want, want).sum()) > len(want):
         return []
     found = _close_parts(got, want)
-    return [int(row.nonzero()[0]) if row.any() else None for row in found]
+    return [int(row.argmax()) if row.any() else None for row in found]
 
 
-def _close_parts(got: Tensor, want: Tensor) -> Tensor:
+def _close_parts(got: Array, want: Array) -> Array:
     """Return which parts agree, as `close` has it: bool, `(parts of got, parts of want)`."""
-    return torch.isclose(got[:, None], want[None], rtol=1e-5, atol=1e-8).all(-1)
+    near = numpy.isclose(got[:, None], want[None], rtol=1e-5, atol=1e-8)
+    return numpy.asarray(near.all(-1))
 
 
 def _told_order(order: list[int | None], dim: int, dims: int) -> Iterator[str]:
@@ -118,14 +125,14 @@ def _is_shift(order: list[int | None]) -> bool:
     return count > 2 and (down or up)
 
 
-def _off_by_the_same(got: Tensor, want: Tensor) -> Iterator[str]:
+def _off_by_the_same(got: Array, want: Array) -> Iterator[str]:
     """Tell whether the same number, or the same row of numbers, is added everywhere."""
     off = got - want
-    rows = off.reshape(-1, off.shape[-1]) if off.dim() else off.reshape(1, 1)
+    rows = off.reshape(-1, off.shape[-1]) if off.ndim else off.reshape(1, 1)
     first = rows[:1]
     right = want.reshape(rows.shape)
-    rows_differ = bool((right - right[:1]).abs().max() > 1e-2 * want.abs().max())
-    if not rows.abs().max() > 1e-6 * want.abs().max():
+    rows_differ = bool(_largest(right - right[:1]) > 1e-2 * _largest(want))
+    if not _largest(rows) > 1e-6 * _largest(want):
         return
     if _alike(rows, rows[0, 0], want):
         amount = float(rows[0, 0])
@@ -137,44 +144,64 @@ def _off_by_the_same(got: Tensor, want: Tensor) -> Iterator[str]:
         yield "All numbers of a row are off by the same amount, another one in each row."
 
 
-def _alike(off: Tensor, one: Tensor, want: Tensor) -> bool:
+def _alike(off: Array, one: Array, want: Array) -> bool:
     """Tell whether differences are all this one, as exactly as the numbers themselves are known."""
-    return torch.allclose(off, one.expand_as(off), rtol=1e-5, atol=1e-7 * float(want.abs().max()))
+    return bool(numpy.allclose(off, one, rtol=1e-5, atol=1e-7 * _largest(want)))
 
 
-def _rounded(got: Tensor, want: Tensor) -> Iterator[str]:
+def _largest(entries: Array) -> float:
+    return float(numpy.abs(entries).max())
+
+
+def _rounded(got: Array, want: Array) -> Iterator[str]:
     """Tell whether digits were cut off, and where."""
     for digits in range(5):
-        rounded = want.round(decimals=digits)
-        if close(got, rounded) and len(torch.unique(rounded)) >= _FEWEST:
+        rounded = want.round(digits)
+        if close(got, rounded) and len(numpy.unique(rounded)) >= _FEWEST:
             what = f"{digits} digits after the point" if digits else "whole numbers"
             yield f"It is the right answer, rounded to {what}."
             return
-    for dtype in (torch.bfloat16, torch.float16):
-        fits = torch.equal(got.to(dtype).double(), got)
-        near = torch.allclose(got, want, rtol=4 * torch.finfo(dtype).eps, atol=1e-3)
-        if fits and near and len(torch.unique(got)) >= _FEWEST:
-            name = str(dtype).removeprefix("torch.")
+    for name, (cut, step) in _HALF.items():
+        near = numpy.allclose(got, want, rtol=4 * step, atol=1e-3)
+        if near and numpy.array_equal(cut(got), got) and len(numpy.unique(got)) >= _FEWEST:
             yield f"It is right as far as {name} reaches: somewhere the numbers become {name}."
             return
 
 
-def _cut(got: Tensor, want: Tensor) -> Iterator[str]:
+def _as_bfloat16(entries: Array) -> Array:
+    """Return what is left in bfloat16: the upper half of float32's bits, rounded to even."""
+    bits = entries.astype(numpy.float32).view(numpy.uint32).astype(numpy.uint64)
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    return rounded.astype(numpy.uint32).view(numpy.float32).astype(numpy.float64)
+
+
+def _as_float16(entries: Array) -> Array:
+    return entries.astype(numpy.float16).astype(numpy.float64)
+
+
+_HALF: dict[str, tuple[Callable[[Array], Array], float]] = {
+    "bfloat16": (_as_bfloat16, 2.0**-7),
+    "float16": (_as_float16, 2.0**-10),
+}
+"""What half precision leaves of numbers, and its relative step at 1."""
+
+
+def _cut(got: Array, want: Array) -> Iterator[str]:
     """Tell whether numbers above or below a bound are set to it."""
     for bound, is_top in ((float(got.max()), True), (float(got.min()), False)):
-        cut = want.clamp(max=bound) if is_top else want.clamp(min=bound)
+        cut = want.clip(max=bound) if is_top else want.clip(min=bound)
         left = got[(cut == want) & (got != 0)]
         changed = int((cut != want).sum())
-        if changed > 1 and len(torch.unique(left)) > _FEWEST and close(got, cut):
+        if changed > 1 and len(numpy.unique(left)) > _FEWEST and close(got, cut):
             side = "above" if is_top else "below"
             yield f"Everything {side} {bound:.4g} has become {bound:.4g}; the rest is right."
 
 
-def _dropped(got: Tensor, want: Tensor) -> Iterator[str]:
+def _dropped(got: Array, want: Array) -> Iterator[str]:
     """Tell whether some numbers are 0, and all others right or larger by one factor."""
     kept = (got != 0) & (want != 0)
     lost = (got == 0) & (want != 0)
-    if int(lost.sum()) < 2 or int(kept.sum()) < _FEWEST or torch.equal(got[kept], want[kept]):
+    if int(lost.sum()) < 2 or int(kept.sum()) < _FEWEST or numpy.array_equal(got[kept], want[kept]):
         return
     factor = float(got[kept][0] / want[kept][0])
     if math.isfinite(factor) and factor > 1 and close(got[kept], factor * want[kept]):

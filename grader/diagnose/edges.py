@@ -14,9 +14,7 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any, cast
 
-import torch
-from torch import Tensor, nn
-
+from grader.code.tensors import Tensor, nn, torch
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Question
 from grader.errors import Mismatch

@@ -8,7 +8,8 @@
     +    scores = q @ q.mT
 
 The head names the mistake and the right file that it starts from: `reference`, or a variant. Behind
-it may stand how the mistake weighs: `idea`, `idea of NAME` or `slip`. The first sentence ends "It
+it may stand how the mistake weighs: `idea`, `idea of NAME` or `slip`; and `core`, if it is one of
+the few by which students' own tests are judged first (docs/break.md). The first sentence ends "It
 looks as if ...", the second is a nudge, never the line of code; a sentence goes on in lines that
 begin with `#` and more than one blank. Each `@` replaces lines that stand in the right file once.
 Lines that begin with a blank stay, and say which of several places is meant.
@@ -46,7 +47,7 @@ EDITS_FILE = "mistakes.edits"
 REFERENCE = "reference"
 """How the edits call the reference; a variant goes by its file's name."""
 
-_HEAD = re.compile(r"== (\w+)(?: \((\w+)\))?(?: (idea|idea of \w+|slip))?")
+_HEAD = re.compile(r"== (\w+)(?: \((\w+)\))?(?: (idea|idea of \w+|slip))?( core)?")
 _FAMILY = re.compile(r"=== (\S.*) \((\w+)\)")
 
 
@@ -78,7 +79,8 @@ class Edit:
         base: the right file that it starts from.
         when: ends the sentence "It looks as if ...".
         look: a nudge to what to look at; may be empty.
-        weight: what stands behind the head; may be empty.
+        weight: how it weighs, as it stands behind the head; may be empty.
+        core: whether students' own tests are to catch it before others.
         family: the title of the family that it is of; empty for a mistake by itself.
         blocks: what is replaced.
         place: the file that it stands in.
@@ -91,6 +93,7 @@ class Edit:
     look: str
     blocks: tuple[Block, ...]
     weight: str = ""
+    core: bool = False
     family: str = ""
     place: str = EDITS_FILE
     line: int = 1
@@ -253,7 +256,18 @@ def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
     blocks = tuple(_block(block, place) for block in found)
     when, look = [*sentences, common.look][:2]
     weight = match[3] or ""
-    return Edit(match[1], common.base, when, look, blocks, weight, common.title, place, number)
+    return Edit(
+        match[1],
+        common.base,
+        when,
+        look,
+        blocks,
+        weight,
+        bool(match[4]),
+        common.title,
+        place,
+        number,
+    )
 
 
 def _parts(lines: _Lines, place: str, at: _Lines | None = None) -> tuple[list[str], list[_Lines]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import torch
+from grader.code.tensors import torch
 
 TIGHT = 1e-6
 """How near numbers must be, relatively, for an estimator to speak."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from grader.boundary import Boundary, WorkerFailure
 from grader.course import Course, Problem
 from grader.errors import InternalError
-from grader.grade.own_tests_job import JOB, Report
+from grader.grade.own_tests_job import JOB, Report, job_data
 from grader.result import BREAK_POINTS, BreakResult, Status
 from grader.run.own_tests import OwnTest
 from grader.run.shaking import shaken
@@ -48,9 +49,10 @@ def break_submitted(
     """
     budget, rng = boundary.budget(), random.SystemRandom()
 
-    def run(source: bytes) -> list[OwnTest]:
+    def run(source: bytes, without: Sequence[str], first: Sequence[str]) -> list[OwnTest]:
+        data = job_data(tests, without, first)
         try:
-            return boundary.run(JOB, shaken(source, rng), tests, Report, budget).found()
+            return boundary.run(JOB, shaken(source, rng), data, Report, budget).found()
         except WorkerFailure as failure:
             if failure.status is Status.INTERNAL:
                 raise InternalError(str(failure)) from None
@@ -59,7 +61,8 @@ def break_submitted(
             raise NoEnd(_SAID.get(failure.status, "Your tests end their own process.")) from None
 
     result = judge_own_tests(problem, tests, all_targets, run)
-    result.max = BREAK_POINTS
+    result.tests = {}  # each file was left at the first test that failed, so it says too little
+    result.max, result.bonus = BREAK_POINTS, problem.manifest.own_tests.bonus
     return result
 
 

@@ -14,8 +14,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-import torch
-
+from grader.code.tensors import torch
 from grader.course import Course
 from grader.errors import CourseError, InternalError
 from grader.grade.settings import Settings

@@ -16,7 +16,6 @@ from typing import Any
 from grader.code.course_modules import modules_used
 from grader.course import Course, Problem
 from grader.diagnose.edits import edits_file, parse, right_files
-from grader.errors import InternalError
 from grader.files import sha256_of
 from grader.grade.packing import MARKS_REST_ON, files_of
 from grader.grade.settings import Settings
@@ -67,21 +66,21 @@ def words_sha256(problem: Problem) -> str:
 
 
 def catalogue_sha256(course: Course, problem: Problem) -> str:
-    """Return a hash over a problem's right and wrong files, without what is told of them."""
+    """Return a hash over what own tests are judged by, without what is told of it."""
     path = edits_file(course, problem)
     edits = parse(path.read_text(encoding="utf-8"), path.name) if path.is_file() else []
     wrong = [(e.name, e.base, e.family, [(b.old, b.new) for b in e.blocks]) for e in edits]
     right = sha256_of(right_files(course, problem))
-    return hashlib.sha256(f"{right} {sorted(wrong)}".encode()).hexdigest()
+    core, rule = sorted(e.name for e in edits if e.core), problem.manifest.own_tests
+    return hashlib.sha256(f"{right} {sorted(wrong)} {core} {rule}".encode()).hexdigest()
 
 
 def torch_version() -> str:
     """Return what `torch.__version__` says, without loading torch, which takes seconds.
 
-    Raises:
-        InternalError: there is no torch.
+    Where there is no torch, it is "none".
     """
-    return str(_about_torch()["__version__"])
+    return str(_about_torch().get("__version__", "none"))
 
 
 def torch_cuda() -> str | None:
@@ -93,7 +92,7 @@ def torch_cuda() -> str | None:
 def _about_torch() -> dict[str, Any]:
     found = find_spec("torch")
     if found is None or found.origin is None:
-        raise InternalError("PyTorch is not installed here")
+        return {}
     return runpy.run_path(str(Path(found.origin).with_name("version.py")))
 
 

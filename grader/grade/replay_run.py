@@ -5,8 +5,7 @@ from __future__ import annotations
 import socket
 import traceback
 
-import torch
-
+from grader.code.tensors import torch
 from grader.course import Course, Problem
 from grader.grade.replay import Rerun
 from grader.grade.settings import Settings

@@ -19,6 +19,7 @@ from grader.reports.news import News
 from grader.reports.page import render
 from grader.reports.remarks import class_remarks
 from grader.reports.statistics import TERM_PAGE, ran
+from grader.reports.tests_by_students import tests_by_students
 from grader.result import Status, SubmissionResult, shown, total
 
 _AT_A_GLANCE = 3
@@ -58,22 +59,26 @@ class TestRow:
 
 @dataclass
 class ProblemRow:
-    """How the class did in one problem."""
+    """How the class did in one problem.
+
+    Attributes:
+        id: the problem's id.
+        max: the most that anybody could reach.
+        points: of everybody.
+        full: how many have all points that they could reach; not all may have points by hand yet.
+        untried: who tried nothing.
+    """
 
     id: str
     max: float = 0.0
     points: list[float] = field(default_factory=list)
+    full: int = 0
     untried: list[Person] = field(default_factory=list)
 
     @property
     def mean(self) -> float:
         """The mean of all submissions' points."""
         return mean(self.points) if self.points else 0.0
-
-    @property
-    def full(self) -> int:
-        """How many have all points."""
-        return sum(points >= self.max > 0 for points in self.points)
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,7 @@ def dashboard(
         remarks=class_remarks(results),
         unknown=[(group, [who[name] for name in group.submissions]) for group in groups(valid)],
         mistakes=mistakes_made(valid),
+        own_tests=tests_by_students(valid),
         identical=identical,
         tests=tests,
         weakest=sorted((t for t in tests if t.failed), key=lambda t: (t.share, -len(t.failed))),
@@ -226,6 +232,7 @@ def _problems(
             row = rows[problem.id]
             row.max = max(row.max, problem.max)
             row.points.append(problem.points)
+            row.full += problem.points >= problem.max > 0
             if problem.untouched:
                 row.untried.append(who[result.submission])
     return list(rows.values())

@@ -35,7 +35,8 @@ def write_gradebook(
     is more than its file can say. A group has a row for each member.
 
     Where tests that students wrote were judged, `break_<problem>`, `break_total` and `break_max`
-    say what they earned; no other total changes by that.
+    say what they earned; no other total changes by that. `break_open` names the problems where
+    somebody has to look at that first, if there are any.
 
     Where the roster has sections, a column `section` says who is in which.
 
@@ -61,6 +62,7 @@ def write_gradebook(
     ]
     judged = sorted({p.id for r in results for p in r.problems if p.own_tests is not None})
     of_tests = [*map(_of_tests, judged), "break_total", "break_max"] if judged else []
+    of_tests += ["break_open"] if any(_open_tests(result) for result in results) else []
     columns = ["submission", "status", *problems, "total", "max", *of_parts, *of_tests, *more]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
@@ -115,7 +117,14 @@ def _row_of_tests(result: SubmissionResult, problems: int) -> Row:
     found = {p.id: p.own_tests for p in result.problems if p.own_tests is not None}
     row = {_of_tests(id): shown(tests.points) for id, tests in found.items()}
     points = total(tests.points for tests in found.values())
-    return row | {"break_total": shown(points), "break_max": shown(BREAK_POINTS * problems)}
+    row |= {"break_total": shown(points), "break_max": shown(BREAK_POINTS * problems)}
+    return row | ({"break_open": _open_tests(result)} if _open_tests(result) else {})
+
+
+def _open_tests(result: SubmissionResult) -> str:
+    """Return the numbers of the problems whose own tests an instructor has to look at."""
+    judged = [p for p in result.problems if p.own_tests is not None and p.own_tests.is_open]
+    return " ".join(problem.id[:2] for problem in judged)
 
 
 def cell(text: str) -> str:

@@ -14,7 +14,7 @@ from grader.files import write_whole
 from grader.reports.adjustments import told_adjustments
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.isolation import for_instructors
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult, shown
+from grader.result import BreakResult, ProblemResult, Status, SubmissionResult, TestResult, shown
 from grader.text import line, plain
 
 MOST_TESTS = 8
@@ -84,9 +84,18 @@ def _properties(result: SubmissionResult) -> Iterator[tuple[str, str]]:
     for problem in result.problems:
         if problem.id:
             yield plain(problem.id), f"{shown(problem.points)} of {shown(problem.max)} points"
+        if problem.own_tests is not None:
+            yield f"break_{plain(problem.id)}", _about_own_tests(problem.own_tests)
     yield "seed", str(result.seed)
     yield "isolation", for_instructors(result)
     yield "page", f"instructor/{name}.html"
+
+
+def _about_own_tests(found: BreakResult) -> str:
+    said = found.reason or found.about_refusals()
+    return plain(
+        "; ".join(filter(None, [f"{shown(found.points)} of {shown(found.max)} points", said]))
+    )
 
 
 def _cases(problem: ProblemResult, person: Person) -> Iterator[Xml.Element]:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from torch import Tensor
-
 from grader.code.batch import Batched, Call, one_by_one
+from grader.code.tensors import Tensor
 
 
 def answers(

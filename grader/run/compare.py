@@ -1,6 +1,7 @@
 """Comparison of what a student's code returned with what it should be, in the words of the subject.
 
-`check` looks at type, dtype, shape, finiteness and values, in this order, and never broadcasts.
+Tensors are compared with tensors, arrays of NumPy's with arrays. `check` looks at type, dtype,
+shape, finiteness and values, in this order, and never broadcasts.
 Its message says what was called, what came back, what was expected, and which rows differ.
 """
 
@@ -10,9 +11,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-import torch
-from torch import Tensor, nn
+import numpy
 
+from grader.code.tensors import (
+    Array,
+    Tensor,
+    dtype_name,
+    entries,
+    is_array,
+    is_float,
+    nn,
+    torch,
+)
 from grader.diagnose.diff_hint import diff_hints
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source
 from grader.errors import Mismatch
@@ -21,11 +31,11 @@ from grader.result import not_yet
 # (relative, absolute). The mistakes of the catalogue differ by 5e-4 or more. Half precision rounds
 # to three digits (float16) and two (bfloat16), and a sum of a few such terms loses some more.
 # float64 is held to no more than float32, so that only a test about digits fails for lost digits.
-_TOLERANCE: dict[torch.dtype, tuple[float, float]] = {
-    torch.float64: (1e-4, 1e-5),
-    torch.float32: (1e-4, 1e-5),
-    torch.float16: (1e-2, 2e-3),
-    torch.bfloat16: (6e-2, 1.6e-2),
+_TOLERANCE = {
+    "float64": (1e-4, 1e-5),
+    "float32": (1e-4, 1e-5),
+    "float16": (1e-2, 2e-3),
+    "bfloat16": (6e-2, 1.6e-2),
 }
 
 _ALL_DIGITS = (1e-9, 1e-10)
@@ -46,7 +56,7 @@ def require(condition: object, message: str) -> None:
 
 def check(
     actual: object,
-    expected: Tensor,
+    expected: Tensor | Array,
     call: str,
     *,
     rtol: float | None = None,
@@ -54,13 +64,13 @@ def check(
     sizes: Mapping[str, int] | None = None,
     all_digits: bool = False,
 ) -> None:
-    """Compare a returned tensor with the expected one: type, dtype, shape, finiteness, values.
+    """Compare what was returned with a tensor or array: type, dtype, shape, finiteness, values.
 
     NaN and infinity are right only where `expected` has them too.
 
     Args:
         actual: what the student's code returned; anything.
-        expected: a tensor of any shape and dtype.
+        expected: a tensor or an array of any shape and dtype.
         call: what was called, as a student would write it, for example `"normalise(x, dim=0)"`.
         rtol: allowed difference relative to the expected entry; by default from the dtype.
         atol: allowed difference beyond that; by default from the dtype.
@@ -72,55 +82,67 @@ def check(
     Raises:
         Mismatch: with a message for the student.
     """
-    tensor = check_form(actual, expected, call, same_dtype=all_digits)
-    expected = expected.detach()
-    default_rtol, default_atol = _tolerance(expected.dtype, all_digits)
+    values = check_form(actual, expected, call, same_dtype=all_digits)
+    default_rtol, default_atol = _tolerance(expected, all_digits)
     atol = default_atol if atol is None else atol
-    if _all_within(tensor, expected, atol):
+    if _all_within(values, expected, atol):
         return  # so it is nearly always when it is right, and what follows takes much longer
-    wrong = _wrong_entries(tensor, expected, default_rtol if rtol is None else rtol, atol)
-    if wrong.any():
-        found = tuple(diff_hints(tensor, expected, wrong, sizes or {}, atol))
-        lines = [_values_message(tensor, expected, wrong), *(each.sentence for each in found)]
-        raise Mismatch("\n".join([call, *lines]), _shown(tensor, found, call, wrong))
+    floats, got, want = is_float(expected), entries(values), entries(expected)
+    wrong = _wrong_entries(got, want, default_rtol if rtol is None else rtol, atol)
+    if not wrong.any():
+        return
+    is_double = dtype_name(values) == "float64"
+    found: tuple[Evidence, ...] = ()
+    if floats:
+        found = tuple(diff_hints(got, want, wrong, sizes or {}, atol, is_double=is_double))
+    lines = [_values_message(got, want, wrong), *(each.sentence for each in found)]
+    is_finite = bool(numpy.isfinite(got).all())
+    raise Mismatch("\n".join([call, *lines]), Shown(found, call, _where(wrong), is_finite))
 
 
-def _shown(tensor: Tensor, found: tuple[Evidence, ...], call: str, wrong: Tensor) -> Shown:
-    return Shown(found, call, _where(wrong), bool(tensor.isfinite().all()))
-
-
-def _tolerance(dtype: torch.dtype, all_digits: bool) -> tuple[float, float]:
-    if all_digits and dtype == torch.float64:
+def _tolerance(expected: Tensor | Array, all_digits: bool) -> tuple[float, float]:
+    dtype = dtype_name(expected)
+    if all_digits and dtype == "float64":
         return _ALL_DIGITS
     return _TOLERANCE.get(dtype, (0.0, 0.0))
 
 
-def check_form(actual: object, expected: Tensor, call: str, *, same_dtype: bool = False) -> Tensor:
-    """Check that `actual` is a tensor of the dtype and shape of `expected`, and return it detached.
+def check_form(
+    actual: object, expected: Tensor | Array, call: str, *, same_dtype: bool = False
+) -> Any:
+    """Check that `actual` is of the type, dtype and shape of `expected`; return it detached.
 
     Args:
         actual: what the student's code returned; anything.
-        expected: a tensor of the form that is right.
+        expected: a tensor or an array of the form that is right.
         call: what was called, as a student would write it.
         same_dtype: whether a floating point dtype that is wider than the expected one is wrong.
 
     Raises:
         Mismatch: with a message for the student.
     """
-    if not isinstance(actual, Tensor):
-        _fail(call, f"It returned {_kind(actual)}, but a tensor of {_form(expected)} was expected.")
-    fits = actual.dtype == expected.dtype or (not same_dtype and _wider(actual, expected))
-    if not fits or actual.shape != expected.shape:
-        _fail(call, _form_message(actual, expected))
-    if actual.is_meta:
+    kind = _NAMES[isinstance(expected, numpy.ndarray)]
+    if not (is_array(actual) if kind == _NAMES[True] else isinstance(actual, Tensor)):
+        _fail(call, f"It returned {_kind(actual)}, but {kind} of {_form(expected)} was expected.")
+    values: Any = actual
+    fits = values.dtype == expected.dtype or (not same_dtype and _wider(values, expected))
+    if not fits or values.shape != expected.shape:
+        _fail(call, _form_message(values, expected))
+    if kind == _NAMES[True]:
+        return values
+    if values.is_meta:
         _fail(call, "It returned a tensor on the meta device, which has a shape but no numbers.")
-    return actual.detach()
+    return values.detach()
 
 
-def _wider(actual: Tensor, expected: Tensor) -> bool:
+_NAMES = ("a tensor", "an array")
+"""What is called what: of torch, of NumPy."""
+
+
+def _wider(actual: Tensor | Array, expected: Tensor | Array) -> bool:
     """Return whether both are floating point numbers, and `actual` of more bytes each."""
-    both = actual.is_floating_point() and expected.is_floating_point()
-    return both and actual.element_size() > expected.element_size()
+    both = is_float(actual) and is_float(expected)
+    return both and actual.dtype.itemsize > expected.dtype.itemsize
 
 
 def check_number(actual: object, low: float, high: float, call: str, meaning: str) -> None:
@@ -281,24 +303,21 @@ def _kind(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def _form(tensor: Tensor) -> str:
-    return f"shape {tuple(tensor.shape)}, {_dtype(tensor)}"
+def _form(values: Tensor | Array) -> str:
+    return f"shape {tuple(values.shape)}, {dtype_name(values)}"
 
 
-def _dtype(tensor: Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
-
-
-def _form_message(actual: Tensor, expected: Tensor) -> str:
+def _form_message(actual: Tensor | Array, expected: Tensor | Array) -> str:
     wrong = []
     if actual.dtype != expected.dtype:
-        wrong.append(f"dtype {_dtype(actual)}, expected {_dtype(expected)}")
+        wrong.append(f"dtype {dtype_name(actual)}, expected {dtype_name(expected)}")
     if actual.shape != expected.shape:
         wrong.append(f"shape {tuple(actual.shape)}, expected {tuple(expected.shape)}")
-    return f"It returned a tensor of {'; and of '.join(wrong)}.{_about_shapes(actual, expected)}"
+    kind = _NAMES[isinstance(expected, numpy.ndarray)]
+    return f"It returned {kind} of {'; and of '.join(wrong)}.{_about_shapes(actual, expected)}"
 
 
-def _about_shapes(actual: Tensor, expected: Tensor) -> str:
+def _about_shapes(actual: Tensor | Array, expected: Tensor | Array) -> str:
     """Return what the sizes tell of a wrong shape, as a line of its own; or nothing."""
     got, want = tuple(actual.shape), tuple(expected.shape)
     if got != want and sorted(got) == sorted(want):
@@ -310,23 +329,26 @@ def _about_shapes(actual: Tensor, expected: Tensor) -> str:
     return ""
 
 
-def _all_within(actual: Tensor, expected: Tensor, atol: float) -> bool:
+def _all_within(actual: Any, expected: Any, atol: float) -> bool:
     """Return whether no entry is farther off than `atol`; if one isn't finite, it is False."""
-    if not expected.is_floating_point() or not expected.numel():
+    if not is_float(expected) or 0 in expected.shape:
         return False
-    return (actual.double() - expected.double()).abs().max().item() <= atol
+    if isinstance(expected, Tensor):
+        return bool((actual.double() - expected.detach().double()).abs().max().item() <= atol)
+    with numpy.errstate(all="ignore"):  # of inf - inf, which is a finding and no accident
+        return bool(numpy.abs(entries(actual) - entries(expected)).max() <= atol)
 
 
-def _wrong_entries(actual: Tensor, expected: Tensor, rtol: float, atol: float) -> Tensor:
-    """Return a bool tensor, True where an entry is wrong. NaN and infinity must agree exactly."""
-    if not expected.is_floating_point():
-        return actual != expected
-    got, want = actual.double(), expected.double()
-    return ~torch.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
+def _wrong_entries(got: Array, want: Array, rtol: float, atol: float) -> Array:
+    """Return True where an entry is wrong. NaN and infinity must agree exactly."""
+    if want.dtype.kind != "f":
+        return numpy.asarray(got != want)
+    with numpy.errstate(all="ignore"):
+        return numpy.asarray(~numpy.isclose(got, want, rtol, atol, equal_nan=True))
 
 
-def _values_message(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
-    some = wrong.dim() > 1 and not wrong.any(-1).all()
+def _values_message(actual: Array, expected: Array, wrong: Array) -> str:
+    some = wrong.ndim > 1 and not wrong.any(-1).all()
     lines = [f"{_where(wrong)}, for example:" if some else f"{_where(wrong)}:"]
     for row in _rows(wrong)[:_ROWS_SHOWN]:
         place = f"row {list(row)}: " if row else ""
@@ -337,38 +359,39 @@ def _values_message(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
     return "\n".join(lines)
 
 
-def _rows(wrong: Tensor) -> list[tuple[int, ...]]:
+def _rows(wrong: Array) -> list[tuple[int, ...]]:
     """Return the index of each row, along the last dimension, that has a wrong entry."""
-    if wrong.dim() < 2:
+    if wrong.ndim < 2:
         return [()]
-    return [tuple(index) for index in wrong.any(-1).nonzero().tolist()]
+    return [tuple(index) for index in numpy.argwhere(wrong.any(-1)).tolist()]
 
 
-def _where(wrong: Tensor) -> str:
-    if wrong.numel() == 1:
+def _where(wrong: Array) -> str:
+    if wrong.size == 1:
         return "It differs"
-    if wrong.dim() < 2:
-        return f"{int(wrong.sum())} of {wrong.numel()} entries differ"
+    if wrong.ndim < 2:
+        return f"{int(wrong.sum())} of {wrong.size} entries differ"
     rows = wrong.any(-1)
     if rows.all():
         return "All rows differ"
-    return f"{int(rows.sum())} of {rows.numel()} rows differ"
+    return f"{int(rows.sum())} of {rows.size} rows differ"
 
 
-def _digits(actual: Tensor, expected: Tensor) -> int:
+def _digits(actual: Array, expected: Array) -> int:
     """Return how many digits it takes to see the difference; 4 when it is plain."""
-    difference = float((actual.double() - expected.double()).abs().max())
-    largest = float(expected.double().abs().max())
+    got, want = actual.astype(numpy.float64), expected.astype(numpy.float64)
+    with numpy.errstate(all="ignore"):
+        difference, largest = (float(numpy.abs(each).max()) for each in (got - want, want))
     if not 0 < difference <= 1e-3 * largest or math.isinf(difference):
         return 4
     return min(17, max(4, 3 - math.floor(math.log10(difference / largest))))
 
 
-def _numbers(actual: Tensor, expected: Tensor, wrong: Tensor, room: int) -> tuple[str, str]:
+def _numbers(actual: Array, expected: Array, wrong: Array, room: int) -> tuple[str, str]:
     """Return the same entries of two rows, as many as fit into a line, with a wrong one in them."""
     digits = _digits(actual, expected)
-    rows = [[_number(v, digits) for v in row.flatten().tolist()] for row in (actual, expected)]
-    first = int(wrong.flatten().nonzero()[0])
+    rows = [[_number(v, digits) for v in row.ravel().tolist()] for row in (actual, expected)]
+    first = int(wrong.argmax())
     for count in range(_ENTRIES_SHOWN, 0, -1):
         start = 0 if first < count else first
         got, want = (_part(row, start, count) for row in rows)

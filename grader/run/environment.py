@@ -8,7 +8,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
-from grader.errors import UsageError
+from grader.course import own_course
+from grader.errors import CourseError, UsageError
 
 _LOADED_LATE = ("numpy", "torch", "pytest", "jinja2", "msgspec", "filelock")
 """Packages that are loaded when a command is at work; another of that name would end it there."""
@@ -31,6 +32,8 @@ _LOADED = ("torch", "numpy")
 def require_torch() -> None:
     """Check that PyTorch is there, and that it is what Python would load by that name.
 
+    A course in NumPy does without it.
+
     Raises:
         UsageError: it isn't; the text says what to do.
     """
@@ -41,8 +44,15 @@ def require_torch() -> None:
                 f"{found.origin} stands in the way of the package {name}: Python loads it in "
                 f"place of {name}. Rename that file, and run this again."
             )
-    if find_spec("torch") is None:
+    if find_spec("torch") is None and _wants_torch():
         raise UsageError(_NO_TORCH)
+
+
+def _wants_torch() -> bool:
+    try:
+        return own_course().manifest.values == "torch"
+    except (CourseError, UsageError):  # where there is no course, nobody wants any
+        return False
 
 
 def require_own_packages() -> None:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
-import torch
-from torch import Tensor
+import numpy
+
+from grader.code.tensors import Array, Tensor, torch
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,6 +85,8 @@ def _plain(value: Any, functions: list[Any]) -> Any:
         case Tensor():
             entries = value.detach().numpy().tobytes()
             return "tensor", str(value.dtype), tuple(value.shape), entries
+        case numpy.ndarray():
+            return "array", str(value.dtype), value.shape, value.tobytes()
         case torch.dtype():
             return "dtype", str(value)
         case FunctionType() if "<locals>" not in value.__qualname__:
@@ -96,8 +99,8 @@ def _plain(value: Any, functions: list[Any]) -> Any:
     return value
 
 
-def _tensors(answer: Any) -> list[Tensor]:
-    return [each for each in _parts(answer) if isinstance(each, Tensor)]
+def _tensors(answer: Any) -> list[Tensor | Array]:
+    return [each for each in _parts(answer) if isinstance(each, Tensor | numpy.ndarray)]
 
 
 def _parts(answer: Any) -> tuple[Any, ...]:
@@ -107,4 +110,6 @@ def _parts(answer: Any) -> tuple[Any, ...]:
 def _copied(answer: Any) -> Any:
     if isinstance(answer, tuple):
         return tuple(map(_copied, answer))
+    if isinstance(answer, numpy.ndarray):
+        return answer.copy()
     return answer.clone() if isinstance(answer, Tensor) else answer

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import torch
-
+from grader.code.tensors import torch
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
 from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.probe import ask

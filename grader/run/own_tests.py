@@ -11,9 +11,11 @@ import ast
 import builtins
 import inspect
 import itertools
+import linecache
 import random
+import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +24,10 @@ from typing import Any
 
 import numpy.random
 import pytest  # noqa: F401  (what the tests import; a worker would load it anew each time)
-import torch
+
+from grader.code.loading import STUDENT_MODULE
+from grader.code.tensors import torch
+from grader.course import SUBMISSION_FILE
 
 MOST_TESTS = 500
 """Tests, cases counted, of one file."""
@@ -60,6 +65,7 @@ class RefusedTests(StrEnum):
         "there are no fixtures."
     )
     ODD = "It can't be read as a file of tests."
+    REPEATS = "All of its tests repeat visible tests of the course. Write one of your own."
     DIFFERS = "Its tests are not the same each time that it is read. They must be."
 
 
@@ -89,6 +95,8 @@ class Ended(StrEnum):
     """It raised an exception, an assertion's or another."""
     STOPPED = "stopped"
     """It ended the run itself, or was skipped; what comes after it is not run."""
+    NOT_RUN = "not run"
+    """It was left out, or the run had ended before its turn came."""
 
 
 @dataclass(frozen=True)
@@ -111,24 +119,50 @@ Case = tuple[str, Callable[..., object], dict[str, Any]]
 """A test's name, its function, and the arguments of this case."""
 
 
-def run_own_tests(source: bytes, problem: ModuleType, through: Through = ()) -> list[OwnTest]:
-    """Run a file's tests on a module, each from the same random state.
+def run_own_tests(
+    source: bytes,
+    problem: ModuleType,
+    through: Through = (),
+    *,
+    without: Collection[str] = (),
+    first: Sequence[str] | None = None,
+) -> list[OwnTest]:
+    """Run a file's tests on a module, each from the same random state; return them in their order.
 
     Args:
         source: what is in the file.
         problem: what its tests are given.
         through: exceptions that no test may be blamed for; they are raised again.
+        without: the names of tests that are left out.
+        first: the names of tests to begin with. If it is given, one test that fails is enough, and
+            ends the run.
 
     Raises:
         Unusable: it can't be run.
     """
-    found: list[OwnTest] = []
+    ends = {Ended.STOPPED} if first is None else {Ended.STOPPED, Ended.FAILED}
+    rank = {name: number for number, name in enumerate(first or ())}
     with _as_it_was():
-        for case in _all_cases(_loaded(source, through)):
-            found.append(_run(case, problem, through))
-            if found[-1].ended is Ended.STOPPED:
+        cases = _all_cases(_loaded(source, through))
+        found = [OwnTest(name, Ended.NOT_RUN) for name, _, _ in cases]
+        asked = [number for number, test in enumerate(found) if test.name not in without]
+        if not asked:
+            raise Unusable(RefusedTests.REPEATS)
+        for number in sorted(asked, key=lambda number: rank.get(found[number].name, len(rank))):
+            found[number] = _run(cases[number], problem, through)
+            if found[number].ended in ends:
                 break
     return found
+
+
+def as_problem(source: bytes) -> ModuleType:
+    """Return a file of the course, which may be trusted, as the module that tests are given."""
+    module = ModuleType(STUDENT_MODULE)
+    sys.modules[STUDENT_MODULE] = module  # dataclasses look their module up
+    lines = source.decode().splitlines(keepends=True)
+    linecache.cache[SUBMISSION_FILE] = (len(source), None, lines, SUBMISSION_FILE)  # for torch.jit
+    exec(compile(source, SUBMISSION_FILE, "exec"), vars(module))
+    return module
 
 
 @contextmanager

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-import torch
+from typing import Any
+
+import numpy
+
+from grader.code.tensors import Array, Tensor, torch
+
+
+def rng_for(values: str, seed: int) -> Rng | ArrayRng:
+    """Return what a test draws from.
+
+    Args:
+        values: one of `course.VALUES`.
+        seed: what settles the draws.
+    """
+    return ArrayRng(seed) if values == "numpy" else Rng(seed)
 
 
 class Rng:
@@ -18,6 +32,24 @@ class Rng:
     def __init__(self, seed: int) -> None:
         self.generator = torch.Generator().manual_seed(seed)
 
-    def normal(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    def normal(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """Return N(0, 1) numbers of the given shape, in float32 as models are mostly used."""
         return torch.randn(*shape, generator=self.generator, dtype=torch.float64).to(dtype)
+
+
+class ArrayRng:
+    """Draws random arrays for one test of a course in NumPy.
+
+    Args:
+        seed: what settles them.
+
+    Attributes:
+        generator: for draws of another kind.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.generator = numpy.random.default_rng(seed)
+
+    def normal(self, *shape: int, dtype: Any = numpy.float64) -> Array:
+        """Return N(0, 1) numbers of the given shape, in float64 as NumPy mostly has them."""
+        return self.generator.standard_normal(shape).astype(dtype)

@@ -12,15 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from grader.code.forbidden import Guard
 from grader.code.stopwatch import Stopwatch
+from grader.code.tensors import HAS_TORCH, torch
 from grader.code.time_limit import TIMEOUT_SECONDS, time_limit
 from grader.errors import CannotLoad
 from grader.result import Status, TestResult
 from grader.run.records import CollectedTest
-from grader.run.rng import Rng
+from grader.run.rng import rng_for
 from grader.run.session import Session
 from grader.run.verdict import Verdict, judge, leaves_debugger, only_inspected
 
@@ -153,7 +152,7 @@ def _arguments(test: CollectedTest, session: Session) -> dict[str, Any]:
             case "solution":
                 values[name] = test.tests.solution
             case "rng":
-                values[name] = Rng(_seed(test, session, "rng"))
+                values[name] = rng_for(test.problem.manifest.values, _seed(test, session, "rng"))
     return values
 
 
@@ -175,6 +174,8 @@ def load_late_parts(*, hidden: bool = False) -> None:
         hidden: whether hidden tests will run. One asks for a form without numbers, and torch
             imports hundreds of modules for the first of those.
     """
+    if not HAS_TORCH:
+        return
     if hidden:
         with _not_found("triton"):
             torch.ones(2, 2, device="meta", dtype=torch.bool).tril()

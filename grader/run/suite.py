@@ -6,12 +6,15 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
-import torch
+import numpy
 
 from grader.code.quiet import quiet
+from grader.code.tensors import Tensor
 from grader.code.time_limit import TIMEOUT_SECONDS
 from grader.course import Problem
 from grader.errors import CourseError
@@ -72,7 +75,7 @@ class Suite:
         _keep_memory()
         self._timeout = timeout
         self.tests = collect(problems, root)
-        self._own = [(tensor, tensor.clone()) for tensor in _tensors_of(self.tests)]
+        self._own = [(values, deepcopy(values)) for values in _values_of(self.tests)]
 
     def tests_of(self, problem: Problem) -> ProblemTests:
         """Return a problem's test file, as it was when it was collected."""
@@ -120,17 +123,24 @@ class Suite:
                 printed.take()
                 run_test(test, session, self._timeout, printed.take)
             name_mistakes(session)
-        for tensor, before in self._own:  # a submission may have changed the tests' own numbers
-            tensor.data = before.clone()
+        for values, before in self._own:  # a submission may have changed the tests' own numbers
+            if isinstance(values, Tensor):
+                values.data = before.clone()
+            elif values.flags.writeable:
+                values[...] = before
 
 
-def _tensors_of(tests: Iterable[CollectedTest]) -> list[torch.Tensor]:
-    """Return the tensors that test modules hold, and those that what they import from holds."""
+def _values_of(tests: Iterable[CollectedTest]) -> list[Any]:
+    """Return the tensors and arrays of test modules, and of the modules they import from."""
     modules = [vars(module) for module in {test.tests.module for test in tests}]
     values = [value for module in modules for value in module.values()]
     functions = [value for value in values if isinstance(value, FunctionType)]
     values += [value for function in functions for value in function.__globals__.values()]
-    return [*{id(value): value for value in values if isinstance(value, torch.Tensor)}.values()]
+    return [
+        *{
+            id(value): value for value in values if isinstance(value, Tensor | numpy.ndarray)
+        }.values()
+    ]
 
 
 # Of the C library's malloc.h; and more than the tests' largest tensors take together.

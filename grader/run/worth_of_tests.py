@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import random
-import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course import Course, Problem
-from grader.diagnose.edits import Mistake, mistakes_of, right_files
+from grader.diagnose.edits import REFERENCE, Mistake, mistakes_of, right_files
 from grader.diagnose.fingerprints import Fault, Fingerprints
 from grader.errors import CourseError, UsageError
 from grader.result import BreakResult, total
 from grader.run.own_tests import Ended, OwnTest, RefusedTests, Unusable
 from grader.run.quote import Quote
+from grader.run.repeats import repeated
+from grader.run.sealed import packed, unpacked
 
 _WITHOUT_END = 3
 """After so many files on which the tests don't end, the others aren't tried."""
@@ -42,8 +42,11 @@ class NoEnd(Exception):  # noqa: N818  (it says how a run went)
     """The tests did not come to an end on a file, or ended the process; the text says which."""
 
 
-Run = Callable[[bytes], list[OwnTest]]
-"""Runs the student's tests on a file. May raise Unusable and NoEnd."""
+Run = Callable[[bytes, Sequence[str], Sequence[str]], list[OwnTest]]
+"""Runs the student's tests on a file: without some of them, and others first, by their names.
+
+It may stop at a test that fails. It may raise Unusable and NoEnd.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,8 @@ class Target:
         source: the file, without docstrings, comments and its name.
         family: for a wrong file, which mistake it makes, as a number; None for a right one.
         text: of a right file, how it is written; of a wrong one, what is wrong.
+        name: what the catalogue calls it; empty where that isn't told.
+        core: of a wrong file, whether its mistake is of the core.
         right: of a wrong file, the right one that it was made of; empty where that isn't told.
     """
 
@@ -61,6 +66,8 @@ class Target:
     family: int | None
     text: str
     right: bytes = b""
+    name: str = ""
+    core: bool = False
 
     @property
     def is_right(self) -> bool:
@@ -73,7 +80,8 @@ def targets(course: Course, problem: Problem) -> list[Target]:
 
     Of the wrong ones those are left out that are of a family, of which one would have too many that
     are alike; and those whose only fault is a forbidden function: what they return is right, and a
-    test can't tell. Of the right ones those that lose more digits than others.
+    test can't tell. Of the right ones those that lose more digits than others, of which the audit
+    makes sure that they say so.
 
     Args:
         course: where solutions are.
@@ -84,21 +92,30 @@ def targets(course: Course, problem: Problem) -> list[Target]:
     """
     if not course.solution(problem).is_file():
         raise CourseError(f"there are no solutions of {problem.id} here to test")
-    files = [path.read_text(encoding="utf-8") for path in right_files(course, problem).values()]
+    right = {n: p.read_text(encoding="utf-8") for n, p in right_files(course, problem).items()}
     known = Fingerprints.load(problem.fingerprints)
     mistakes = {m.edit.name: m for m in mistakes_of(course, problem) if not m.edit.family}
     faults = {f.names[0]: f for f in known.faults if len(f.names) == 1 and _seen_in_answers(f)}
-    right = [source for source in files if _LESS_EXACT not in _docstring(source)]
-    found = [Target(stripped(source), None, _first_sentence(source)) for source in right]
-    found[0] = replace(found[0], text=_REFERENCE)
+    found = [
+        Target(stripped(text), None, _style(name, text), name=name)
+        for name, text in right.items()
+        if not is_less_exact(text)
+    ]
     for family, names in enumerate(_families(faults[name] for name in mistakes if name in faults)):
-        found += [_wrong(mistakes[name], family) for name in names]
+        core = any(mistakes[name].edit.core for name in names)
+        found += [_wrong(mistakes[name], family, core) for name in names]
     return found
 
 
-def _wrong(mistake: Mistake, family: int) -> Target:
-    right = stripped(mistake.right)
-    return Target(stripped(mistake.source), family, mistake.edit.when, right)
+def _wrong(mistake: Mistake, family: int, core: bool) -> Target:
+    edit = mistake.edit
+    source, right = stripped(mistake.source), stripped(mistake.right)
+    return Target(source, family, edit.when, right, edit.name, core)
+
+
+def is_less_exact(source: str) -> bool:
+    """Tell whether a right file says that it loses more digits than tests usually allow."""
+    return _LESS_EXACT in _docstring(source)
 
 
 def _seen_in_answers(fault: Fault) -> bool:
@@ -133,8 +150,10 @@ def stripped(source: str | bytes) -> bytes:
     return ast.unparse(tree).encode() + b"\n"
 
 
-def _first_sentence(source: str) -> str:
-    return " ".join(_docstring(source).partition("\n\n")[0].split())
+def _style(name: str, source: str) -> str:
+    """Return in a few words how a right file is written."""
+    of_file = " ".join(_docstring(source).partition("\n\n")[0].split())
+    return _REFERENCE if name == REFERENCE else of_file
 
 
 def _docstring(source: str) -> str:
@@ -150,23 +169,18 @@ def sealed_file(problem: Problem) -> Path:
 
 
 def seal(all_targets: list[Target]) -> bytes:
-    """Return about half of the files as one piece that nobody reads by accident.
+    """Return the core and half of the right files as one piece that nobody reads by accident.
 
-    It is packed, not encrypted: docs/break.md says what that means.
+    Where no core is chosen, it is every second mistake. It is packed, not encrypted: docs/break.md
+    says what that means.
     """
     families = sorted({t.family for t in all_targets if t.family is not None})
-    shown = {family: number for number, family in enumerate(families[::2])}
+    core = {target.family for target in all_targets if target.core}
+    shown = core or {*families[::2]}
     right = [target for target in all_targets if target.is_right][1::2]  # never the reference
     wrong = [target for target in all_targets if target.family in shown]
-    packed = [
-        [
-            target.source.decode(),
-            None if target.is_right else shown[target.family or 0],
-            target.text,
-        ]
-        for target in (*right, *wrong)
-    ]
-    return zlib.compress(json.dumps(packed).encode(), 9)
+    kept = [[t.source.decode(), t.family, t.text, t.name, t.core] for t in (*right, *wrong)]
+    return packed(kept)
 
 
 def opened(problem: Problem) -> list[Target]:
@@ -176,15 +190,16 @@ def opened(problem: Problem) -> list[Target]:
         UsageError: it has nothing.
     """
     try:
-        packed = json.loads(zlib.decompress(sealed_file(problem).read_bytes()))
-        return [Target(source.encode(), family, text) for source, family, text in packed]
+        kept = unpacked(sealed_file(problem))
     except FileNotFoundError:
         raise UsageError(
             f"This copy of the course has nothing to try tests of {problem.id} on. Your tests are "
             "judged when they are graded."
         ) from None
-    except (zlib.error, ValueError) as error:
-        raise UsageError(f"{sealed_file(problem)} can't be read: {error}") from error
+    return [
+        Target(source.encode(), family, text, name=name, core=core)
+        for source, family, text, name, core in kept
+    ]
 
 
 # What follows from how the tests end
@@ -193,7 +208,11 @@ def opened(problem: Problem) -> list[Target]:
 def judge_own_tests(
     problem: Problem, tests: bytes, all_targets: list[Target], run: Run
 ) -> BreakResult:
-    """Run a student's tests on all targets and return how good they are.
+    """Run a student's tests on targets and return how good they are.
+
+    They run on all right files and on the core; then, if they earn all that the core is worth, on
+    the other mistakes, among which are all right files once more. Where no core is chosen, all of
+    that is one. Tests that repeat visible ones are left out; what caught most so far comes first.
 
     Args:
         problem: whose tests they are.
@@ -201,30 +220,46 @@ def judge_own_tests(
         all_targets: what to test.
         run: runs the tests on one file.
     """
-    judged = _Judged(tests)
-    order = [target for target in all_targets for _ in range(1 + target.is_right)]
-    # Not to be told beforehand: whoever knows which file comes when needs no test.
-    random.SystemRandom().shuffle(order)
+    judged = _Judged(tests, repeated(problem, tests))
+    right = [target for target in all_targets if target.is_right]
+    core = [target for target in all_targets if target.core]
+    others = [target for target in all_targets if not (target.is_right or target.core)]
     try:
-        for target in order:
-            judged.take(target, run)
+        if not core:
+            judged.take_all([*right, *right, *others], run)
+            return judged.result(problem, all_targets)
+        judged.take_all([*right, *core], run)
+        found = judged.result(problem, [*right, *core])
+        if not (others and found.has_all_of_core):
+            return found
+        judged.take_all([*right, *others], run)
+        return judged.result(problem, all_targets)
     except Unusable as reason:
         return BreakResult(problem.id, judged.sha256, reason=str(judged.quote.reason(reason)))
     except NoEnd as reason:
         return BreakResult(problem.id, judged.sha256, reason=str(reason))
-    return judged.result(problem, all_targets)
 
 
 class _Judged:
     """What the runs tell, one after the other."""
 
-    def __init__(self, tests: bytes) -> None:
+    def __init__(self, tests: bytes, repeats: list[str]) -> None:
+        self.repeats = repeats
         self.sha256 = hashlib.sha256(tests).hexdigest()
         self.quote = Quote(tests)
         self._names: list[str] | None = None
         self._by_test: defaultdict[str, set[Target]] = defaultdict(set)
         self._refused: defaultdict[str, set[Target]] = defaultdict(set)
         self._without_end = 0
+
+    def take_all(self, targets: list[Target], run: Run) -> None:
+        """Run the tests on targets, as below.
+
+        The order is not to be told beforehand: whoever knows which file comes when needs no test.
+        For the same reason there are right ones whenever there are wrong ones.
+        """
+        for target in random.SystemRandom().sample(targets, len(targets)):
+            self.take(target, run)
 
     def take(self, target: Target, run: Run) -> None:
         """Run the tests on a target, and keep what came of it.
@@ -234,13 +269,13 @@ class _Judged:
             NoEnd: they have not ended too often.
         """
         try:
-            found = run(target.source)
+            found = run(target.source, self.repeats, self._best_first())
         except NoEnd as reason:
             self._without_end += 1
             if self._without_end >= _WITHOUT_END:
                 raise
             return self._note(target, str(reason))
-        self._require_same([test.name for test in found], found[-1:])
+        self._require_same([test.name for test in found])
         for test in found:
             name = self.quote.name(test.name)
             if test.ended is Ended.STOPPED:
@@ -249,10 +284,11 @@ class _Judged:
                 self._note(target, f"{name} fails{self.quote.line(test.line)}.", name)
         return None
 
-    def _require_same(self, names: list[str], last: list[OwnTest]) -> None:
+    def _best_first(self) -> list[str]:
+        return sorted(self._by_test, key=lambda name: (-len(self._by_test[name]), name))
+
+    def _require_same(self, names: list[str]) -> None:
         """Let names of tests tell nothing of what they run on: students read them."""
-        if any(test.ended is Ended.STOPPED for test in last):
-            return
         if self._names is None:
             self._names = names
         if names != self._names:
@@ -267,26 +303,42 @@ class _Judged:
     def result(self, problem: Problem, all_targets: list[Target]) -> BreakResult:
         """Return what it comes to."""
         right = [target for target in all_targets if target.is_right]
-        families: defaultdict[int, list[Target]] = defaultdict(list)
-        for target in all_targets:
-            if target.family is not None:
-                families[target.family].append(target)
         caught = {target for found in self._by_test.values() for target in found}
-        shares = [sum(t in caught for t in each) / len(each) for each in families.values()]
-        missed = [t for t in all_targets if not t.is_right and t not in caught]
+        core, others = (
+            _Caught([t for t in all_targets if not t.is_right and t.core is of_core], caught)
+            for of_core in (True, False)
+        )
         refused = {target for found in self._refused.values() for target in found}
-        names = sorted({self.quote.name(name) for name in self._names or []})
+        names = {self.quote.name(name) for name in self._names or []} - {*self.repeats}
         return BreakResult(
             problem.id,
             self.sha256,
-            tests={name: len({t.family for t in self._by_test[name]}) for name in names},
+            repeats=self.repeats,
+            tests={name: len({t.family for t in self._by_test[name]}) for name in sorted(names)},
             right=len(right),
-            accepted=len(right) - len(refused),
+            refused=[target.name for target in right if target in refused],
             refusals=_refusals(self._refused, right),
-            mistakes=len(families),
-            caught=total(shares),
-            missed=random.Random(self.sha256).choice(missed).text if missed else "",
+            core=core.mistakes,
+            core_caught=core.caught,
+            core_missed={target.name: target.text for target in core.missed},
+            mistakes=others.mistakes,
+            caught=others.caught,
+            full=problem.manifest.own_tests.full,
+            missed=[target.name for target in others.missed],
+            example=random.Random(self.sha256).choice(others.missed).text if others.missed else "",
         )
+
+
+class _Caught:
+    """How many of some mistakes are caught; one that stands there in several forms counts once."""
+
+    def __init__(self, wrong: list[Target], caught: set[Target]) -> None:
+        families: defaultdict[int | None, list[Target]] = defaultdict(list)
+        for target in wrong:
+            families[target.family].append(target)
+        self.mistakes = len(families)
+        self.caught = total(sum(t in caught for t in f) / len(f) for f in families.values())
+        self.missed = [target for target in wrong if target not in caught]
 
 
 def _refusals(refused: dict[str, set[Target]], right: list[Target]) -> list[str]:

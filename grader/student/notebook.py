@@ -1,12 +1,20 @@
-"""Tests a problem from a notebook, in a process of its own."""
+"""Works on a problem from a notebook: saves a cell to problem.py, and tests that file.
+
+Tests run in a process of their own, on the file alone: what other cells have defined is not there
+when the work is graded either.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from typing import Any
 
-from grader.course import own_course
+from grader.code.loading import STUDENT_MODULE, load_module
+from grader.course import Problem, own_course
+from grader.files import write_whole
+from grader.student.reset import keep
 
 
 def show(name: str) -> None:
@@ -28,3 +36,53 @@ def show(name: str) -> None:
         encoding="utf-8",
     )
     print(done.stdout)
+
+
+def add_magic(ipython: Any) -> None:
+    """Add `%%problem 03`, which saves a cell to the file of a problem, and runs it.
+
+    Args:
+        ipython: the shell that runs the notebook's cells.
+    """
+    written: dict[str, bytes] = {}
+
+    def problem(line: str, cell: str) -> None:
+        (chosen,) = own_course().select([line.strip()])
+        source = cell.rstrip("\n") + "\n"
+        if saved(chosen, source.encode(), written.get(chosen.id)):
+            written[chosen.id] = source.encode()
+            # As a module of its own, as it is tested: what other cells define isn't there.
+            defined = vars(load_module(chosen.stub, STUDENT_MODULE + chosen.id[:2]))
+            names = {name for name in defined if not name.startswith("__")}
+            ipython.user_ns.update({name: defined[name] for name in names})
+
+    ipython.register_magic_function(problem, "cell", "problem")
+
+
+def saved(problem: Problem, source: bytes, before: bytes | None) -> bool:
+    """Save a cell to a problem's file, say what was done, and return whether it was saved.
+
+    A stub never takes the place of work; what was written elsewhere is kept beside the file.
+
+    Args:
+        problem: whose file.
+        source: the cell.
+        before: what this notebook has saved there before.
+    """
+    stub = _same_ends(problem.original.read_bytes())
+    present = _same_ends(problem.stub.read_bytes()) if problem.stub.is_file() else stub
+    if source == stub != present:
+        print(
+            f"{problem.stub.name} holds your work, and this cell has only the stub: nothing was "
+            f"saved. To begin again: grader reset {problem.id[:2]}."
+        )
+        return False
+    if present not in (stub, source, before):
+        print(f"What was in {problem.stub.name} is kept in {keep(problem.stub).name}.")
+    write_whole(problem.stub, source)
+    print(f"Saved to {problem.stub}.")
+    return True
+
+
+def _same_ends(source: bytes) -> bytes:
+    return b"\n".join(source.splitlines()) + b"\n"

@@ -17,7 +17,7 @@ def position(course: Course, here: Path) -> tuple[Problem, str]:
         course: the student's copy.
         here: the folder that the student is in: a problem's, or else the next open problem counts.
     """
-    return open_task(course, here) or (_around(course, here)[-1], "")
+    return open_task(course, here) or (around(course, here)[-1], "")
 
 
 def open_task(course: Course, here: Path) -> tuple[Problem, str] | None:
@@ -26,7 +26,7 @@ def open_task(course: Course, here: Path) -> tuple[Problem, str] | None:
     What has passed, and is as it was then, is not run again.
     """
     memory = SeenMistakes(course.root)
-    for problem in _around(course, here):
+    for problem in around(course, here):
         if memory.passes(problem):
             continue
         result = _tested(problem, course)
@@ -49,7 +49,7 @@ def _tested(problem: Problem, course: Course) -> ProblemResult:
     return session.results[problem.id]
 
 
-def _around(course: Course, here: Path) -> list[Problem]:
+def around(course: Course, here: Path) -> list[Problem]:
     """Return the problem in whose folder a student is; elsewhere all, in order."""
     inside = [problem for problem in course.problems() if here.is_relative_to(problem.folder)]
     return inside or in_order(course.problems())

@@ -15,6 +15,7 @@ import pytest
 
 from grader.course import is_problem_folder
 from grader.result import Status
+from grader.run.comparison import sealed_comparison
 from grader.run.plugin import STATUS, session_of
 from grader.run.session import Session
 from grader.student.report import WIDTH, problem_report, trouble
@@ -60,9 +61,17 @@ def pytest_terminal_summary(
             encoding=encoding,
         )
         terminalreporter.write(text + "\n" * several)
+        if whole[id] and _has_more_to_see(session, id):
+            command = f"uv run grader compare {id[:2]}"
+            terminalreporter.write(f"How others write it, and what that costs: {command}\n")
     if several:
         terminalreporter.write(_progress(session, terminalreporter.hasmarkup, encoding))
     _count_tests(terminalreporter)
+
+
+def _has_more_to_see(session: Session, id: str) -> bool:
+    """Tell whether a problem is solved, in a students' copy that has right files to compare."""
+    return session.results[id].passed and sealed_comparison(session.problems[id]).is_file()
 
 
 def _remembered(

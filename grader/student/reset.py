@@ -28,7 +28,7 @@ def put_stub_back(problem: Problem) -> Path | None:
         CannotWrite: the folder can't be written.
     """
     original = _original(problem)
-    kept = _keep(problem.stub) if problem.stub.is_file() else None
+    kept = keep(problem.stub) if problem.stub.is_file() else None
     write_whole(problem.stub, original)
     return kept
 
@@ -42,7 +42,7 @@ def _original(problem: Problem) -> bytes:
     return problem.kept_stub.read_bytes()
 
 
-def _keep(file: Path) -> Path:
+def keep(file: Path) -> Path:
     """Copy a file to the first free name such as problem.py.bak-1, and return that."""
     content = file.read_bytes()
     for number in count(1):

@@ -177,8 +177,7 @@ def _serve(root: Path, connection: Connection) -> None:
     """Wait for a problem's id and what to run first; send each result and then the whole."""
     import signal
 
-    import torch
-
+    from grader.code.tensors import torch
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
     from grader.run.suite import Suite

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
-from grader.code.loading import STUDENT_MODULE
 from grader.code.quiet import quiet
 from grader.code.time_limit import DoesNotEnd, time_limit
 from grader.course import OWN_TESTS, Course, Problem
 from grader.errors import UsageError
 from grader.result import BreakResult
-from grader.run.own_tests import OwnTest, run_own_tests
+from grader.run.own_tests import OwnTest, as_problem, run_own_tests
 from grader.run.worth_of_tests import NoEnd, judge_own_tests, opened, targets
 
 _SECONDS = 10.0
@@ -39,29 +37,28 @@ def break_problem(course: Course, problem: Problem, path: Path) -> BreakResult:
     tests = path.read_bytes()
     has_solutions = course.solution(problem).is_file()
     found = targets(course, problem) if has_solutions else opened(problem)
-    return judge_own_tests(problem, tests, found, lambda source: _run(source, tests))
+    return judge_own_tests(problem, tests, found, lambda *asked: _run(tests, *asked))
 
 
 _EXAMPLE = """\
-import torch
 
 def test_rows(problem):
     ...what you want to be true, with assert
 """
 
 
-def _run(source: bytes, tests: bytes) -> list[OwnTest]:
-    """Run tests on a file.
+def _run(
+    tests: bytes, source: bytes, without: Sequence[str], first: Sequence[str]
+) -> list[OwnTest]:
+    """Run all tests on a file, so that each says what it catches.
 
     Raises:
         Unusable: they can't be run.
         NoEnd: they took too long.
     """
-    module = ModuleType(STUDENT_MODULE)
-    sys.modules[STUDENT_MODULE] = module  # dataclasses look their module up
-    exec(compile(source, "problem.py", "exec"), vars(module))
+    module = as_problem(source)
     try:
         with quiet(), time_limit(_SECONDS):
-            return run_own_tests(tests, module, (DoesNotEnd, KeyboardInterrupt))
+            return run_own_tests(tests, module, (DoesNotEnd, KeyboardInterrupt), without=without)
     except DoesNotEnd:
         raise NoEnd("Your tests do not come to an end.") from None

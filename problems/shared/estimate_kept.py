@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
+from grader.code.tensors import Tensor, torch
 from grader.diagnose.estimate import Estimate
 
 

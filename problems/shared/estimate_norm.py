@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-import torch
-from torch import Tensor
-
+from grader.code.tensors import Tensor, torch
 from grader.diagnose.estimate import TIGHT, Estimate
 from grader.diagnose.numbers import numbers
 

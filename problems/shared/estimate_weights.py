@@ -7,9 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import torch
-from torch import Tensor
-
+from grader.code.tensors import Tensor, torch
 from grader.diagnose.estimate import (
     TIGHT,
     Estimate,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy
 import pytest
 import torch
 from torch import nn
@@ -274,3 +275,44 @@ def test_weights_are_set_by_name() -> None:
         set_weights(module, {"value.weight": torch.ones(3, 2)})
     with pytest.raises(Mismatch, match="has shape"):
         set_weights(module, {"query.bias": torch.ones(2)})
+
+
+ARRAY = ROWS.numpy()
+
+
+@pytest.mark.parametrize(
+    ("actual", "words"),
+    [
+        (ROWS, "a Tensor, but an array of shape (2, 3), float64"),
+        (ARRAY.T, "an array of shape (3, 2), expected (2, 3).\nThe sizes are right, in another"),
+        (ARRAY.astype(numpy.float32), "an array of dtype float32, expected float64"),
+        (ARRAY + [[0], [1]], "1 of 2 rows differ, for example:\n  row [1]: got      [1.5000"),
+        (ARRAY * numpy.nan, "All rows differ"),
+        (2 * ARRAY, "Every entry is 2 times what it should be."),
+    ],
+)
+def test_arrays_are_compared_with_arrays(actual: object, words: str) -> None:
+    assert words in message(actual, ARRAY)
+
+
+def test_equal_arrays_pass() -> None:
+    check(ARRAY + 1e-15, ARRAY, "f(x)")
+    check(numpy.array([numpy.nan, -numpy.inf]), numpy.array([numpy.nan, -numpy.inf]), "f(x)")
+    check(ARRAY > 0.3, ARRAY > 0.3, "f(x)", all_digits=True)
+    check(ARRAY, ARRAY.astype(numpy.float32), "f(x)")  # a wider dtype is allowed
+    check(numpy.zeros((0, 3)), numpy.zeros((0, 3)), "f(x)")
+
+
+class AgreesWithAll(numpy.ndarray):
+    def __sub__(self, other: object) -> object:
+        return numpy.zeros(self.shape)
+
+    def __eq__(self, other: object) -> object:
+        return numpy.ones(self.shape, dtype=bool)
+
+    def astype(self, *_: object, **__: object) -> object:
+        return self
+
+
+def test_an_array_of_a_class_of_its_own_is_compared_by_its_entries() -> None:
+    assert "All rows differ" in message(numpy.zeros((2, 3)).view(AgreesWithAll), ARRAY)

@@ -14,8 +14,6 @@ from operator import is_not
 from typing import Any, NamedTuple
 
 import numpy
-import torch
-from torch import Tensor, nn
 
 from grader.boundary.protocol.wire import (
     ALIGNED,
@@ -53,6 +51,7 @@ from grader.boundary.protocol.wire import (
     memcmp,
     numbered,
 )
+from grader.code.tensors import Tensor, nn, torch
 
 # Tensors and arrays as bytes
 
@@ -122,6 +121,11 @@ def array(tensor: Tensor) -> numpy.ndarray[Any, Any]:
     if plain.dtype not in _OF_NUMPY:
         plain = plain.view(_BITS[plain.element_size()])
     return plain.numpy()
+
+
+def as_array(tensor: Tensor) -> numpy.ndarray[Any, Any]:
+    """Return an array on the memory of a message's tensor; without torch that is one already."""
+    return tensor.numpy() if isinstance(tensor, Tensor) else numpy.ndarray.view(tensor)
 
 
 def array_on(
@@ -205,7 +209,7 @@ def _tensor_at(
     if dtype != torch.bool:
         return tensor_on(array_on(payload, dtype, shape, start), dtype)
     # A byte such as 2 is neither True nor False, and sum() and any() would disagree about it.
-    return tensor_on(array_on(payload, torch.uint8, shape, start), torch.uint8).ne(0)
+    return tensor_on(array_on(payload, torch.uint8, shape, start), torch.uint8) != 0
 
 
 def same(a: Tensor, b: Tensor) -> bool:
@@ -341,10 +345,14 @@ class Packer:
         if plain.dtype not in _ARRAY_DTYPES or plain.ndim > MAX_DIMENSIONS:
             return self.special(value)
         self._add_bytes(math.prod(plain.shape) * plain.dtype.itemsize)
-        whole = numpy.asarray(plain, order="C")
+        whole = self.whole(plain)
         writable = whole.flags.writeable
         self.tensors.append(torch.from_numpy(whole if writable else whole.copy()))
         return ArrayValue(len(self.tensors) - 1, plain.flags.writeable)
+
+    def whole(self, value: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
+        """Return an array's entries in their order; itself, where they lie so already."""
+        return numpy.asarray(value, order="C")
 
 
 def _few(kind: Any, values: Any) -> list[Any]:
@@ -457,7 +465,7 @@ class ValueReader:
         tensor = self.tensors.named(value.number)
         if tensor.dtype not in _OF_NUMPY:
             raise ProtocolError("NumPy has no such dtype")
-        found = tensor.numpy()
+        found = as_array(tensor)
         if not value.is_writable:
             found.flags.writeable = False
         return found
@@ -859,12 +867,9 @@ class ResponsePacker(Packer):
             self.written_outputs.append(written)
             return OutputValue(len(self.outputs) - 1)
 
-    def array(self, value: numpy.ndarray[Any, Any]) -> AnyValue:
-        """Add a copy of an array."""
-        written = super().array(value)
-        if type(written) is ArrayValue:
-            self.tensors[written.number] = self.tensors[written.number].clone()
-        return written
+    def whole(self, value: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
+        """Return a copy of an array."""
+        return numpy.array(value, order="C")
 
     def plain(self, tensor: Tensor | None) -> SomeTensor:
         """Add a parameter, a buffer or a gradient, which is no result of a call."""

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-from torch.autograd.function import once_differentiable
-
 from grader.boundary.connection import Connection, WorkerFailure
 from grader.boundary.protocol.codec import RequestPacker, ResponseReader, own, same
 from grader.boundary.protocol.wire import (
@@ -18,10 +14,14 @@ from grader.boundary.protocol.wire import (
     Response,
     SomeTensor,
 )
+from grader.code.tensors import Tensor, torch
 from grader.result import Status
 
 if TYPE_CHECKING:
     from grader.boundary.proxy.caller import Caller
+
+
+once_differentiable = torch.autograd.function.once_differentiable
 
 
 class Backward:

@@ -17,8 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-import torch
-from torch import Tensor
+import numpy
 
 from grader.boundary.connection import BAD_OUTPUT, Connection, SubmissionBudget, WorkerFailure
 from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
@@ -72,6 +71,7 @@ from grader.code.batch import Batched, Call, overwritten
 from grader.code.cost import Cost, counters, elsewhere
 from grader.code.forbidden import ForbiddenCall
 from grader.code.loading import judge_load
+from grader.code.tensors import Tensor, torch
 from grader.errors import CannotLoad, Mismatch
 from grader.result import Status
 
@@ -566,7 +566,9 @@ def mark(argument: Any, turn: int) -> bool:
     Returns:
         Whether that was possible.
     """
-    values = argument.detach() if isinstance(argument, Tensor) else _on_memory_of(argument)
+    if isinstance(argument, numpy.ndarray):
+        return _mark_array(argument, turn)
+    values = argument.detach()
     if values.is_floating_point():
         return _mark_float(values)
     if values.numel() < 2:
@@ -595,9 +597,28 @@ def _mark_float(values: Tensor) -> bool:
     return bool(values[place] != before)
 
 
-def _on_memory_of(array: Any) -> Tensor:
-    """Return a tensor on an array's memory; one without entries, where there is no such thing."""
-    try:
-        return torch.from_numpy(array) if array.flags.writeable else torch.empty(0)
-    except ValueError:  # of negative strides
-        return torch.empty(0)
+def _mark_array(array: numpy.ndarray[Any, Any], turn: int) -> bool:
+    """Do the same with an array."""
+    kind = array.dtype.kind
+    if kind not in "fiub" or array.size < 1 + (kind != "f") or not array.flags.writeable:
+        return False
+    values = numpy.ndarray.view(array, numpy.ndarray)
+    if kind == "f":
+        return _mark_float_array(values)
+    place = numpy.unravel_index(turn % values.size, values.shape)
+    before = values[place]
+    values[place] = not before if kind == "b" else int(before) - (1 if before > 0 else -1)
+    return True
+
+
+def _mark_float_array(values: numpy.ndarray[Any, Any]) -> bool:
+    usable = numpy.isfinite(values) & (values != 0)
+    if not usable.any():
+        usable = numpy.isfinite(values)
+    if not usable.any():
+        return False
+    sizes = numpy.where(usable, numpy.abs(values).astype(numpy.float64), math.inf)
+    place = numpy.unravel_index(sizes.argmin(), values.shape)
+    before, form = values[place], numpy.finfo(values.dtype)
+    values[place] = before * (1 + 2 * form.eps) if before else form.tiny
+    return bool(values[place] != before)

@@ -10,9 +10,6 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
-from torch import Tensor, nn
-
 from grader.boundary.connection import Connection
 from grader.boundary.protocol.codec import RequestPacker, ValueReader, same
 from grader.boundary.protocol.layers import STOCK, parts_of, tensors_in
@@ -30,6 +27,7 @@ from grader.boundary.protocol.wire import (
 )
 from grader.boundary.proxy.stand_ins import Subject, plain_fields
 from grader.code.batch import Batched, Call, one_by_one
+from grader.code.tensors import HAS_TORCH, Tensor, nn, torch
 
 if TYPE_CHECKING:
     from grader.boundary.proxy.caller import Caller
@@ -304,7 +302,7 @@ def _remote_class(name: str, stock: str | None) -> type[RemoteModule]:
 
 
 # What a new module has; nn.Module() takes several times as long as to copy it.
-_ATTRIBUTES = vars(nn.Module())
+_ATTRIBUTES = vars(nn.Module()) if HAS_TORCH else {}
 _EMPTY = [
     (name, type(value)) for name, value in _ATTRIBUTES.items() if isinstance(value, dict | set)
 ]

@@ -6,8 +6,6 @@ import functools
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from torch import Tensor, nn
-
 from grader.boundary.connection import Connection, WorkerFailure
 from grader.boundary.protocol.codec import SENT_DTYPES
 from grader.boundary.protocol.wire import (
@@ -21,6 +19,7 @@ from grader.boundary.protocol.wire import (
     StudentsValue,
     identifier,
 )
+from grader.code.tensors import Tensor, nn
 from grader.errors import Mismatch
 from grader.result import Status
 

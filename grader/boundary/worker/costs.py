@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-import torch
-
 from grader.boundary.protocol.wire import Response
 from grader.boundary.worker.exceptions import describe_exception
 from grader.code.cost import counting
+from grader.code.tensors import torch
 
 MOST = (1 << 62) - 1
 """What is reported where a count was stopped from within, and of all that is more."""

@@ -23,8 +23,6 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType
 from typing import Any
 
-import torch
-
 from grader.code.forbidden import (
     TORCH,
     ForbiddenCall,
@@ -34,6 +32,7 @@ from grader.code.forbidden import (
     refuse,
     traces,
 )
+from grader.code.tensors import torch
 
 ROADS = (
     ("_C", "_dispatch_get_computed_kernel_for_dispatch_key"),  # hands a kernel out, to be kept

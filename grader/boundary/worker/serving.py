@@ -17,8 +17,6 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import msgspec
-import torch
-from torch import Tensor, nn
 
 from grader.boundary.protocol.codec import (
     DTYPES,
@@ -26,6 +24,7 @@ from grader.boundary.protocol.codec import (
     ReceivedCall,
     RequestReader,
     ResponsePacker,
+    as_array,
     class_name,
     same,
     tensors_at,
@@ -73,6 +72,7 @@ from grader.boundary.worker.student_file import (
     run_file,
 )
 from grader.code.returned import Results
+from grader.code.tensors import Tensor, nn, torch
 
 # Taken before a student's code can put anything else in their places.
 _is_grad_enabled = torch.is_grad_enabled
@@ -229,7 +229,7 @@ class Worker:
             remove(do.forbidden, self._called)
         refuse_later(do.forbidden, self._called)
         attempts = Attempts()
-        error = run_file(reader.tensors[0].numpy().tobytes(), self._module)
+        error = run_file(as_array(reader.tensors[0]).tobytes(), self._module)
         self._called.clear()  # what was called while the file was loaded is no offence
         names = public_names(self._module)
         return Response(error=error, names=names, tried=attempts.found()), []
@@ -272,7 +272,7 @@ class Worker:
 
     def _job(self, do: JobRequest, reader: RequestReader) -> tuple[Response, list[Tensor]]:
         """Do a job on the module; what that is, this package doesn't know."""
-        report = self._jobs[do.name](reader.tensors[0].numpy().tobytes(), self._module)
+        report = self._jobs[do.name](as_array(reader.tensors[0]).tobytes(), self._module)
         return Response(job=msgspec.Raw(msgspec.json.encode(report))), []
 
     # How the student's code is run

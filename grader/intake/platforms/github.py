@@ -1,48 +1,93 @@
-"""GitHub Classroom: `<slug>-submissions/<slug>-<user name>/`, each a clone."""
+"""GitHub Classroom, and Classroom 50 after it: a folder of clones, `<slug>-<user name>/`.
+
+The first calls the folder `<slug>-submissions`, the second `<slug>_submissions_<time>`. People are
+the same in both, so that a class that moves keeps its rows.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from grader.intake.archives.kinds import without_suffix
 from grader.intake.did_you_mean import did_you_mean
 from grader.intake.layout import Layout, Work
 from grader.intake.platforms.download import Download, Platform
-from grader.intake.platforms.github_roster import MAX_BYTES, ROSTER, GithubLine, roster
+from grader.intake.platforms.github_roster import MAX_BYTES, ROSTER, SCORES, GithubLine, roster
 from grader.intake.problem_names import Problems
 from grader.intake.tree import Kind, Refused, TreeEntry, gathered
 from grader.text import quoted
 
 
+class _Clones(NamedTuple):
+    """What one of the two makes.
+
+    Attributes:
+        title: what it is.
+        folder: what its folder is called, with the slug as the group.
+        list: the name of its list of students.
+        group: what it calls groups, by numbers that are another group's in the next assignment.
+    """
+
+    title: str
+    folder: re.Pattern[str]
+    list: str
+    group: re.Pattern[str] | None = None
+
+
+_KINDS = (
+    _Clones("GitHub Classroom clones", re.compile(r"(.*)-submissions.*", re.DOTALL), ROSTER),
+    _Clones(
+        "Classroom 50 clones",
+        re.compile(r"(.+)_submissions_\d{4}(?:_\d\d){2}_T(?:_\d\d){3}"),
+        SCORES,
+        re.compile(r"group-\d+"),
+    ),
+)
+
+
 def _look(download: Download, problems: Problems) -> Layout | None:
-    slug, found, _ = without_suffix(download.name).rpartition("-submissions")
-    prefix = f"{slug}-"
+    name = without_suffix(download.name)
+    for kind in _KINDS:
+        match = kind.folder.fullmatch(name)
+        if match and (layout := _layout(download, kind, f"{match[1]}-")):
+            return layout
+    return None
+
+
+def _layout(download: Download, kind: _Clones, prefix: str) -> Layout | None:
     clones: dict[str, TreeEntry] = {}
     others = []
     for child in download.children:
         if child.kind is Kind.FOLDER and child.name.startswith(prefix) and child.name != prefix:
-            clones[child.name.removeprefix(prefix)] = child
-        elif child.name != ROSTER:
+            user = child.name.removeprefix(prefix)
+            is_numbered = kind.group is not None and kind.group.fullmatch(user)
+            clones[child.name if is_numbered else user] = child
+        elif child.name != kind.list:
             others.append(child)
-    if not found or not clones:
+    if not clones:
         return None
-    layout = Layout("GitHub Classroom clones", [])
+    layout = Layout(kind.title, [])
     lines: list[GithubLine] | None = None
     try:
-        lines = roster([*download.children, *download.beside])
+        lines = roster([*download.children, *download.beside], kind.list)
     except Refused as refused:
-        layout.notes = [f"{refused.sentence(ROSTER)} Submissions go by their user names."]
-    layout.works = _works(clones, lines, prefix)
+        layout.notes = [f"{refused.sentence(kind.list)} Submissions go by their user names."]
+    layout.works = _works(clones, lines, prefix, kind.list)
     return layout.with_others(others)
 
 
-def _works(clones: dict[str, TreeEntry], lines: list[GithubLine] | None, prefix: str) -> list[Work]:
+def _works(
+    clones: dict[str, TreeEntry], lines: list[GithubLine] | None, prefix: str, list_name: str
+) -> list[Work]:
     """Return a work for each clone, and for each line of the roster that has none.
 
     Args:
-        clones: by user name.
+        clones: by user name, or by what stands for it.
         lines: the roster; None when there is none.
         prefix: what stands before the user name in a clone's.
+        list_name: what the roster is called.
     """
     if lines is None:
         return [_work(clone, user, (), "") for user, clone in clones.items()]
@@ -54,22 +99,26 @@ def _works(clones: dict[str, TreeEntry], lines: list[GithubLine] | None, prefix:
     }
     used = {line for found in own.values() for line in found}
     unused = [line for line in lines if line not in used]
-    works = [_work_of(clone, user, own[user], unused) for user, clone in clones.items()]
+    works = [_work_of(clone, user, own[user], unused, list_name) for user, clone in clones.items()]
     for found in _by(unused, lambda line: line.repository or line.member).values():
         name = found[0].repository or found[0].member
-        note = f"{quoted(name)} is in {ROSTER}, but there is no such folder."
+        note = f"{quoted(name)} is in {list_name}, but there is no such folder."
         user = found[0].repository.removeprefix(prefix) or found[0].user
         works.append(_work(gathered(name, ()), user, found, note))
     return works
 
 
 def _work_of(
-    clone: TreeEntry, user: str, own: Sequence[GithubLine], unused: Sequence[GithubLine]
+    clone: TreeEntry,
+    user: str,
+    own: Sequence[GithubLine],
+    unused: Sequence[GithubLine],
+    list_name: str,
 ) -> Work:
-    note = f"{quoted(clone.name)} has no roster identifier in {ROSTER}."
+    note = f"{quoted(clone.name)} has no roster identifier in {list_name}."
     if not own:
         near = did_you_mean(user, (line.user for line in unused))
-        note = f"{quoted(clone.name)} is not in {ROSTER}.{near}"
+        note = f"{quoted(clone.name)} is not in {list_name}.{near}"
     known = any(line.who for line in own)
     return _work(clone, user, own, "" if known else note)
 
@@ -93,5 +142,7 @@ def _work(clone: TreeEntry, user: str, lines: Sequence[GithubLine], note: str) -
 
 
 PLATFORM = Platform(
-    _look, lists={ROSTER: MAX_BYTES}, may_hold=lambda name, part: part.kind is Kind.FOLDER
+    _look,
+    lists={ROSTER: MAX_BYTES, SCORES: MAX_BYTES},
+    may_hold=lambda name, part: part.kind is Kind.FOLDER,
 )

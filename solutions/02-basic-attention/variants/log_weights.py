@@ -1,4 +1,7 @@
-"""Weights by way of their logarithm: exp(score - logsumexp of the row)."""
+"""Weights by way of their logarithm: exp(score - logsumexp of the row).
+
+Less exact where scores are large: they and their logsumexp are rounded before the subtraction.
+"""
 
 import torch
 from torch import nn

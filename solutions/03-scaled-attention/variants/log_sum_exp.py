@@ -1,4 +1,7 @@
-"""Weights through logsumexp, a helper for the scores, layers made in a loop, one draw pair by pair."""
+"""Weights through logsumexp, a helper for the scores, layers made in a loop, one draw pair by pair.
+
+Less exact where scores are large: they and their logsumexp are rounded before the subtraction.
+"""
 
 import math
 

@@ -58,6 +58,9 @@ import torch
 def test_rows(problem):
     x = torch.randn(3, 4)
     assert torch.allclose(problem.softmax(x), torch.softmax(x, -1), atol=1e-6)
+def test_columns(problem):
+    x = torch.randn(3, 4)
+    assert torch.allclose(problem.softmax(x, 0), torch.softmax(x, 0), atol=1e-6)
 """
 
 
@@ -119,6 +122,17 @@ ATTACKS = {
         "import inspect\ndef test_it(problem):\n"
         "    assert 'max' in inspect.getsource(problem.softmax)"
     ),
+    "fails once something was caught": """
+        import sys, torch
+        def test_rows(problem):
+            x = torch.randn(3, 4)
+            assert torch.allclose(problem.softmax(x, 0), torch.softmax(x, 0), atol=1e-6)
+        def test_it(problem):
+            frame = sys._getframe()
+            while frame:
+                assert not frame.f_locals.get("first")
+                frame = frame.f_back
+    """,
     "looks for the file's name": (
         "def test_it(problem):\n    assert 'mistakes' in problem.__file__"
     ),
@@ -182,7 +196,7 @@ def test_nothing_in_the_process_says_in_words_what_is_wrong(some, sandbox):
     """
     result = broken(text, some, sandbox)
     assert result.accepts_all, result.refusals
-    assert result.caught == 0
+    assert result.caught + result.core_caught == 0
 
 
 def hash_of(text: str) -> str:
@@ -209,4 +223,4 @@ def test_one_run_knows_nothing_of_another(some, sandbox):
         sandbox,
     )
     assert result.accepts_all
-    assert result.caught == 0
+    assert result.caught + result.core_caught == 0

@@ -408,6 +408,18 @@ def test_any_file_by_a_column_that_is_named(tmp_path: Path, saved: Save) -> None
     assert (tmp_path / "list-filled.csv").read_text() == "Nr;Wer;Punkte\n1;ADA;20\n2;陳 小明;20\n"
 
 
+def test_the_roster_of_classroom_50_by_its_user_names(tmp_path: Path, saved: Save) -> None:
+    header = "username,first_name,last_name,email,section,github_id,role"
+    file = tmp_path / "roster.csv"
+    file.write_text(f"{header}\nAda-L,Ada,L,a@x.edu,1,17,student\nbob,Bob,B,,,18,student\n")
+    reports = saved(result("ada", identity="github:ada-l"))
+    told = exported("csv", file, reports, "--id-column", "username", "--new-column", "Week 3")
+    assert told[1] == "In roster.csv, but without a mark: bob."
+    assert (tmp_path / "roster-filled.csv").read_text() == (
+        f"{header},Week 3\nAda-L,Ada,L,a@x.edu,1,17,student,20\nbob,Bob,B,,,18,student,\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [

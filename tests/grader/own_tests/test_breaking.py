@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -14,9 +14,10 @@ from grader.course import own_course
 from grader.diagnose.edits import mistakes_of
 from grader.errors import UsageError
 from grader.result import BreakResult
-from grader.run.own_tests import Ended, OwnTest, Unusable, run_own_tests
+from grader.run.own_tests import Ended, OwnTest, Unusable, as_problem, run_own_tests
 from grader.run.shaking import shaken
 from grader.run.worth_of_tests import (
+    Run,
     Target,
     judge_own_tests,
     opened,
@@ -37,7 +38,9 @@ COURSE = own_course()
 def test_files_from_naive_to_thorough_get_clearly_different_scores():
     found = [break_problem(COURSE, SCALED, path) for path in FILES]
     assert all(result.accepts_all for result in found)
-    caught = [result.caught / result.mistakes for result in found]
+    caught = [
+        (result.core_caught + result.caught) / (result.core + result.mistakes) for result in found
+    ]
     steps = [later - earlier for earlier, later in zip(caught, caught[1:], strict=False)]
     assert min(steps) > 0.1, caught
     assert caught[0] < 0.1
@@ -46,8 +49,10 @@ def test_files_from_naive_to_thorough_get_clearly_different_scores():
 
 def judged(text: str) -> BreakResult:
     """What a few files say of tests of `double`."""
-    right = Target(b"def double(x):\n    return 2 * x\n", None, "a product")
-    other = Target(b"def double(x, scale=2):\n    return x * scale\n", None, "a scale")
+    right = Target(b"def double(x):\n    return 2 * x\n", None, "a product", name="reference")
+    other = Target(
+        b"def double(x, scale=2):\n    return x * scale\n", None, "a scale", name="other"
+    )
     wrong = {b"x": 0, b"3 * x": 1, b"0 * x": 2, b"x ** 2": 3}
     files = [right, other] + [
         Target(b"def double(x):\n    return %s\n" % code, family, code.decode())
@@ -55,12 +60,17 @@ def judged(text: str) -> BreakResult:
     ]
     tests = textwrap.dedent(text).encode()
 
-    def run(source: bytes) -> list[OwnTest]:
-        module = ModuleType("problem_")
-        exec(compile(source, "problem.py", "exec"), vars(module))
-        return run_own_tests(tests, module)
+    return judge_own_tests(SOFTMAX, tests, files, running(tests))
 
-    return judge_own_tests(SOFTMAX, tests, files, run)
+
+def running(tests: bytes, *, stops: bool = False) -> Run:
+    """What runs tests on a file."""
+
+    def run(source: bytes, without: Sequence[str], first: Sequence[str]) -> list[OwnTest]:
+        given = first if stops else None
+        return run_own_tests(tests, as_problem(source), without=without, first=given)
+
+    return run
 
 
 def test_what_fails_on_wrong_code_alone_counts():
@@ -70,10 +80,10 @@ def test_what_fails_on_wrong_code_alone_counts():
         def test_nothing(problem):
             pass
     """)
-    assert (result.accepted, result.right) == (2, 2)
+    assert (result.refused, result.right) == ([], 2)
     assert (result.caught, result.mistakes) == (3, 4)
     assert result.tests == {"test_nothing": 0, "test_two": 3}
-    assert result.missed == "x ** 2"
+    assert result.example == "x ** 2"
     assert any("test_nothing" in line for line in result.lines())
 
 
@@ -84,7 +94,7 @@ def test_a_rule_of_ones_own_is_told_by_the_line_that_asks_for_it():
             assert problem.double(2) == 4
             assert len(inspect.signature(problem.double).parameters) == 1
     """)
-    assert result.accepted == 1
+    assert result.refused == ["other"]
     result.max = 10
     assert result.points == 0
     (refusal,) = result.refusals
@@ -96,13 +106,7 @@ def test_half_of_a_family_is_half_a_mistake():
     files = [Target(b"n = 0\n", None, "right")]
     files += [Target(b"n = %d\n" % n, 0, "wrong") for n in (1, 2)]
     tests = b"def test_n(problem):\n    assert problem.n != 1\n"
-
-    def run(source: bytes) -> list[OwnTest]:
-        module = ModuleType("problem_")
-        exec(source, vars(module))
-        return run_own_tests(tests, module)
-
-    result = judge_own_tests(SOFTMAX, tests, files, run)
+    result = judge_own_tests(SOFTMAX, tests, files, running(tests))
     assert (result.caught, result.mistakes) == (0.5, 1)
 
 
@@ -235,7 +239,7 @@ def test_nobody_knows_which_file_comes_when():
     for _ in range(3):
         seen: list[bytes] = []
 
-        def run(source: bytes, seen: list[bytes] = seen) -> list[OwnTest]:
+        def run(source: bytes, *_: object, seen: list[bytes] = seen) -> list[OwnTest]:
             seen.append(source)
             return [OwnTest("test_it", Ended.PASSED)]
 
@@ -249,7 +253,7 @@ def test_what_is_told_stands_in_the_file_and_is_short():
     tests = b"def test_one(problem): pass\n" + b"assert " + b"x" * 5000 + b"\n" * 40
     files = [Target(b"%d" % n, None, "") for n in range(40)] + [Target(b"", 0, "")]
 
-    def run(source: bytes) -> list[OwnTest]:
+    def run(*_: object) -> list[OwnTest]:
         return [OwnTest("test_hidden", Ended.FAILED, 2), OwnTest("test_one", Ended.FAILED, 1)]
 
     lines = judge_own_tests(SOFTMAX, tests, files, run).lines()
@@ -257,7 +261,7 @@ def test_what_is_told_stands_in_the_file_and_is_short():
     assert max(map(len, lines)) < 300
     differing = iter(range(100))
     result = judge_own_tests(
-        SOFTMAX, tests, files, lambda _: [OwnTest(f"test_{next(differing)}", Ended.PASSED)]
+        SOFTMAX, tests, files, lambda *_: [OwnTest(f"test_{next(differing)}", Ended.PASSED)]
     )
     assert "not the same" in result.reason
 
@@ -299,7 +303,7 @@ def test_what_only_a_look_at_the_code_tells_is_not_asked_for():
     assert sources["mean_subtracted"] in found
 
 
-def test_students_practise_on_half_of_the_files_without_the_reference(tmp_path):
+def test_students_practise_on_the_core_without_the_reference(tmp_path):
     problem = type(SCALED)(tmp_path / SCALED.id)
     problem.folder.mkdir()
     with pytest.raises(UsageError, match="judged when they are graded"):
@@ -307,7 +311,8 @@ def test_students_practise_on_half_of_the_files_without_the_reference(tmp_path):
     every = targets(COURSE, SCALED)
     sealed_file(problem).write_bytes(seal(every))
     practice = opened(problem)
-    assert 0.4 < len(practice) / len(every) < 0.6
+    assert {t.name for t in practice if not t.is_right} == {t.name for t in every if t.core}
+    assert 0.4 < sum(t.is_right for t in practice) / sum(t.is_right for t in every) < 0.6
     assert {t.source for t in practice} < {t.source for t in every}
     assert every[0].source not in {t.source for t in practice}
     sealed_file(problem).write_bytes(b"?")

@@ -235,6 +235,16 @@ def test_the_page_says_what_was_not_understood() -> None:
     assert "1 of 3: 01-softmax eve" in shown
 
 
+def test_all_points_are_those_that_somebody_could_reach() -> None:
+    """Points by hand, while not everybody has them yet, take them from nobody."""
+    full = TestResult("test_seen[1]", "It doubles", False, 10, Status.PASSED)
+    by_hand = Adjustment(4, "Style", 5)
+    problems = [ProblemResult("01-softmax", "abc", [full], adjustments=a) for a in ([], [by_hand])]
+    results = [SubmissionResult(str(n), 0, "sandbox", "", [p]) for n, p in enumerate(problems)]
+    full_and_untried = '<td class="number">1</td><td class="number">0</td>'
+    assert full_and_untried in dashboard(results, ["01-softmax"])
+
+
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_page_of_next_to_nothing(count: int) -> None:
     fault = TestResult("grader", "The grader failed", True, 0.0, Status.INTERNAL, "a fault")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -208,3 +210,8 @@ def test_rows_can_be_filtered_with_a_label_and_a_count() -> None:
     assert 'data-rows="submissions"' in page
     assert '<table id="submissions">' in page
     assert '<tr data-find="ada  ">' in page
+
+
+def test_a_command_finds_whose_name_the_roster_changed(sources: Sources) -> None:
+    ada = replace(student("Ada L~1a2b"), identity="github:ada")
+    assert '"CLASS/github:ada" 03/test_name' in unescape(pages([ada], sources)["Ada L~1a2b"])

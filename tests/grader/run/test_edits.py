@@ -200,3 +200,16 @@ def test_every_mistake_fits_and_is_written_as_it_was_read(problem) -> None:
         compile(mistake.source, mistake.edit.name, "exec")
         assert mistake.edit.look, f"{mistake.edit.name} has no nudge"
     assert {m.edit.base for m in mistakes} <= {*right_files(course, problem)}
+
+
+def test_a_mistake_of_the_core_is_marked_behind_all_else() -> None:
+    marked = TEXT.replace("halves (reference)", "halves (reference) core").replace(
+        "idea of halves", "idea of halves core"
+    )
+    assert [(edit.core, edit.weight) for edit in parse(marked)] == [
+        (True, ""),
+        (True, "idea of halves"),
+    ]
+    assert not any(edit.core for edit in parse(TEXT))
+    for edit in parse(marked):
+        assert parse(written(edit))[0].core

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import torch
 from torch import Tensor
 
+from grader.code.tensors import Array
 from grader.run.memoize import memoized
 
 called: list[Any] = []
@@ -22,6 +24,12 @@ def scaled(rows: Tensor, weights: dict[str, Tensor], factor: float = 1.0) -> Ten
 def mapped(function: Any, rows: list[float]) -> tuple[Tensor, float]:
     called.append(rows)
     return torch.tensor([function(number) for number in rows]), sum(rows)
+
+
+@memoized
+def halved(rows: Array) -> Array:
+    called.append(rows)
+    return rows / 2
 
 
 def twice(number: float) -> float:
@@ -43,6 +51,15 @@ def test_equal_arguments_are_worked_out_once() -> None:
     assert calls(lambda: scaled(rows, weights)) == 1
     assert calls(lambda: scaled(rows.clone(), {"weight": torch.tensor(5.0)})) == 0
     assert scaled(rows, weights).tolist() == [0, 5, 10]
+
+
+def test_arrays_are_told_apart_by_shape_and_dtype() -> None:
+    rows = numpy.arange(6.0)
+    assert calls(lambda: halved(rows)) == 1
+    halved(rows)[:] = 7
+    assert calls(lambda: halved(rows.copy())) == 0
+    assert halved(rows).tolist() == [0, 0.5, 1, 1.5, 2, 2.5]
+    assert calls(lambda: (halved(rows.reshape(2, 3)), halved(rows.view("int64")))) == 2
 
 
 def test_other_arguments_are_others() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from grader.course import Course
+from grader.run.comparison import sealed_comparison
 from tests.conftest import name_in_manifest
 from tests.warm import WarmPython
 
@@ -46,6 +47,17 @@ def test_a_right_answer_is_praised_and_hidden_tests_are_announced(
     assert "All of these tests pass. Well done!" in lines
     assert "2 of 2 points." in lines
     assert "1 hidden test checks more when your work is graded." in lines
+
+
+def test_what_opens_once_a_problem_is_solved_is_named_where_a_copy_has_it(
+    student_pytest: StudentPytest, small_course: Course
+) -> None:
+    told = "How others write it, and what that costs: uv run grader compare 01"
+    right = "def double(x): return x + x"
+    assert told not in student_pytest(right).lines
+    sealed_comparison(small_course.problems()[0]).write_bytes(b"packed")
+    assert told in student_pytest(right).lines
+    assert told not in student_pytest("def double(x): return 3 * x").lines
 
 
 def test_all_tests_are_listed_when_that_is_asked_for(student_pytest: StudentPytest) -> None:

@@ -1,10 +1,10 @@
-"""GitHub Classroom's clones, and its roster."""
+"""The clones of GitHub Classroom and of Classroom 50, and their rosters."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.grader.intake.uploads import ID, RIGHT, Take, by_name, source
+from tests.grader.intake.uploads import COURSE, ID, RIGHT, Take, by_name, source, zip_file
 
 
 def test_github_classroom(take: Take) -> None:
@@ -144,3 +144,65 @@ def test_students_of_one_roster_identifier_are_told(take: Take) -> None:
     called, member = intake.unmatched
     assert called.startswith("2 are called '1': ")
     assert member.startswith("'1' is a member of '1' and '1';")
+
+
+CLASSROOM_50 = "cs-attention_submissions_2026_11_24_T_09_05_00"
+SCORES = (
+    "username,first_name,last_name,email,section,score,max_score,datetime,submission_tag,"
+    "submitted_by,review_url,late,override"
+)
+
+
+def scores(*lines: tuple[str, str, str, str]) -> bytes:
+    """Return scores.csv, of user names, times, tags and links."""
+    rows = (
+        f"{user},A,B,,Lab 1,1,2,{time},{tag},{user},{url},false," for user, time, tag, url in lines
+    )
+    return "\n".join([SCORES, *rows, ""]).encode()
+
+
+def test_classroom_50(take: Take) -> None:
+    """A class that moves keeps its rows; numbered groups are others in each assignment."""
+    users = ("ada-l", "bea", "cho", "group-1")
+    files = {f"{CLASSROOM_50}/cs-attention-{user}/{ID}/problem.py": RIGHT for user in users}
+    lines = [
+        ("Ada-L", "2026-11-25T08:00:00Z", "submit/manual-2026-11-25", "submit/manual-2026-11-25"),
+        ("Ada-L", "2026-11-20T10:00:00Z", "submit/2", "https://x/o/cs-attention-ada-l/compare/a"),
+        ("Ada-L", "2026-11-19T10:00:00Z", "submit/1", ""),
+        ("bea", "2026-11-21T10:00:00Z", "submit/3", "https://x/o/cs-attention-ada-l/compare/a"),
+        ("dan", "", "", ""),
+    ]
+    intake = take(files | {f"{CLASSROOM_50}/scores.csv": scores(*lines)})
+    assert [(s.identity, s.members, s.files[ID].handed_in[:10]) for s in intake.submissions] == [
+        ("github:ada-l", ("Ada-L",), "2026-11-20"),
+        ("github:bea", ("bea",), "2026-11-21"),
+        ("github:cho", ("cho",), ""),
+        ("github:cs-attention-group-1", ("cs-attention-group-1",), ""),
+        ("github:dan", ("dan",), ""),
+    ]
+    found = by_name(intake)
+    assert [bool(source(found[user])) for user in ("Ada-L", "bea", "dan")] == [True, True, False]
+    assert found["cho"].notes == ["'cs-attention-cho' is not in scores.csv."]
+    assert intake.recognised == ["Classroom 50 clones: 5 students."]
+
+
+def test_a_team_of_github_classroom_is_the_same_in_each_assignment(take: Take) -> None:
+    intake = take({f"a-submissions/a-group-1/{ID}/problem.py": RIGHT})
+    assert [s.identity for s in intake.submissions] == ["github:group-1"]
+
+
+def test_classroom_50_without_a_list_that_can_be_read(take: Take) -> None:
+    files = {f"{CLASSROOM_50}/cs-attention-ada/{ID}/problem.py": RIGHT}
+    broken = take(files | {f"{CLASSROOM_50}/scores.csv": b"username,score\nada,1\n"})
+    assert [s.identity for s in take(files).submissions] == ["github:ada"]
+    assert [s.identity for s in broken.submissions] == ["github:ada"]
+    assert "scores.csv has no column 'datetime', as `gh teacher" in broken.unmatched[0]
+
+
+def test_what_classroom_50_packs_in_the_browser_is_a_folder_of_archives(take: Take) -> None:
+    """Nothing in it says that the names are GitHub's."""
+    own = zip_file({f"org-cs-attention-ada-0a1b2c3/{name}": data for name, data in COURSE.items()})
+    intake = take(
+        {"cs-attention-submissions/ada.zip": own, "cs-attention-submissions/Bea.zip": own}
+    )
+    assert [(s.identity, source(s)) for s in intake.submissions] == [("Bea", RIGHT), ("ada", RIGHT)]

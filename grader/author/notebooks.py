@@ -1,0 +1,188 @@
+"""Makes a notebook of each problem, and puts the copy's address on its front page.
+
+A notebook is made of what goes out anyway: the README, the stub as a cell that is saved to
+`problem.py`, and `check()`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from grader.course import SUBMISSION_FILE
+
+NOTEBOOK = "notebook.ipynb"
+"""The name of a problem's notebook, in its folder."""
+
+FRONT_PAGE = "README.md"
+"""The front page of the students' copy."""
+
+_PLACEHOLDER = "ADDRESS"
+"""Stands on the front page where the address comes."""
+
+_GITHUB = re.compile(
+    r"https://github\.com/(?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?/?(?:/tree/(?P<branch>\S+?))?/?"
+)
+_AFTER_TASK = re.compile(r"^## Your task\n.*?(?=^## )", re.M | re.S)
+
+_BRANCH = "main"
+_COLAB = "https://colab.research.google.com"
+
+# A browser has the notebook alone: then the course is fetched, and what it needs beside PyTorch.
+_SETUP = """\
+# Run this first. In the browser it fetches the course; PyTorch is there already.
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+COURSE = {address!r}
+
+here = Path.cwd()
+course = next((p for p in (here, *here.parents) if (p / "course.toml").is_file()), None)
+if course is None:
+    course = here / "attention"
+    if not course.is_dir():
+        if not COURSE:
+            sys.exit("Open this notebook in a copy of the course; its address is not known here.")
+        subprocess.run(["git", "clone", "--quiet", *COURSE, str(course)], check=True)
+if importlib.util.find_spec("grader") is None:
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--editable", str(course)]
+    subprocess.run(install, check=True)
+    sys.path.insert(0, str(course))
+os.chdir(course)
+%load_ext grader
+"""
+
+_HOW = """\
+The next cell is your `problem.py`: write into it and run it. That saves the file and defines what \
+is in it here, too. Then the cell below it runs the tests."""
+
+_CHECK = """\
+from grader import check
+
+check({number!r})
+"""
+
+
+def notebooks_of(files: Mapping[str, bytes], url: str = "") -> dict[str, bytes]:
+    """Return a notebook for each problem of a students' copy: path -> content.
+
+    Args:
+        files: the files of the copy, by their paths.
+        url: the copy's address; without it, notebooks work in a copy only.
+    """
+    stubs = [
+        path for path in files if re.fullmatch(rf"problems/\d\d-[^/]+/{SUBMISSION_FILE}", path)
+    ]
+    folders = [path.removesuffix(SUBMISSION_FILE) for path in stubs]
+    return {f"{folder}{NOTEBOOK}": _notebook(folder, files, url) for folder in folders}
+
+
+def with_address(page: str, url: str, *, notebook: str = "") -> str:
+    """Return the front page with the address of the copy, and badges that open it in a browser.
+
+    Args:
+        page: the front page.
+        url: the address; if there is none, the page stays as it is.
+        notebook: the path of the notebook to open first, if there is one.
+    """
+    if not url:
+        return page
+    page = page.replace(f"git clone {_PLACEHOLDER}", f"git clone {' '.join(_to_clone(url))}")
+    found = _GITHUB.fullmatch(url)
+    if found is None:  # others open neither in Colab nor in Codespaces
+        return page
+    badges = [_badge_of_colab(url, notebook)] if notebook else []
+    branch = f"/tree/{found['branch']}" if found["branch"] else ""
+    badges.append(
+        "[![Open in GitHub Codespaces](https://github.com/codespaces/badge.svg)]"
+        f"(https://codespaces.new/{found['repository']}{branch})"
+    )
+    title, rest = page.split("\n", 1)
+    return f"{title}\n\n{' '.join(badges)}\n{rest}"
+
+
+def _to_clone(url: str) -> list[str]:
+    """Return what git takes to clone an address; that of a branch is one for browsers only."""
+    found = _GITHUB.fullmatch(url)
+    if found is None or not found["branch"]:
+        return [url]
+    return ["--branch", found["branch"], f"https://github.com/{found['repository']}"]
+
+
+def _badge_of_colab(url: str, notebook: str) -> str:
+    found = _GITHUB.fullmatch(url)
+    if found is None:
+        return ""
+    place = f"{found['repository']}/blob/{found['branch'] or _BRANCH}/{notebook}"
+    return f"[![Open in Colab]({_COLAB}/assets/colab-badge.svg)]({_COLAB}/github/{place})"
+
+
+def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
+    """Return a problem's notebook.
+
+    Args:
+        folder: the problem's, ending in a slash.
+        files: those of the copy.
+        url: its address.
+    """
+    number = folder.removeprefix("problems/")[:2]
+    readme = _with_pictures(files[f"{folder}README.md"].decode(), folder, url)
+    task = _AFTER_TASK.search(readme)
+    cut = task.end() if task else len(readme)
+    stub = files[f"{folder}{SUBMISSION_FILE}"].decode()
+    badge = _badge_of_colab(url, f"{folder}{NOTEBOOK}")
+    cells = [
+        *([_markdown(badge)] if badge else []),
+        _code(_SETUP.format(address=_to_clone(url) if url else [])),
+        _markdown(readme[:cut]),
+        _markdown(_HOW),
+        _code(f"%%problem {number}\n{stub}"),
+        _code(_CHECK.format(number=number)),
+        _markdown(readme[cut:]),
+    ]
+    for place, cell in enumerate(cells):
+        cell["id"] = f"cell-{place}"
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook = {
+        "cells": cells,
+        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _with_pictures(readme: str, folder: str, url: str) -> str:
+    """Return a README whose links lead on from a browser, too, which has the notebook alone."""
+    found = _GITHUB.fullmatch(url)
+    if found is None:
+        return readme
+    branch = found["branch"] or _BRANCH
+    raw = f"https://raw.githubusercontent.com/{found['repository']}/{branch}"
+    page = f"https://github.com/{found['repository']}/blob/{branch}"
+    readme = re.sub(r"(!\[[^\]]*\]\()(pictures/)", rf"\1{raw}/{folder}\2", readme)
+    return re.sub(r"(\]\()\.\./(?=\d\d-)", rf"\1{page}/problems/", readme)
+
+
+def _markdown(text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": _lines(text)}
+
+
+def _code(text: str) -> dict[str, Any]:
+    source = _lines(text)
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": source,
+    }
+
+
+def _lines(text: str) -> list[str]:
+    return text.strip("\n").splitlines(keepends=True)

@@ -1,0 +1,68 @@
+"""Tensors and arrays alike: what a course's values are. Here it is settled whether there is torch.
+
+A course in NumPy is graded without PyTorch, too. Whatever needs torch takes it from here: where it
+isn't installed, that is `no_torch`, which has no tensors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy
+
+if TYPE_CHECKING:
+    import torch
+else:
+    try:
+        import torch
+    except ModuleNotFoundError as missing:
+        if missing.name != "torch":  # it is there, and lacks something itself
+            raise
+        from grader.code.no_torch import torch
+
+HAS_TORCH = str(torch.__version__) != "none"
+"""Whether there are tensors at all."""
+
+__all__ = [
+    "HAS_TORCH",
+    "Array",
+    "Tensor",
+    "dtype_name",
+    "entries",
+    "is_array",
+    "is_float",
+    "nn",
+    "torch",
+]
+
+Tensor = torch.Tensor
+nn = torch.nn
+
+Array = numpy.ndarray[Any, Any]
+
+
+def is_array(value: object) -> TypeGuard[Array]:
+    """Tell whether a value is an array of NumPy's, as far as a student's object can be trusted."""
+    return isinstance(value, numpy.ndarray) and issubclass(type(value), numpy.ndarray)
+
+
+def dtype_name(values: Tensor | Array) -> str:
+    """Return what a tensor's or an array's dtype is called, such as "float32"."""
+    return str(values.dtype).removeprefix("torch.")
+
+
+def is_float(values: Tensor | Array) -> bool:
+    """Tell whether the entries are floating point numbers."""
+    if isinstance(values, numpy.ndarray):
+        return bool(values.dtype.kind == "f")
+    return bool(values.is_floating_point())
+
+
+def entries(values: Tensor | Array) -> Array:
+    """Return the entries as a plain array, floats in float64; to look at, not to change."""
+    if isinstance(values, numpy.ndarray):
+        plain = numpy.ndarray.view(values, numpy.ndarray)
+        return numpy.ndarray.astype(plain, numpy.float64, copy=False) if is_float(plain) else plain
+    tensor: Any = values.detach()
+    found: Array = (tensor.double() if is_float(tensor) else tensor).numpy(force=True)
+    return found

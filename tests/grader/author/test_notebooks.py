@@ -1,0 +1,242 @@
+"""Notebooks are made of what students get anyway, and run where PyTorch is there already."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.author.notebooks import NOTEBOOK, with_address
+from grader.author.release import release
+from grader.course import Course, Problem, own_course
+from grader.student import notebook
+from grader.student.notebook import add_magic, saved
+
+COURSE = own_course()
+IDS = [problem.id for problem in COURSE.problems()]
+URL = "https://github.com/some-school/attention"
+
+# Runs a notebook's cells in order, as IPython does, with the two magics that they have.
+RUN = """
+import json, sys
+
+class Shell:
+    user_ns = {"__name__": "__main__"}
+    magics = {}
+    def register_magic_function(self, function, kind, name):
+        self.magics[name] = function
+
+shell = Shell()
+for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
+    if cell["cell_type"] != "code":
+        continue
+    source = "".join(cell["source"])
+    if source.startswith("%%"):
+        line, body = source[2:].split("\\n", 1)
+        name, argument = line.split(" ", 1)
+        shell.magics[name](argument, body)
+        continue
+    loads = [line for line in source.splitlines() if line.startswith("%load_ext ")]
+    exec("\\n".join(l for l in source.splitlines() if l not in loads), shell.user_ns)
+    for line in loads:
+        __import__(line.split()[1]).load_ipython_extension(shell)
+print("defined:", *sorted(n for n in shell.user_ns if n in sys.argv[2:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """A released copy with notebooks."""
+    folder = tmp_path_factory.mktemp("for students") / "a course"
+    release(COURSE, folder, notebooks=True, url=URL)
+    return Course(folder)
+
+
+def cells(path: Path, kind: str) -> list[str]:
+    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in found if cell["cell_type"] == kind]
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_each_problem_has_one_of_readme_stub_and_check(copy: Course, id: str) -> None:
+    (problem,) = copy.select([id])
+    path = problem.folder / NOTEBOOK
+    setup, stub, check = cells(path, "code")
+    assert URL in setup
+    assert stub == f"%%problem {id[:2]}\n{problem.stub.read_text(encoding='utf-8').rstrip()}"
+    assert f'check("{id[:2]}")' in check.replace("'", '"')
+    text = "\n".join(cells(path, "markdown"))
+    headings = list(problem.folder.joinpath("README.md").read_text("utf-8").split("\n"))
+    for heading in (line for line in headings if line.startswith("#")):
+        assert heading in text
+    assert "](https://colab.research.google.com/github/some-school/attention/blob/main/" in text
+    assert "](pictures/" not in text  # in the browser there is no such folder
+    assert f"]({URL.replace('github.com', 'raw.githubusercontent.com')}/main/problems/{id}/" in text
+
+
+def test_a_notebook_is_what_the_format_asks_for(copy: Course) -> None:
+    for path in copy.root.rglob(NOTEBOOK):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        assert (content["nbformat"], content["nbformat_minor"]) == (4, 5)
+        ids = [cell["id"] for cell in content["cells"]]
+        assert len({*ids}) == len(ids)
+        for cell in content["cells"]:
+            keys = {"id", "cell_type", "metadata", "source"}
+            of_code = {"outputs", "execution_count"} if cell["cell_type"] == "code" else set()
+            assert cell.keys() == keys | of_code
+
+
+def run(path: Path, copy: Course, *names: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(path), *names],
+        cwd=path.parent,
+        env=os.environ | {"PYTHONPATH": str(copy.root), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_it_runs_before_and_after_the_work(copy: Course) -> None:
+    (problem,) = copy.select(["01"])
+    path = problem.folder / NOTEBOOK
+    output = run(path, copy)
+    assert "0 of 6 points." in output
+    (own,) = COURSE.select(["01"])
+    work = json.loads(path.read_text(encoding="utf-8"))
+    (cell,) = (c for c in work["cells"] if "".join(c["source"]).startswith("%%problem"))
+    solution = COURSE.solution(own).read_text(encoding="utf-8")
+    cell["source"] = f"%%problem 01\n{solution}".splitlines(keepends=True)
+    mine = problem.folder / "my_notebook.ipynb"
+    mine.write_text(json.dumps(work), encoding="utf-8")
+    output = run(mine, copy, "softmax", "dot_product_similarity")
+    assert "6 of 6 points." in output
+    assert "defined: dot_product_similarity softmax" in output
+    assert problem.stub.read_text(encoding="utf-8") == solution
+    problem.stub.write_bytes(problem.original.read_bytes())
+
+
+# What a cell is saved over
+
+
+@pytest.fixture
+def small(small_course: Course) -> Problem:
+    (problem,) = small_course.problems()
+    return problem
+
+
+STUB = b"def double(x):\n    raise NotImplementedError\n"
+
+
+def test_a_stub_never_takes_the_place_of_work(
+    small: Problem, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small.stub.write_bytes(b"# work\r\n")
+    assert not saved(small, STUB, None)
+    assert small.stub.read_bytes() == b"# work\r\n"
+    assert "nothing was saved. To begin again: grader reset 01." in capsys.readouterr().out
+
+
+def test_what_was_written_elsewhere_is_kept(small: Problem) -> None:
+    assert saved(small, b"# first\n", None)
+    assert saved(small, b"# second\n", b"# first\n")
+    assert not list(small.folder.glob("*.bak-*"))
+    small.stub.write_bytes(b"# in an editor\n")
+    assert saved(small, b"# third\n", b"# second\n")
+    (kept,) = small.folder.glob("*.bak-*")
+    assert kept.read_bytes() == b"# in an editor\n"
+    assert small.stub.read_bytes() == b"# third\n"
+
+
+def test_a_deleted_file_is_written_again(small: Problem) -> None:
+    small.stub.unlink()
+    assert saved(small, STUB, None)
+    assert small.stub.read_bytes() == STUB
+
+
+class Shell:
+    """What a notebook's cells run in, as far as the magic knows it."""
+
+    def __init__(self) -> None:
+        self.user_ns: dict[str, Any] = {"x": 3}
+        self.magics: dict[str, Callable[[str, str], None]] = {}
+
+    def register_magic_function(self, function: Any, kind: str, name: str) -> None:
+        assert kind == "cell"
+        self.magics[name] = function
+
+
+def test_a_cell_defines_its_names_and_knows_no_other_cells(
+    small: Problem, monkeypatch: pytest.MonkeyPatch, small_course: Course
+) -> None:
+    monkeypatch.setattr(notebook, "own_course", lambda: small_course)
+    shell = Shell()
+    add_magic(shell)
+    shell.magics["problem"](" 01 ", "def double(y):\n    return y + y")
+    assert shell.user_ns["double"](shell.user_ns["x"]) == 6
+    assert small.stub.read_bytes() == b"def double(y):\n    return y + y\n"
+    with pytest.raises(NameError):
+        shell.magics["problem"]("01", "y = x")
+
+
+# Addresses
+
+
+PAGE = "# A title\n\nText.\n\ngit clone ADDRESS attention\n"
+
+
+def test_without_an_address_the_front_page_stays() -> None:
+    assert with_address(PAGE, "", notebook="problems/01-softmax/notebook.ipynb") == PAGE
+
+
+@pytest.mark.parametrize("url", [URL, f"{URL}.git", f"{URL}/"])
+def test_badges_open_the_copy_in_a_browser(url: str) -> None:
+    page = with_address(PAGE, url, notebook="problems/01-softmax/notebook.ipynb")
+    assert f"git clone {url} attention" in page
+    title, _, badges, *_ = page.split("\n")
+    assert title == "# A title"
+    place = "some-school/attention/blob/main/problems/01-softmax/notebook.ipynb"
+    assert f"](https://colab.research.google.com/github/{place})" in badges
+    assert "](https://codespaces.new/some-school/attention)" in badges
+
+
+def test_another_branch_is_named_in_the_address() -> None:
+    page = with_address(PAGE, f"{URL}/tree/2026", notebook="problems/01-softmax/notebook.ipynb")
+    assert f"git clone --branch 2026 {URL} attention" in page
+    assert "some-school/attention/blob/2026/problems" in page
+    assert "](https://codespaces.new/some-school/attention/tree/2026)" in page
+
+
+def test_without_notebooks_there_is_no_badge_of_colab() -> None:
+    page = with_address(PAGE, URL)
+    assert "colab" not in page
+    assert "codespaces" in page
+
+
+def test_an_address_elsewhere_has_no_badges() -> None:
+    page = with_address(PAGE, "https://gitlab.com/some-school/attention", notebook="a.ipynb")
+    assert page == PAGE.replace("ADDRESS", "https://gitlab.com/some-school/attention")
+
+
+def test_the_front_page_of_the_copy_has_them(copy: Course) -> None:
+    page = (copy.root / "README.md").read_text(encoding="utf-8")
+    assert f"git clone {URL} attention" in page
+    assert f"/blob/main/problems/01-softmax/{NOTEBOOK})" in page
+    assert "ADDRESS" not in page
+
+
+def test_a_copy_of_part_two_opens_its_first_notebook(tmp_path: Path) -> None:
+    release(COURSE, tmp_path / "copy", ["two"], notebooks=True, url=URL)
+    page = (tmp_path / "copy/README.md").read_text(encoding="utf-8")
+    assert "/blob/main/problems/06-transformer-block/notebook.ipynb)" in page
+    text = (tmp_path / "copy/problems/06-transformer-block/notebook.ipynb").read_text("utf-8")
+    assert "05-multi-head-attention" not in text

@@ -1,0 +1,379 @@
+"""`grader compare`: right files in other styles, their costs and two questions, after the green."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from grader import cli
+from grader.author.release import release
+from grader.code.course_modules import modules_of_course
+from grader.code.loading import load_module
+from grader.course import Course, Problem, own_course
+from grader.diagnose.edits import right_files
+from grader.diagnose.numbers import numbers
+from grader.errors import CourseError, UsageError
+from grader.result import ProblemResult, Status, TestResult
+from grader.run.comparison import (
+    Script,
+    comparison_of,
+    module_of,
+    seal_comparison,
+    sealed_comparison,
+)
+from grader.student.right_files import answer, compare, cost_of, shown_source
+from grader.student.seen import SeenMistakes
+
+COURSE = own_course()
+PROBLEMS = COURSE.problems()
+each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=[p.id for p in PROBLEMS])
+
+
+# What the course's own files say
+
+
+@each_problem
+def test_two_styles_are_shown_each_with_a_sentence(problem: Problem) -> None:
+    found = comparison_of(COURSE, problem)
+    assert [each.name for each in found.files][0] == ""
+    assert len(found.files) == 3
+    for style in found.files[1:]:
+        assert style.when.startswith("Choose it ")
+        assert style.when.endswith(".")
+
+
+def listed(numbers: list[float], digits: int = 3) -> str:
+    return f"[{', '.join(f'{number:.{digits}f}' for number in numbers)}"
+
+
+def parts_of_answers() -> dict[str, tuple[list[str], list[str]]]:
+    """What each answer has to say, worked out by hand, by the number of the problem."""
+    with modules_of_course(COURSE.root):
+        from shared.ordinary_weights import attention_weights
+        from shared.worked_example import OUTPUT, SCORES, WEIGHTS, V, multi_head_by_hand
+        from shared.worked_example import softmax_by_hand as softmax
+
+        x, weights = numbers(1, 6, 8), attention_weights(8)
+        masked, free = (multi_head_by_hand(x, weights, 2, causal)[0, 0] for causal in (True, False))
+        by_heads = [multi_head_by_hand(x, weights, n)[0, 0, 0].item() for n in (1, 2, 4)]
+    row = WEIGHTS[1].tolist()
+    doubled = [weight / (1 + row[2]) for weight in [*row, row[2]]]
+    column = [*V[:, 0].tolist(), V[2, 0].item()]
+    first = sum(weight * value for weight, value in zip(doubled, column, strict=True))
+    token = [(n - 3) / math.sqrt(21) for n in (2, -4, 6, 8)]
+    return {
+        "01": (
+            [listed([1 / (1 + math.e), math.e / (1 + math.e)], 4)],
+            ["[0.0000, 0.0000, 1.0000]", listed(softmax([1.0, 2.0, 3.0]), 4)],
+        ),
+        "02": (["(largest difference 0.000000)"], []),
+        "03": (
+            [listed(softmax(SCORES[1].tolist()))],
+            [listed(doubled), f"begins with {first:.3f}"],
+        ),
+        "04": (
+            [listed(OUTPUT[0, :3].tolist()), listed(WEIGHTS[0].tolist())],
+            ["Row 5 only."],
+        ),
+        "05": (
+            [
+                f"begins with {listed(free[:3].tolist())}, ...] in place of",
+                f"in place of {listed(masked[:3].tolist())}, ...]:",
+                "Row 5 stays",
+            ],
+            [f"{3 * 8 * 8 + 3 * 8 + 8 * 8 + 8} parameters", listed(by_heads)[1:]],
+        ),
+        "06": ([f"{listed(token)}], where it was {listed(token)}]"], ["difference 0.0000"]),
+        "07": ([f"{math.log(65):.1f}, and ln 65 is {math.log(65):.2f}"], ["without, by 0.000"]),
+        "08": (
+            ["2, 3, 4."],
+            ["keeps 2 tokens with the temperature first, 2 with", "keeps 4 tokens"],
+        ),
+        "09": (
+            [
+                f"{2 * 12 * 768 * 1024 * 2 / 1e6:.1f} MB",
+                f"{2 * 12 * 768 * 1024 * 64 / 1e6:,.0f} MB",
+            ],
+            ["the whole cache by 0.000"],
+        ),
+        "10": (["largest entry is 0.0000"], ["By 0.1000 and by 0.1000."]),
+    }
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, tuple[list[str], list[str]]]:
+    return parts_of_answers()
+
+
+@each_problem
+def test_the_answers_are_right_for_every_right_file(
+    problem: Problem, expected: dict[str, tuple[list[str], list[str]]]
+) -> None:
+    script = Script.load(comparison_of(COURSE, problem).script, COURSE)
+    answers: dict[str, list[str]] = {}
+    for name, path in right_files(COURSE, problem).items():
+        module = load_module(path, f"problem_of_{path.stem}")
+        answers[name] = [answer(work_out) for _, work_out in script.questions(module)]
+    of_reference = answers["reference"]
+    assert [name for name, found in answers.items() if found != of_reference] == []
+    assert len(of_reference) == 2
+    for text, parts in zip(of_reference, expected[problem.id[:2]], strict=True):
+        for part in parts:
+            assert part in text
+
+
+def test_an_answer_with_numbers_on_both_sides_has_the_same(
+    expected: dict[str, tuple[list[str], list[str]]],
+) -> None:
+    """What problem 02 shows is not known beforehand; that both rows are the same is."""
+    (problem,) = COURSE.select(["02"])
+    script = Script.load(comparison_of(COURSE, problem).script, COURSE)
+    module = load_module(COURSE.solution(problem), "problem_of_reference")
+    row, mean = re.findall(r"\[.*?\]", answer(script.questions(module)[1][1]))
+    assert row == mean
+
+
+@each_problem
+def test_every_file_that_is_shown_has_its_costs(problem: Problem) -> None:
+    found = comparison_of(COURSE, problem)
+    script = Script.load(found.script, COURSE)
+    costs = [cost_of(module_of(file.source, "problem_shown"), script) for file in found.files]
+    assert all(cost is not None and cost.largest > 0 for cost in costs)
+    assert all(cost is not None and cost.elements > 1000 for cost in costs)
+
+
+# What a student sees
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """A released copy."""
+    folder = tmp_path_factory.mktemp("for students") / "a course"
+    release(COURSE, folder)
+    return Course(folder)
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Course], None]:
+    """Let commands act on another course."""
+    return lambda course: monkeypatch.setattr(cli, "own_course", lambda: course)
+
+
+def grader(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(cli.app, arguments)
+    return done.exit_code, done.output
+
+
+def solve(problem: Problem) -> None:
+    """Write the reference, and let the copy remember that it passes."""
+    (own,) = COURSE.select([problem.id])
+    problem.stub.write_bytes(COURSE.solution(own).read_bytes())
+    remember(problem)
+
+
+def remember(problem: Problem) -> None:
+    """Let the copy remember that a problem passes as it is now."""
+    passed = TestResult("all", "all", False, 1, Status.PASSED)
+    SeenMistakes(problem.folder.parents[1]).keep(problem, ProblemResult(problem.id, tests=[passed]))
+    assert SeenMistakes(problem.folder.parents[1]).passes(problem)
+
+
+def shown(course: Course, problem: Problem, **options: object) -> str:
+    screen = io.StringIO()
+    assert compare(course, problem, Console(file=screen, width=80, **options))  # type: ignore[arg-type]
+    return screen.getvalue()
+
+
+def test_before_the_green_a_sentence_says_what_is_missing(
+    copy: Course, use: Callable[[Course], None]
+) -> None:
+    use(copy)
+    status, output = grader("compare", "02")
+    said = " ".join(output.split())
+    assert status == 1
+    assert "Problem 02 has 0 of 9 points so far." in said
+    assert "Next: SimpleAttention" in said
+    assert len(output.splitlines()) <= 3
+
+
+@pytest.mark.slow
+def test_it_opens_with_the_last_visible_point(copy: Course, use: Callable[[Course], None]) -> None:
+    use(copy)
+    (problem,) = copy.select(["01"])
+    (own,) = COURSE.select(["01"])
+    right = COURSE.solution(own).read_text(encoding="utf-8")
+    problem.stub.write_text(right.replace("return q @ k.mT", "return k @ q.mT"), encoding="utf-8")
+    assert grader("compare", "01")[0] == 1
+    problem.stub.write_text(right, encoding="utf-8")
+    status, output = grader("compare", "01")
+    assert status == 0
+    assert "── yours" in output
+
+
+@each_problem
+def test_it_works_in_a_released_copy(problem: Problem, copy: Course) -> None:
+    (theirs,) = copy.select([problem.id])
+    assert not (copy.root / "solutions").exists()
+    solve(theirs)
+    text = shown(copy, theirs)
+    found = comparison_of(copy, theirs)
+    titles = re.findall(r"^── (.*?) ─", text, re.M)
+    assert titles == ["yours", "the course's", *(style.name for style in found.files[1:])]
+    for title in titles:
+        assert re.search(rf"^{re.escape(title)} +[\d,]+ +[\d,]+ +[\d,]+$", text, re.M), title
+    said = " ".join(text.split())
+    for style in found.files[1:]:
+        assert style.when in said
+    assert "Question 2 of 2." in text
+    assert "stops here" not in text
+    files = [theirs.stub.read_text(encoding="utf-8"), *(style.source for style in found.files)]
+    code = {line for file in files for line in file.splitlines()}
+    assert max(len(line) for line in text.splitlines() if line not in code) <= 80
+
+
+def test_in_a_terminal_an_answer_waits(copy: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    (problem,) = copy.select(["04"])
+    solve(problem)
+    screen = io.StringIO()
+    terminal = Console(file=screen, width=80, force_terminal=True, highlight=False)
+    seen: list[str] = []
+
+    def enter() -> str:
+        seen.append(screen.getvalue())
+        return ""
+
+    monkeypatch.setattr("builtins.input", enter)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    assert compare(copy, problem, terminal)
+    assert len(seen) == 8
+    with_first = next(text for text in seen if "Question 1" in text)
+    assert "Token 0 now sees" not in with_first
+    with_second = next(text for text in seen if "Question 2" in text)
+    assert "Token 0 now sees" in with_second
+    assert "Row 5" not in with_second
+    assert "Row 5" in screen.getvalue()
+
+
+def test_a_file_in_another_encoding_is_shown(copy: Course) -> None:
+    (problem,) = copy.select(["08"])
+    solve(problem)
+    text = problem.stub.read_text(encoding="utf-8")
+    for source in (text.encode("utf-8-sig"), f"# coding: latin-1\n# é\n{text}".encode("latin-1")):
+        problem.stub.write_bytes(source.replace(b"\n", b"\r\n"))
+        remember(problem)
+        assert "── yours" in shown(copy, problem)
+
+
+def test_own_code_that_stops_is_said_so() -> None:
+    def stops() -> str:
+        raise ValueError("no")
+
+    assert answer(stops) == "Your code stops here, which no test has asked: ValueError: no"
+
+
+def test_what_is_handed_out_is_no_solution_at_first_sight(copy: Course) -> None:
+    for problem in copy.problems():
+        sealed = sealed_comparison(problem).read_bytes()
+        for word in (b"import", b"return", b"torch", b"class", b"forward"):
+            assert word not in sealed
+
+
+def test_a_release_can_leave_it_out(tmp_path: Path, use: Callable[[Course], None]) -> None:
+    folder = tmp_path / "copy"
+    release(COURSE, folder)
+    assert list(folder.rglob(".compare.bin"))
+    release(COURSE, folder, compare=False)
+    assert not list(folder.rglob(".compare.bin"))
+    use(Course(folder))
+    status, output = grader("compare", "01")
+    assert status == 2
+    assert "has nothing to compare 01-softmax with" in " ".join(output.split())
+
+
+def test_a_problem_without_a_comparison_is_released_without(small_course: Course) -> None:
+    (problem,) = small_course.problems()
+    with pytest.raises(UsageError, match="nothing to compare"):
+        comparison_of(small_course, problem)
+
+
+def test_a_style_that_there_is_not_is_named(small_course: Course) -> None:
+    (problem,) = small_course.problems()
+    script = 'STYLES = {"gone": "Choose it never."}\nCALLS = ""\ncost = questions = None\n'
+    small_course.solution(problem).with_name("compare.py").write_text(script)
+    with pytest.raises(CourseError, match="names the style 'gone'"):
+        seal_comparison(small_course, problem)
+
+
+def test_a_damaged_file_is_named(copy: Course) -> None:
+    problem = copy.problems()[-1]
+    path = sealed_comparison(problem)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100])
+    with pytest.raises(UsageError, match="can't be read"):
+        comparison_of(copy, problem)
+    path.write_bytes(whole)
+
+
+def test_where_one_is_counts(
+    copy: Course, use: Callable[[Course], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(copy)
+    monkeypatch.chdir(copy.root)
+    assert grader("compare")[0] == 2
+    (problem,) = copy.select(["03"])
+    monkeypatch.chdir(problem.folder)
+    solve(problem)
+    assert grader("compare")[0] == 0
+
+
+# Sources
+
+
+STUB = '''
+class Given:
+    """It is there."""
+
+
+def double(x):
+    """Twice x."""
+    raise NotImplementedError
+'''
+
+
+def test_a_source_is_shown_without_what_everybody_has() -> None:
+    source = '''"""Mine."""
+
+import torch
+
+
+class Given:
+    """It is there."""
+
+
+@torch.no_grad()
+def double(x):
+    """Twice x.
+
+    Args:
+        x: any.
+    """
+    return x + x  # twice
+
+
+class More:
+    """A class."""
+
+    def one(self): "in one line"; return 1
+'''
+    assert shown_source(source, STUB) == (
+        "import torch\n\n\n@torch.no_grad()\ndef double(x):\n    return x + x  # twice\n\n\n"
+        'class More:\n    def one(self): "in one line"; return 1'
+    )
