@@ -1,6 +1,8 @@
-"""Tests, verdicts and reports for a course of exercises."""
+"""Tests, verdicts and reports for a course of exercises.
 
-from typing import Any
+Nothing is imported here: `explore.py` begins with this package, and a student's `enum.py` beside it
+would be taken for Python's until `grader.student.script` has seen to that.
+"""
 
 
 def check(problem: str) -> None:
@@ -14,7 +16,7 @@ def check(problem: str) -> None:
     show(problem)
 
 
-def load_ipython_extension(ipython: Any) -> None:
+def load_ipython_extension(ipython: object) -> None:
     """Let a notebook have cells that are saved to a problem.py: `%load_ext grader`.
 
     Args:

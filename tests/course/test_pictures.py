@@ -251,6 +251,7 @@ def test_draw_all_writes_the_pictures_of_each_problem(tmp_path):
     folder = tmp_path / "problems" / "01-softmax"
     folder.mkdir(parents=True)
     shutil.copy(ROOT / "problems" / "01-softmax" / "explore.py", folder)
+    shutil.copytree(ROOT / "problems/shared", tmp_path / "problems/shared")
     pictures.draw_all(tmp_path)
     assert [path.name for path in folder.glob("pictures/*")] == ["softmax_scale.png"]
 

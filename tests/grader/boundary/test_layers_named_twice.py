@@ -61,6 +61,7 @@ def test_what_has_another_name_only_is_further(loaded, named):
         check_layers(attention, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["in process", "across the boundary"])
 def test_a_file_with_such_layers_has_all_points(sandbox, where):
     def remote(problem, forbidden):
