@@ -811,11 +811,11 @@ def test_generate_refuses_what_is_too_long(problem, rng):
     """More than n_positions tokens in all raise ValueError, before anything is generated"""
     module, n_positions = make_gpt(problem, SMALL, weights_for(rng, SMALL)), SMALL["n_positions"]
     for length, n_new in [(1, n_positions - 1), (10, n_positions - 10)]:
-        prompts = tokens(rng, 1, length)
+        prompts = tokens(rng, 2, length)
         call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
-        call += f"a prompt of {length} tokens"
+        call += f"2 prompts of {length} tokens"
         found = module.generate(prompts.clone(), n_new)
-        check_form(found, torch.empty(1, n_positions, dtype=torch.int64), call)
+        check_form(found, torch.empty(2, n_positions, dtype=torch.int64), call)
     for length, n_new in [(1, n_positions), (10, n_positions - 9), (1, 30), (n_positions + 1, 0)]:
         call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
         call += f"a prompt of {length} tokens"
