@@ -408,7 +408,7 @@ def test_one_more_token(problem, rng, n_past, batch, n_embd, n_head):
     check_after_past(problem, rng, n_past, 1, batch, n_embd, n_head)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(
     ("n_past", "n_new", "batch", "n_embd", "n_head"),
     [(2, 3, 2, 6, 2), (4, 2, 1, 6, 3), (1, 5, 3, 4, 1), (3, 3, 2, 4, 4)],
@@ -429,7 +429,7 @@ def check_after_past(problem, rng, n_past, n_new, batch, n_embd, n_head, bias=Tr
     check_pair(present, held, call)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 def test_every_way_to_cut(problem, rng):
     """All 64 ways to cut 7 tokens into chunks give the same as one pass"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 7, 6)
@@ -542,7 +542,7 @@ def test_logits_without_a_past(problem, rng, bias):
             check_form(found, torch.empty(2, 2, 5, 4), told)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(1.25)
 def test_positions_go_on(problem, rng):
     """The first new token stands at the position after the last one of the past"""
     weights = weights_for(rng, SMALL)
@@ -593,7 +593,7 @@ def test_gradients_of_a_model(problem, rng):
     check_gradients(gradients(logits, parameters(module), upstream, call), wanted, call, **SLOPES)
 
 
-@pytest.mark.points(1.75)
+@pytest.mark.points(2)
 def test_every_way_to_cut_a_text(problem, rng):
     """All 64 ways to cut 7 tokens into chunks give the logits of one pass"""
     weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 7)
@@ -779,7 +779,7 @@ def prompts_and_texts(rng, config, batch, length, n_new):
 
 @pytest.mark.points(1.75)
 @pytest.mark.parametrize(
-    ("batch", "length", "n_new"), [(3, 2, 12), (2, 1, 9), (1, 9, 7), (4, 3, 8)]
+    ("batch", "length", "n_new"), [(3, 2, 12), (2, 1, 9), (2, 9, 7), (4, 3, 8)]
 )
 def test_generate(problem, rng, batch, length, n_new):
     """generate gives the most probable tokens, as without a cache, and reads each token once"""
