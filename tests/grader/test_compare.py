@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from grader.code.forbidden import Guard
 from grader.errors import Mismatch
 from grader.run.compare import check, check_layer, check_number, gradients, set_weights
 
@@ -316,3 +317,11 @@ class AgreesWithAll(numpy.ndarray):
 
 def test_an_array_of_a_class_of_its_own_is_compared_by_its_entries() -> None:
     assert "All rows differ" in message(numpy.zeros((2, 3)).view(AgreesWithAll), ARRAY)
+
+
+def test_a_hint_calls_nothing_that_a_problem_forbids() -> None:
+    scores = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+    powers = 2.0**scores
+    right = torch.softmax(scores, dim=-1)
+    with Guard(("softmax",)), pytest.raises(Mismatch, match="powers of 2 in place"):
+        check(powers / powers.sum(-1, keepdim=True), right, "softmax(x)")
