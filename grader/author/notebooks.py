@@ -44,7 +44,7 @@ COURSE = {address!r}
 here = Path.cwd()
 course = next((p for p in (here, *here.parents) if (p / "course.toml").is_file()), None)
 if course is None:
-    course = here / "attention"
+    course = here / "course"
     if not course.is_dir():
         if not COURSE:
             sys.exit("Open this notebook in a copy of the course; its address is not known here.")
