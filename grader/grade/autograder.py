@@ -25,7 +25,6 @@ from grader.reports.gradescope_json import refused_json, results_json
 from grader.result import Isolation, Policy, Status, SubmissionResult
 from grader.text import plain
 
-SHARED = ("problems/*.py", "problems/shared/*.py")
 _COURSE = (
     "LICENSE",
     "README.md",
