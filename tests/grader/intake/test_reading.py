@@ -13,7 +13,8 @@ from tests.grader.intake.uploads import RIGHT, class_of, submission
 
 def test_copies_beside_the_file_are_told(class_folder: Path, small_course: Course) -> None:
     folder = submission(class_folder, "ada") / "01-doubling"
-    for name in ("problem-1.py", "._problem.py", "test_problem.py", "final/problem.py"):
+    given = ("probe.py", "explore.py", "test_problem.py")
+    for name in ("problem-1.py", "._problem.py", *given, "final/problem.py"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("x = 2\n")
     (found,) = find_submissions([class_folder], small_course)
