@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from grader.course import SUBMISSION_FILE
+from grader.intake.noise import is_minor
 from grader.text import quoted
 
 _NEAR = 0.8
@@ -47,7 +48,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def is_nearly_problem_file(name: str) -> bool:
     """Tell whether another name is nearly `problem.py`, or that of a copy of it."""
-    if name.startswith("test_"):
+    if is_minor(name):
         return False
     stem, ending = SUBMISSION_FILE.split(".")
     is_copy = stem in name.lower() and name.lower().endswith(f".{ending}")
