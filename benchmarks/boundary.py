@@ -1,6 +1,6 @@
 """What the boundary costs: CPU time of grading the reference solutions, all tests of one part.
 
-Part one is what `docs/isolation.md` tells of; `--part two` measures the other problems.
+Part one is what `grader/boundary/README.md` tells of; `--part two` measures the other problems.
 
 Five ways to run the same tests take turns, so that other load on the machine meets all alike. All
 run on one core, as each job of `grader grade` does, unless `--any-core` is given:

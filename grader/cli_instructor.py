@@ -522,7 +522,10 @@ def release(
     ] = None,
     practice: Annotated[
         bool,
-        typer.Option("--break", help="with the core of mistakes, to try tests of one's own on"),
+        typer.Option(
+            "--break",
+            help="with the core of mistakes, to try tests of one's own on; say it at updates, too",
+        ),
     ] = False,
     compare: Annotated[
         bool,
