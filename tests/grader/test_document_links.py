@@ -1,0 +1,44 @@
+"""Every link of the project's own pages leads to a file, and to a heading that is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from grader.course import own_course
+
+ROOT = own_course().root
+PAGES = sorted(
+    path
+    for pattern in ("*.md", "docs/*.md", "examples/**/*.md", "grader/**/*.md", "problems/*/*.md")
+    for path in ROOT.glob(pattern)
+)
+
+
+def without(pattern: str, text: str) -> str:
+    return re.sub(pattern, "", text, flags=re.DOTALL)
+
+
+def headings(page: Path) -> set[str]:
+    """The names by which GitHub links to a page's headings."""
+    text = without(r"```.*?```", page.read_text(encoding="utf-8"))
+    found = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_its_links_lead_somewhere(page: Path) -> None:
+    text = without(r"```.*?```|`[^`\n]*`", page.read_text(encoding="utf-8"))
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, heading = link.partition("#")
+        if "://" not in link:
+            to = page.parent / name if name else page
+            assert to.exists(), link
+            assert not heading or heading in headings(to), link
+
+
+def test_a_heading_is_linked_to_as_on_github() -> None:
+    page = ROOT / "docs/weekly.md"
+    assert {"who-is-who", "2-keep-your-own-files-in-a-book", "ai-assistants"} <= headings(page)
