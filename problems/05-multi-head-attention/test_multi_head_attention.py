@@ -833,19 +833,18 @@ def test_hidden_heads(problem, solution, rng, batch, seq_len, n_embd, n_head):
 
 
 HIDDEN_SIZES = pytest.mark.parametrize(
-    ("batch", "seq_len", "n_embd", "n_head"),
+    ("batch", "seq_len", "n_embd", "n_head", "bias"),
     [
-        (3, 6, 20, 4),
-        (2, 9, 14, 2),
-        (1, 8, 15, 5),
-        (4, 1, 6, 3),
-        (2, 5, 4, 1),
-        (2, 3, 7, 7),
-        (300, 2, 6, 3),
-        (1, 2, 140, 70),
+        (3, 6, 20, 4, True),
+        (2, 9, 14, 2, False),
+        (1, 8, 15, 5, True),
+        (4, 1, 6, 3, False),
+        (2, 5, 4, 1, True),
+        (2, 3, 7, 7, False),
+        (300, 2, 6, 3, True),
+        (1, 2, 140, 70, False),
     ],
 )
-BIAS = pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 
 
 def check_hidden_attention(problem, solution, rng, shape, n_head, causal, bias):
@@ -866,7 +865,6 @@ def check_hidden_attention(problem, solution, rng, shape, n_head, causal, bias):
 
 
 @pytest.mark.points(0.75)
-@BIAS
 @HIDDEN_SIZES
 def test_hidden_attention(problem, solution, rng, batch, seq_len, n_embd, n_head, bias):
     """MultiHeadAttention is right for other sizes, and so are all its gradients"""
@@ -875,7 +873,6 @@ def test_hidden_attention(problem, solution, rng, batch, seq_len, n_embd, n_head
 
 
 @pytest.mark.points(2)
-@BIAS
 @HIDDEN_SIZES
 def test_hidden_causal_attention(problem, solution, rng, batch, seq_len, n_embd, n_head, bias):
     """With causal=True it is right for other sizes, and so are all its gradients"""

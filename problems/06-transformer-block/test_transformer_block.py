@@ -747,21 +747,20 @@ def test_hidden_ways_of_use(problem, solution, rng, name, draw, arguments):
 
 
 @pytest.mark.points(1.25)
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
-    "shape",
+    ("shape", "bias"),
     [
-        (9,),
-        (1, 4),
-        (2, 5, 4),
-        (4, 4, 4),
-        (2, 7, 20),
-        (3, 1, 2, 6),
-        (40, 64),
-        (1, 2, 1100),
-        (1, 130, 6),
-        (300, 1, 6),
-        (2, 3, 1),
+        ((9,), True),
+        ((1, 4), False),
+        ((2, 5, 4), True),
+        ((4, 4, 4), False),
+        ((2, 7, 20), True),
+        ((3, 1, 2, 6), False),
+        ((40, 64), True),
+        ((1, 2, 1100), False),
+        ((1, 130, 6), True),
+        ((300, 1, 6), False),
+        ((2, 3, 1), True),
     ],
     ids=str,
 )
@@ -836,18 +835,17 @@ def test_hidden_block(problem, solution, rng, sizes, bias):
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
-    "sizes",
+    ("sizes", "bias"),
     [
-        (2, 7, 20, 4),
-        (5, 2, 9, 3),
-        (1, 12, 16, 2),
-        (4, 1, 5, 5),
-        (1, 130, 12, 2),
-        (300, 2, 12, 3),
-        (2, 3, 1, 1),
-        (1, 2, 130, 2),
+        ((2, 7, 20, 4), True),
+        ((5, 2, 9, 3), False),
+        ((1, 12, 16, 2), True),
+        ((4, 1, 5, 5), False),
+        ((1, 130, 12, 2), True),
+        ((300, 2, 12, 3), False),
+        ((2, 3, 1, 1), True),
+        ((1, 2, 130, 2), False),
     ],
     ids=str,
 )

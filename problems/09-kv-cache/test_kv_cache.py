@@ -990,20 +990,19 @@ def test_hidden_cache_in_bytes(problem, solution, rng):
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
-    ("n_past", "n_new", "batch", "n_embd", "n_head"),
+    ("n_past", "n_new", "batch", "n_embd", "n_head", "bias"),
     [
-        (0, 6, 3, 20, 4),
-        (7, 1, 2, 14, 2),
-        (3, 5, 1, 15, 5),
-        (1, 2, 4, 6, 1),
-        (9, 4, 2, 8, 8),
-        (140, 2, 1, 4, 2),
-        (1200, 3, 1, 2, 1),
-        (2, 70, 1, 4, 2),
-        (2, 1, 300, 6, 3),
-        (1, 2, 1, 140, 70),
+        (0, 6, 3, 20, 4, True),
+        (7, 1, 2, 14, 2, False),
+        (3, 5, 1, 15, 5, True),
+        (1, 2, 4, 6, 1, False),
+        (9, 4, 2, 8, 8, True),
+        (140, 2, 1, 4, 2, False),
+        (1200, 3, 1, 2, 1, True),
+        (2, 70, 1, 4, 2, False),
+        (2, 1, 300, 6, 3, True),
+        (1, 2, 1, 140, 70, False),
     ],
 )
 def test_hidden_attention(problem, solution, rng, n_past, n_new, batch, n_embd, n_head, bias):
