@@ -521,28 +521,24 @@ def release(
         typer.Option(help="what it has, or all; default: as a previous copy, all in a new one"),
     ] = None,
     practice: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--break",
-            help="with the core of mistakes, to try tests of one's own on; say it at updates, too",
+            "--break/--no-break", help="with the core of mistakes, to try tests of one's own on"
         ),
-    ] = False,
+    ] = None,
     compare: Annotated[
-        bool,
+        bool | None,
         typer.Option(help="with right files in other styles, for who has solved a problem"),
-    ] = True,
-    notebooks: Annotated[
-        bool,
-        typer.Option(
-            "--notebooks", help="with a notebook for each problem; say it at updates, too"
-        ),
-    ] = False,
+    ] = None,
+    notebooks: Annotated[bool | None, typer.Option(help="with a notebook for each problem")] = None,
     url: Annotated[
-        str,
-        typer.Option(help="where the copy will be, for its front page; say it at updates, too"),
-    ] = "",
+        str | None, typer.Option(help="where the copy will be, for its front page")
+    ] = None,
 ) -> None:
-    """Write the students' copy of the course, or bring one up to date."""
+    """Write the students' copy of the course, or bring one up to date.
+
+    An update keeps what the copy has. A new one has all parts, and lets students compare.
+    """
     with faults():
         from grader.author.release import release as write_release
 

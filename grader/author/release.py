@@ -15,7 +15,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from grader.author.documents import beginning_with, without_part, without_tables
@@ -85,24 +85,25 @@ def release(
     folder: Path,
     parts: Sequence[str] = (),
     *,
-    practice: bool = False,
-    compare: bool = True,
-    notebooks: bool = False,
-    url: str = "",
+    practice: bool | None = None,
+    compare: bool | None = None,
+    notebooks: bool | None = None,
+    url: str | None = None,
 ) -> Release:
     """Write the students' copy into a new folder, or bring an earlier copy up to date.
 
     A `problem.py` that someone has worked on is left alone, and so are files that the copy was not
-    released with.
+    released with. What is not given is as in an earlier copy.
 
     Args:
         course: the instructor's, with its hidden tests.
         folder: where the copy goes: new, empty but for `.git`, or an earlier copy.
-        parts: which parts of the course it is to have; if not given, those that an earlier copy
-            has, and all in a new one.
+        parts: which parts of the course it is to have; in a new copy all.
         practice: whether students get something to try tests of their own on; see docs/break.md.
+            In a new copy they don't.
         compare: whether students can compare a right solution with others, once theirs is right.
-        notebooks: whether each problem has a notebook, too.
+            In a new copy they can.
+        notebooks: whether each problem has a notebook, too. In a new copy none has.
         url: the address that the copy will have; its front page shows it.
 
     Raises:
@@ -115,15 +116,18 @@ def release(
     before = earlier.files if earlier else {}
     every = tuple(part.id for part in course.manifest.parts)
     parts = tuple(parts) or (earlier.parts if earlier else ()) or every
-    files = contents(course, parts) | (_practice(course, parts) if practice else {})
-    files |= _comparisons(course, parts) if compare else {}
-    made = notebooks_of(files, url) if notebooks else {}
+    asked = {"practice": practice, "compare": compare, "notebooks": notebooks, "url": url}
+    extras = earlier.extras if earlier else Extras()
+    extras = replace(extras, **{name: value for name, value in asked.items() if value is not None})
+    files = contents(course, parts) | (_practice(course, parts) if extras.practice else {})
+    files |= _comparisons(course, parts) if extras.compare else {}
+    made = notebooks_of(files, extras.url) if extras.notebooks else {}
     files |= made
     page = files[FRONT_PAGE].decode()
-    files[FRONT_PAGE] = with_address(page, url, notebook=next(iter(made), "")).encode()
+    files[FRONT_PAGE] = with_address(page, extras.url, notebook=next(iter(made), "")).encode()
     done = Release(folder, new=earlier is None, parts=parts)
     if done.new:  # first, so that a release that is cut short can be carried on
-        _write_manifest(folder, _Manifest({}, parts))
+        _write_manifest(folder, _Manifest({}, parts, extras))
     for path, content in files.items():
         _bring(folder, path, content, before.get(path), done)
     for path in sorted(before.keys() - files.keys()):
@@ -133,7 +137,7 @@ def release(
             _remove_empty(folder, path)
             done.removed.append(path)
     hashes = {path: _sha256(content) for path, content in files.items()}
-    _write_manifest(folder, _Manifest(hashes, parts))
+    _write_manifest(folder, _Manifest(hashes, parts, extras))
     return done
 
 
@@ -145,11 +149,22 @@ def _remove_empty(folder: Path, path: str) -> None:
 
 
 @dataclass(frozen=True)
+class Extras:
+    """What a copy can have beside the parts of the course; see `release`."""
+
+    practice: bool = False
+    compare: bool = True
+    notebooks: bool = False
+    url: str = ""
+
+
+@dataclass(frozen=True)
 class _Manifest:
-    """What a release wrote down: the hashes of its files, and which parts it has."""
+    """What a release wrote down: the hashes of its files, which parts it has, and what else."""
 
     files: dict[str, str]
     parts: tuple[str, ...]
+    extras: Extras
 
 
 def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Release) -> None:
@@ -194,13 +209,15 @@ def _read_manifest(path: Path) -> _Manifest:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         files = {str(name): str(digest) for name, digest in said["files"].items()}
-        return _Manifest(files, tuple(map(str, said.get("parts", ()))))
+        extras = Extras(**said.get("extras", {}))
+        return _Manifest(files, tuple(map(str, said.get("parts", ()))), extras)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} can't be read, so it is not clear what to update.") from error
 
 
 def _write_manifest(folder: Path, manifest: _Manifest) -> None:
-    said = {"schema": 1, "parts": manifest.parts, "files": manifest.files}
+    extras = asdict(manifest.extras)
+    said = {"schema": 1, "parts": manifest.parts, "extras": extras, "files": manifest.files}
     write_whole(folder / COPY, json.dumps(said, indent=1) + "\n")
 
 

@@ -383,6 +383,16 @@ def test_an_update_keeps_to_the_parts_of_the_copy(of_two_parts: Course, tmp_path
     assert not (copy / "problems/06-doubling").exists()  # an empty one would be remarked on
 
 
+def test_an_update_keeps_what_else_the_copy_has(of_two_parts: Course, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    release(of_two_parts, copy, notebooks=True, url="https://example.org/us/course", compare=False)
+    again = release(of_two_parts, copy)
+    assert (again.written, again.removed) == ([], [])
+    assert "https://example.org/us/course" in (copy / "README.md").read_text(encoding="utf-8")
+    without = release(of_two_parts, copy, notebooks=False)
+    assert {Path(path).name for path in without.removed} == {"notebook.ipynb"}
+
+
 def test_work_on_a_part_that_the_copy_no_longer_has_is_passed_over(
     of_two_parts: Course, tmp_path: Path
 ) -> None:
