@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from grader.author.documents import beginning_with, without_part, without_tables
 from grader.author.notebooks import FRONT_PAGE, notebooks_of, with_address
@@ -116,7 +117,12 @@ def release(
     before = earlier.files if earlier else {}
     every = tuple(part.id for part in course.manifest.parts)
     parts = tuple(parts) or (earlier.parts if earlier else ()) or every
-    asked = {"practice": practice, "compare": compare, "notebooks": notebooks, "url": url}
+    asked: dict[str, Any] = {
+        "practice": practice,
+        "compare": compare,
+        "notebooks": notebooks,
+        "url": url,
+    }
     extras = earlier.extras if earlier else Extras()
     extras = replace(extras, **{name: value for name, value in asked.items() if value is not None})
     files = contents(course, parts) | (_practice(course, parts) if extras.practice else {})
