@@ -26,21 +26,16 @@ class Conditions:
 
     seed: int
     reverse: bool
-    threads: int
 
 
-def _conditions(number: int, threads: int = 1) -> Conditions:
+def _conditions(number: int) -> Conditions:
     """Return conditions with a seed of their own; two in a row differ in the order of tests."""
-    return Conditions(number, reverse=number % 2 == 1, threads=threads)
+    return Conditions(number, reverse=number % 2 == 1)
 
 
 USUAL = _conditions(0)
-OTHERS = (_conditions(1), _conditions(2, threads=2), _conditions(3))
-"""For the solution all of these, for a mistake the last.
-
-The solution alone has two threads, and once: on tensors as small as those of tests these mostly
-wait for each other, which takes four to ten times as long.
-"""
+OTHERS = (_conditions(1), _conditions(2), _conditions(3))
+"""For the solution all of these, for a mistake the last."""
 
 
 @dataclass(frozen=True)

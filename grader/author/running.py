@@ -173,7 +173,7 @@ def run(
     is_mistake = candidate.kind is CandidateKind.MISTAKE
     forbidden = is_mistake and _names_forbidden(candidate, tests.forbidden)
     watch = forbidden or not is_mistake
-    torch.set_num_threads(candidate.conditions.threads)  # and not what the one before has left
+    torch.set_num_threads(1)  # as everywhere where tests run; the one before may have left another
     if answers is None:
         answers = _probe_answers(candidate, tests, watch=watch)
     watch = forbidden or candidate.kind is CandidateKind.SOLUTION
@@ -248,7 +248,6 @@ def _run_once(
     order: Callable[[CollectedTest], tuple[int, ...]] | None = None,
     enough: Callable[[ProblemResult], bool] = lambda result: False,
 ) -> ProblemResult:
-    torch.set_num_threads(conditions.threads)
     id = candidate.problem.id
     with _as_file(candidate) as opener:
         session = Session(
