@@ -8,16 +8,15 @@ it can.
 
 from __future__ import annotations
 
-import ast
 import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import FrameType
 
+from grader.code.course_modules import imported_names
 from grader.code.forbidden import without_compiler
 from grader.code.loading import is_students
 from grader.course import SUBMISSION_FILE
@@ -61,22 +60,14 @@ def refused_import(source: bytes) -> str:
     Such a module is loaded already, so that nothing needs to be opened.
     """
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+        names = imported_names(source)
+    except RecursionError:  # thousands of branches, one in the other
         return ""
-    for name in _imported(tree):
+    for name in names:
         file = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
         if file and not _is_pythons(os.fspath(file)):
             return _cant_import(name)
     return ""
-
-
-def _imported(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
 
 
 def _look(event: str, arguments: tuple[object, ...]) -> None:

@@ -100,10 +100,17 @@ def spoil_test(root: Path) -> None:
 
 def spoil_steadiness(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
-    test = (
-        "def test_idle(problem):\n    '''one thread'''\n    assert torch.get_num_threads() == 1\n"
-    )
-    path.write_text(path.read_text().replace("# --- hidden", test + "\n\n# --- hidden"))
+    tests = """SEEN = []
+
+def test_busy(problem):
+    '''it is seen'''
+    SEEN.append(problem)
+
+def test_idle(problem):
+    '''only after the other'''
+    assert SEEN.pop() is problem
+"""
+    path.write_text(path.read_text().replace("# --- hidden", tests + "\n\n# --- hidden"))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +194,7 @@ def test_right_solutions_run_under_many_conditions(course: Course) -> None:
         right = [c for c in candidates(course, [problem]) if c.kind is CandidateKind.VARIANT]
         found = [candidate.conditions for candidate in right]
         assert len({conditions.seed for conditions in found}) == len(right) > 5
-        assert len({(conditions.reverse, conditions.threads) for conditions in found}) == 3
+        assert {conditions.reverse for conditions in found} == {True, False}
 
 
 def test_stale_fingerprints_are_found(audited: Course) -> None:
