@@ -1,7 +1,7 @@
 """Commands of Python that find torch loaded: each a process of its own, forked from one that waits.
 
-Loading torch takes seconds, many times what most commands do with it. Others may be loaded, too. What a fresh interpreter
-finds or loads is not to be tested with these.
+Loading torch takes seconds, many times what most commands do with it. Other modules may be loaded,
+too. What a fresh interpreter finds or loads is not to be tested with these.
 """
 
 from __future__ import annotations

@@ -131,6 +131,7 @@ def assert_messages(out: Path) -> None:
     assert "as if rows and columns are swapped" in told
 
 
+@pytest.mark.slow
 def test_the_audit_is_content_without_torch(run: Run, tmp_path: Path) -> None:
     """Stubs have no point, solutions all; each mistake is caught and named."""
     done = run("audit", "--jobs", "1", "--out", str(tmp_path))
@@ -197,6 +198,7 @@ def test_what_needs_torch_is_no_answer_where_there_is_none(without_torch: Path) 
     assert done.stdout.splitlines() == told
 
 
+@pytest.mark.slow
 def test_a_first_problem_is_written_in_numpy(without_torch: Path, tmp_path: Path) -> None:
     head = 'title = "Empty"\nvalues = "numpy"\n\n[[parts]]\nid = "one"\ntitle = "All"\n'
     (tmp_path / "course.toml").write_text(head, encoding="utf-8")

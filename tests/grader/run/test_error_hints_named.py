@@ -41,7 +41,10 @@ def told(number: str, path: Path) -> list[str]:
     return [each.sentence for each in ranked(diagnose(known, answers))]
 
 
-@pytest.mark.parametrize("name", SLIPS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n < "06" else pytest.mark.slow) for n in SLIPS],
+)
 def test_what_is_right_is_said_and_nothing_else(name: str, tmp_path: Path) -> None:
     slip, number = SLIPS[name], name[:2]
     right = COURSE.solution(PROBLEMS[number]).read_text(encoding="utf-8")
