@@ -1,7 +1,7 @@
 """Commands of Python that find torch loaded: each a process of its own, forked from one that waits.
 
-Loading torch takes seconds, many times what most commands do with it. What a fresh interpreter
-finds or loads is not to be tested with these.
+Loading torch takes seconds, many times what most commands do with it. Other modules may be loaded,
+too. What a fresh interpreter finds or loads is not to be tested with these.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from typing import Self
 # The process that waits. It has one thread, and leaves the loop in each child, which then runs its
 # command and ends as any interpreter does.
 _WAITS = """
-import gc, json, os, runpy, socket, sys
-import torch
+import gc, importlib, json, os, runpy, socket, sys
 
+for name in sys.argv[2:]:
+    importlib.import_module(name)
 gc.collect()
 gc.freeze()  # so that few pages change in a process that is forked
 
@@ -66,9 +67,13 @@ class WarmPython:
     """Runs what Python is told on its command line. A context manager, which ends it.
 
     Where a process can't be forked safely, each command is a fresh interpreter.
+
+    Args:
+        loaded: the modules that commands find loaded.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *loaded: str) -> None:
+        self._loaded = loaded or ("torch",)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -133,7 +138,7 @@ class WarmPython:
         self._answers = self._channel.makefile("rb")
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _WAITS, str(theirs.fileno())],
+                [sys.executable, "-c", _WAITS, str(theirs.fileno()), *self._loaded],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )

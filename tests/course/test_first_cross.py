@@ -21,7 +21,11 @@ COURSE = own_course()
 SLIPS = parse(Path(__file__).with_name("first_cross.edits").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: slip.name)
+@pytest.mark.parametrize(
+    "slip",
+    [pytest.param(s, marks=() if s.name < "06" else pytest.mark.slow) for s in SLIPS],
+    ids=lambda slip: slip.name,
+)
 def test_the_first_cross_is_at_what_is_wrong(
     course_suite: Suite, slip: Edit, tmp_path: Path
 ) -> None:

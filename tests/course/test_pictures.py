@@ -28,12 +28,16 @@ IN_SHORT = {"07-tiny-gpt": ("--steps", "2"), "10-training-step": ("2",)}
 COSTLY = {"07-tiny-gpt": "my_loss", "10-training-step": "my_optimizers"}
 """A picture that takes long, so that it is written where it can't be shown, too."""
 LARGEST = 60_000  # bytes
+COARSE = {"savefig.dpi": 30, "figure.constrained_layout.use": False}
+"""Of pictures that nobody looks at: to draw them well takes longest."""
 
 
 @pytest.fixture
 def explore(tmp_path, monkeypatch, capsys):
     """Run a problem's explore.py beside the given problem.py; return its folder and its words."""
     monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
+    for name, coarse in COARSE.items():
+        monkeypatch.setitem(pictures.STYLE, name, coarse)
     mpl.use("agg")
 
     def run(problem_id, problem_file, *arguments):
@@ -154,6 +158,7 @@ def test_own_parts_train_on_an_own_text(explore, tmp_path):
 def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
     losses = iter([2.0, 1.0, 3.0])
     monkeypatch.setattr(expected_training, "evaluate", lambda *_: next(losses))
+    monkeypatch.setattr(expected_training, "train_step", lambda *_: 1.0)  # what takes long
     monkeypatch.setitem(IN_SHORT, "07-tiny-gpt", ("--steps", "60"))
     stub = ROOT / "problems" / "07-tiny-gpt" / "problem.py"
     _, words = explore("07-tiny-gpt", stub, "--seed", "3")

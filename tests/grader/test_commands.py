@@ -46,7 +46,7 @@ RUNNABLE = re.compile(r"(cat|grader|ls|make|pytest|python|uv run)\b|\[ ")
 SECONDS = 480
 """How long a command may take before it counts as one that hangs, also on a busy machine."""
 
-OF_MAKE = ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "MAKELEVEL")
+OF_MAKE = ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "MAKELEVEL", "ARGS")
 """What one make tells another through the environment."""
 
 UV = """#!/bin/sh

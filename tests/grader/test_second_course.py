@@ -78,7 +78,7 @@ def runner(python: Path | str, course: Course, folder: Path) -> Run:
 def grade(run: Run, course: Course, out: Path, *options: str) -> dict[str, list[str]]:
     """Grade the class and return the marks, and see that it was in a sandbox where there is one."""
     level = [] if sys.platform == "linux" else ["--isolation", "process"]
-    submissions, limits = str(course.root / "class"), ["--timeout", "1", *level]
+    submissions, limits = str(course.root / "class"), ["--timeout", "1", "--jobs", "1", *level]
     done = run("grade", submissions, "--out", str(out), *limits, *options)
     assert done.returncode == 0, done.stdout + done.stderr
     if not level:
@@ -131,6 +131,7 @@ def assert_messages(out: Path) -> None:
     assert "as if rows and columns are swapped" in told
 
 
+@pytest.mark.slow
 def test_the_audit_is_content_without_torch(run: Run, tmp_path: Path) -> None:
     """Stubs have no point, solutions all; each mistake is caught and named."""
     done = run("audit", "--jobs", "1", "--out", str(tmp_path))
@@ -197,6 +198,7 @@ def test_what_needs_torch_is_no_answer_where_there_is_none(without_torch: Path) 
     assert done.stdout.splitlines() == told
 
 
+@pytest.mark.slow
 def test_a_first_problem_is_written_in_numpy(without_torch: Path, tmp_path: Path) -> None:
     head = 'title = "Empty"\nvalues = "numpy"\n\n[[parts]]\nid = "one"\ntitle = "All"\n'
     (tmp_path / "course.toml").write_text(head, encoding="utf-8")

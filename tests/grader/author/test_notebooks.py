@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from grader.author.release import release
 from grader.course import Course, Problem, own_course
 from grader.student import notebook
 from grader.student.notebook import add_magic, saved
+from tests.warm import WarmPython
 
 COURSE = own_course()
 IDS = [problem.id for problem in COURSE.problems()]
@@ -92,24 +91,19 @@ def test_a_notebook_is_what_the_format_asks_for(copy: Course) -> None:
             assert cell.keys() == keys | of_code
 
 
-def run(path: Path, copy: Course, *names: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, str(path), *names],
-        cwd=path.parent,
-        env=os.environ | {"PYTHONPATH": str(copy.root), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+def run(python: WarmPython, path: Path, copy: Course, *names: str) -> str:
+    own = {"PYTHONPATH": str(copy.root), "PYTHONDONTWRITEBYTECODE": "1"}
+    words = ["-c", RUN, str(path), *names]
+    done = python.run(*words, cwd=path.parent, env=os.environ | own)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.slow
-def test_it_runs_before_and_after_the_work(copy: Course) -> None:
+def test_it_runs_before_and_after_the_work(copy: Course, warm_python: WarmPython) -> None:
     (problem,) = copy.select(["01"])
     path = problem.folder / NOTEBOOK
-    output = run(path, copy)
+    output = run(warm_python, path, copy)
     assert "0 of 6 points." in output
     (own,) = COURSE.select(["01"])
     work = json.loads(path.read_text(encoding="utf-8"))
@@ -118,7 +112,7 @@ def test_it_runs_before_and_after_the_work(copy: Course) -> None:
     cell["source"] = f"%%problem 01\n{solution}".splitlines(keepends=True)
     mine = problem.folder / "my_notebook.ipynb"
     mine.write_text(json.dumps(work), encoding="utf-8")
-    output = run(mine, copy, "softmax", "dot_product_similarity")
+    output = run(warm_python, mine, copy, "softmax", "dot_product_similarity")
     assert "6 of 6 points." in output
     assert "defined: dot_product_similarity softmax" in output
     assert problem.stub.read_text(encoding="utf-8") == solution

@@ -303,9 +303,9 @@ def test_level_sandbox_is_refused_where_there_is_none(monkeypatch):
         pass
 
 
-def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch):
+def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch, origin):
     monkeypatch.setattr("grader.boundary.boundary.attack", lambda workers: ["open a socket"])
-    with pytest.raises(BoundaryError, match="open a socket"), Boundary("sandbox"):
+    with pytest.raises(BoundaryError, match="open a socket"), lent_boundary(origin):
         pass
 
 

@@ -131,6 +131,13 @@ KEYS = (
 )
 
 
+@pytest.fixture(scope="module")
+def names_of_roads(sandbox):
+    problem = sandbox.open(OTHER_ROADS.encode())
+    yield problem.names()
+    problem.close()
+
+
 def is_open(opened, forbidden, way, key="CPU"):
     """Return whether a way to a forbidden function gives an answer, in a worker of its own."""
     try:
@@ -149,8 +156,8 @@ def compiler(request, monkeypatch):
 
 
 @pytest.mark.parametrize("forbidden", KINDS, ids=KINDS.values())
-def test_other_roads_to_what_is_forbidden_are_closed(opened, forbidden, compiler):
-    ways = [way for way in opened(OTHER_ROADS).names() if way.startswith(KINDS[forbidden])]
+def test_other_roads_to_what_is_forbidden_are_closed(opened, forbidden, compiler, names_of_roads):
+    ways = [way for way in names_of_roads if way.startswith(KINDS[forbidden])]
     assert len(ways) >= (7 if forbidden is BLOCK else 8)
     assert [way for way in ways if is_open(opened, forbidden, way)] == []
 
@@ -172,9 +179,9 @@ def test_they_are_roads_where_nothing_is_forbidden(opened):
 @pytest.mark.parametrize("forbidden", [SOFTMAX, ATTENTION], ids=["softmax", "attention"])
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.slow
-def test_who_chooses_the_dispatch_key_finds_nothing(opened, forbidden, key):
-    ways = opened(OTHER_ROADS).names()
-    ways = [way for way in ways if way.startswith(f"{KINDS[forbidden]}: redispatched")]
+def test_who_chooses_the_dispatch_key_finds_nothing(opened, forbidden, key, names_of_roads):
+    road = f"{KINDS[forbidden]}: redispatched"
+    ways = [way for way in names_of_roads if way.startswith(road)]
     assert len(ways) >= 2
     assert [way for way in ways if is_open(opened, forbidden, way, key)] == []
 

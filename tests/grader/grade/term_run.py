@@ -3,7 +3,7 @@
 Marks are made up: the first line of a student's file says how many of 10 points it gets. Everything
 else is as in `grader grade`: the download is read, results are kept, reports are written.
 
-    python -m tests.grader.grade.term_run DOWNLOAD OUT PROBLEM [--only NAME] [--die-at N]
+    python -m tests.grader.grade.term_run DOWNLOAD OUT PROBLEM [--die-at N]
 """
 
 from __future__ import annotations
@@ -87,12 +87,11 @@ def main() -> None:
     parser.add_argument("download", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("problem")
-    parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--die-at", type=int, default=0)
     chosen = parser.parse_args()
     if chosen.die_at:
         die_at(chosen.die_at)
-    print("\n".join(run_week(chosen.download, chosen.out, chosen.problem, chosen.only)))
+    print("\n".join(run_week(chosen.download, chosen.out, chosen.problem)))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "call_apart", tried)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the sandbox exists on Linux only")
 def test_a_machine_with_a_sandbox_can_grade() -> None:
     run = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "200"})

@@ -53,11 +53,11 @@ def course(tmp_path) -> Course:
     course = Course(root).only_with(Course(root).select(["01"]))
     (problem,) = course.problems()
     problem.test_file.write_text(ONE_TEST, encoding="utf-8")
-    edits = [replace(each.edit, core=False) for each in mistakes_of(course, problem)][::6]
+    edits = [replace(each.edit, core=False) for each in mistakes_of(course, problem)][::12]
     few = "\n".join(written(edit) for edit in edits)
     edits_file(course, problem).write_text(few, encoding="utf-8")
     names = [*right_files(course, problem)]
-    kept = {*names[::4], *(edit.base for edit in edits)}
+    kept = {*names[::8], *(edit.base for edit in edits)}
     for name, path in right_files(course, problem).items():
         if name not in kept:
             path.unlink()

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -75,20 +75,21 @@ class Term:
         return f"{round(points, 2):g}"
 
 
-Run = Callable[..., int]
+Run = Callable[[Path, Path, str, int], bool]
 
 
 @pytest.fixture
-def run(warm_python: WarmPython) -> Run:
-    """Runs a week, as a process of its own that can be killed."""
+def killed() -> Iterator[Run]:
+    """Runs a week, as a process of its own that is killed; return whether it was at work then."""
+    with WarmPython("grader.grade.class_run", "grader.intake.submissions") as python:
 
-    def week(download: Path, out: Path, problem: str, *options: str) -> int:
-        words = ["-m", "tests.grader.grade.term_run", str(download), str(out), problem, *options]
-        done = warm_python.run(*words, cwd=ROOT)
-        assert done.returncode in (0, -signal.SIGKILL), done.stderr
-        return done.returncode
+        def week(download: Path, out: Path, problem: str, renaming: int) -> bool:
+            words = [str(download), str(out), problem, "--die-at", str(renaming)]
+            done = python.run("-m", "tests.grader.grade.term_run", *words, cwd=ROOT)
+            assert done.returncode in (0, -signal.SIGKILL), done.stderr
+            return done.returncode != 0
 
-    return week
+        yield week
 
 
 def exported(out: Path, file: Path) -> bytes:
@@ -104,12 +105,15 @@ def exported(out: Path, file: Path) -> bytes:
     return file.read_bytes()
 
 
-def test_a_term_ends_in_the_book_of_an_undisturbed_one(tmp_path: Path, run: Run) -> None:
+def test_a_term_ends_in_the_book_of_an_undisturbed_one(
+    tmp_path: Path, killed: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     print(f"seed {SEED}")
+    monkeypatch.setattr(class_run, "grade_all", made_up)
     rng = random.Random(SEED)
     term = Term(rng)
     calm, disturbed = tmp_path / "calm", tmp_path / "disturbed"
-    killed = 0
+    times_killed = 0
     for week, problem in enumerate(WEEKS):
         handing_in = [STUDENTS, rng.sample(STUDENTS, 18), STUDENTS, rng.sample(STUDENTS, 15)]
         first = term.hand_in(problem, handing_in[week % 4], late=0.2)
@@ -117,9 +121,9 @@ def test_a_term_ends_in_the_book_of_an_undisturbed_one(tmp_path: Path, run: Run)
         for name, packed in {"first": first, "again": again}.items():
             download = tmp_path / f"{problem}-{name}.zip"
             download.write_bytes(packed)
-            killed += run(download, disturbed, problem, "--die-at", str(rng.randint(1, 100))) != 0
-            run(download, disturbed, problem)
-            run(download, calm, problem)
+            times_killed += killed(download, disturbed, problem, rng.randint(1, 100))
+            run_week(download, disturbed, problem)
+            run_week(download, calm, problem)
         for out in (calm, disturbed):
             (out / "late.toml").write_text("flagged = 0.2\n")
             if week >= 2:
@@ -127,13 +131,12 @@ def test_a_term_ends_in_the_book_of_an_undisturbed_one(tmp_path: Path, run: Run)
                     "submission,problem,test,mark,reason\n"
                     f"canvas:{CORRECTED},03,,9.5,Graded by hand.\n"
                 )
-    alone = ["--only", f"canvas:{REGRADED}"]
     term.hand_in("02", [s for s in STUDENTS if s.id == REGRADED], late=0)
     (tmp_path / "02-alone.zip").write_bytes(term.download("02"))
     for out in (calm, disturbed):
-        run(tmp_path / "02-alone.zip", out, "02", *alone)
+        run_week(tmp_path / "02-alone.zip", out, "02", [f"canvas:{REGRADED}"])
 
-    assert killed >= 3
+    assert times_killed >= 3
     book = (disturbed / "gradebook.csv").read_bytes()
     assert book == (calm / "gradebook.csv").read_bytes()
     people = {row["member"]: row for row in csv.DictReader(io.StringIO(book.decode()))}

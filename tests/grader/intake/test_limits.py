@@ -185,6 +185,7 @@ def test_noise_without_end(
     assert_bad(read(packed, ending), "has more than 20 members; leave out environments")
 
 
+@pytest.mark.slow
 def test_a_repository_with_its_environment(read: Read) -> None:
     """As it is packed by who packs everything: the list alone has more than eight million bytes."""
     place = ".venv/lib/python3.11/site-packages/torch/include/ATen/ops/some_operator_native.h"

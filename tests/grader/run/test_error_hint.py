@@ -9,12 +9,13 @@ from types import FrameType
 import pytest
 import torch
 
-from grader.boundary import Boundary
+from grader.boundary.starting import TemplateProcess
 from grader.code.forbidden import Guard
 from grader.code.operands import operands_of
 from grader.diagnose.error_hint import error_hint
 from grader.result import ProblemResult
 from grader.run.verdict import judge
+from tests.lent import lent_boundary
 
 Q, K, X = torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 3, 4)
 
@@ -118,9 +119,9 @@ def test_a_student_reads_the_forms_and_the_slip(run: Callable[..., ProblemResult
     assert "keys is (2, 4, 5) float32, x is (1,) float32" in message
 
 
-def test_both_ways_of_running_tell_the_same() -> None:
+def test_both_ways_of_running_tell_the_same(origin: TemplateProcess) -> None:
     source = b"def f(q, k):\n    return q @ k\n"
-    with Boundary("process", call_seconds=60) as boundary:
+    with lent_boundary(origin, call_seconds=60) as boundary:
         problem = boundary.open(source)
         with pytest.raises(RuntimeError) as raised:
             problem.f(Q.clone(), K.clone())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from grader.course import own_course
 from tests.catalogue import mistake_files
+from tests.warm import WarmPython
 
 NAMES = """
 import sys
@@ -33,13 +32,13 @@ for problem in course.problems():
 
 
 @pytest.mark.slow
-def test_no_library_of_algebra_is_imported(tmp_path: Path) -> None:
+def test_no_library_of_algebra_is_imported(tmp_path: Path, warm_python: WarmPython) -> None:
     """One test that fails is enough for a name."""
     problems = own_course().problems()
     for problem in problems:
         (tmp_path / problem.id).mkdir()
         wrong = next(iter(mistake_files(own_course(), problem, tmp_path / problem.id).values()))
         wrong.replace(tmp_path / f"{problem.id}.py")
-    command = [sys.executable, "-c", NAMES, str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    found = warm_python.run("-c", NAMES, str(tmp_path), cwd=own_course().root)
+    assert found.returncode == 0, found.stderr
     assert found.stdout.splitlines() == [f"{problem.id} True False" for problem in problems]
