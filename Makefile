@@ -10,6 +10,10 @@ endif
 
 RUN := $(UV) run
 
+# Byte code is written, also where the environment says otherwise: without it each process compiles
+# the grader anew, and each worker of the tests all test files.
+export PYTHONDONTWRITEBYTECODE :=
+
 # What to add to a command: make check ARGS=03
 ARGS ?=
 
@@ -25,10 +29,6 @@ grade: $(OWN_UV) ## grade the sample class in examples/ and print its table
 # The plugins for the tests of problems load torch, which what hands tests out can do without.
 PYTEST := pytest tests -p no:grader -p no:grader_terminal --random-order \
 	--numprocesses auto --dist loadfile --max-worker-restart 0 -o faulthandler_timeout=500
-
-# Byte code is written, also where the environment says otherwise: without it each worker compiles
-# all test files in each run, which takes longer than half of the tests.
-test test-slow test-all: export PYTHONDONTWRITEBYTECODE :=
 
 # Should a test hang, the run shows where it is and ends. The order is another one each time; the last
 # line says how to have it again: make test ARGS=--random-order-seed=1
