@@ -94,7 +94,6 @@ class Connection:
         printed: what the student's code prints is added here, if the worker keeps it.
 
     Attributes:
-        sent: how many requests it was sent.
         dead: whether the worker ended.
         memory: what it shares with this process.
     """
@@ -109,7 +108,7 @@ class Connection:
         self._stopwatch = Stopwatch(process.pid)
         self._slots = Slots()
         self._unread = 0.0  # seconds on the wall since the stopwatch was read
-        self.sent = 0
+        self._sent = 0
         self.dead = False
         self.begin()
         # When nothing refers to the worker any more it may go.
@@ -204,11 +203,11 @@ class Connection:
         if self._budget.left <= 0:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, TIME_USED_UP)
-        self.sent += 1
+        self._sent += 1
         free = self._free[:]
         del self._free[: len(free)]  # the list stays: what is gone later is added to it
         begins, self._begins = self._begins, False
-        return Request(self.sent, begins, free, self._placed, do)
+        return Request(self._sent, begins, free, self._placed, do)
 
     def _tensors(self, response: Response, size: int) -> Received:
         """Return a response's tensors, and take note of what it releases.
@@ -216,7 +215,7 @@ class Connection:
         Raises:
             ProtocolError: it is no response to the last request, or too much came back.
         """
-        if response.id != self.sent:
+        if response.id != self._sent:
             raise ProtocolError("a response to another request")
         self._slots.release(response.released)
         self._budget.build(size)

@@ -241,7 +241,6 @@ class ModuleForm(Struct, forbid_unknown_fields=True):
         name: of its class.
         stock: the layer of torch's own that it is, or is derived from.
         settings: what a stock layer was made with.
-        attributes: plain attributes, which can be read without running the student's code.
         parameters: tensors, and whether they want gradients. The same one is the same tensor.
         buffers: tensors, and whether they are persistent.
     """
@@ -250,7 +249,6 @@ class ModuleForm(Struct, forbid_unknown_fields=True):
     stock: str | None
     training: bool
     settings: list[tuple[Name, AnyValue]]
-    attributes: Annotated[list[tuple[Name, Plain | FloatValue]], Meta(max_length=MAX_FIELDS)]
     parameters: list[tuple[Member, SomeTensor, bool]]
     buffers: list[tuple[Member, SomeTensor, bool]]
     children: list[tuple[Member, ModuleForm | None]]

@@ -25,7 +25,7 @@ from grader.boundary.protocol.wire import (
     member,
     named,
 )
-from grader.boundary.proxy.stand_ins import Subject, plain_fields
+from grader.boundary.proxy.stand_ins import Subject
 from grader.code.batch import Batched, Call, one_by_one
 from grader.code.tensors import HAS_TORCH, Tensor, nn, torch
 
@@ -45,7 +45,6 @@ class RemoteModule(nn.Module, Batched):
     _caller: Caller
     _twin: Twin
     _path: str
-    _plain: dict[str, Any]
     _root: nn.Module | None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -64,8 +63,6 @@ class RemoteModule(nn.Module, Batched):
         except AttributeError:
             if name.startswith("__") or "_twin" not in self.__dict__:
                 raise
-        if name in self._plain and self._twin.is_new():
-            return self._plain[name]
         return self._caller.attribute(self._subject(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -93,7 +90,6 @@ class Twin:
     def __init__(self, connection: Connection, number: int) -> None:
         self.connection = connection
         self.number = number
-        self._made_at = connection.sent
         self._buffers: dict[str, Tensor] = {}
         self._settings: dict[str, list[Any]] = {}
         self._names: set[str] = set()
@@ -101,10 +97,6 @@ class Twin:
         self._weights: list[tuple[str, int, Tensor]] = []
         self._sent: list[tuple[str, bool, int]] = []
         connection.keep(number, self)
-
-    def is_new(self) -> bool:
-        """Return whether the worker has been asked for nothing since it told of the module."""
-        return not self.connection.dead and self.connection.sent == self._made_at
 
     def remember(self, root: nn.Module) -> None:
         """Take the buffers and settings of `root` for what the worker has."""
@@ -276,7 +268,6 @@ class _Builder:
         # Past RemoteModule.__setattr__, which guards against tests.
         about = {"_caller": self._caller, "_twin": self._twin, "_path": path, "_root": self._root}
         module.__dict__.update(_new_module_attributes() | about)
-        module.__dict__["_plain"] = plain_fields(described.attributes)
         module.__dict__["training"] = described.training
         self._root = module if self._root is None else self._root
         allowed = getattr(cls, "__constants__", ())

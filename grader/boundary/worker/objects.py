@@ -120,7 +120,6 @@ def describe_module(module: nn.Module, packer: ResponsePacker) -> ModuleForm:
             stock=stock,
             training=_mode(module),
             settings=[] if stock is None else _settings(module, stock),
-            attributes=plain_attributes(module) if stock is None else [],
             parameters=[
                 (name, tensor(p), p is not None and p.requires_grad)
                 for name, p in module._parameters.items()
@@ -170,33 +169,6 @@ def plain_fields(value: object) -> list[tuple[str, Any]]:
             except Unsendable:
                 continue
     return [*found.items()]
-
-
-def plain_attributes(module: object) -> list[tuple[str, Any]]:
-    """Return name and value of what a module's own dictionary has of plain values.
-
-    To read them runs none of the student's code, unless a class says otherwise; then it is none.
-    """
-    kind = type(module)
-    if kind.__getattribute__ is not object.__getattribute__:
-        return []
-    found = [
-        (name, value)
-        for name, value in vars(module).items()
-        if type(value) in _PLAIN and _is_public(name)
-    ]
-    own = [each for each in found if not any(each[0] in vars(cls) for cls in kind.__mro__)]
-    return [each for each in own if _fits(each[1])][:MAX_FIELDS]
-
-
-_PLAIN = (int, float, bool, str)
-
-
-def _fits(value: object) -> bool:
-    try:
-        return bool(_packed(value) == value)  # not for what has a mark, such as infinity
-    except Unsendable:
-        return False
 
 
 def _members(value: object) -> Iterator[tuple[Any, object]]:
