@@ -71,7 +71,7 @@ from grader.code.batch import Batched, Call, overwritten
 from grader.code.cost import Cost, counters, elsewhere
 from grader.code.forbidden import ForbiddenCall
 from grader.code.loading import judge_load
-from grader.code.tensors import Tensor, torch
+from grader.code.tensors import Array, Tensor, entries, is_float, torch
 from grader.errors import CannotLoad, Mismatch
 from grader.result import Status
 
@@ -566,59 +566,45 @@ def mark(argument: Any, turn: int) -> bool:
     Returns:
         Whether that was possible.
     """
-    if isinstance(argument, numpy.ndarray):
-        return _mark_array(argument, turn)
-    values = argument.detach()
-    if values.is_floating_point():
-        return _mark_float(values)
-    if values.numel() < 2:
+    is_of_numpy = isinstance(argument, numpy.ndarray)
+    values = numpy.ndarray.view(argument, numpy.ndarray) if is_of_numpy else argument.detach()
+    if is_of_numpy and not values.flags.writeable:
         return False
-    place = tuple(
-        int(i) for i in torch.unravel_index(torch.tensor(turn % values.numel()), values.shape)
-    )
-    before = values[place].item()
-    values[place] = before - (1 if before > 0 else -1) if values.dtype != torch.bool else not before
-    return True
-
-
-def _mark_float(values: Tensor) -> bool:
-    usable = values.isfinite() & (values != 0)
-    if not usable.any():
-        usable = values.isfinite()  # then a zero becomes the smallest number
-    if not usable.any():
+    numbers = entries(values)
+    place = _place_of_smallest(numbers) if is_float(values) else _place_in_turn(numbers, turn)
+    if place is None:
         return False
-    sizes = torch.where(usable, values.abs().double(), math.inf)
-    place = tuple(int(i) for i in torch.unravel_index(sizes.argmin(), values.shape))
-    with torch.no_grad():
-        before = values[place].clone()
-        # A relative step of two units: rounding in half precision must not lose it.
-        form = torch.finfo(values.dtype)
-        values[place] = before * (1 + 2 * form.eps) if before else form.tiny
-    return bool(values[place] != before)
+    before = numbers[place].item()
+    values[place] = _another(before, values.dtype)
+    return bool(entries(values)[place] != before)
 
 
-def _mark_array(array: numpy.ndarray[Any, Any], turn: int) -> bool:
-    """Do the same with an array."""
-    kind = array.dtype.kind
-    if kind not in "fiub" or array.size < 1 + (kind != "f") or not array.flags.writeable:
-        return False
-    values = numpy.ndarray.view(array, numpy.ndarray)
-    if kind == "f":
-        return _mark_float_array(values)
-    place = numpy.unravel_index(turn % values.size, values.shape)
-    before = values[place]
-    values[place] = not before if kind == "b" else int(before) - (1 if before > 0 else -1)
-    return True
+_Place = tuple[int, ...]
 
 
-def _mark_float_array(values: numpy.ndarray[Any, Any]) -> bool:
-    usable = numpy.isfinite(values) & (values != 0)
+def _place_of_smallest(numbers: Array) -> _Place | None:
+    usable = numpy.isfinite(numbers) & (numbers != 0)
     if not usable.any():
-        usable = numpy.isfinite(values)
+        usable = numpy.isfinite(numbers)  # then a zero becomes the smallest number
     if not usable.any():
-        return False
-    sizes = numpy.where(usable, numpy.abs(values).astype(numpy.float64), math.inf)
-    place = numpy.unravel_index(sizes.argmin(), values.shape)
-    before, form = values[place], numpy.finfo(values.dtype)
-    values[place] = before * (1 + 2 * form.eps) if before else form.tiny
-    return bool(values[place] != before)
+        return None
+    return _place(numpy.where(usable, numpy.abs(numbers), math.inf).argmin(), numbers)
+
+
+def _place_in_turn(numbers: Array, turn: int) -> _Place | None:
+    return _place(turn % numbers.size, numbers) if numbers.size > 1 else None
+
+
+def _place(number: Any, numbers: Array) -> _Place:
+    return tuple(int(index) for index in numpy.unravel_index(number, numbers.shape))
+
+
+def _another(before: Any, dtype: Any) -> Any:
+    if isinstance(before, bool):
+        return not before
+    if isinstance(before, int):
+        return before - 1 if before > 0 else before + 1
+    form = torch.finfo(dtype) if isinstance(dtype, torch.dtype) else numpy.finfo(dtype)
+    # A relative step of two units, which rounding in half precision does not lose; to 0, because
+    # the largest float has none above it.
+    return before * (1 - 2 * float(form.eps)) if before else float(form.tiny)
