@@ -234,15 +234,6 @@ def _is_plain(tensor: Tensor) -> bool:
     return tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj()
 
 
-def form(value: FormValue) -> Tensor:
-    """Return a tensor without entries (on the meta device) of the given dtype and shape.
-
-    Raises:
-        ProtocolError: it would be too large even so.
-    """
-    return torch.empty(_sizes(value.shape), dtype=DTYPES[value.dtype], device="meta")
-
-
 def _sizes(shape: list[int]) -> list[int]:
     if math.prod(shape) >= 1 << 50:
         raise ProtocolError("a shape is too large")
@@ -345,14 +336,8 @@ class Packer:
         if plain.dtype not in _ARRAY_DTYPES or plain.ndim > MAX_DIMENSIONS:
             return self.special(value)
         self._add_bytes(math.prod(plain.shape) * plain.dtype.itemsize)
-        whole = self.whole(plain)
-        writable = whole.flags.writeable
-        self.tensors.append(torch.from_numpy(whole if writable else whole.copy()))
+        self.tensors.append(torch.from_numpy(numpy.array(plain, order="C")))
         return ArrayValue(len(self.tensors) - 1, plain.flags.writeable)
-
-    def whole(self, value: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-        """Return an array's entries in their order; itself, where they lie so already."""
-        return numpy.asarray(value, order="C")
 
 
 def _few(kind: Any, values: Any) -> list[Any]:
@@ -432,10 +417,6 @@ class ValueReader:
             return read(self, value)
         return value if type(value) in _AS_THEY_ARE else self.special(value)
 
-    def read_all(self, values: list[AnyValue]) -> list[Any]:
-        """Return all of these values."""
-        return [self.read(value) for value in values]
-
     def special(self, value: AnyValue) -> Any:
         """Return a value that isn't in the table."""
         raise ProtocolError("a value isn't known here")
@@ -471,8 +452,12 @@ class ValueReader:
         return found
 
     def form(self, value: FormValue) -> Tensor:
-        """Return a tensor without entries."""
-        return form(value)
+        """Return a tensor without entries (on the meta device) of the given dtype and shape.
+
+        Raises:
+            ProtocolError: it would be too large even so.
+        """
+        return torch.empty(_sizes(value.shape), dtype=DTYPES[value.dtype], device="meta")
 
 
 class Received(list[Tensor]):
@@ -867,10 +852,6 @@ class ResponsePacker(Packer):
             self.written_outputs.append(written)
             return OutputValue(len(self.outputs) - 1)
 
-    def whole(self, value: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-        """Return a copy of an array."""
-        return numpy.array(value, order="C")
-
     def plain(self, tensor: Tensor | None) -> SomeTensor:
         """Add a parameter, a buffer or a gradient, which is no result of a call."""
         if tensor is None:
@@ -944,7 +925,7 @@ class ResponseReader(ValueReader):
         outputs: the tensors at which the calls' graphs end.
     """
 
-    def __init__(self, tensors: list[Tensor], caller: Any = None, connection: Any = None) -> None:
+    def __init__(self, tensors: list[Tensor], caller: Any, connection: Any) -> None:
         super().__init__(tensors)
         self.caller = caller
         self.connection = connection

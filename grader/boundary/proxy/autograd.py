@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from grader.boundary.connection import Connection, WorkerFailure
-from grader.boundary.protocol.codec import RequestPacker, ResponseReader, own, same
+from grader.boundary.protocol.codec import RequestPacker, ValueReader, own, same
 from grader.boundary.protocol.wire import (
     BackwardRequest,
     Gradients,
@@ -19,9 +19,6 @@ from grader.result import Status
 
 if TYPE_CHECKING:
     from grader.boundary.proxy.caller import Caller
-
-
-once_differentiable = torch.autograd.function.once_differentiable
 
 
 class Backward:
@@ -69,7 +66,7 @@ class Backward:
         with self._caller.apart():
             found, tensors = self._known(upstream, wanted) or self._ask(upstream, places)
             with self._connection.checked():
-                reader = ResponseReader(tensors)
+                reader = ValueReader(tensors)
                 for place, value in zip(places, found, strict=True):
                     result[place] = _checked(reader, value, forms[place])
         return result
@@ -111,7 +108,7 @@ def _alike(upstream: Tensor, expected: Tensor) -> bool:
 
 
 def _checked(
-    reader: ResponseReader, value: SomeTensor, form: tuple[torch.Size, torch.dtype]
+    reader: ValueReader, value: SomeTensor, form: tuple[torch.Size, torch.dtype]
 ) -> Tensor | None:
     """Return what a worker calls a gradient, if it can be one of a tensor of this form."""
     if value is None:
@@ -136,7 +133,7 @@ class _Call(torch.autograd.Function):
         return outputs
 
     @staticmethod
-    @once_differentiable
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *upstream: Tensor | None) -> tuple[Any, ...]:
         wanted = tuple(ctx.needs_input_grad[1:])
         return (None, *ctx.backward_call.run(upstream, wanted, ctx.shapes))

@@ -23,6 +23,7 @@ from grader.boundary.connection import BAD_OUTPUT, Connection, SubmissionBudget,
 from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
 from grader.boundary.protocol.wire import (
     FILE,
+    MAX_REFERENCES,
     MODULE,
     AnyValue,
     AttributeRequest,
@@ -55,7 +56,6 @@ from grader.boundary.proxy.endings import (
 )
 from grader.boundary.proxy.modules import Twin, build_module
 from grader.boundary.proxy.stand_ins import (
-    MAX_REFERENCES,
     Formal,
     PutIn,
     RemoteReference,
@@ -444,7 +444,7 @@ class Caller:
         reader = ResultReader(tensors, self, connection)
         if response.graphs:
             self._connect(response.graphs, reader, packer)
-        values = reader.read_all(response.values)
+        values = [*map(reader.read, response.values)]
         for place, number in enumerate(response.results):  # forgotten when no test holds it
             if place in reader.results:
                 connection.keep(number, reader.results[place])

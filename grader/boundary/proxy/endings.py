@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import builtins
 import linecache
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from grader.boundary.protocol.wire import (
     FILE,
-    MAX_OPERANDS,
     MODULE,
     ErrorForm,
-    ProtocolError,
     Response,
     clean_text,
     identifier,
@@ -25,8 +22,6 @@ from grader.boundary.protocol.wire import (
 from grader.text import quoted
 
 _SOURCE_LINE = 300
-_NAME = re.compile(r"[^\W\d][\w.]{0,59}")
-_FORM = re.compile(r"\([\d, ]{0,200}\) \w{1,30}")
 
 _BUILTIN: Mapping[str, type[Exception]] = {
     name: value
@@ -94,16 +89,8 @@ def read_exception(error: ErrorForm, file: str) -> Exception:
         where = " ".join(clean_text(error.where, 200).split())
         place = line, where, linecache.getline(file, line).strip()
         exception.student_place = place  # type: ignore[attr-defined]
-    exception.operands = _operands(error.operands)  # type: ignore[attr-defined]
+    exception.operands = dict(error.operands)  # type: ignore[attr-defined]
     return exception
-
-
-def _operands(described: list[tuple[str, str]]) -> dict[str, str]:
-    """Return the forms of the tensors in the student's line, by name."""
-    pairs = described[:MAX_OPERANDS]
-    if not all(_NAME.fullmatch(name) and _FORM.fullmatch(form) for name, form in pairs):
-        raise ProtocolError("an operand isn't a name with a form")
-    return dict(pairs)
 
 
 def raise_as_students(exception: Exception, file: str) -> NoReturn:

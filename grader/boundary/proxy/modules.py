@@ -22,7 +22,6 @@ from grader.boundary.protocol.wire import (
     SomeTensor,
     TensorValue,
     identifier,
-    member,
     named,
 )
 from grader.boundary.proxy.stand_ins import Subject
@@ -181,7 +180,7 @@ class Twin:
         for name, written, is_persistent in response.state.buffers:
             path, _, last = name.rpartition(".")
             owner = root.get_submodule(path)
-            if member(last) in owner._parameters or last in owner._modules:
+            if last in owner._parameters or last in owner._modules:
                 raise ProtocolError("a buffer has the name of something else")
             # The module gets another tensor; one that a test holds stays as it is.
             owner._buffers[last] = tensor = reader.plain(written)

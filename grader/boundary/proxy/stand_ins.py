@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from grader.boundary.connection import Connection, WorkerFailure
 from grader.boundary.protocol.codec import SENT_DTYPES
 from grader.boundary.protocol.wire import (
-    MAX_REFERENCES as MAX_REFERENCES,
-)
-from grader.boundary.protocol.wire import (
-    MAX_TEXT,
     FloatValue,
     ProtocolError,
     ReferenceValue,
@@ -132,7 +128,7 @@ def plain_fields(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return plain fields by name.
 
     Raises:
-        ProtocolError: one has no name, or is too long.
+        ProtocolError: one has no name.
     """
     return dict(_field(name, value) for name, value in fields)
 
@@ -140,8 +136,6 @@ def plain_fields(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 def _field(name: str, value: Any) -> tuple[str, Any]:
     if identifier(name).startswith("_"):
         raise ProtocolError("a field isn't public")
-    if isinstance(value, str) and len(value) > MAX_TEXT:
-        raise ProtocolError("a field is too long")
     return name, float(value.text) if type(value) is FloatValue else value
 
 

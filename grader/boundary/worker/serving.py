@@ -20,7 +20,7 @@ import msgspec
 
 from grader.boundary.protocol.codec import (
     DTYPES,
-    SENT_DTYPES,
+    NAMES,
     ReceivedCall,
     RequestReader,
     ResponsePacker,
@@ -152,11 +152,8 @@ def _send(
     released: list[int],
 ) -> None:
     response.id, response.released = id, released
-    response.tensors = [(_NAMES[tensor.dtype], [*tensor.shape]) for tensor in tensors]
+    response.tensors = [(NAMES[tensor.dtype], [*tensor.shape]) for tensor in tensors]
     send(channel, response, memory.write_response(tensors))
-
-
-_NAMES = {dtype: name for name, dtype in SENT_DTYPES.items()}
 
 
 def _refusal(error: BaseException) -> Response:
