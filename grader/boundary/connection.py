@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import signal
 import time
 import weakref
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from grader.boundary.protocol.codec import NAMES, Received, tensors_of
@@ -24,7 +25,7 @@ from grader.boundary.protocol.wire import (
 )
 from grader.boundary.spawn import BoundaryError, WorkerEnding, WorkerProcess
 from grader.code.stopwatch import Limit, Stopwatch
-from grader.code.tensors import HAS_TORCH, Tensor, torch
+from grader.code.tensors import Tensor
 from grader.errors import TIME_USED_UP, CannotLoad
 from grader.result import Status
 
@@ -120,7 +121,6 @@ class Connection:
         self._begins = True
         self._free: list[int] = []
         self._kept: dict[int, weakref.ref[Any]] = {}
-        self._random: Tensor | None = None
         self._placed: list[tuple[str, Any, int]] = []
         self._marks = 0
 
@@ -128,20 +128,6 @@ class Connection:
         """Return how many changed arguments a test has had before this one."""
         self._marks += 1
         return self._marks - 1
-
-    def random(self, tensors: list[Tensor]) -> int | None:
-        """Add the global random state to a request's tensors and return its place there.
-
-        Returns None if the worker has that state already; it is some kilobytes.
-        """
-        if not HAS_TORCH:
-            return None
-        state = torch.default_generator.get_state()
-        if self._random is not None and torch.equal(state, self._random):
-            return None
-        self._random = state
-        tensors.append(state)
-        return len(tensors) - 1
 
     def put(self, tensors: list[Tensor]) -> list[int]:
         """Put the next request's tensors where the worker sees them, and return their places.
@@ -236,9 +222,20 @@ class Connection:
             thing, functools.partial(_forget, self._kept, self._free, number)
         )
 
-    def checked(self) -> _Checked:
-        """Take any error while a response is read as the worker's: it sent something unreadable."""
-        return _Checked(self, self._budget)
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Take any error while a response is read as the worker's: it sent something unreadable.
+
+        A response's size is the worker's choice, so the time for reading it is charged.
+        """
+        started = time.thread_time()
+        try:
+            yield
+        except Exception:
+            self.close()
+            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
+        finally:
+            self._budget.spend(time.thread_time() - started)
 
     def close(self) -> None:
         """End the worker, unless that was done before."""
@@ -298,36 +295,13 @@ class Slots:
             self._free[size].append(place)
 
 
-class _Checked:
-    """What `Connection.checked` gives; contextlib takes longer, and each response needs it twice.
-
-    A response's size is the worker's choice, so the time for reading it is charged.
-    """
-
-    def __init__(self, connection: Connection, budget: SubmissionBudget) -> None:
-        self._connection = connection
-        self._budget = budget
-        self._started = 0.0
-
-    def __enter__(self) -> None:
-        self._started = time.thread_time()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: object
-    ) -> None:
-        self._budget.spend(time.thread_time() - self._started)
-        if isinstance(error, Exception):
-            self._connection.close()
-            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
-
-
 def _forget(kept: dict[int, Any], free: list[int], number: int, gone: object) -> None:
     kept.pop(number, None)
     free.append(number)
 
 
 def _end_quietly(process: WorkerProcess) -> None:
-    with contextlib.suppress(BoundaryError, OSError):
+    with suppress(BoundaryError, OSError):
         process.end()
 
 

@@ -291,14 +291,14 @@ class Setting(Struct, array_like=True):
     """The state of the process in which the student's code is to run.
 
     Attributes:
-        random: the tensor that is the global random state; None for that of the request before.
+        random: the tensor that is the global random state.
         dtype: torch's default.
         grad: whether gradients are wanted.
         inference: whether nothing may be differentiated, as in `torch.inference_mode`.
         count: whether to count what it costs.
     """
 
-    random: int | None
+    random: int
     dtype: str
     grad: bool
     inference: bool

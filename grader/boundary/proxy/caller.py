@@ -304,7 +304,7 @@ class Caller:
             arguments = packer.calls(calls, not self.costs and torch.is_grad_enabled())
         except Unsendable as reason:
             raise TypeError(f"can't be handed to a student's code in grading: {reason}") from None
-        target, setting = self._target(subject, packer), self._setting(connection, packer)
+        target, setting = self._target(subject, packer), self._setting(packer)
         places = connection.put(packer.tensors)
         if twin is not None:
             twin.placed(places, packer)
@@ -351,7 +351,7 @@ class Caller:
         packer = ArgumentPacker(connection)
         target = self._target(subject, packer)
         packer.calls([Call()], False)
-        setting = self._setting(connection, packer)
+        setting = self._setting(packer)
         places = connection.put(packer.tensors)
         if subject.twin is not None:
             subject.twin.placed(places, packer)
@@ -383,9 +383,9 @@ class Caller:
         state = subject.twin.state(subject.root, packer)
         return RequestTarget(subject.name, subject.twin.number, subject.path, None, state)
 
-    def _setting(self, connection: Connection, packer: RequestPacker) -> Setting:
-        dtype = NAMES[torch.get_default_dtype()]
-        random = connection.random(packer.tensors)
+    def _setting(self, packer: RequestPacker) -> Setting:
+        packer.tensors.append(torch.default_generator.get_state())
+        random, dtype = len(packer.tensors) - 1, NAMES[torch.get_default_dtype()]
         grad, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
         return Setting(random, dtype, grad, inference, bool(self.costs))
 

@@ -26,7 +26,7 @@ from grader.boundary.protocol.wire import (
 )
 from grader.boundary.proxy.stand_ins import Subject
 from grader.code.batch import Batched, Call, one_by_one
-from grader.code.tensors import HAS_TORCH, Tensor, nn, torch
+from grader.code.tensors import Tensor, nn, torch
 
 if TYPE_CHECKING:
     from grader.boundary.proxy.caller import Caller
@@ -264,9 +264,10 @@ class _Builder:
     def _empty(self, described: ModuleForm, path: str) -> nn.Module:
         cls = _remote_class(identifier(described.name), described.stock)
         module: nn.Module = cls.__new__(cls)
+        nn.Module.__init__(module)  # that of a layer of torch's would make weights
         # Past RemoteModule.__setattr__, which guards against tests.
         about = {"_caller": self._caller, "_twin": self._twin, "_path": path, "_root": self._root}
-        module.__dict__.update(_new_module_attributes() | about)
+        module.__dict__.update(about)
         module.__dict__["training"] = described.training
         self._root = module if self._root is None else self._root
         allowed = getattr(cls, "__constants__", ())
@@ -289,14 +290,3 @@ def _remote_class(name: str, stock: str | None) -> type[RemoteModule]:
     """Return a class of the student's name; made once, because making one takes long."""
     bases = () if stock is None else (STOCK[named(stock, STOCK)],)
     return type(name, (RemoteModule, *bases), {})
-
-
-# What a new module has; nn.Module() takes several times as long as to copy it.
-_ATTRIBUTES = vars(nn.Module()) if HAS_TORCH else {}
-_EMPTY = [
-    (name, type(value)) for name, value in _ATTRIBUTES.items() if isinstance(value, dict | set)
-]
-
-
-def _new_module_attributes() -> dict[str, Any]:
-    return _ATTRIBUTES | {name: kind() for name, kind in _EMPTY}

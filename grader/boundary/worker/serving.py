@@ -298,8 +298,8 @@ class Worker:
         self, function: Callable[[], Any], setting: Setting, reader: RequestReader
     ) -> tuple[Response, Any]:
         """Run the student's code in the state that the request asks for."""
-        dtype, number = DTYPES[setting.dtype], setting.random
-        self._random.restore(None if number is None else reader.tensors[number])
+        dtype = DTYPES[setting.dtype]
+        self._random.restore(reader.tensors[setting.random])
         if torch.get_default_dtype() is not dtype:
             torch.set_default_dtype(dtype)
         torch._C._set_grad_enabled(setting.grad)
@@ -405,17 +405,12 @@ class RandomState:
     """The global random state, which is that of the test when the student's code begins."""
 
     def __init__(self) -> None:
-        self._given = self._before = _state()
-        self._is_given = False  # whether that is still the state
+        self._before = _state()
 
-    def restore(self, state: Tensor | None) -> None:
-        """Set the state that a request asks for; when None, that of the request before."""
-        if state is not None:
-            self._given = state.clone()
-            self._is_given = False
-        if not self._is_given:
-            _set_state(self._given)
-        self._before = self._given
+    def restore(self, state: Tensor) -> None:
+        """Set the state that a request asks for."""
+        _set_state(state)
+        self._before = state
 
     def seed(self, seed: int) -> None:
         """Seed the global generator, as the test would do just before a call."""
@@ -424,19 +419,16 @@ class RandomState:
 
     def has_moved(self) -> bool:
         """Return whether anything was drawn since the last time that the state was set."""
-        state = _state()  # has to live while its address is used
-        moved = bool(memcmp(_address(state), _address(self._before), _STATE_BYTES))
-        self._is_given = self._before is self._given and not moved
-        return moved
+        return _differ(_state(), self._before)
 
 
 def _moved_generators(reader: RequestReader) -> list[bool]:
     """Return of each random generator among the arguments whether anything was drawn from it."""
-    moved = []
-    for generator, before in reader.generators:
-        state = _state_of(generator)
-        moved.append(bool(memcmp(_address(state), _address(before), _STATE_BYTES)))
-    return moved
+    return [_differ(_state_of(generator), before) for generator, before in reader.generators]
+
+
+def _differ(state: Tensor, before: Tensor) -> bool:
+    return bool(memcmp(_address(state), _address(before), _STATE_BYTES))
 
 
 # Gradients: those that are asked for, and those that will be, by what came with a call
