@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import signal
 import time
 import weakref
@@ -23,7 +22,8 @@ from grader.boundary.protocol.wire import (
     receive,
     send,
 )
-from grader.boundary.spawn import BoundaryError, WorkerEnding, WorkerProcess
+from grader.boundary.spawn import WorkerEnding, WorkerProcess
+from grader.boundary.starting import BoundaryError
 from grader.code.stopwatch import Limit, Stopwatch
 from grader.code.tensors import Tensor
 from grader.errors import TIME_USED_UP, CannotLoad
@@ -119,8 +119,8 @@ class Connection:
     def begin(self) -> None:
         """Begin a test: what the worker keeps for an earlier one isn't needed any more."""
         self._begins = True
-        self._free: list[int] = []
-        self._kept: dict[int, weakref.ref[Any]] = {}
+        self._kept: dict[int, weakref.KeyedRef[int, Any]] = {}
+        self._gone: list[weakref.KeyedRef[int, Any]] = []
         self._placed: list[tuple[str, Any, int]] = []
         self._marks = 0
 
@@ -190,8 +190,10 @@ class Connection:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, TIME_USED_UP)
         self._sent += 1
-        free = self._free[:]
-        del self._free[: len(free)]  # the list stays: what is gone later is added to it
+        free = [each.key for each in self._gone]
+        del self._gone[: len(free)]  # the list stays: what is gone later is added to it
+        for number in free:
+            self._kept.pop(number, None)
         begins, self._begins = self._begins, False
         return Request(self._sent, begins, free, self._placed, do)
 
@@ -218,9 +220,7 @@ class Connection:
 
     def keep(self, number: int, thing: object) -> None:
         """Let the worker forget what it calls `number` when `thing` is gone."""
-        self._kept[number] = weakref.ref(
-            thing, functools.partial(_forget, self._kept, self._free, number)
-        )
+        self._kept[number] = weakref.KeyedRef(thing, self._gone.append, number)
 
     @contextmanager
     def checked(self) -> Iterator[None]:
@@ -293,11 +293,6 @@ class Slots:
             if not size:
                 raise ProtocolError("a place that was not given")
             self._free[size].append(place)
-
-
-def _forget(kept: dict[int, Any], free: list[int], number: int, gone: object) -> None:
-    kept.pop(number, None)
-    free.append(number)
 
 
 def _end_quietly(process: WorkerProcess) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from grader.boundary.proxy.caller import Caller
 
 
+_Foreseen = tuple[Tensor, Gradients, list[Tensor]]
+
+
 class Backward:
     """The worker's graph of one call, kept while this side's graph refers to it.
 
@@ -28,27 +31,20 @@ class Backward:
         caller: made the call.
         connection: to the worker that holds the graph.
         graph: what the worker calls it.
+        foreseen: what the worker would say if it were asked for a gradient: the upstream gradient
+            of the only output, the gradients of all inputs, and the tensors that are named there.
+            It is read then: until a test asks, what became of the gradient says nothing.
     """
 
-    def __init__(self, caller: Caller, connection: Connection, graph: int) -> None:
+    def __init__(
+        self, caller: Caller, connection: Connection, graph: int, foreseen: _Foreseen | None
+    ) -> None:
         self._caller = caller
         self._connection = connection
         self._graph = graph
         self.outputs: tuple[Tensor, ...] = ()
-        self._foreseen: tuple[Tensor, Gradients, list[Tensor]] | None = None
+        self._foreseen = foreseen
         connection.keep(graph, self)
-
-    def foresee(self, upstream: Tensor, gradients: Gradients, tensors: list[Tensor]) -> None:
-        """Take what the worker would say if it were asked for this gradient.
-
-        It is read then: until a test asks, what became of the gradient says nothing.
-
-        Args:
-            upstream: the gradient of the only output.
-            gradients: those of all inputs.
-            tensors: those that are named there.
-        """
-        self._foreseen = upstream, gradients, tensors
 
     def run(
         self,

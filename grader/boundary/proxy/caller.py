@@ -12,7 +12,7 @@ import linecache
 import math
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -77,8 +77,6 @@ from grader.result import Status
 
 _CALLS_AT_ONCE = 100
 """How many calls there are in a message, which may take as long as a single one."""
-
-_NOTHING_COUNTS = nullcontext()
 
 
 class RemoteProblem:
@@ -259,12 +257,12 @@ class Caller:
         self.costs: list[Cost] = []
         self._file = file
 
-    def apart(self) -> AbstractContextManager[None]:
-        """Let nothing count that this side does for a request; the worker counts."""
-        return self._uncounted() if counters() else _NOTHING_COUNTS
-
     @contextmanager
-    def _uncounted(self) -> Iterator[None]:
+    def apart(self) -> Iterator[None]:
+        """Let nothing count that this side does for a request; the worker counts."""
+        if not counters():
+            yield
+            return
         with elsewhere() as self.costs:
             try:
                 yield
@@ -304,10 +302,7 @@ class Caller:
             arguments = packer.calls(calls, not self.costs and torch.is_grad_enabled())
         except Unsendable as reason:
             raise TypeError(f"can't be handed to a student's code in grading: {reason}") from None
-        target, setting = self._target(subject, packer), self._setting(packer)
-        places = connection.put(packer.tensors)
-        if twin is not None:
-            twin.placed(places, packer)
+        target, setting, places = self._put(subject, packer, connection)
         # Send and receive.
         request = CallRequest(target, setting, arguments, [*packer.weights], seeds)
         response, tensors = connection.exchange(request)
@@ -349,12 +344,8 @@ class Caller:
     def _attribute(self, subject: Subject) -> Any:
         connection = self._connection_of(subject)
         packer = ArgumentPacker(connection)
-        target = self._target(subject, packer)
         packer.calls([Call()], False)
-        setting = self._setting(packer)
-        places = connection.put(packer.tensors)
-        if subject.twin is not None:
-            subject.twin.placed(places, packer)
+        target, setting, _ = self._put(subject, packer, connection)
         response, tensors = connection.exchange(AttributeRequest(target, setting))
         with connection.checked():
             ending, found, is_method = self._ending(response, packer), None, False
@@ -367,6 +358,20 @@ class Caller:
         return RemoteFunction(self, subject) if is_method else found
 
     # What a request is about
+
+    def _put(
+        self, subject: Subject, packer: RequestPacker, connection: Connection
+    ) -> tuple[RequestTarget, Setting, list[int]]:
+        """Put a request's tensors where the worker sees them.
+
+        Returns:
+            What the request is about, the state of this process, and the tensors' places.
+        """
+        target, setting = self._target(subject, packer), self._setting(packer)
+        places = connection.put(packer.tensors)
+        if subject.twin is not None:
+            subject.twin.placed(places, packer)
+        return target, setting, places
 
     def _connection_of(self, subject: Subject) -> Connection:
         if subject.reference is not None:
@@ -461,9 +466,10 @@ class Caller:
             last = graph.call
             found = tuple(reader.plain(output) for output in graph.outputs)
             inputs, upstream = packer.graphs[graph.call]
-            backward = Backward(self, reader.connection, graph.number)
+            foreseen = None
             if graph.foreseen is not None and upstream is not None:
-                backward.foresee(upstream, graph.foreseen, reader.tensors)
+                foreseen = upstream, graph.foreseen, reader.tensors
+            backward = Backward(self, reader.connection, graph.number, foreseen)
             outputs = connect(backward, found, [*inputs, *packer.weights.values()])
             reader.outputs += outputs
             for written, output in zip(graph.outputs, outputs, strict=True):

@@ -162,7 +162,7 @@ def plain_fields(value: object) -> list[tuple[str, Any]]:
     for name, field in _members(value):
         if len(found) >= MAX_FIELDS:
             break
-        if _is_public(name):
+        if is_public(name):
             found.pop(name, None)
             try:
                 found[name] = _packed(field)
@@ -182,8 +182,9 @@ def _members(value: object) -> Iterator[tuple[Any, object]]:
     yield from [*getattr(value, "__dict__", {}).items()]
 
 
-def _is_public(name: object) -> bool:
-    if type(name) is not str or name.startswith("_"):
+def is_public(name: object) -> bool:
+    """Return whether a key of an object or a module is a name that a test could use."""
+    if type(name) is not str or name.startswith("_"):  # through globals() it may be any key
         return False
     return len(name) <= MAX_NAME and name.isidentifier()
 

@@ -10,8 +10,8 @@ import pkgutil
 import socket
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ from grader.boundary.protocol.wire import (
     receive,
     send,
 )
-from grader.boundary.worker.costs import counted, counted_on
+from grader.boundary.worker.costs import MOST, recorded
 from grader.boundary.worker.exceptions import describe_exception, speaks_of_meta
 from grader.boundary.worker.objects import (
     StudentModule,
@@ -71,6 +71,7 @@ from grader.boundary.worker.student_file import (
     public_names,
     run_file,
 )
+from grader.code.cost import counting
 from grader.code.returned import Results
 from grader.code.tensors import Tensor, nn, torch
 
@@ -86,7 +87,6 @@ _run_backward = torch.autograd.Variable._execution_engine.run_backward
 
 _STATE_BYTES = _state().nbytes
 _RESULTS_WATCHED = 64
-_NOTHING_COUNTS = nullcontext()
 
 
 Job = Callable[[bytes, ModuleType], object]
@@ -197,7 +197,7 @@ class Worker:
         What the student's code raises is part of the response.
         """
         tensors = tensors_at(request.placed, self._memory.bytes, self._needed, self._gone)
-        reader = RequestReader(tensors, self._kept.objects, vars(self._module))
+        reader = RequestReader(tensors, self._kept.things, vars(self._module))
         if request.begins:
             self._kept.forget_all()
         for number in request.free:
@@ -259,10 +259,10 @@ class Worker:
     def _backward(
         self, do: BackwardRequest, reader: RequestReader
     ) -> tuple[Response, list[Tensor]]:
-        graph, packer = self._kept.graphs[do.graph], ResponsePacker()
+        graph, packer = self._kept.things[do.graph], ResponsePacker()
         upstream = [None if g is None else reader.plain(g) for g in do.upstream]
-        response, found = counted(lambda: graph.gradients(upstream, do.wanted), do.count)
-        with counted_on(response):
+        response, found = _counted(lambda: graph.gradients(upstream, do.wanted), do.count)
+        with _counted_on(response):
             response.gradients = _write_gradients(response.error, found, packer)
         response.error = None
         return response, packer.tensors
@@ -284,15 +284,15 @@ class Worker:
         """Bring a module up to date; return it with the parameters that want gradients."""
         if target.module is None or target.state is None:
             return None, []
-        module = self._kept.modules[target.module]
+        module: StudentModule = self._kept.things[target.module]
         return module, module.update(target.state, reader, weights)
 
     def _owner(self, target: RequestTarget) -> Any:
         if target.reference is not None:
-            return self._kept.objects[target.reference]
+            return self._kept.things[target.reference]
         if target.module is None:
             return self._module
-        return self._kept.modules[target.module].module.get_submodule(target.path)
+        return self._kept.things[target.module].module.get_submodule(target.path)
 
     def _run(
         self, function: Callable[[], Any], setting: Setting, reader: RequestReader
@@ -304,14 +304,7 @@ class Worker:
             torch.set_default_dtype(dtype)
         torch._C._set_grad_enabled(setting.grad)
         with torch.inference_mode() if setting.inference else nullcontext():
-            if setting.count:
-                response, values = counted(function, True)
-            else:
-                response, values = Response(), None
-                try:
-                    values = function()
-                except BaseException as exception:
-                    response.error = describe_exception(exception)
+            response, values = _counted(function, setting.count)
             response.grad = _is_grad_enabled()
         torch._C._set_grad_enabled(True)
         response.moved = self._random.has_moved()
@@ -332,7 +325,7 @@ class Worker:
         packer, value, graphs = StudentsPacker(self._kept), None, []
         response.moved_away, response.changed_lists = reader.moved_away(), reader.changed_lists()
         try:
-            with _NOTHING_COUNTS if response.cost is None else counted_on(response):
+            with _counted_on(response):
                 if response.error is None:
                     for call, value in zip(calls, values, strict=True):
                         start = len(packer.outputs)
@@ -356,7 +349,7 @@ class Worker:
         for graph in response.graphs if response.called is None else ():
             upstream = calls[graph.call].upstream
             if upstream is not None:
-                kept = self._kept.graphs[graph.number]
+                kept = self._kept.things[graph.number]
                 graph.foreseen = _foresee(kept, upstream, packer, self._first_called)
         return response, packer.tensors
 
@@ -376,6 +369,53 @@ def _each(
     return results
 
 
+# What the student's code costs, for the requests that ask for it
+
+
+_STOPPED = "what it costs, because it stopped the counting"
+
+
+def _counted(function: Callable[[], Any], count: bool) -> tuple[Response, Any]:
+    """Run the student's code, and say what it cost if that is wanted.
+
+    Returns:
+        How it ended, for the response, and its value.
+    """
+    if not count:
+        return _attempt(function)
+    with recorded() as products, counting() as cost:
+        response, value = _attempt(function)
+    response.cost = _at_most(max(cost.operations, *products), cost.elements, cost.largest)
+    if MOST in products:
+        response.unsendable = _STOPPED
+    return response, value
+
+
+def _attempt(function: Callable[[], Any]) -> tuple[Response, Any]:
+    try:
+        return Response(), function()
+    except BaseException as exception:
+        return Response(error=describe_exception(exception)), None
+
+
+def _at_most(*numbers: int) -> tuple[int, int, int]:
+    operations, elements, largest = (min(number, MOST) for number in numbers)
+    return operations, elements, largest
+
+
+@contextmanager
+def _counted_on(response: Response) -> Iterator[None]:
+    """Go on counting, if that was wanted, while a value is written down: it may be computed now."""
+    if response.cost is None:
+        yield
+        return
+    before, elements, largest = response.cost
+    with recorded() as products, counting() as cost:
+        yield
+    now = before + max(cost.operations, *products), elements + cost.elements, largest
+    response.cost = _at_most(*now)
+
+
 def _without_values(response: Response) -> Response:
     response.values, response.state = [], None
     return response
@@ -393,10 +433,10 @@ class StudentsPacker(ResponsePacker):
         """Describe a module or an object of the student's; of all else name only the type."""
         if isinstance(value, nn.Module):
             described = describe_module(value, self)
-            return ModuleValue(self.kept.keep_module(value), described)
+            return ModuleValue(self.kept.keep(StudentModule(value)), described)
         if is_students(value):
             self.count_reference()
-            number = self.kept.keep_object(value)
+            number = self.kept.keep(value)
             return ReferenceValue(number, class_name(type(value)), plain_fields(value))
         return OtherValue(class_name(type(value)), callable(value))
 
@@ -488,7 +528,7 @@ def _foresee(
     if not graph.fits(upstream):
         return None
     count = len(packer.tensors)
-    response, gradients = counted(
+    response, gradients = _counted(
         lambda: graph.gradients([upstream], range(len(graph.leaves))), False
     )
     try:
@@ -504,41 +544,28 @@ class Registry:
     """What later requests may refer to, each by a number of its own.
 
     Attributes:
-        modules: the student's modules that the trusted side knows.
-        objects: other objects of the student's.
-        graphs: those of calls.
+        things: the student's modules that the trusted side knows, other objects, graphs of calls.
     """
 
     def __init__(self) -> None:
-        self.modules: dict[int, StudentModule] = {}
-        self.objects: dict[int, object] = {}
-        self.graphs: dict[int, Graph] = {}
+        self.things: dict[int, Any] = {}
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
-        kinds: tuple[dict[int, Any], ...]
-        kinds = self.modules, self.objects, self.graphs, self._results
-        self._kinds = kinds
         self._count = 0
 
     def forget_all(self) -> None:
         """Forget everything: another test begins."""
-        for kind in self._kinds:
-            kind.clear()
+        self.things.clear()
+        self._results.clear()
 
     def free(self, number: int) -> None:
         """Forget what has this number."""
-        for kind in self._kinds:
-            kind.pop(number, None)
+        self.things.pop(number, None)
+        self._results.pop(number, None)
 
-    def keep_module(self, module: nn.Module) -> int:
-        """Keep a module, and return its number."""
+    def keep(self, thing: object) -> int:
+        """Keep something, and return its number."""
         number = self._number()
-        self.modules[number] = StudentModule(module)
-        return number
-
-    def keep_object(self, value: object) -> int:
-        """Keep an object, and return its number."""
-        number = self._number()
-        self.objects[number] = value
+        self.things[number] = thing
         return number
 
     def keep_graphs(self, graphs: list[Graph], packer: ResponsePacker) -> list[GraphForm]:
@@ -546,10 +573,8 @@ class Registry:
         described, outputs = [], iter(packer.written_outputs)
         for call, graph in enumerate(graphs):
             if graph.outputs:
-                number = self._number()
-                self.graphs[number] = graph
                 ends = [*islice(outputs, len(graph.outputs))]
-                described.append(GraphForm(call, number, ends))
+                described.append(GraphForm(call, self.keep(graph), ends))
         return described
 
     def watch(self, results: Sequence[tuple[Tensor, Tensor]]) -> list[int]:
