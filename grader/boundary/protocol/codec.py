@@ -24,7 +24,6 @@ from grader.boundary.protocol.wire import (
     MAX_HEADER,
     MAX_NAME,
     MAX_PAYLOAD,
-    MAX_REFERENCES,
     MAX_TENSORS,
     MODULE,
     SENT_NAMES,
@@ -49,7 +48,6 @@ from grader.boundary.protocol.wire import (
     TupleValue,
     Unsendable,
     memcmp,
-    numbered,
 )
 from grader.code.tensors import Tensor, nn, torch
 
@@ -565,9 +563,6 @@ _AS_THEY_ARE = frozenset({bool, int, float, str, type(None)})
 class RequestPacker(Packer):
     """Writes a test's values.
 
-    Args:
-        connection: to the worker that gets them; for who names what that holds.
-
     Attributes:
         arguments: the tensors and arrays among the values, and which of the request's tensors each
             is.
@@ -577,9 +572,8 @@ class RequestPacker(Packer):
         generators: the random generators among the values.
     """
 
-    def __init__(self, connection: Any = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.connection = connection
         self.arguments: list[tuple[Any, int]] = []
         self.lists: list[list[Any]] = []
         self.graphs: list[GraphInputs] = []
@@ -818,22 +812,17 @@ def _place(value: Any) -> object:
 class ResponsePacker(Packer):
     """Writes the student's values: tensors with their place in the graph.
 
-    Args:
-        kept: keeps what the trusted side will refer to; for who writes such things, too.
-
     Attributes:
         outputs: the tensors that a gradient can come back to.
         written_outputs: what stands for them; among the values they are named by number.
         results: all tensors among the values, with the copies that are sent.
     """
 
-    def __init__(self, kept: Any = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.kept = kept
         self.outputs: list[Tensor] = []
         self.written_outputs: list[SomeTensor] = []
         self.results: list[tuple[Tensor, Tensor]] = []
-        self._references = 0
 
     def tensor(self, tensor: Tensor) -> Any:
         """Add a tensor as a plain one, whatever subclass of Tensor it was."""
@@ -866,16 +855,6 @@ class ResponsePacker(Packer):
             return written
         fields = getattr(cls, "_fields", ()) if type(written) is TupleValue else ()
         return StudentsValue(written, class_name(cls), [*fields])
-
-    def count_reference(self) -> None:
-        """Take note of one more object that is kept.
-
-        Raises:
-            Unsendable: it is one too many.
-        """
-        self._references += 1
-        if self._references > MAX_REFERENCES:
-            raise Unsendable("it has too many objects")
 
 
 def readable(tensor: Tensor) -> Tensor:
@@ -917,18 +896,14 @@ class ResponseReader(ValueReader):
 
     Args:
         tensors: the response's.
-        caller: calls what is read.
-        connection: to the worker that responded.
 
     Attributes:
         results: the tensors among the values, by the number that the worker gave them.
         outputs: the tensors at which the calls' graphs end.
     """
 
-    def __init__(self, tensors: list[Tensor], caller: Any, connection: Any) -> None:
+    def __init__(self, tensors: list[Tensor]) -> None:
         super().__init__(tensors)
-        self.caller = caller
-        self.connection = connection
         self.results: dict[int, Tensor] = {}
         self.outputs: list[Tensor] = []
 
@@ -938,7 +913,3 @@ class ResponseReader(ValueReader):
         if value.result is not None:
             self.results[value.result] = tensor
         return tensor
-
-    def output(self, value: OutputValue) -> Tensor:
-        """Return a tensor at which a graph ends."""
-        return self.outputs[numbered(value.number, len(self.outputs))]

@@ -506,8 +506,7 @@ class Ready(Struct, forbid_unknown_fields=True):
 # Frames
 
 _LENGTHS = struct.Struct("!II")
-# Most frames fit into the first; a larger buffer takes the system longer to provide.
-_FIRST_CHUNK, _CHUNK = 1 << 14, 1 << 18
+_CHUNK = 1 << 16  # a much larger buffer takes the system longer to provide
 ALIGNED = 16
 """Each tensor of a response begins at a multiple of so many bytes."""
 
@@ -595,7 +594,7 @@ def receive(
     while len(data) < end:
         # The buffer grows with what arrives: a length alone costs the receiver nothing.
         try:
-            part = channel.recv(_CHUNK if data else _FIRST_CHUNK)
+            part = channel.recv(_CHUNK)
         except TimeoutError:
             assert left is not None
             channel.settimeout(left())  # there may be more time left than it seemed

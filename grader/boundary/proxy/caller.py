@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import numpy
 
-from grader.boundary.connection import BAD_OUTPUT, Connection, SubmissionBudget, WorkerFailure
+from grader.boundary.connection import Connection, SubmissionBudget, WorkerFailure
 from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
 from grader.boundary.protocol.wire import (
     FILE,
@@ -47,7 +47,6 @@ from grader.boundary.protocol.wire import (
 )
 from grader.boundary.proxy.autograd import Backward, connect
 from grader.boundary.proxy.endings import (
-    Ending,
     ending_of,
     raise_as_students,
     read_exception,
@@ -73,7 +72,6 @@ from grader.code.forbidden import ForbiddenCall
 from grader.code.loading import judge_load
 from grader.code.tensors import Array, Tensor, entries, is_float, torch
 from grader.errors import CannotLoad, Mismatch
-from grader.result import Status
 
 _CALLS_AT_ONCE = 100
 """How many calls there are in a message, which may take as long as a single one."""
@@ -396,8 +394,8 @@ class Caller:
 
     # What a response says
 
-    def _ending(self, response: Response, packer: RequestPacker) -> Ending | None:
-        """Draw what the worker drew, count what it counted; return how it ended if not well."""
+    def _ending(self, response: Response, packer: RequestPacker) -> Exception | None:
+        """Draw what the worker drew, count what it counted; return what it ended with."""
         if response.moved:
             torch.rand(1)
         strict = bool(response.generators)
@@ -414,21 +412,16 @@ class Caller:
             return None
         return ending_of(response, self._file.forbidden, self._file.path)
 
-    def _raise(self, ending: Ending | None, subject: Subject | None = None) -> None:
+    def _raise(self, ending: Exception | None, subject: Subject | None = None) -> None:
         """Raise what a request ended with, if it did not end well."""
         if ending is None:
             return
-        if ending.called is not None:
-            self.called = self.called or ending.called
-            raise ForbiddenCall(ending.called)
-        if ending.unsendable is not None:
-            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}: {ending.unsendable}.")
-        exception = ending.exception
-        assert exception is not None
-        if subject is not None and subject.is_of_file and isinstance(exception, AttributeError):
+        if isinstance(ending, ForbiddenCall):
+            self.called = self.called or str(ending)
+        if subject is not None and subject.is_of_file and isinstance(ending, AttributeError):
             listing = self._file.listing()
-            raise AttributeError(str(exception), name=subject.name, obj=listing)
-        raise_as_students(exception, self._file.path)
+            raise AttributeError(str(ending), name=subject.name, obj=listing)
+        raise_as_students(ending, self._file.path)
 
     def settle(self, connection: Connection, response: Response) -> None:
         """Raise what a request for gradients ended with, after what it cost was counted."""
@@ -448,7 +441,7 @@ class Caller:
             raise ProtocolError("there are not as many results as calls")
         reader = ResultReader(tensors, self, connection)
         if response.graphs:
-            self._connect(response.graphs, reader, packer)
+            self._connect(response.graphs, reader, packer, connection)
         values = [*map(reader.read, response.values)]
         for place, number in enumerate(response.results):  # forgotten when no test holds it
             if place in reader.results:
@@ -456,7 +449,11 @@ class Caller:
         return values
 
     def _connect(
-        self, graphs: list[GraphForm], reader: ResultReader, packer: RequestPacker
+        self,
+        graphs: list[GraphForm],
+        reader: ResultReader,
+        packer: RequestPacker,
+        connection: Connection,
     ) -> None:
         """Make the reader know the tensors that the calls' graphs end in."""
         last = -1
@@ -469,7 +466,7 @@ class Caller:
             foreseen = None
             if graph.foreseen is not None and upstream is not None:
                 foreseen = upstream, graph.foreseen, reader.tensors
-            backward = Backward(self, reader.connection, graph.number, foreseen)
+            backward = Backward(self, connection, graph.number, foreseen)
             outputs = connect(backward, found, [*inputs, *packer.weights.values()])
             reader.outputs += outputs
             for written, output in zip(graph.outputs, outputs, strict=True):
@@ -478,7 +475,15 @@ class Caller:
 
 
 class ArgumentPacker(RequestPacker):
-    """Writes a test's values: random generators, too, and references to what the worker holds."""
+    """Writes a test's values: random generators, too, and references to what the worker holds.
+
+    Args:
+        connection: to the worker.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__()
+        self._connection = connection
 
     def special(self, value: Any) -> AnyValue:
         """Add a random generator, by its state; name what the worker holds."""
@@ -487,7 +492,7 @@ class ArgumentPacker(RequestPacker):
         if isinstance(value, PutIn):
             raise Mismatch("Your code changed a list that it had been given.")
         if isinstance(value, RemoteReference):
-            if living(value._connection, value) is not self.connection:
+            if living(value._connection, value) is not self._connection:
                 raise Unsendable(f"a {type(value).__name__} of another file")
             return ReferenceValue(value._number)
         return super().special(value)
@@ -500,9 +505,19 @@ class ArgumentPacker(RequestPacker):
 
 
 class ResultReader(ResponseReader):
-    """Reads a worker's values: tensors of this side's graph, modules, references."""
+    """Reads a worker's values: tensors of this side's graph, modules, references.
 
-    _references = 0
+    Args:
+        tensors: the response's.
+        caller: calls what is read.
+        connection: to the worker that responded.
+    """
+
+    def __init__(self, tensors: list[Tensor], caller: Caller, connection: Connection) -> None:
+        super().__init__(tensors)
+        self._caller = caller
+        self._connection = connection
+        self._references = 0
 
     def form(self, value: FormValue) -> Tensor:
         """Return a tensor without entries that no comparison takes for an answer."""
@@ -511,15 +526,15 @@ class ResultReader(ResponseReader):
     def special(self, value: AnyValue) -> Any:
         """Return a module, or a stand-in for something that can't be sent."""
         if type(value) is OutputValue:
-            return self.output(value)
+            return self.outputs[numbered(value.number, len(self.outputs))]
         if type(value) is ModuleValue:
-            twin = Twin(self.connection, value.number)
-            return build_module(self.caller, twin, value.module, self.tensors)
+            twin = Twin(self._connection, value.number)
+            return build_module(self._caller, twin, value.module, self.tensors)
         if type(value) is ReferenceValue:
             self._references += 1
             if self._references > MAX_REFERENCES:
                 raise ProtocolError("too many objects")
-            return reference(self.caller, self.connection, value)
+            return reference(self._caller, self._connection, value)
         if type(value) is StudentsValue:
             return container_of_class(self.read(value.plain), value)
         if type(value) is OtherValue:

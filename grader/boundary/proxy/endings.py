@@ -8,8 +8,9 @@ from __future__ import annotations
 import builtins
 import linecache
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
+from grader.boundary.connection import BAD_OUTPUT, WorkerFailure
 from grader.boundary.protocol.wire import (
     FILE,
     MODULE,
@@ -19,6 +20,8 @@ from grader.boundary.protocol.wire import (
     identifier,
     named,
 )
+from grader.code.forbidden import ForbiddenCall
+from grader.result import Status
 from grader.text import quoted
 
 _SOURCE_LINE = 300
@@ -32,22 +35,11 @@ _BUILTIN: Mapping[str, type[Exception]] = {
 }
 
 
-class Ending(NamedTuple):
-    """What a response says of its end. All of it is the worker's word.
+def ending_of(response: Response, forbidden: tuple[str, ...], file: str) -> Exception | None:
+    """Return what a request ended with, by the worker's word; None if it ended well.
 
-    Attributes:
-        called: the first forbidden function that was called, or None.
-        unsendable: what can't be sent of the value, or None.
-        exception: what the student's code raised, or None.
-    """
-
-    called: str | None
-    unsendable: str | None
-    exception: Exception | None
-
-
-def ending_of(response: Response, forbidden: tuple[str, ...], file: str) -> Ending:
-    """Return how a request ended.
+    That is a ForbiddenCall, a WorkerFailure for a value that can't be sent, or what the student's
+    code raised.
 
     Args:
         response: the worker's.
@@ -58,11 +50,13 @@ def ending_of(response: Response, forbidden: tuple[str, ...], file: str) -> Endi
         ProtocolError: that isn't to be read from it.
     """
     called = None if response.called is None else named(response.called, forbidden)
-    unsendable = response.unsendable
-    if unsendable is not None:
-        unsendable = clean_text(unsendable, 200)
     exception = None if response.error is None else read_exception(response.error, file)
-    return Ending(called, unsendable, exception)
+    if called is not None:
+        return ForbiddenCall(called)
+    if response.unsendable is not None:
+        reason = clean_text(response.unsendable, 200)
+        return WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}: {reason}.")
+    return exception
 
 
 def read_exception(error: ErrorForm, file: str) -> Exception:

@@ -30,6 +30,7 @@ from grader.boundary.protocol.codec import (
     tensors_at,
 )
 from grader.boundary.protocol.wire import (
+    MAX_REFERENCES,
     MODULE,
     AnyValue,
     AttributeRequest,
@@ -427,16 +428,27 @@ def _named(owner: Any, target: RequestTarget) -> Any:
 
 
 class StudentsPacker(ResponsePacker):
-    """Writes the student's values. Modules and objects of the student's are kept and described."""
+    """Writes the student's values. Modules and objects of the student's are kept and described.
+
+    Args:
+        kept: keeps them.
+    """
+
+    def __init__(self, kept: Registry) -> None:
+        super().__init__()
+        self._kept = kept
+        self._references = 0
 
     def special(self, value: Any) -> AnyValue:
         """Describe a module or an object of the student's; of all else name only the type."""
         if isinstance(value, nn.Module):
             described = describe_module(value, self)
-            return ModuleValue(self.kept.keep(StudentModule(value)), described)
+            return ModuleValue(self._kept.keep(StudentModule(value)), described)
         if is_students(value):
-            self.count_reference()
-            number = self.kept.keep(value)
+            self._references += 1
+            if self._references > MAX_REFERENCES:
+                raise Unsendable("it has too many objects")
+            number = self._kept.keep(value)
             return ReferenceValue(number, class_name(type(value)), plain_fields(value))
         return OtherValue(class_name(type(value)), callable(value))
 
