@@ -62,11 +62,8 @@ DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in FORM_NA
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 """The names of DTYPES."""
 
-_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-_OF_NUMPY = {SENT_DTYPES[name] for name in SENT_NAMES if name != "bfloat16"}
-_NUMPY_DTYPES = {dtype: numpy.dtype(NAMES[dtype]) for dtype in _OF_NUMPY}
-_IN_PLACE = numpy.dtype("int16")  # of bfloat16
-_ARRAY_DTYPES = frozenset(_NUMPY_DTYPES.values())
+_NUMPY_DTYPES = {SENT_DTYPES[name]: numpy.dtype(name) for name in SENT_NAMES if name != "bfloat16"}
+_FOR_BFLOAT16 = numpy.dtype("int16")
 
 # Taken before a student's code can put anything else in their places.
 _address = torch._C.TensorBase.data_ptr
@@ -110,17 +107,6 @@ def lies_in_memory(tensor: Tensor) -> bool:
         return False
 
 
-def array(tensor: Tensor) -> numpy.ndarray[Any, Any]:
-    """Return a tensor's entries; those of a kind that NumPy doesn't have as integers."""
-    plain = tensor.detach()
-    if plain.is_complex() or plain.is_neg():
-        plain = plain.resolve_conj().resolve_neg()
-        plain = torch.view_as_real(plain) if plain.is_complex() else plain
-    if plain.dtype not in _OF_NUMPY:
-        plain = plain.view(_BITS[plain.element_size()])
-    return plain.numpy()
-
-
 def as_array(tensor: Tensor) -> numpy.ndarray[Any, Any]:
     """Return an array on the memory of a message's tensor; without torch that is one already."""
     return tensor.numpy() if isinstance(tensor, Tensor) else numpy.ndarray.view(tensor)
@@ -137,7 +123,7 @@ def array_on(
         shape: not without entries.
         start: where in the buffer they begin.
     """
-    return numpy.ndarray(shape, _NUMPY_DTYPES.get(dtype, _IN_PLACE), memory, start)
+    return numpy.ndarray(shape, _NUMPY_DTYPES.get(dtype, _FOR_BFLOAT16), memory, start)
 
 
 def tensor_on(array: numpy.ndarray[Any, Any], dtype: torch.dtype) -> Tensor:
@@ -223,13 +209,13 @@ def same(a: Tensor, b: Tensor) -> bool:
         return True
     if not lies_in_memory(a):
         return False
-    if _is_plain(a) and _is_plain(b):
-        return not memcmp(_address(a), _address(b), a.nbytes)
-    return array(a).tobytes() == array(b).tobytes()
+    a, b = _in_a_row(a), _in_a_row(b)
+    return not memcmp(_address(a), _address(b), a.nbytes)
 
 
-def _is_plain(tensor: Tensor) -> bool:
-    return tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj()
+def _in_a_row(tensor: Tensor) -> Tensor:
+    """Return a tensor whose bytes lie one after the other; the same memory, where they do."""
+    return tensor.detach().resolve_conj().resolve_neg().contiguous()
 
 
 def _sizes(shape: list[int]) -> list[int]:
@@ -331,7 +317,7 @@ class Packer:
     def array(self, value: numpy.ndarray[Any, Any]) -> AnyValue:
         """Add a NumPy array, and return what stands for it."""
         plain = numpy.ndarray.view(value, numpy.ndarray)
-        if plain.dtype not in _ARRAY_DTYPES or plain.ndim > MAX_DIMENSIONS:
+        if plain.dtype not in _NUMPY_DTYPES.values() or plain.ndim > MAX_DIMENSIONS:
             return self.special(value)
         self._add_bytes(math.prod(plain.shape) * plain.dtype.itemsize)
         self.tensors.append(torch.from_numpy(numpy.array(plain, order="C")))
@@ -442,7 +428,7 @@ class ValueReader:
     def array(self, value: ArrayValue) -> Any:
         """Return a NumPy array."""
         tensor = self.tensors.named(value.number)
-        if tensor.dtype not in _OF_NUMPY:
+        if tensor.dtype not in _NUMPY_DTYPES:
             raise ProtocolError("NumPy has no such dtype")
         found = as_array(tensor)
         if not value.is_writable:
