@@ -179,21 +179,17 @@ class LoadedFile:
         self._source = source
         self._budget = budget
         self._printed = printed
-        self._connection: Connection | None = None
-        self._names: list[str] = []
         linecache.cache[self.path] = (len(source), None, readable_lines(source), self.path)
         weakref.finalize(self, linecache.cache.pop, self.path, None)
-        self.connection()
+        self._connection = self._load()
 
     def close(self) -> None:
         """End the worker."""
-        if self._connection is not None:
-            self._connection.close()
+        self._connection.close()
 
     def begin(self) -> None:
         """Begin a test."""
-        if self._connection is not None:
-            self._connection.begin()
+        self._connection.begin()
 
     def names(self) -> list[str]:
         """Return the names of the functions and classes in the student's file."""
@@ -207,8 +203,8 @@ class LoadedFile:
         return module
 
     def connection(self) -> Connection:
-        """Return the connection to the worker, to a new one if there is none."""
-        if self._connection is None or self._connection.dead:
+        """Return the connection to the worker, to a new one if it has ended."""
+        if self._connection.dead:
             self._connection = self._load()
         return self._connection
 

@@ -114,7 +114,8 @@ def reference(caller: Caller, connection: Connection, value: ReferenceValue) -> 
     cls = _reference_class(identifier(value.name))
     found = cls.__new__(cls)
     about = {"_caller": caller, "_connection": connection, "_number": value.number}
-    found.__dict__.update(about | {"_fields": plain_fields(value.fields)})
+    fields = dict(_field(name, field) for name, field in value.fields)
+    found.__dict__.update(about | {"_fields": fields})
     connection.keep(value.number, found)
     return found
 
@@ -122,15 +123,6 @@ def reference(caller: Caller, connection: Connection, value: ReferenceValue) -> 
 @functools.lru_cache(maxsize=256)
 def _reference_class(name: str) -> type[RemoteReference]:
     return type(name, (RemoteReference,), {})
-
-
-def plain_fields(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return plain fields by name.
-
-    Raises:
-        ProtocolError: one has no name.
-    """
-    return dict(_field(name, value) for name, value in fields)
 
 
 def _field(name: str, value: Any) -> tuple[str, Any]:
