@@ -4,13 +4,8 @@
         problem = boundary.open(source, forbidden=("gelu",))
         problem.activation(x)
 
-See docs/isolation.md for what it protects against, by which means, and what it doesn't.
-
-- the trusted side, with the tests, runs `boundary`, `proxy`, `connection`, `spawn` and the
-  self-test in `sandbox`
-- the untrusted side runs `prefork_server`, `worker` and the rest of `sandbox`
-- `starting` has both forked from one clean interpreter, which runs `template`
-- both speak `protocol`
+See docs/isolation.md for what it protects against, by which means, and what it doesn't; README.md
+beside this file says how it works, and which side runs which files.
 """
 
 from __future__ import annotations

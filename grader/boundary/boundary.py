@@ -6,7 +6,7 @@ import math
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar
@@ -17,7 +17,8 @@ from grader.boundary.connection import Connection, SubmissionBudget
 from grader.boundary.protocol.wire import JobRequest, Load
 from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
 from grader.boundary.sandbox.selftest import attack
-from grader.boundary.spawn import BoundaryError, ForkedWorkers, SpawnedWorkers, Workers
+from grader.boundary.spawn import ForkedWorkers, SpawnedWorkers, Workers
+from grader.boundary.starting import BoundaryError
 from grader.code.tensors import torch
 
 T = TypeVar("T")
@@ -140,14 +141,9 @@ class Boundary:
             CannotLoad: the file can't be used; with a status and what the student reads.
             BoundaryError: no worker could be started.
         """
-        if self._workers is None:
-            raise BoundaryError("the boundary was not entered")
-        budget = budget or self.budget()
-        try:
-            return self._open(self._workers, source, tuple(forbidden), budget)
-        except BoundaryError:
-            # The prefork server may have died. A new one serves this file and the next ones.
-            return self._open(self._restarted(self._workers), source, tuple(forbidden), budget)
+        printed = self.printed if self._capture else None
+        about = source, tuple(forbidden), budget or self.budget(), printed
+        return self._with_workers(lambda workers: RemoteProblem(LoadedFile(workers, *about)))
 
     def run(
         self, job: str, file: bytes, data: bytes, report: type[T], budget: SubmissionBudget
@@ -166,18 +162,16 @@ class Boundary:
             WorkerFailure: it did not end, ended its process, or reported something else.
             BoundaryError: no worker could be started.
         """
+        return self._with_workers(lambda workers: _run(workers, job, file, data, report, budget))
+
+    def _with_workers(self, do: Callable[[Workers], T]) -> T:
+        """Do something that takes a worker; once more if the prefork server may have died."""
         if self._workers is None:
             raise BoundaryError("the boundary was not entered")
         try:
-            return _run(self._workers, job, file, data, report, budget)
+            return do(self._workers)
         except BoundaryError:
-            return _run(self._restarted(self._workers), job, file, data, report, budget)
-
-    def _open(
-        self, workers: Workers, source: bytes, forbidden: tuple[str, ...], budget: SubmissionBudget
-    ) -> RemoteProblem:
-        printed = self.printed if self._capture else None
-        return RemoteProblem(LoadedFile(workers, source, forbidden, budget, printed))
+            return do(self._restarted(self._workers))
 
     def _restarted(self, workers: Workers) -> Workers:
         """Start the sandbox again, with its self-test; without one there is nothing to start."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import signal
 import time
 import weakref
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from grader.boundary.protocol.codec import NAMES, Received, tensors_of
@@ -22,9 +22,10 @@ from grader.boundary.protocol.wire import (
     receive,
     send,
 )
-from grader.boundary.spawn import BoundaryError, WorkerEnding, WorkerProcess
+from grader.boundary.spawn import WorkerEnding, WorkerProcess
+from grader.boundary.starting import BoundaryError
 from grader.code.stopwatch import Limit, Stopwatch
-from grader.code.tensors import HAS_TORCH, Tensor, torch
+from grader.code.tensors import Tensor
 from grader.errors import TIME_USED_UP, CannotLoad
 from grader.result import Status
 
@@ -94,7 +95,6 @@ class Connection:
         printed: what the student's code prints is added here, if the worker keeps it.
 
     Attributes:
-        sent: how many requests it was sent.
         dead: whether the worker ended.
         memory: what it shares with this process.
     """
@@ -109,7 +109,7 @@ class Connection:
         self._stopwatch = Stopwatch(process.pid)
         self._slots = Slots()
         self._unread = 0.0  # seconds on the wall since the stopwatch was read
-        self.sent = 0
+        self._sent = 0
         self.dead = False
         self.begin()
         # When nothing refers to the worker any more it may go.
@@ -119,9 +119,8 @@ class Connection:
     def begin(self) -> None:
         """Begin a test: what the worker keeps for an earlier one isn't needed any more."""
         self._begins = True
-        self._free: list[int] = []
-        self._kept: dict[int, weakref.ref[Any]] = {}
-        self._random: Tensor | None = None
+        self._kept: dict[int, weakref.KeyedRef[int, Any]] = {}
+        self._gone: list[weakref.KeyedRef[int, Any]] = []
         self._placed: list[tuple[str, Any, int]] = []
         self._marks = 0
 
@@ -129,20 +128,6 @@ class Connection:
         """Return how many changed arguments a test has had before this one."""
         self._marks += 1
         return self._marks - 1
-
-    def random(self, tensors: list[Tensor]) -> int | None:
-        """Add the global random state to a request's tensors and return its place there.
-
-        Returns None if the worker has that state already; it is some kilobytes.
-        """
-        if not HAS_TORCH:
-            return None
-        state = torch.default_generator.get_state()
-        if self._random is not None and torch.equal(state, self._random):
-            return None
-        self._random = state
-        tensors.append(state)
-        return len(tensors) - 1
 
     def put(self, tensors: list[Tensor]) -> list[int]:
         """Put the next request's tensors where the worker sees them, and return their places.
@@ -204,11 +189,13 @@ class Connection:
         if self._budget.left <= 0:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, TIME_USED_UP)
-        self.sent += 1
-        free = self._free[:]
-        del self._free[: len(free)]  # the list stays: what is gone later is added to it
+        self._sent += 1
+        free = [each.key for each in self._gone]
+        del self._gone[: len(free)]  # the list stays: what is gone later is added to it
+        for number in free:
+            self._kept.pop(number, None)
         begins, self._begins = self._begins, False
-        return Request(self.sent, begins, free, self._placed, do)
+        return Request(self._sent, begins, free, self._placed, do)
 
     def _tensors(self, response: Response, size: int) -> Received:
         """Return a response's tensors, and take note of what it releases.
@@ -216,7 +203,7 @@ class Connection:
         Raises:
             ProtocolError: it is no response to the last request, or too much came back.
         """
-        if response.id != self.sent:
+        if response.id != self._sent:
             raise ProtocolError("a response to another request")
         self._slots.release(response.released)
         self._budget.build(size)
@@ -233,13 +220,22 @@ class Connection:
 
     def keep(self, number: int, thing: object) -> None:
         """Let the worker forget what it calls `number` when `thing` is gone."""
-        self._kept[number] = weakref.ref(
-            thing, functools.partial(_forget, self._kept, self._free, number)
-        )
+        self._kept[number] = weakref.KeyedRef(thing, self._gone.append, number)
 
-    def checked(self) -> _Checked:
-        """Take any error while a response is read as the worker's: it sent something unreadable."""
-        return _Checked(self, self._budget)
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Take any error while a response is read as the worker's: it sent something unreadable.
+
+        A response's size is the worker's choice, so the time for reading it is charged.
+        """
+        started = time.thread_time()
+        try:
+            yield
+        except Exception:
+            self.close()
+            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
+        finally:
+            self._budget.spend(time.thread_time() - started)
 
     def close(self) -> None:
         """End the worker, unless that was done before."""
@@ -299,36 +295,8 @@ class Slots:
             self._free[size].append(place)
 
 
-class _Checked:
-    """What `Connection.checked` gives; contextlib takes longer, and each response needs it twice.
-
-    A response's size is the worker's choice, so the time for reading it is charged.
-    """
-
-    def __init__(self, connection: Connection, budget: SubmissionBudget) -> None:
-        self._connection = connection
-        self._budget = budget
-        self._started = 0.0
-
-    def __enter__(self) -> None:
-        self._started = time.thread_time()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: object
-    ) -> None:
-        self._budget.spend(time.thread_time() - self._started)
-        if isinstance(error, Exception):
-            self._connection.close()
-            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
-
-
-def _forget(kept: dict[int, Any], free: list[int], number: int, gone: object) -> None:
-    kept.pop(number, None)
-    free.append(number)
-
-
 def _end_quietly(process: WorkerProcess) -> None:
-    with contextlib.suppress(BoundaryError, OSError):
+    with suppress(BoundaryError, OSError):
         process.end()
 
 

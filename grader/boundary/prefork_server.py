@@ -29,7 +29,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from grader.boundary.protocol.wire import Memory, Ready, send
-from grader.boundary.sandbox.confine import Limits, confine, may_become, pick_uid
+from grader.boundary.sandbox.confine import confine, may_become, pick_uid
 from grader.boundary.sandbox.landlock import readable_paths
 from grader.boundary.sandbox.libc import (
     die_with,
@@ -279,7 +279,7 @@ class PreforkServer:
         try:
             os.setsid()
             uid = pick_uid(os.getpid()) if self._own_uid else None
-            confine(Limits(self._memory, self._cpu_seconds, uid, self._paths), parent)
+            confine(self._memory, self._cpu_seconds, uid, self._paths, parent)
         except Exception as error:
             send(channel, Ready(False, repr(error)))
             raise

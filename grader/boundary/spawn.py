@@ -33,7 +33,9 @@ from grader.boundary.protocol.wire import (
 )
 from grader.boundary.starting import (
     BOOT,
+    RESPONSE_SECONDS,
     START_SECONDS,
+    BoundaryError,
     RequestChannel,
     boot,
     library_folders,
@@ -41,9 +43,6 @@ from grader.boundary.starting import (
     secret_paths,
     wait_or_kill,
 )
-from grader.boundary.starting import BoundaryError as BoundaryError
-
-_RESPONSE_SECONDS = 60.0
 
 # What is left in the main module, student code can read.
 _BOOT_FORK_SERVER = (
@@ -184,7 +183,7 @@ class ForkedWorkers(Workers):
         with theirs, shared_memory() as (memory, handle):
             response = server.request({"do": "fork"}, [theirs.fileno(), int(handle)])
         process = _ForkedWorker(server, response["worker"], ours, memory)
-        _wait_until_ready(process, _RESPONSE_SECONDS)
+        _wait_until_ready(process, RESPONSE_SECONDS)
         return process
 
     def _server(self, kind: _Kind) -> RequestChannel:

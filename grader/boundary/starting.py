@@ -37,6 +37,9 @@ ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120.0
 """How long a fresh interpreter may take to load torch, on a busy machine."""
 
+RESPONSE_SECONDS = 60.0
+"""How long one that has it may take to respond."""
+
 # What a fresh interpreter runs. It reads what to do from its standard input, not from arguments,
 # which student code could read. The course is on its path only while its few modules are imported.
 BOOT = """
@@ -146,9 +149,6 @@ def wait_or_kill(process: subprocess.Popen[bytes], seconds: float = 5.0) -> None
         process.wait()
 
 
-_RESPONSE_SECONDS = 60.0
-
-
 class BoundaryError(InternalError):
     """The boundary itself can't do its work: the grader's own fault, never a student's."""
 
@@ -177,7 +177,7 @@ class RequestChannel:
             first = json.loads(self._channel.recv(4096))
         except (OSError, ValueError):
             raise BoundaryError(f"{self._name} did not start") from None
-        self._channel.settimeout(_RESPONSE_SECONDS)
+        self._channel.settimeout(RESPONSE_SECONDS)
         return first
 
     def send(self, message: dict[str, Any]) -> None:
@@ -197,7 +197,7 @@ class RequestChannel:
         text = json.dumps(request | {"id": self._count}).encode()
         try:
             socket.send_fds(self._channel, [text], descriptors)
-            deadline = time.monotonic() + (self._channel.gettimeout() or _RESPONSE_SECONDS)
+            deadline = time.monotonic() + (self._channel.gettimeout() or RESPONSE_SECONDS)
             while time.monotonic() < deadline:
                 response = json.loads(self._channel.recv(4096))
                 # A response to a request that was interrupted may still lie there.

@@ -218,16 +218,12 @@ def end(process: int, grace: float) -> tuple[int, bool, float]:
         return ended[0], False, ended[1]
     with contextlib.suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
-    code, seconds = _waited_for(process, 0) or (0, 0.0)
+    code, seconds = ended_by_itself(process, options=0) or (0, 0.0)  # waits for it
     return code, True, seconds
 
 
-def ended_by_itself(process: int) -> tuple[int, float] | None:
+def ended_by_itself(process: int, options: int = os.WNOHANG) -> tuple[int, float] | None:
     """Return a process's exit code and seconds of CPU time; None if it is still alive."""
-    return _waited_for(process, os.WNOHANG)
-
-
-def _waited_for(process: int, options: int) -> tuple[int, float] | None:
     found, status, usage = os.wait4(process, options)
     if not found:
         return None

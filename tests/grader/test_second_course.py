@@ -165,7 +165,7 @@ def forge(kind):
         elif kind == "device":
             response.values = [wire["DeviceValue"]("cpu")]
         elif kind == "module":
-            empty = dict(settings=[], attributes=[], parameters=[], buffers=[], children=[])
+            empty = dict(settings=[], parameters=[], buffers=[], children=[])
             form = wire["ModuleForm"](name="A", stock="Linear", training=True, **empty)
             response.values = [wire["ModuleValue"](1, form)]
         send(channel, memory, response, tensors, id, released)

@@ -24,7 +24,6 @@ from grader.boundary.protocol.wire import (
     MAX_HEADER,
     MAX_NAME,
     MAX_PAYLOAD,
-    MAX_REFERENCES,
     MAX_TENSORS,
     MODULE,
     SENT_NAMES,
@@ -49,7 +48,6 @@ from grader.boundary.protocol.wire import (
     TupleValue,
     Unsendable,
     memcmp,
-    numbered,
 )
 from grader.code.tensors import Tensor, nn, torch
 
@@ -64,11 +62,8 @@ DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in FORM_NA
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 """The names of DTYPES."""
 
-_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-_OF_NUMPY = {SENT_DTYPES[name] for name in SENT_NAMES if name != "bfloat16"}
-_NUMPY_DTYPES = {dtype: numpy.dtype(NAMES[dtype]) for dtype in _OF_NUMPY}
-_IN_PLACE = numpy.dtype("int16")  # of bfloat16
-_ARRAY_DTYPES = frozenset(_NUMPY_DTYPES.values())
+_NUMPY_DTYPES = {SENT_DTYPES[name]: numpy.dtype(name) for name in SENT_NAMES if name != "bfloat16"}
+_FOR_BFLOAT16 = numpy.dtype("int16")
 
 # Taken before a student's code can put anything else in their places.
 _address = torch._C.TensorBase.data_ptr
@@ -112,17 +107,6 @@ def lies_in_memory(tensor: Tensor) -> bool:
         return False
 
 
-def array(tensor: Tensor) -> numpy.ndarray[Any, Any]:
-    """Return a tensor's entries; those of a kind that NumPy doesn't have as integers."""
-    plain = tensor.detach()
-    if plain.is_complex() or plain.is_neg():
-        plain = plain.resolve_conj().resolve_neg()
-        plain = torch.view_as_real(plain) if plain.is_complex() else plain
-    if plain.dtype not in _OF_NUMPY:
-        plain = plain.view(_BITS[plain.element_size()])
-    return plain.numpy()
-
-
 def as_array(tensor: Tensor) -> numpy.ndarray[Any, Any]:
     """Return an array on the memory of a message's tensor; without torch that is one already."""
     return tensor.numpy() if isinstance(tensor, Tensor) else numpy.ndarray.view(tensor)
@@ -139,7 +123,7 @@ def array_on(
         shape: not without entries.
         start: where in the buffer they begin.
     """
-    return numpy.ndarray(shape, _NUMPY_DTYPES.get(dtype, _IN_PLACE), memory, start)
+    return numpy.ndarray(shape, _NUMPY_DTYPES.get(dtype, _FOR_BFLOAT16), memory, start)
 
 
 def tensor_on(array: numpy.ndarray[Any, Any], dtype: torch.dtype) -> Tensor:
@@ -225,22 +209,13 @@ def same(a: Tensor, b: Tensor) -> bool:
         return True
     if not lies_in_memory(a):
         return False
-    if _is_plain(a) and _is_plain(b):
-        return not memcmp(_address(a), _address(b), a.nbytes)
-    return array(a).tobytes() == array(b).tobytes()
+    a, b = _in_a_row(a), _in_a_row(b)
+    return not memcmp(_address(a), _address(b), a.nbytes)
 
 
-def _is_plain(tensor: Tensor) -> bool:
-    return tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj()
-
-
-def form(value: FormValue) -> Tensor:
-    """Return a tensor without entries (on the meta device) of the given dtype and shape.
-
-    Raises:
-        ProtocolError: it would be too large even so.
-    """
-    return torch.empty(_sizes(value.shape), dtype=DTYPES[value.dtype], device="meta")
+def _in_a_row(tensor: Tensor) -> Tensor:
+    """Return a tensor whose bytes lie one after the other; the same memory, where they do."""
+    return tensor.detach().resolve_conj().resolve_neg().contiguous()
 
 
 def _sizes(shape: list[int]) -> list[int]:
@@ -342,17 +317,11 @@ class Packer:
     def array(self, value: numpy.ndarray[Any, Any]) -> AnyValue:
         """Add a NumPy array, and return what stands for it."""
         plain = numpy.ndarray.view(value, numpy.ndarray)
-        if plain.dtype not in _ARRAY_DTYPES or plain.ndim > MAX_DIMENSIONS:
+        if plain.dtype not in _NUMPY_DTYPES.values() or plain.ndim > MAX_DIMENSIONS:
             return self.special(value)
         self._add_bytes(math.prod(plain.shape) * plain.dtype.itemsize)
-        whole = self.whole(plain)
-        writable = whole.flags.writeable
-        self.tensors.append(torch.from_numpy(whole if writable else whole.copy()))
+        self.tensors.append(torch.from_numpy(numpy.array(plain, order="C")))
         return ArrayValue(len(self.tensors) - 1, plain.flags.writeable)
-
-    def whole(self, value: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-        """Return an array's entries in their order; itself, where they lie so already."""
-        return numpy.asarray(value, order="C")
 
 
 def _few(kind: Any, values: Any) -> list[Any]:
@@ -432,10 +401,6 @@ class ValueReader:
             return read(self, value)
         return value if type(value) in _AS_THEY_ARE else self.special(value)
 
-    def read_all(self, values: list[AnyValue]) -> list[Any]:
-        """Return all of these values."""
-        return [self.read(value) for value in values]
-
     def special(self, value: AnyValue) -> Any:
         """Return a value that isn't in the table."""
         raise ProtocolError("a value isn't known here")
@@ -463,7 +428,7 @@ class ValueReader:
     def array(self, value: ArrayValue) -> Any:
         """Return a NumPy array."""
         tensor = self.tensors.named(value.number)
-        if tensor.dtype not in _OF_NUMPY:
+        if tensor.dtype not in _NUMPY_DTYPES:
             raise ProtocolError("NumPy has no such dtype")
         found = as_array(tensor)
         if not value.is_writable:
@@ -471,8 +436,12 @@ class ValueReader:
         return found
 
     def form(self, value: FormValue) -> Tensor:
-        """Return a tensor without entries."""
-        return form(value)
+        """Return a tensor without entries (on the meta device) of the given dtype and shape.
+
+        Raises:
+            ProtocolError: it would be too large even so.
+        """
+        return torch.empty(_sizes(value.shape), dtype=DTYPES[value.dtype], device="meta")
 
 
 class Received(list[Tensor]):
@@ -580,9 +549,6 @@ _AS_THEY_ARE = frozenset({bool, int, float, str, type(None)})
 class RequestPacker(Packer):
     """Writes a test's values.
 
-    Args:
-        connection: to the worker that gets them; for who names what that holds.
-
     Attributes:
         arguments: the tensors and arrays among the values, and which of the request's tensors each
             is.
@@ -592,9 +558,8 @@ class RequestPacker(Packer):
         generators: the random generators among the values.
     """
 
-    def __init__(self, connection: Any = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.connection = connection
         self.arguments: list[tuple[Any, int]] = []
         self.lists: list[list[Any]] = []
         self.graphs: list[GraphInputs] = []
@@ -833,22 +798,17 @@ def _place(value: Any) -> object:
 class ResponsePacker(Packer):
     """Writes the student's values: tensors with their place in the graph.
 
-    Args:
-        kept: keeps what the trusted side will refer to; for who writes such things, too.
-
     Attributes:
         outputs: the tensors that a gradient can come back to.
         written_outputs: what stands for them; among the values they are named by number.
         results: all tensors among the values, with the copies that are sent.
     """
 
-    def __init__(self, kept: Any = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.kept = kept
         self.outputs: list[Tensor] = []
         self.written_outputs: list[SomeTensor] = []
         self.results: list[tuple[Tensor, Tensor]] = []
-        self._references = 0
 
     def tensor(self, tensor: Tensor) -> Any:
         """Add a tensor as a plain one, whatever subclass of Tensor it was."""
@@ -867,10 +827,6 @@ class ResponsePacker(Packer):
             self.written_outputs.append(written)
             return OutputValue(len(self.outputs) - 1)
 
-    def whole(self, value: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-        """Return a copy of an array."""
-        return numpy.array(value, order="C")
-
     def plain(self, tensor: Tensor | None) -> SomeTensor:
         """Add a parameter, a buffer or a gradient, which is no result of a call."""
         if tensor is None:
@@ -885,16 +841,6 @@ class ResponsePacker(Packer):
             return written
         fields = getattr(cls, "_fields", ()) if type(written) is TupleValue else ()
         return StudentsValue(written, class_name(cls), [*fields])
-
-    def count_reference(self) -> None:
-        """Take note of one more object that is kept.
-
-        Raises:
-            Unsendable: it is one too many.
-        """
-        self._references += 1
-        if self._references > MAX_REFERENCES:
-            raise Unsendable("it has too many objects")
 
 
 def readable(tensor: Tensor) -> Tensor:
@@ -936,18 +882,14 @@ class ResponseReader(ValueReader):
 
     Args:
         tensors: the response's.
-        caller: calls what is read.
-        connection: to the worker that responded.
 
     Attributes:
         results: the tensors among the values, by the number that the worker gave them.
         outputs: the tensors at which the calls' graphs end.
     """
 
-    def __init__(self, tensors: list[Tensor], caller: Any = None, connection: Any = None) -> None:
+    def __init__(self, tensors: list[Tensor]) -> None:
         super().__init__(tensors)
-        self.caller = caller
-        self.connection = connection
         self.results: dict[int, Tensor] = {}
         self.outputs: list[Tensor] = []
 
@@ -957,7 +899,3 @@ class ResponseReader(ValueReader):
         if value.result is not None:
             self.results[value.result] = tensor
         return tensor
-
-    def output(self, value: OutputValue) -> Tensor:
-        """Return a tensor at which a graph ends."""
-        return self.outputs[numbered(value.number, len(self.outputs))]

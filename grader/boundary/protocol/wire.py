@@ -14,10 +14,8 @@ import socket
 import struct
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -75,11 +73,13 @@ Index = Annotated[int, Meta(ge=0, lt=1 << 62)]
 Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Name = Annotated[str, Meta(max_length=MAX_NAME)]
 Member = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_]{1,100}\Z")]
+"""What a parameter, a buffer or a child of a module may be called."""
+MemberPath = Annotated[str, Meta(pattern=r"\A(?:[A-Za-z0-9_]{1,100}\.)*[A-Za-z0-9_]{1,100}\Z")]
 Shape = Annotated[list[Annotated[int, Meta(ge=0, lt=1 << 40)]], Meta(max_length=MAX_DIMENSIONS)]
 SentDtype = Literal[SENT_NAMES]  # type: ignore[valid-type]
 FormDtype = Literal[FORM_NAMES]  # type: ignore[valid-type]
 TensorForm = tuple[SentDtype, Shape]
-Plain = None | bool | Int64 | float | str
+Plain = None | bool | Int64 | float | Annotated[str, Meta(max_length=MAX_TEXT)]
 
 
 class Value(Struct, array_like=True, forbid_unknown_fields=True):
@@ -241,7 +241,6 @@ class ModuleForm(Struct, forbid_unknown_fields=True):
         name: of its class.
         stock: the layer of torch's own that it is, or is derived from.
         settings: what a stock layer was made with.
-        attributes: plain attributes, which can be read without running the student's code.
         parameters: tensors, and whether they want gradients. The same one is the same tensor.
         buffers: tensors, and whether they are persistent.
     """
@@ -250,7 +249,6 @@ class ModuleForm(Struct, forbid_unknown_fields=True):
     stock: str | None
     training: bool
     settings: list[tuple[Name, AnyValue]]
-    attributes: Annotated[list[tuple[Name, Plain | FloatValue]], Meta(max_length=MAX_FIELDS)]
     parameters: list[tuple[Member, SomeTensor, bool]]
     buffers: list[tuple[Member, SomeTensor, bool]]
     children: list[tuple[Member, ModuleForm | None]]
@@ -293,14 +291,14 @@ class Setting(Struct, array_like=True):
     """The state of the process in which the student's code is to run.
 
     Attributes:
-        random: the tensor that is the global random state; None for that of the request before.
+        random: the tensor that is the global random state.
         dtype: torch's default.
         grad: whether gradients are wanted.
         inference: whether nothing may be differentiated, as in `torch.inference_mode`.
         count: whether to count what it costs.
     """
 
-    random: int | None
+    random: int
     dtype: str
     grad: bool
     inference: bool
@@ -389,6 +387,10 @@ class Request(Struct):
 # Responses. All that they say may be a lie.
 
 
+OperandName = Annotated[str, Meta(pattern=r"\A[^\W\d][\w.]{0,59}\Z")]
+OperandForm = Annotated[str, Meta(pattern=r"\A\([\d, ]{0,200}\) \w{1,30}\Z")]
+
+
 class ErrorForm(Struct, omit_defaults=True, forbid_unknown_fields=True):
     """An exception.
 
@@ -406,7 +408,7 @@ class ErrorForm(Struct, omit_defaults=True, forbid_unknown_fields=True):
     text: str = ""
     line: Annotated[int, Meta(ge=0, lt=1 << 31)] = 0
     where: str = ""
-    operands: list[tuple[str, str]] = []
+    operands: Annotated[list[tuple[OperandName, OperandForm]], Meta(max_length=MAX_OPERANDS)] = []
     syntax: tuple[str, Annotated[int, Meta(ge=0, lt=1 << 31)], str] | None = None
 
 
@@ -439,7 +441,7 @@ class ChangedState(Struct, forbid_unknown_fields=True):
     """What a call changed of a module: parameters that were replaced, and buffers."""
 
     replaced: list[str]
-    buffers: list[tuple[str, SomeTensor, bool]]
+    buffers: list[tuple[MemberPath, SomeTensor, bool]]
 
 
 _NOTHING = msgspec.Raw(b"null")
@@ -504,8 +506,7 @@ class Ready(Struct, forbid_unknown_fields=True):
 # Frames
 
 _LENGTHS = struct.Struct("!II")
-# Most frames fit into the first; a larger buffer takes the system longer to provide.
-_FIRST_CHUNK, _CHUNK = 1 << 14, 1 << 18
+_CHUNK = 1 << 16  # a much larger buffer takes the system longer to provide
 ALIGNED = 16
 """Each tensor of a response begins at a multiple of so many bytes."""
 
@@ -593,7 +594,7 @@ def receive(
     while len(data) < end:
         # The buffer grows with what arrives: a length alone costs the receiver nothing.
         try:
-            part = channel.recv(_CHUNK if data else _FIRST_CHUNK)
+            part = channel.recv(_CHUNK)
         except TimeoutError:
             assert left is not None
             channel.settimeout(left())  # there may be more time left than it seemed
@@ -692,18 +693,8 @@ def named(name: str, names: Any) -> str:
 
 def identifier(name: str) -> str:
     """Return `name` if it could be a name in a program."""
-    if len(name) > MAX_NAME or not name.isidentifier():
+    if not name.isidentifier():
         raise ProtocolError("a name isn't an identifier")
-    return name
-
-
-_MEMBER = re.compile(r"[A-Za-z0-9_]{1,100}")
-
-
-def member(name: str) -> str:
-    """Return `name` if it could be the name of a parameter, buffer or child of a module."""
-    if not _MEMBER.fullmatch(name):
-        raise ProtocolError("a member's name isn't one")
     return name
 
 
@@ -734,7 +725,6 @@ memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
 _copy = ctypes.memmove
 _address = torch._C.TensorBase.data_ptr
-_size = attrgetter("nbytes")
 
 
 class Memory:
@@ -764,8 +754,8 @@ class Memory:
 
     def write_all(self, offsets: Iterable[int], tensors: Sequence[Tensor]) -> None:
         """Copy the bytes of contiguous tensors to these places."""
-        places = (self._address + offset for offset in offsets)
-        deque(map(_copy, places, map(_address, tensors), map(_size, tensors)), maxlen=0)
+        for offset, tensor in zip(offsets, tensors, strict=False):
+            _copy(self._address + offset, _address(tensor), tensor.nbytes)
 
     def write_response(self, tensors: Sequence[Tensor]) -> int:
         """Put a response's tensors where the trusted side looks; return how many bytes they take.

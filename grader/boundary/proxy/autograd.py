@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from grader.boundary.connection import Connection, WorkerFailure
-from grader.boundary.protocol.codec import RequestPacker, ResponseReader, own, same
+from grader.boundary.protocol.codec import RequestPacker, ValueReader, own, same
 from grader.boundary.protocol.wire import (
     BackwardRequest,
     Gradients,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from grader.boundary.proxy.caller import Caller
 
 
-once_differentiable = torch.autograd.function.once_differentiable
+_Foreseen = tuple[Tensor, Gradients, list[Tensor]]
 
 
 class Backward:
@@ -31,27 +31,20 @@ class Backward:
         caller: made the call.
         connection: to the worker that holds the graph.
         graph: what the worker calls it.
+        foreseen: what the worker would say if it were asked for a gradient: the upstream gradient
+            of the only output, the gradients of all inputs, and the tensors that are named there.
+            It is read then: until a test asks, what became of the gradient says nothing.
     """
 
-    def __init__(self, caller: Caller, connection: Connection, graph: int) -> None:
+    def __init__(
+        self, caller: Caller, connection: Connection, graph: int, foreseen: _Foreseen | None
+    ) -> None:
         self._caller = caller
         self._connection = connection
         self._graph = graph
         self.outputs: tuple[Tensor, ...] = ()
-        self._foreseen: tuple[Tensor, Gradients, list[Tensor]] | None = None
+        self._foreseen = foreseen
         connection.keep(graph, self)
-
-    def foresee(self, upstream: Tensor, gradients: Gradients, tensors: list[Tensor]) -> None:
-        """Take what the worker would say if it were asked for this gradient.
-
-        It is read then: until a test asks, what became of the gradient says nothing.
-
-        Args:
-            upstream: the gradient of the only output.
-            gradients: those of all inputs.
-            tensors: those that are named there.
-        """
-        self._foreseen = upstream, gradients, tensors
 
     def run(
         self,
@@ -69,7 +62,7 @@ class Backward:
         with self._caller.apart():
             found, tensors = self._known(upstream, wanted) or self._ask(upstream, places)
             with self._connection.checked():
-                reader = ResponseReader(tensors)
+                reader = ValueReader(tensors)
                 for place, value in zip(places, found, strict=True):
                     result[place] = _checked(reader, value, forms[place])
         return result
@@ -111,7 +104,7 @@ def _alike(upstream: Tensor, expected: Tensor) -> bool:
 
 
 def _checked(
-    reader: ResponseReader, value: SomeTensor, form: tuple[torch.Size, torch.dtype]
+    reader: ValueReader, value: SomeTensor, form: tuple[torch.Size, torch.dtype]
 ) -> Tensor | None:
     """Return what a worker calls a gradient, if it can be one of a tensor of this form."""
     if value is None:
@@ -136,7 +129,7 @@ class _Call(torch.autograd.Function):
         return outputs
 
     @staticmethod
-    @once_differentiable
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *upstream: Tensor | None) -> tuple[Any, ...]:
         wanted = tuple(ctx.needs_input_grad[1:])
         return (None, *ctx.backward_call.run(upstream, wanted, ctx.shapes))

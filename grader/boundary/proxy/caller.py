@@ -12,17 +12,18 @@ import linecache
 import math
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy
 
-from grader.boundary.connection import BAD_OUTPUT, Connection, SubmissionBudget, WorkerFailure
+from grader.boundary.connection import Connection, SubmissionBudget, WorkerFailure
 from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
 from grader.boundary.protocol.wire import (
     FILE,
+    MAX_REFERENCES,
     MODULE,
     AnyValue,
     AttributeRequest,
@@ -46,7 +47,6 @@ from grader.boundary.protocol.wire import (
 )
 from grader.boundary.proxy.autograd import Backward, connect
 from grader.boundary.proxy.endings import (
-    Ending,
     ending_of,
     raise_as_students,
     read_exception,
@@ -55,7 +55,6 @@ from grader.boundary.proxy.endings import (
 )
 from grader.boundary.proxy.modules import Twin, build_module
 from grader.boundary.proxy.stand_ins import (
-    MAX_REFERENCES,
     Formal,
     PutIn,
     RemoteReference,
@@ -71,14 +70,11 @@ from grader.code.batch import Batched, Call, overwritten
 from grader.code.cost import Cost, counters, elsewhere
 from grader.code.forbidden import ForbiddenCall
 from grader.code.loading import judge_load
-from grader.code.tensors import Tensor, torch
+from grader.code.tensors import Array, Tensor, entries, is_float, torch
 from grader.errors import CannotLoad, Mismatch
-from grader.result import Status
 
 _CALLS_AT_ONCE = 100
 """How many calls there are in a message, which may take as long as a single one."""
-
-_NOTHING_COUNTS = nullcontext()
 
 
 class RemoteProblem:
@@ -183,21 +179,17 @@ class LoadedFile:
         self._source = source
         self._budget = budget
         self._printed = printed
-        self._connection: Connection | None = None
-        self._names: list[str] = []
         linecache.cache[self.path] = (len(source), None, readable_lines(source), self.path)
         weakref.finalize(self, linecache.cache.pop, self.path, None)
-        self.connection()
+        self._connection = self._load()
 
     def close(self) -> None:
         """End the worker."""
-        if self._connection is not None:
-            self._connection.close()
+        self._connection.close()
 
     def begin(self) -> None:
         """Begin a test."""
-        if self._connection is not None:
-            self._connection.begin()
+        self._connection.begin()
 
     def names(self) -> list[str]:
         """Return the names of the functions and classes in the student's file."""
@@ -211,8 +203,8 @@ class LoadedFile:
         return module
 
     def connection(self) -> Connection:
-        """Return the connection to the worker, to a new one if there is none."""
-        if self._connection is None or self._connection.dead:
+        """Return the connection to the worker, to a new one if it has ended."""
+        if self._connection.dead:
             self._connection = self._load()
         return self._connection
 
@@ -259,12 +251,12 @@ class Caller:
         self.costs: list[Cost] = []
         self._file = file
 
-    def apart(self) -> AbstractContextManager[None]:
-        """Let nothing count that this side does for a request; the worker counts."""
-        return self._uncounted() if counters() else _NOTHING_COUNTS
-
     @contextmanager
-    def _uncounted(self) -> Iterator[None]:
+    def apart(self) -> Iterator[None]:
+        """Let nothing count that this side does for a request; the worker counts."""
+        if not counters():
+            yield
+            return
         with elsewhere() as self.costs:
             try:
                 yield
@@ -304,10 +296,7 @@ class Caller:
             arguments = packer.calls(calls, not self.costs and torch.is_grad_enabled())
         except Unsendable as reason:
             raise TypeError(f"can't be handed to a student's code in grading: {reason}") from None
-        target, setting = self._target(subject, packer), self._setting(connection, packer)
-        places = connection.put(packer.tensors)
-        if twin is not None:
-            twin.placed(places, packer)
+        target, setting, places = self._put(subject, packer, connection)
         # Send and receive.
         request = CallRequest(target, setting, arguments, [*packer.weights], seeds)
         response, tensors = connection.exchange(request)
@@ -349,12 +338,8 @@ class Caller:
     def _attribute(self, subject: Subject) -> Any:
         connection = self._connection_of(subject)
         packer = ArgumentPacker(connection)
-        target = self._target(subject, packer)
         packer.calls([Call()], False)
-        setting = self._setting(connection, packer)
-        places = connection.put(packer.tensors)
-        if subject.twin is not None:
-            subject.twin.placed(places, packer)
+        target, setting, _ = self._put(subject, packer, connection)
         response, tensors = connection.exchange(AttributeRequest(target, setting))
         with connection.checked():
             ending, found, is_method = self._ending(response, packer), None, False
@@ -367,6 +352,20 @@ class Caller:
         return RemoteFunction(self, subject) if is_method else found
 
     # What a request is about
+
+    def _put(
+        self, subject: Subject, packer: RequestPacker, connection: Connection
+    ) -> tuple[RequestTarget, Setting, list[int]]:
+        """Put a request's tensors where the worker sees them.
+
+        Returns:
+            What the request is about, the state of this process, and the tensors' places.
+        """
+        target, setting = self._target(subject, packer), self._setting(packer)
+        places = connection.put(packer.tensors)
+        if subject.twin is not None:
+            subject.twin.placed(places, packer)
+        return target, setting, places
 
     def _connection_of(self, subject: Subject) -> Connection:
         if subject.reference is not None:
@@ -383,16 +382,16 @@ class Caller:
         state = subject.twin.state(subject.root, packer)
         return RequestTarget(subject.name, subject.twin.number, subject.path, None, state)
 
-    def _setting(self, connection: Connection, packer: RequestPacker) -> Setting:
-        dtype = NAMES[torch.get_default_dtype()]
-        random = connection.random(packer.tensors)
+    def _setting(self, packer: RequestPacker) -> Setting:
+        packer.tensors.append(torch.default_generator.get_state())
+        random, dtype = len(packer.tensors) - 1, NAMES[torch.get_default_dtype()]
         grad, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
         return Setting(random, dtype, grad, inference, bool(self.costs))
 
     # What a response says
 
-    def _ending(self, response: Response, packer: RequestPacker) -> Ending | None:
-        """Draw what the worker drew, count what it counted; return how it ended if not well."""
+    def _ending(self, response: Response, packer: RequestPacker) -> Exception | None:
+        """Draw what the worker drew, count what it counted; return what it ended with."""
         if response.moved:
             torch.rand(1)
         strict = bool(response.generators)
@@ -409,21 +408,16 @@ class Caller:
             return None
         return ending_of(response, self._file.forbidden, self._file.path)
 
-    def _raise(self, ending: Ending | None, subject: Subject | None = None) -> None:
+    def _raise(self, ending: Exception | None, subject: Subject | None = None) -> None:
         """Raise what a request ended with, if it did not end well."""
         if ending is None:
             return
-        if ending.called is not None:
-            self.called = self.called or ending.called
-            raise ForbiddenCall(ending.called)
-        if ending.unsendable is not None:
-            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}: {ending.unsendable}.")
-        exception = ending.exception
-        assert exception is not None
-        if subject is not None and subject.is_of_file and isinstance(exception, AttributeError):
+        if isinstance(ending, ForbiddenCall):
+            self.called = self.called or str(ending)
+        if subject is not None and subject.is_of_file and isinstance(ending, AttributeError):
             listing = self._file.listing()
-            raise AttributeError(str(exception), name=subject.name, obj=listing)
-        raise_as_students(exception, self._file.path)
+            raise AttributeError(str(ending), name=subject.name, obj=listing)
+        raise_as_students(ending, self._file.path)
 
     def settle(self, connection: Connection, response: Response) -> None:
         """Raise what a request for gradients ended with, after what it cost was counted."""
@@ -443,15 +437,19 @@ class Caller:
             raise ProtocolError("there are not as many results as calls")
         reader = ResultReader(tensors, self, connection)
         if response.graphs:
-            self._connect(response.graphs, reader, packer)
-        values = reader.read_all(response.values)
+            self._connect(response.graphs, reader, packer, connection)
+        values = [*map(reader.read, response.values)]
         for place, number in enumerate(response.results):  # forgotten when no test holds it
             if place in reader.results:
                 connection.keep(number, reader.results[place])
         return values
 
     def _connect(
-        self, graphs: list[GraphForm], reader: ResultReader, packer: RequestPacker
+        self,
+        graphs: list[GraphForm],
+        reader: ResultReader,
+        packer: RequestPacker,
+        connection: Connection,
     ) -> None:
         """Make the reader know the tensors that the calls' graphs end in."""
         last = -1
@@ -461,9 +459,10 @@ class Caller:
             last = graph.call
             found = tuple(reader.plain(output) for output in graph.outputs)
             inputs, upstream = packer.graphs[graph.call]
-            backward = Backward(self, reader.connection, graph.number)
+            foreseen = None
             if graph.foreseen is not None and upstream is not None:
-                backward.foresee(upstream, graph.foreseen, reader.tensors)
+                foreseen = upstream, graph.foreseen, reader.tensors
+            backward = Backward(self, connection, graph.number, foreseen)
             outputs = connect(backward, found, [*inputs, *packer.weights.values()])
             reader.outputs += outputs
             for written, output in zip(graph.outputs, outputs, strict=True):
@@ -472,7 +471,15 @@ class Caller:
 
 
 class ArgumentPacker(RequestPacker):
-    """Writes a test's values: random generators, too, and references to what the worker holds."""
+    """Writes a test's values: random generators, too, and references to what the worker holds.
+
+    Args:
+        connection: to the worker.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__()
+        self._connection = connection
 
     def special(self, value: Any) -> AnyValue:
         """Add a random generator, by its state; name what the worker holds."""
@@ -481,7 +488,7 @@ class ArgumentPacker(RequestPacker):
         if isinstance(value, PutIn):
             raise Mismatch("Your code changed a list that it had been given.")
         if isinstance(value, RemoteReference):
-            if living(value._connection, value) is not self.connection:
+            if living(value._connection, value) is not self._connection:
                 raise Unsendable(f"a {type(value).__name__} of another file")
             return ReferenceValue(value._number)
         return super().special(value)
@@ -494,9 +501,19 @@ class ArgumentPacker(RequestPacker):
 
 
 class ResultReader(ResponseReader):
-    """Reads a worker's values: tensors of this side's graph, modules, references."""
+    """Reads a worker's values: tensors of this side's graph, modules, references.
 
-    _references = 0
+    Args:
+        tensors: the response's.
+        caller: calls what is read.
+        connection: to the worker that responded.
+    """
+
+    def __init__(self, tensors: list[Tensor], caller: Caller, connection: Connection) -> None:
+        super().__init__(tensors)
+        self._caller = caller
+        self._connection = connection
+        self._references = 0
 
     def form(self, value: FormValue) -> Tensor:
         """Return a tensor without entries that no comparison takes for an answer."""
@@ -505,15 +522,15 @@ class ResultReader(ResponseReader):
     def special(self, value: AnyValue) -> Any:
         """Return a module, or a stand-in for something that can't be sent."""
         if type(value) is OutputValue:
-            return self.output(value)
+            return self.outputs[numbered(value.number, len(self.outputs))]
         if type(value) is ModuleValue:
-            twin = Twin(self.connection, value.number)
-            return build_module(self.caller, twin, value.module, self.tensors)
+            twin = Twin(self._connection, value.number)
+            return build_module(self._caller, twin, value.module, self.tensors)
         if type(value) is ReferenceValue:
             self._references += 1
             if self._references > MAX_REFERENCES:
                 raise ProtocolError("too many objects")
-            return reference(self.caller, self.connection, value)
+            return reference(self._caller, self._connection, value)
         if type(value) is StudentsValue:
             return container_of_class(self.read(value.plain), value)
         if type(value) is OtherValue:
@@ -566,59 +583,45 @@ def mark(argument: Any, turn: int) -> bool:
     Returns:
         Whether that was possible.
     """
-    if isinstance(argument, numpy.ndarray):
-        return _mark_array(argument, turn)
-    values = argument.detach()
-    if values.is_floating_point():
-        return _mark_float(values)
-    if values.numel() < 2:
+    is_of_numpy = isinstance(argument, numpy.ndarray)
+    values = numpy.ndarray.view(argument, numpy.ndarray) if is_of_numpy else argument.detach()
+    if is_of_numpy and not values.flags.writeable:
         return False
-    place = tuple(
-        int(i) for i in torch.unravel_index(torch.tensor(turn % values.numel()), values.shape)
-    )
-    before = values[place].item()
-    values[place] = before - (1 if before > 0 else -1) if values.dtype != torch.bool else not before
-    return True
-
-
-def _mark_float(values: Tensor) -> bool:
-    usable = values.isfinite() & (values != 0)
-    if not usable.any():
-        usable = values.isfinite()  # then a zero becomes the smallest number
-    if not usable.any():
+    numbers = entries(values)
+    place = _place_of_smallest(numbers) if is_float(values) else _place_in_turn(numbers, turn)
+    if place is None:
         return False
-    sizes = torch.where(usable, values.abs().double(), math.inf)
-    place = tuple(int(i) for i in torch.unravel_index(sizes.argmin(), values.shape))
-    with torch.no_grad():
-        before = values[place].clone()
-        # A relative step of two units: rounding in half precision must not lose it.
-        form = torch.finfo(values.dtype)
-        values[place] = before * (1 + 2 * form.eps) if before else form.tiny
-    return bool(values[place] != before)
+    before = numbers[place].item()
+    values[place] = _another(before, values.dtype)
+    return bool(entries(values)[place] != before)
 
 
-def _mark_array(array: numpy.ndarray[Any, Any], turn: int) -> bool:
-    """Do the same with an array."""
-    kind = array.dtype.kind
-    if kind not in "fiub" or array.size < 1 + (kind != "f") or not array.flags.writeable:
-        return False
-    values = numpy.ndarray.view(array, numpy.ndarray)
-    if kind == "f":
-        return _mark_float_array(values)
-    place = numpy.unravel_index(turn % values.size, values.shape)
-    before = values[place]
-    values[place] = not before if kind == "b" else int(before) - (1 if before > 0 else -1)
-    return True
+_Place = tuple[int, ...]
 
 
-def _mark_float_array(values: numpy.ndarray[Any, Any]) -> bool:
-    usable = numpy.isfinite(values) & (values != 0)
+def _place_of_smallest(numbers: Array) -> _Place | None:
+    usable = numpy.isfinite(numbers) & (numbers != 0)
     if not usable.any():
-        usable = numpy.isfinite(values)
+        usable = numpy.isfinite(numbers)  # then a zero becomes the smallest number
     if not usable.any():
-        return False
-    sizes = numpy.where(usable, numpy.abs(values).astype(numpy.float64), math.inf)
-    place = numpy.unravel_index(sizes.argmin(), values.shape)
-    before, form = values[place], numpy.finfo(values.dtype)
-    values[place] = before * (1 + 2 * form.eps) if before else form.tiny
-    return bool(values[place] != before)
+        return None
+    return _place(numpy.where(usable, numpy.abs(numbers), math.inf).argmin(), numbers)
+
+
+def _place_in_turn(numbers: Array, turn: int) -> _Place | None:
+    return _place(turn % numbers.size, numbers) if numbers.size > 1 else None
+
+
+def _place(number: Any, numbers: Array) -> _Place:
+    return tuple(int(index) for index in numpy.unravel_index(number, numbers.shape))
+
+
+def _another(before: Any, dtype: Any) -> Any:
+    if isinstance(before, bool):
+        return not before
+    if isinstance(before, int):
+        return before - 1 if before > 0 else before + 1
+    form = torch.finfo(dtype) if isinstance(dtype, torch.dtype) else numpy.finfo(dtype)
+    # A relative step of two units, which rounding in half precision does not lose; to 0, because
+    # the largest float has none above it.
+    return before * (1 - 2 * float(form.eps)) if before else float(form.tiny)

@@ -7,26 +7,24 @@ from __future__ import annotations
 
 import builtins
 import linecache
-import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
+from grader.boundary.connection import BAD_OUTPUT, WorkerFailure
 from grader.boundary.protocol.wire import (
     FILE,
-    MAX_OPERANDS,
     MODULE,
     ErrorForm,
-    ProtocolError,
     Response,
     clean_text,
     identifier,
     named,
 )
+from grader.code.forbidden import ForbiddenCall
+from grader.result import Status
 from grader.text import quoted
 
 _SOURCE_LINE = 300
-_NAME = re.compile(r"[^\W\d][\w.]{0,59}")
-_FORM = re.compile(r"\([\d, ]{0,200}\) \w{1,30}")
 
 _BUILTIN: Mapping[str, type[Exception]] = {
     name: value
@@ -37,22 +35,11 @@ _BUILTIN: Mapping[str, type[Exception]] = {
 }
 
 
-class Ending(NamedTuple):
-    """What a response says of its end. All of it is the worker's word.
+def ending_of(response: Response, forbidden: tuple[str, ...], file: str) -> Exception | None:
+    """Return what a request ended with, by the worker's word; None if it ended well.
 
-    Attributes:
-        called: the first forbidden function that was called, or None.
-        unsendable: what can't be sent of the value, or None.
-        exception: what the student's code raised, or None.
-    """
-
-    called: str | None
-    unsendable: str | None
-    exception: Exception | None
-
-
-def ending_of(response: Response, forbidden: tuple[str, ...], file: str) -> Ending:
-    """Return how a request ended.
+    That is a ForbiddenCall, a WorkerFailure for a value that can't be sent, or what the student's
+    code raised.
 
     Args:
         response: the worker's.
@@ -63,11 +50,13 @@ def ending_of(response: Response, forbidden: tuple[str, ...], file: str) -> Endi
         ProtocolError: that isn't to be read from it.
     """
     called = None if response.called is None else named(response.called, forbidden)
-    unsendable = response.unsendable
-    if unsendable is not None:
-        unsendable = clean_text(unsendable, 200)
     exception = None if response.error is None else read_exception(response.error, file)
-    return Ending(called, unsendable, exception)
+    if called is not None:
+        return ForbiddenCall(called)
+    if response.unsendable is not None:
+        reason = clean_text(response.unsendable, 200)
+        return WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}: {reason}.")
+    return exception
 
 
 def read_exception(error: ErrorForm, file: str) -> Exception:
@@ -94,16 +83,8 @@ def read_exception(error: ErrorForm, file: str) -> Exception:
         where = " ".join(clean_text(error.where, 200).split())
         place = line, where, linecache.getline(file, line).strip()
         exception.student_place = place  # type: ignore[attr-defined]
-    exception.operands = _operands(error.operands)  # type: ignore[attr-defined]
+    exception.operands = dict(error.operands)  # type: ignore[attr-defined]
     return exception
-
-
-def _operands(described: list[tuple[str, str]]) -> dict[str, str]:
-    """Return the forms of the tensors in the student's line, by name."""
-    pairs = described[:MAX_OPERANDS]
-    if not all(_NAME.fullmatch(name) and _FORM.fullmatch(form) for name, form in pairs):
-        raise ProtocolError("an operand isn't a name with a form")
-    return dict(pairs)
 
 
 def raise_as_students(exception: Exception, file: str) -> NoReturn:

@@ -22,12 +22,11 @@ from grader.boundary.protocol.wire import (
     SomeTensor,
     TensorValue,
     identifier,
-    member,
     named,
 )
-from grader.boundary.proxy.stand_ins import Subject, plain_fields
+from grader.boundary.proxy.stand_ins import Subject
 from grader.code.batch import Batched, Call, one_by_one
-from grader.code.tensors import HAS_TORCH, Tensor, nn, torch
+from grader.code.tensors import Tensor, nn, torch
 
 if TYPE_CHECKING:
     from grader.boundary.proxy.caller import Caller
@@ -45,7 +44,6 @@ class RemoteModule(nn.Module, Batched):
     _caller: Caller
     _twin: Twin
     _path: str
-    _plain: dict[str, Any]
     _root: nn.Module | None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -64,8 +62,6 @@ class RemoteModule(nn.Module, Batched):
         except AttributeError:
             if name.startswith("__") or "_twin" not in self.__dict__:
                 raise
-        if name in self._plain and self._twin.is_new():
-            return self._plain[name]
         return self._caller.attribute(self._subject(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -93,7 +89,6 @@ class Twin:
     def __init__(self, connection: Connection, number: int) -> None:
         self.connection = connection
         self.number = number
-        self._made_at = connection.sent
         self._buffers: dict[str, Tensor] = {}
         self._settings: dict[str, list[Any]] = {}
         self._names: set[str] = set()
@@ -101,10 +96,6 @@ class Twin:
         self._weights: list[tuple[str, int, Tensor]] = []
         self._sent: list[tuple[str, bool, int]] = []
         connection.keep(number, self)
-
-    def is_new(self) -> bool:
-        """Return whether the worker has been asked for nothing since it told of the module."""
-        return not self.connection.dead and self.connection.sent == self._made_at
 
     def remember(self, root: nn.Module) -> None:
         """Take the buffers and settings of `root` for what the worker has."""
@@ -189,7 +180,7 @@ class Twin:
         for name, written, is_persistent in response.state.buffers:
             path, _, last = name.rpartition(".")
             owner = root.get_submodule(path)
-            if member(last) in owner._parameters or last in owner._modules:
+            if last in owner._parameters or last in owner._modules:
                 raise ProtocolError("a buffer has the name of something else")
             # The module gets another tensor; one that a test holds stays as it is.
             owner._buffers[last] = tensor = reader.plain(written)
@@ -273,10 +264,10 @@ class _Builder:
     def _empty(self, described: ModuleForm, path: str) -> nn.Module:
         cls = _remote_class(identifier(described.name), described.stock)
         module: nn.Module = cls.__new__(cls)
+        nn.Module.__init__(module)  # that of a layer of torch's would make weights
         # Past RemoteModule.__setattr__, which guards against tests.
         about = {"_caller": self._caller, "_twin": self._twin, "_path": path, "_root": self._root}
-        module.__dict__.update(_new_module_attributes() | about)
-        module.__dict__["_plain"] = plain_fields(described.attributes)
+        module.__dict__.update(about)
         module.__dict__["training"] = described.training
         self._root = module if self._root is None else self._root
         allowed = getattr(cls, "__constants__", ())
@@ -299,14 +290,3 @@ def _remote_class(name: str, stock: str | None) -> type[RemoteModule]:
     """Return a class of the student's name; made once, because making one takes long."""
     bases = () if stock is None else (STOCK[named(stock, STOCK)],)
     return type(name, (RemoteModule, *bases), {})
-
-
-# What a new module has; nn.Module() takes several times as long as to copy it.
-_ATTRIBUTES = vars(nn.Module()) if HAS_TORCH else {}
-_EMPTY = [
-    (name, type(value)) for name, value in _ATTRIBUTES.items() if isinstance(value, dict | set)
-]
-
-
-def _new_module_attributes() -> dict[str, Any]:
-    return _ATTRIBUTES | {name: kind() for name, kind in _EMPTY}

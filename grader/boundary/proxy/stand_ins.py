@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from grader.boundary.connection import Connection, WorkerFailure
 from grader.boundary.protocol.codec import SENT_DTYPES
 from grader.boundary.protocol.wire import (
-    MAX_REFERENCES as MAX_REFERENCES,
-)
-from grader.boundary.protocol.wire import (
-    MAX_TEXT,
     FloatValue,
     ProtocolError,
     ReferenceValue,
@@ -118,7 +114,8 @@ def reference(caller: Caller, connection: Connection, value: ReferenceValue) -> 
     cls = _reference_class(identifier(value.name))
     found = cls.__new__(cls)
     about = {"_caller": caller, "_connection": connection, "_number": value.number}
-    found.__dict__.update(about | {"_fields": plain_fields(value.fields)})
+    fields = dict(_field(name, field) for name, field in value.fields)
+    found.__dict__.update(about | {"_fields": fields})
     connection.keep(value.number, found)
     return found
 
@@ -128,20 +125,9 @@ def _reference_class(name: str) -> type[RemoteReference]:
     return type(name, (RemoteReference,), {})
 
 
-def plain_fields(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return plain fields by name.
-
-    Raises:
-        ProtocolError: one has no name, or is too long.
-    """
-    return dict(_field(name, value) for name, value in fields)
-
-
 def _field(name: str, value: Any) -> tuple[str, Any]:
     if identifier(name).startswith("_"):
         raise ProtocolError("a field isn't public")
-    if isinstance(value, str) and len(value) > MAX_TEXT:
-        raise ProtocolError("a field is too long")
     return name, float(value.text) if type(value) is FloatValue else value
 
 

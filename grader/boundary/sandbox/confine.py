@@ -10,7 +10,6 @@ import os
 import platform
 import resource
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from grader.boundary.sandbox import landlock, seccomp
 from grader.boundary.sandbox.libc import (
@@ -21,41 +20,29 @@ from grader.boundary.sandbox.libc import (
 )
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What one worker may use.
+def confine(
+    memory: int, cpu_seconds: int, uid: int | None, paths: Iterable[str], parent: int
+) -> None:
+    """Confine this process for the rest of its life.
 
-    Attributes:
-        memory: bytes of address space beyond what the process has already.
+    Args:
+        memory: bytes of address space beyond what it has already.
         cpu_seconds: seconds of CPU time.
         uid: the user to become, when started as root; None to stay.
         paths: files and folders that stay readable.
-    """
-
-    memory: int
-    cpu_seconds: int
-    uid: int | None
-    paths: tuple[str, ...]
-
-
-def confine(limits: Limits, parent: int) -> None:
-    """Confine this process, for the rest of its life, to `limits`.
-
-    Args:
-        limits: what stays possible.
         parent: the process that started this one; this one dies with it.
 
     Raises:
         OSError: a layer can't be put up. The process must then not run student code.
     """
     die_with(parent)
-    if limits.uid is not None:
-        become(limits.uid)
+    if uid is not None:
+        become(uid)
         die_with(parent)  # a change of user clears it
-    limit_resources(limits.memory, limits.cpu_seconds, private_uid=limits.uid is not None)
+    limit_resources(memory, cpu_seconds, private_uid=uid is not None)
     gain_no_privileges()
     hide_from_debuggers()
-    landlock.restrict_files(limits.paths)
+    landlock.restrict_files(paths)
     os.environ.clear()
     # Not in os.environ: for libraries that would start threads as soon as they are loaded.
     os.putenv("OMP_NUM_THREADS", "1")

@@ -65,11 +65,6 @@ def drop_capabilities() -> None:
             break
 
 
-def leave_mounts() -> bool:
-    """Have mounts of this process's own, a copy of those it has; return whether that worked."""
-    return bool(_libc.unshare(_CLONE_NEWNS) == 0)
-
-
 def keep_access_times() -> bool:
     """Let this process, and those it forks, see all mounts as ones that note no reading.
 
@@ -86,7 +81,8 @@ def keep_access_times() -> bool:
     attributes = struct.pack("=QQQQ", _NOATIME, _ALL_ATIME, 0, 0)
     arguments = attributes, ctypes.c_size_t(len(attributes))
     everywhere = ctypes.c_int(_HERE), b"/", ctypes.c_uint(_RECURSIVE)
-    return leave_mounts() and ask(_MOUNT_SETATTR, *everywhere, *arguments) == 0
+    has_mounts_of_its_own = _libc.unshare(_CLONE_NEWNS) == 0
+    return has_mounts_of_its_own and ask(_MOUNT_SETATTR, *everywhere, *arguments) == 0
 
 
 def keep_memory() -> None:

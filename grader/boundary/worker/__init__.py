@@ -14,6 +14,5 @@ these it tells which hold other things than before.
 - `costs` counts what code costs, also below what code can switch off
 - `removal` takes forbidden functions away
 
-All of it stands on `grader.boundary.protocol`, `grader.code.cost`, `grader.code.forbidden`,
-`grader.code.operands` and `grader.code.is_stub` only: what is loaded here, student code can read.
+What is loaded here, student code can read; so little else of the grader is.
 """

@@ -35,17 +35,13 @@ def _described(exception: BaseException) -> ErrorForm:
         kind = "RuntimeError"
         reasons = (f" (after {type(e).__name__}: {_text(e)})" for e in came_after(exception))
         text = (text + "".join(reasons)).lstrip()
-    if _is_of_memory(exception) or (
-        kind == "RuntimeError" and any(sign in text for sign in _OUT_OF_MEMORY)
-    ):
+    if isinstance(exception, OSError) and exception.errno == errno.ENOMEM:
+        kind = "MemoryError"
+    if kind == "RuntimeError" and any(sign in text for sign in _OUT_OF_MEMORY):
         kind = "MemoryError"
     line, where, operands = _place(exception)
     name, pairs = class_name(type(exception)), [*operands.items()]
     return ErrorForm(kind, name, text[:MAX_TEXT], line, where, pairs)
-
-
-def _is_of_memory(exception: BaseException) -> bool:
-    return isinstance(exception, OSError) and exception.errno == errno.ENOMEM
 
 
 def speaks_of_meta(error: ErrorForm) -> bool:

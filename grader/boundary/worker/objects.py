@@ -120,7 +120,6 @@ def describe_module(module: nn.Module, packer: ResponsePacker) -> ModuleForm:
             stock=stock,
             training=_mode(module),
             settings=[] if stock is None else _settings(module, stock),
-            attributes=plain_attributes(module) if stock is None else [],
             parameters=[
                 (name, tensor(p), p is not None and p.requires_grad)
                 for name, p in module._parameters.items()
@@ -163,40 +162,13 @@ def plain_fields(value: object) -> list[tuple[str, Any]]:
     for name, field in _members(value):
         if len(found) >= MAX_FIELDS:
             break
-        if _is_public(name):
+        if is_public(name):
             found.pop(name, None)
             try:
                 found[name] = _packed(field)
             except Unsendable:
                 continue
     return [*found.items()]
-
-
-def plain_attributes(module: object) -> list[tuple[str, Any]]:
-    """Return name and value of what a module's own dictionary has of plain values.
-
-    To read them runs none of the student's code, unless a class says otherwise; then it is none.
-    """
-    kind = type(module)
-    if kind.__getattribute__ is not object.__getattribute__:
-        return []
-    found = [
-        (name, value)
-        for name, value in vars(module).items()
-        if type(value) in _PLAIN and _is_public(name)
-    ]
-    own = [each for each in found if not any(each[0] in vars(cls) for cls in kind.__mro__)]
-    return [each for each in own if _fits(each[1])][:MAX_FIELDS]
-
-
-_PLAIN = (int, float, bool, str)
-
-
-def _fits(value: object) -> bool:
-    try:
-        return bool(_packed(value) == value)  # not for what has a mark, such as infinity
-    except Unsendable:
-        return False
 
 
 def _members(value: object) -> Iterator[tuple[Any, object]]:
@@ -210,8 +182,9 @@ def _members(value: object) -> Iterator[tuple[Any, object]]:
     yield from [*getattr(value, "__dict__", {}).items()]
 
 
-def _is_public(name: object) -> bool:
-    if type(name) is not str or name.startswith("_"):
+def is_public(name: object) -> bool:
+    """Return whether a key of an object or a module is a name that a test could use."""
+    if type(name) is not str or name.startswith("_"):  # through globals() it may be any key
         return False
     return len(name) <= MAX_NAME and name.isidentifier()
 

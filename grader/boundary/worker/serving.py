@@ -10,8 +10,8 @@ import pkgutil
 import socket
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ import msgspec
 
 from grader.boundary.protocol.codec import (
     DTYPES,
-    SENT_DTYPES,
+    NAMES,
     ReceivedCall,
     RequestReader,
     ResponsePacker,
@@ -30,6 +30,7 @@ from grader.boundary.protocol.codec import (
     tensors_at,
 )
 from grader.boundary.protocol.wire import (
+    MAX_REFERENCES,
     MODULE,
     AnyValue,
     AttributeRequest,
@@ -55,7 +56,7 @@ from grader.boundary.protocol.wire import (
     receive,
     send,
 )
-from grader.boundary.worker.costs import counted, counted_on
+from grader.boundary.worker.costs import MOST, recorded
 from grader.boundary.worker.exceptions import describe_exception, speaks_of_meta
 from grader.boundary.worker.objects import (
     StudentModule,
@@ -71,6 +72,7 @@ from grader.boundary.worker.student_file import (
     public_names,
     run_file,
 )
+from grader.code.cost import counting
 from grader.code.returned import Results
 from grader.code.tensors import Tensor, nn, torch
 
@@ -86,7 +88,6 @@ _run_backward = torch.autograd.Variable._execution_engine.run_backward
 
 _STATE_BYTES = _state().nbytes
 _RESULTS_WATCHED = 64
-_NOTHING_COUNTS = nullcontext()
 
 
 Job = Callable[[bytes, ModuleType], object]
@@ -152,11 +153,8 @@ def _send(
     released: list[int],
 ) -> None:
     response.id, response.released = id, released
-    response.tensors = [(_NAMES[tensor.dtype], [*tensor.shape]) for tensor in tensors]
+    response.tensors = [(NAMES[tensor.dtype], [*tensor.shape]) for tensor in tensors]
     send(channel, response, memory.write_response(tensors))
-
-
-_NAMES = {dtype: name for name, dtype in SENT_DTYPES.items()}
 
 
 def _refusal(error: BaseException) -> Response:
@@ -200,7 +198,7 @@ class Worker:
         What the student's code raises is part of the response.
         """
         tensors = tensors_at(request.placed, self._memory.bytes, self._needed, self._gone)
-        reader = RequestReader(tensors, self._kept.objects, vars(self._module))
+        reader = RequestReader(tensors, self._kept.things, vars(self._module))
         if request.begins:
             self._kept.forget_all()
         for number in request.free:
@@ -262,10 +260,10 @@ class Worker:
     def _backward(
         self, do: BackwardRequest, reader: RequestReader
     ) -> tuple[Response, list[Tensor]]:
-        graph, packer = self._kept.graphs[do.graph], ResponsePacker()
+        graph, packer = self._kept.things[do.graph], ResponsePacker()
         upstream = [None if g is None else reader.plain(g) for g in do.upstream]
-        response, found = counted(lambda: graph.gradients(upstream, do.wanted), do.count)
-        with counted_on(response):
+        response, found = _counted(lambda: graph.gradients(upstream, do.wanted), do.count)
+        with _counted_on(response):
             response.gradients = _write_gradients(response.error, found, packer)
         response.error = None
         return response, packer.tensors
@@ -287,34 +285,27 @@ class Worker:
         """Bring a module up to date; return it with the parameters that want gradients."""
         if target.module is None or target.state is None:
             return None, []
-        module = self._kept.modules[target.module]
+        module: StudentModule = self._kept.things[target.module]
         return module, module.update(target.state, reader, weights)
 
     def _owner(self, target: RequestTarget) -> Any:
         if target.reference is not None:
-            return self._kept.objects[target.reference]
+            return self._kept.things[target.reference]
         if target.module is None:
             return self._module
-        return self._kept.modules[target.module].module.get_submodule(target.path)
+        return self._kept.things[target.module].module.get_submodule(target.path)
 
     def _run(
         self, function: Callable[[], Any], setting: Setting, reader: RequestReader
     ) -> tuple[Response, Any]:
         """Run the student's code in the state that the request asks for."""
-        dtype, number = DTYPES[setting.dtype], setting.random
-        self._random.restore(None if number is None else reader.tensors[number])
+        dtype = DTYPES[setting.dtype]
+        self._random.restore(reader.tensors[setting.random])
         if torch.get_default_dtype() is not dtype:
             torch.set_default_dtype(dtype)
         torch._C._set_grad_enabled(setting.grad)
         with torch.inference_mode() if setting.inference else nullcontext():
-            if setting.count:
-                response, values = counted(function, True)
-            else:
-                response, values = Response(), None
-                try:
-                    values = function()
-                except BaseException as exception:
-                    response.error = describe_exception(exception)
+            response, values = _counted(function, setting.count)
             response.grad = _is_grad_enabled()
         torch._C._set_grad_enabled(True)
         response.moved = self._random.has_moved()
@@ -335,7 +326,7 @@ class Worker:
         packer, value, graphs = StudentsPacker(self._kept), None, []
         response.moved_away, response.changed_lists = reader.moved_away(), reader.changed_lists()
         try:
-            with _NOTHING_COUNTS if response.cost is None else counted_on(response):
+            with _counted_on(response):
                 if response.error is None:
                     for call, value in zip(calls, values, strict=True):
                         start = len(packer.outputs)
@@ -359,7 +350,7 @@ class Worker:
         for graph in response.graphs if response.called is None else ():
             upstream = calls[graph.call].upstream
             if upstream is not None:
-                kept = self._kept.graphs[graph.number]
+                kept = self._kept.things[graph.number]
                 graph.foreseen = _foresee(kept, upstream, packer, self._first_called)
         return response, packer.tensors
 
@@ -379,6 +370,53 @@ def _each(
     return results
 
 
+# What the student's code costs, for the requests that ask for it
+
+
+_STOPPED = "what it costs, because it stopped the counting"
+
+
+def _counted(function: Callable[[], Any], count: bool) -> tuple[Response, Any]:
+    """Run the student's code, and say what it cost if that is wanted.
+
+    Returns:
+        How it ended, for the response, and its value.
+    """
+    if not count:
+        return _attempt(function)
+    with recorded() as products, counting() as cost:
+        response, value = _attempt(function)
+    response.cost = _at_most(max(cost.operations, *products), cost.elements, cost.largest)
+    if MOST in products:
+        response.unsendable = _STOPPED
+    return response, value
+
+
+def _attempt(function: Callable[[], Any]) -> tuple[Response, Any]:
+    try:
+        return Response(), function()
+    except BaseException as exception:
+        return Response(error=describe_exception(exception)), None
+
+
+def _at_most(*numbers: int) -> tuple[int, int, int]:
+    operations, elements, largest = (min(number, MOST) for number in numbers)
+    return operations, elements, largest
+
+
+@contextmanager
+def _counted_on(response: Response) -> Iterator[None]:
+    """Go on counting, if that was wanted, while a value is written down: it may be computed now."""
+    if response.cost is None:
+        yield
+        return
+    before, elements, largest = response.cost
+    with recorded() as products, counting() as cost:
+        yield
+    now = before + max(cost.operations, *products), elements + cost.elements, largest
+    response.cost = _at_most(*now)
+
+
 def _without_values(response: Response) -> Response:
     response.values, response.state = [], None
     return response
@@ -390,16 +428,27 @@ def _named(owner: Any, target: RequestTarget) -> Any:
 
 
 class StudentsPacker(ResponsePacker):
-    """Writes the student's values. Modules and objects of the student's are kept and described."""
+    """Writes the student's values. Modules and objects of the student's are kept and described.
+
+    Args:
+        kept: keeps them.
+    """
+
+    def __init__(self, kept: Registry) -> None:
+        super().__init__()
+        self._kept = kept
+        self._references = 0
 
     def special(self, value: Any) -> AnyValue:
         """Describe a module or an object of the student's; of all else name only the type."""
         if isinstance(value, nn.Module):
             described = describe_module(value, self)
-            return ModuleValue(self.kept.keep_module(value), described)
+            return ModuleValue(self._kept.keep(StudentModule(value)), described)
         if is_students(value):
-            self.count_reference()
-            number = self.kept.keep_object(value)
+            self._references += 1
+            if self._references > MAX_REFERENCES:
+                raise Unsendable("it has too many objects")
+            number = self._kept.keep(value)
             return ReferenceValue(number, class_name(type(value)), plain_fields(value))
         return OtherValue(class_name(type(value)), callable(value))
 
@@ -408,17 +457,12 @@ class RandomState:
     """The global random state, which is that of the test when the student's code begins."""
 
     def __init__(self) -> None:
-        self._given = self._before = _state()
-        self._is_given = False  # whether that is still the state
+        self._before = _state()
 
-    def restore(self, state: Tensor | None) -> None:
-        """Set the state that a request asks for; when None, that of the request before."""
-        if state is not None:
-            self._given = state.clone()
-            self._is_given = False
-        if not self._is_given:
-            _set_state(self._given)
-        self._before = self._given
+    def restore(self, state: Tensor) -> None:
+        """Set the state that a request asks for."""
+        _set_state(state)
+        self._before = state
 
     def seed(self, seed: int) -> None:
         """Seed the global generator, as the test would do just before a call."""
@@ -427,19 +471,16 @@ class RandomState:
 
     def has_moved(self) -> bool:
         """Return whether anything was drawn since the last time that the state was set."""
-        state = _state()  # has to live while its address is used
-        moved = bool(memcmp(_address(state), _address(self._before), _STATE_BYTES))
-        self._is_given = self._before is self._given and not moved
-        return moved
+        return _differ(_state(), self._before)
 
 
 def _moved_generators(reader: RequestReader) -> list[bool]:
     """Return of each random generator among the arguments whether anything was drawn from it."""
-    moved = []
-    for generator, before in reader.generators:
-        state = _state_of(generator)
-        moved.append(bool(memcmp(_address(state), _address(before), _STATE_BYTES)))
-    return moved
+    return [_differ(_state_of(generator), before) for generator, before in reader.generators]
+
+
+def _differ(state: Tensor, before: Tensor) -> bool:
+    return bool(memcmp(_address(state), _address(before), _STATE_BYTES))
 
 
 # Gradients: those that are asked for, and those that will be, by what came with a call
@@ -499,7 +540,7 @@ def _foresee(
     if not graph.fits(upstream):
         return None
     count = len(packer.tensors)
-    response, gradients = counted(
+    response, gradients = _counted(
         lambda: graph.gradients([upstream], range(len(graph.leaves))), False
     )
     try:
@@ -515,41 +556,28 @@ class Registry:
     """What later requests may refer to, each by a number of its own.
 
     Attributes:
-        modules: the student's modules that the trusted side knows.
-        objects: other objects of the student's.
-        graphs: those of calls.
+        things: the student's modules that the trusted side knows, other objects, graphs of calls.
     """
 
     def __init__(self) -> None:
-        self.modules: dict[int, StudentModule] = {}
-        self.objects: dict[int, object] = {}
-        self.graphs: dict[int, Graph] = {}
+        self.things: dict[int, Any] = {}
         self._results: dict[int, tuple[Tensor, Tensor]] = {}
-        kinds: tuple[dict[int, Any], ...]
-        kinds = self.modules, self.objects, self.graphs, self._results
-        self._kinds = kinds
         self._count = 0
 
     def forget_all(self) -> None:
         """Forget everything: another test begins."""
-        for kind in self._kinds:
-            kind.clear()
+        self.things.clear()
+        self._results.clear()
 
     def free(self, number: int) -> None:
         """Forget what has this number."""
-        for kind in self._kinds:
-            kind.pop(number, None)
+        self.things.pop(number, None)
+        self._results.pop(number, None)
 
-    def keep_module(self, module: nn.Module) -> int:
-        """Keep a module, and return its number."""
+    def keep(self, thing: object) -> int:
+        """Keep something, and return its number."""
         number = self._number()
-        self.modules[number] = StudentModule(module)
-        return number
-
-    def keep_object(self, value: object) -> int:
-        """Keep an object, and return its number."""
-        number = self._number()
-        self.objects[number] = value
+        self.things[number] = thing
         return number
 
     def keep_graphs(self, graphs: list[Graph], packer: ResponsePacker) -> list[GraphForm]:
@@ -557,10 +585,8 @@ class Registry:
         described, outputs = [], iter(packer.written_outputs)
         for call, graph in enumerate(graphs):
             if graph.outputs:
-                number = self._number()
-                self.graphs[number] = graph
                 ends = [*islice(outputs, len(graph.outputs))]
-                described.append(GraphForm(call, number, ends))
+                described.append(GraphForm(call, self.keep(graph), ends))
         return described
 
     def watch(self, results: Sequence[tuple[Tensor, Tensor]]) -> list[int]:

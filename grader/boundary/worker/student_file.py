@@ -17,6 +17,7 @@ from typing import Any
 
 from grader.boundary.protocol.wire import FILE, MAX_ATTEMPTS, MAX_NAME, MODULE, ErrorForm
 from grader.boundary.worker.exceptions import describe_loading
+from grader.boundary.worker.objects import is_public
 from grader.code.forbidden import ForbiddenCall
 
 _NAMES_TOLD = 2000
@@ -97,16 +98,8 @@ def _names_set(statement: ast.stmt) -> set[str]:
 def public_names(module: ModuleType) -> list[str]:
     """Return the names of the functions and classes that a test could call, the latest of many."""
     members = list(vars(module).items())
-    names = [name for name, value in members if _is_public(name) and callable(value)]
+    names = [name for name, value in members if is_public(name) and callable(value)]
     return names[-_NAMES_TOLD:]
-
-
-def _is_public(name: object) -> bool:
-    """Return whether a key of a module's is a name that a test could use."""
-    # Through globals() a module may have any key.
-    if type(name) is not str or name.startswith("_"):
-        return False
-    return name.isidentifier() and len(name) <= MAX_NAME
 
 
 class PrintedText(io.TextIOBase):

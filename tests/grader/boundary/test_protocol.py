@@ -251,7 +251,7 @@ def test_a_header_that_is_none_is_refused_at_once(text):
 def test_a_value_that_is_none_is_refused(packed):
     text, reader = json.dumps({"values": [packed]}).encode(), ValueReader([torch.zeros(2, 2)])
     with pytest.raises(ProtocolError):
-        reader.read_all(read_response(text).values)
+        [reader.read(value) for value in read_response(text).values]
 
 
 ARRAYS = [
@@ -345,7 +345,8 @@ def is_refused_or_read(text, payload):
     """The only two ways that reading may end."""
     try:
         response, tensors = parse(text, payload)
-        ValueReader(tensors).read_all(response.values)
+        reader = ValueReader(tensors)
+        [reader.read(value) for value in response.values]
         assert all(torch.equal(t, t) or t.isnan().any() for t in tensors)  # their memory is theirs
     except ProtocolError:
         pass

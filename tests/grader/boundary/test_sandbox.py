@@ -45,7 +45,7 @@ def put_up():
         seccomp.restrict_calls()
     elif layer == "all":
         uid = confine.pick_uid(os.getpid()) if os.geteuid() == 0 else None
-        confine.confine(confine.Limits(1 << 28, 30, uid, paths), os.getppid())
+        confine.confine(1 << 28, 30, uid, paths, os.getppid())
 
 def outcome(name):
     # Over a pipe that only holds a word, because the attack may end the process.

@@ -68,6 +68,15 @@ def test_a_changed_argument_is_marked(opened, dtype):
     torch.testing.assert_close(x, before, rtol=3 * torch.finfo(dtype).eps, atol=0)
 
 
+def test_of_the_largest_floats_one_is_marked_too(opened):
+    problem = opened("def f(x): return x.zero_()")
+    x = torch.full((2,), torch.finfo(torch.float32).max)
+    before = x.clone()
+    problem.f(x)
+    assert not torch.equal(x, before)
+    torch.testing.assert_close(x, before, rtol=1e-6, atol=0)
+
+
 @pytest.mark.parametrize("start", [[False, True, False, True], [0, 1, 2, 3], [-1, -2, 5, 0]])
 def test_in_a_changed_argument_of_whole_numbers_one_entry_differs(opened, start):
     """As in process, a test that doesn't look at it again has nothing against that."""
