@@ -138,8 +138,9 @@ def cost_table(costs: dict[str, Cost | None]) -> Table:
 
 def _about_costs(script: Script) -> str:
     return (
-        f"\nCounted for {script.calls}. Operations are those of matrix products; entries are those "
-        "of all results, step by step; the largest tensor is the one with the most entries.\n\n"
+        f"\nCounted for {script.calls}. Operations are those of products of two matrices, so code "
+        "that takes one vector at a time shows none; entries are those of all results, step by "
+        "step; the largest tensor is the one with the most entries.\n\n"
         "The files are shown without docstrings and without what was given.\n"
     )
 
