@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.author.documents import beginning_with, without_part, without_tables
-from grader.author.notebooks import FRONT_PAGE, notebooks_of, with_address
+from grader.author.notebooks import FRONT_PAGE, NOTEBOOK, notebooks_of, with_address
 from grader.code.course_modules import modules_used
 from grader.course import (
     HIDDEN_MARKER,
@@ -43,6 +43,9 @@ _OF_THE_COURSE = {
     "benchmarks", "docs", "examples", "grader", "problems", "solutions", "students", "tests"
 }  # fmt: skip
 """Folders in which a copy would be taken for a part of the course."""
+
+_PRACTICE = ".practice.bin"
+"""As `worth_of_tests.sealed_file` calls it, which is not loaded for a name: torch comes with it."""
 
 _TRIVIAL = 24
 """Shorter lines, such as `return weights`, give nothing away."""
@@ -215,10 +218,19 @@ def _read_manifest(path: Path) -> _Manifest:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         files = {str(name): str(digest) for name, digest in said["files"].items()}
-        extras = Extras(**said.get("extras", {}))
+        extras = Extras(**said["extras"]) if "extras" in said else _extras_of(files)
         return _Manifest(files, tuple(map(str, said.get("parts", ()))), extras)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} can't be read, so it is not clear what to update.") from error
+
+
+def _extras_of(files: Iterable[str]) -> Extras:
+    """Return what a copy has of which an earlier version wrote down the files alone.
+
+    Its address is not to be had from these.
+    """
+    names = {Path(path).name for path in files}
+    return Extras(practice=_PRACTICE in names, notebooks=NOTEBOOK in names)
 
 
 def _write_manifest(folder: Path, manifest: _Manifest) -> None:

@@ -397,6 +397,18 @@ def test_an_update_keeps_what_else_the_copy_has(of_two_parts: Course, tmp_path: 
     assert {Path(path).name for path in without.removed} == {"notebook.ipynb"}
 
 
+def test_an_update_keeps_what_a_copy_has_that_an_earlier_version_released(
+    of_two_parts: Course, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    release(of_two_parts, copy, notebooks=True, practice=True)
+    manifest = copy / ".release.json"
+    said = json.loads(manifest.read_text(encoding="utf-8"))
+    del said["extras"]  # it wrote down the files alone
+    manifest.write_text(json.dumps(said), encoding="utf-8")
+    assert release(of_two_parts, copy).removed == []
+
+
 def test_work_on_a_part_that_the_copy_no_longer_has_is_passed_over(
     of_two_parts: Course, tmp_path: Path
 ) -> None:
