@@ -4,8 +4,8 @@
         problem = boundary.open(source, forbidden=("gelu",))
         problem.activation(x)
 
-See docs/isolation.md for what it protects against, by which means, and what it doesn't; README.md
-beside this file says how it works, and which side runs which files.
+See docs/isolation.md for what it protects against, and what it doesn't; README.md beside this file
+says by which means, how it works, and which side runs which files.
 """
 
 from __future__ import annotations
