@@ -163,6 +163,22 @@ def scheduler() -> Iterator[Any]:
         yield local
 
 
+@pytest.fixture(scope="module")
+def shared_course(tmp_path_factory: pytest.TempPathFactory, new_course: Any) -> Course:
+    """A course that workers have opened once: to open one takes longer than to grade a class."""
+    return new_course(tmp_path_factory.mktemp("shared") / "course")
+
+
+@pytest.fixture(scope="module")
+def shared_class(
+    tmp_path_factory: pytest.TempPathFactory, shared_course: Course
+) -> list[Submission]:
+    """What is handed in of the shared course."""
+    folder = tmp_path_factory.mktemp("handed in") / "class"
+    hand_in(folder)
+    return find_submissions([folder], shared_course)
+
+
 def needs_dask() -> None:
     pytest.importorskip("distributed", reason="needs the extra: pip install -e '.[cluster]'")
 
@@ -189,13 +205,13 @@ def without_seconds(results: list[SubmissionResult]) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_results_are_those_of_one_machine(
-    small_course: Course, submissions: list[Submission], scheduler: Any
+    shared_course: Course, shared_class: list[Submission], scheduler: Any
 ) -> None:
     here: list[SubmissionResult] = []
     there: list[SubmissionResult] = []
-    grade_all(submissions, small_course, Settings(), 1, here.append)
+    grade_all(shared_class, shared_course, Settings(), 1, here.append)
     address = scheduler.scheduler_address
-    cluster.grade_on_cluster(submissions, small_course, Settings(), address, there.append)
+    cluster.grade_on_cluster(shared_class, shared_course, Settings(), address, there.append)
     assert without_seconds(there) == without_seconds(here)
     assert [r.points for r in sorted(there, key=lambda r: r.submission)] == [4, 0, 0, 0]
 
@@ -216,8 +232,8 @@ def double(x):
 
 @pytest.mark.slow
 def test_a_submission_that_needs_much_time_is_graded_last(
-    small_course: Course,
-    submissions: list[Submission],
+    shared_course: Course,
+    shared_class: list[Submission],
     scheduler: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -226,10 +242,12 @@ def test_a_submission_that_needs_much_time_is_graded_last(
     file = tmp_path / "slow" / "zoe" / "01-doubling" / "problem.py"
     file.parent.mkdir(parents=True)
     file.write_text(SLOW)
-    slow = find_submissions([tmp_path / "slow"], small_course)
+    slow = find_submissions([tmp_path / "slow"], shared_course)
     found: list[SubmissionResult] = []
     address = scheduler.scheduler_address
-    cluster.grade_on_cluster([*slow, *submissions], small_course, Settings(), address, found.append)
+    cluster.grade_on_cluster(
+        [*slow, *shared_class], shared_course, Settings(), address, found.append
+    )
     assert found[-1].submission == "zoe"
     assert (found[-1].points, found[-1].problems[0].repeated) == (4, True)
     assert not any(each.problems[0].repeated for each in found[:-1] if each.problems)
@@ -239,12 +257,12 @@ def test_a_submission_that_needs_much_time_is_graded_last(
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is one core for two workers")
 def test_no_two_workers_grade_on_one_core(
-    small_course: Course, submissions: list[Submission], scheduler: Any
+    shared_course: Course, shared_class: list[Submission], scheduler: Any
 ) -> None:
     results: list[SubmissionResult] = []
-    many = [replace(each, name=f"{each.name}{n}") for n in range(5) for each in submissions]
+    many = [replace(each, name=f"{each.name}{n}") for n in range(2) for each in shared_class]
     address = scheduler.scheduler_address
-    cluster.grade_on_cluster(many, small_course, Settings(), address, results.append)
+    cluster.grade_on_cluster(many, shared_course, Settings(), address, results.append)
     first, second = (cores_stayed_on(worker) for worker in scheduler.workers.values())
     assert len(results) == len(many)
     assert len(first) == len(second) == 1
@@ -260,7 +278,7 @@ def cores_stayed_on(worker: Any) -> set[int]:
 
 @pytest.mark.slow
 def test_a_worker_that_is_lost_loses_nothing_and_results_are_kept(
-    small_course: Course, submissions: list[Submission], scheduler: Any, tmp_path: Path
+    shared_course: Course, shared_class: list[Submission], scheduler: Any, tmp_path: Path
 ) -> None:
     processes = [worker.process.process.pid for worker in scheduler.workers.values()]
     assert len(processes) == 2
@@ -271,8 +289,8 @@ def test_a_worker_that_is_lost_loses_nothing_and_results_are_kept(
 
     def grade() -> Any:
         return grade_class(
-            submissions,
-            small_course,
+            shared_class,
+            shared_course,
             Settings(),
             tmp_path / "out",
             jobs=1,
@@ -293,19 +311,19 @@ def test_a_worker_that_is_lost_loses_nothing_and_results_are_kept(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["the course", "Python", "torch"])
 def test_workers_with_another_course_are_refused(
-    small_course: Course,
-    submissions: list[Submission],
+    shared_course: Course,
+    shared_class: list[Submission],
     scheduler: Any,
     monkeypatch: pytest.MonkeyPatch,
-    what: str,
 ) -> None:
-    here = dict(cluster._what_counts(small_course)) | {what: "another"}
-    monkeypatch.setattr(cluster, "_what_counts", lambda course: tuple(here.items()))
+    own = dict(cluster._what_counts(shared_course))
     address = scheduler.scheduler_address
-    with pytest.raises(UsageError, match=f"^{what} of the worker on .* differs"):
-        cluster.grade_on_cluster(submissions, small_course, Settings(), address, print)
+    for what in ("the course", "Python", "torch"):
+        here = own | {what: "another"}
+        monkeypatch.setattr(cluster, "_what_counts", lambda _, here=here: tuple(here.items()))
+        with pytest.raises(UsageError, match=f"^{what} of the worker on .* differs"):
+            cluster.grade_on_cluster(shared_class, shared_course, Settings(), address, print)
 
 
 @pytest.mark.slow
