@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.course import Course, Problem
 from grader.diagnose.edits import EDITS_FILE, mistakes_of
+
+if TYPE_CHECKING:
+    from grader.run.suite import Suite
 
 
 def mistake_files(course: Course, problem: Problem, folder: Path) -> dict[str, Path]:
@@ -26,3 +30,14 @@ def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -
     path = solutions / EDITS_FILE
     path.write_text("\n".join(entries), encoding="utf-8")
     return path
+
+
+def one_case_of_each(suite: Suite) -> list[str]:
+    """Return the ids of all tests, but of those that have several cases only the first one's.
+
+    The other cases ask the same of other sizes.
+    """
+    first: dict[tuple[str, str], str] = {}
+    for test in suite.tests:
+        first.setdefault((test.problem.id, test.name), test.id)
+    return [*first.values()]

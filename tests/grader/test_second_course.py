@@ -78,7 +78,7 @@ def runner(python: Path | str, course: Course, folder: Path) -> Run:
 def grade(run: Run, course: Course, out: Path, *options: str) -> dict[str, list[str]]:
     """Grade the class and return the marks, and see that it was in a sandbox where there is one."""
     level = [] if sys.platform == "linux" else ["--isolation", "process"]
-    submissions, limits = str(course.root / "class"), ["--timeout", "1", "--jobs", "1", *level]
+    submissions, limits = str(course.root / "class"), ["--timeout", "0.5", "--jobs", "1", *level]
     done = run("grade", submissions, "--out", str(out), *limits, *options)
     assert done.returncode == 0, done.stdout + done.stderr
     if not level:

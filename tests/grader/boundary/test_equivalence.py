@@ -14,6 +14,7 @@ from grader.result import TestResult
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import Suite
+from tests.catalogue import one_case_of_each
 
 COURSE = own_course()
 BY_CHANCE = "dropout"
@@ -54,18 +55,6 @@ def verdicts(problem, open_problem, root=COURSE.root, tests=(), suite=None) -> l
     return session.results[problem.id].tests
 
 
-def one_case_of_each(suite: Suite, problem: Problem) -> list[str]:
-    """Return the ids of a problem's tests, and of those that have several cases the first one.
-
-    The others ask the same of other sizes, which messages carry alike.
-    """
-    first: dict[str, str] = {}
-    for test in suite.tests:
-        if test.problem == problem:
-            first.setdefault(test.name, test.id)
-    return [*first.values()]
-
-
 @pytest.mark.parametrize(("problem", "kind"), candidates())
 def test_equivalence(sandbox, course_suite, problem, kind, tmp_path):
     opened = {}
@@ -82,7 +71,7 @@ def test_equivalence(sandbox, course_suite, problem, kind, tmp_path):
             raise opened["file"]
         return opened["file"]
 
-    tests = one_case_of_each(course_suite, problem)
+    tests = one_case_of_each(course_suite)
     local = LocalFiles(lambda problem: path)
     here = verdicts(problem, local, tests=tests, suite=course_suite)
     there = verdicts(problem, remote, tests=tests, suite=course_suite)
@@ -98,7 +87,7 @@ def test_a_second_name_of_a_layer_or_argument_costs_nothing(sandbox, course_suit
     source = COURSE.solution(problem).parent / "variants/second_names.py"
     opened = sandbox.open(source.read_bytes())
     try:
-        tests = one_case_of_each(course_suite, problem)
+        tests = one_case_of_each(course_suite)
         found = verdicts(problem, lambda *_: opened, tests=tests, suite=course_suite)
     finally:
         opened.close()

@@ -78,7 +78,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     (folder / "run.py").write_text(RUN, encoding="utf-8")
     copy_in_short(own_course(), folder / "course")
     arguments = ["grade", str(folder / "class"), "--out", str(folder / "reports")]
-    arguments += ["--timeout", "2", "--jobs", "1"]
+    arguments += ["--timeout", "1", "--jobs", "1"]
     command = [sys.executable, str(folder / "run.py"), *arguments]
     done = subprocess.run(
         command,
