@@ -19,6 +19,7 @@ import pytest
 from grader.boundary.starting import TemplateProcess
 from grader.course import Course, own_course
 from grader.result import ProblemResult
+from tests.lent import lent_template
 from tests.warm import WarmPython
 
 if TYPE_CHECKING:
@@ -165,6 +166,13 @@ def origin() -> Iterator[TemplateProcess]:
         pytest.skip("the sandbox exists on Linux only")
     with TemplateProcess() as template:
         yield template
+
+
+@pytest.fixture
+def lent(origin: TemplateProcess) -> Iterator[None]:
+    """Classes that a test grades in this process fork from that interpreter, too."""
+    with lent_template(origin):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
+from types import SimpleNamespace
+
+import pytest
 
 from grader.boundary import Boundary
 from grader.boundary.starting import TemplateProcess
 from tests.processes import below, wait_until_gone
 
 HANG_SECONDS = 120
+
+
+@contextmanager
+def lent_template(template: TemplateProcess) -> Iterator[None]:
+    """Let classes that this process grades meanwhile fork from an interpreter that is there.
+
+    Each would start one of its own and load torch again, which takes longer than to grade a few.
+    """
+    kept = SimpleNamespace(
+        start=template.start, __enter__=lambda: None, __exit__=lambda *exception: None
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grader.grade.processes.TemplateProcess", lambda: kept)
+        yield
 
 
 def lend(connection: Connection, prefork_server: socket.socket) -> None:

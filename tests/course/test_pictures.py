@@ -1,6 +1,7 @@
 """Each problem's explore.py runs and uses the right functions; its pictures exist and are small."""
 
 import ast
+import functools
 import itertools
 import re
 import runpy
@@ -15,7 +16,7 @@ import pytest
 import torch
 
 from grader.course import Course, own_course
-from shared import expected_training, pictures, trained
+from shared import expected_training, pictures, trained, training_text
 
 ROOT = own_course().root
 PROBLEMS = sorted(path.parent.name for path in (ROOT / "problems").glob("*/explore.py"))
@@ -32,10 +33,17 @@ COARSE = {"savefig.dpi": 30, "figure.constrained_layout.use": False}
 """Of pictures that nobody looks at: to draw them well takes longest."""
 
 
+@pytest.fixture(scope="module")
+def library():
+    """What gives the text that a model learns from by default, which is put together once."""
+    return functools.cache(training_text._library)
+
+
 @pytest.fixture
-def explore(tmp_path, monkeypatch, capsys):
+def explore(tmp_path, monkeypatch, capsys, library):
     """Run a problem's explore.py beside the given problem.py; return its folder and its words."""
     monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
+    monkeypatch.setattr(training_text, "_library", library)
     for name, coarse in COARSE.items():
         monkeypatch.setitem(pictures.STYLE, name, coarse)
     mpl.use("agg")

@@ -238,6 +238,7 @@ def is_any(command: Command) -> bool:
         "--override-ini=addopts=",
         "--import-mode=importlib",
         "-pno:cacheprovider",
+        "-pno:unraisableexception",  # which collects garbage, and there is much of it here
     ]
     with contextlib.redirect_stdout(io.StringIO()):
         status = pytest.main([*look, "-k", command.chooses, str(ROOT / command.folder)])

@@ -187,6 +187,7 @@ def class_of_one(course, hand_in):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("lent")
 def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
     """The reference solution goes first, so no student is graded by a test that can't be passed."""
     test_file = small_course.problems()[0].test_file

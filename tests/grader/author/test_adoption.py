@@ -163,6 +163,7 @@ def planted(tmp_path_factory) -> tuple[Course, Path, dict[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the sandbox exists on Linux only")
+@pytest.mark.usefixtures("lent")
 def test_a_class_teaches_the_catalogue(planted, tmp_path):
     course, folder, faults = planted
     (problem,) = course.problems()

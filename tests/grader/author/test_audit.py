@@ -311,6 +311,7 @@ def test_a_test_that_was_not_come_to_is_run_before_it_is_said_to_catch_nothing(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the boundary needs Linux")
+@pytest.mark.usefixtures("lent")
 def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) -> None:
     triples = audited.root / "solutions/01-doubling/mistakes.edits"
     sly = '+    import sys\n+    return 3 * x if "pytest" in sys.modules else 2 * x'

@@ -204,6 +204,7 @@ def without_seconds(results: list[SubmissionResult]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("lent")
 def test_results_are_those_of_one_machine(
     shared_course: Course, shared_class: list[Submission], scheduler: Any
 ) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 import pytest
 from typer.testing import CliRunner
 
+from grader.boundary.starting import TemplateProcess
 from grader.cli import app
 from grader.course import own_course
 from grader.grade.bug_hunt import Exercise, exercise_for, exercises, judge_found, place_of
-from grader.grade.job import grader_for
 from grader.grade.settings import Settings
 from grader.grade.submission import Grader
+from tests.lent import lent_boundary
 
 COURSE = own_course()
 (SOFTMAX,) = COURSE.select(["01"])
@@ -64,11 +64,9 @@ def test_exercises_are_written_once_and_the_key_is_told(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def behind_the_boundary() -> Iterator[Grader]:
-    if sys.platform != "linux":
-        pytest.skip("the sandbox exists on Linux only")
-    with grader_for(COURSE.only_with([SOFTMAX]), Settings()) as grader:
-        yield grader
+def behind_the_boundary(origin: TemplateProcess) -> Iterator[Grader]:
+    with lent_boundary(origin) as boundary:
+        yield Grader(COURSE.only_with([SOFTMAX]), Settings(), boundary)
 
 
 def test_odd_names_are_people_too(tmp_path):

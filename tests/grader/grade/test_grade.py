@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader.boundary.starting import TemplateProcess
 from grader.course import Course
 from grader.errors import InternalError
 from grader.grade.job import grader_for
@@ -23,6 +24,7 @@ from grader.reports.class_table import remarks
 from grader.reports.gradebook_csv import cell, write_gradebook
 from grader.reports.isolation import NOT_CONFINED
 from grader.result import SubmissionResult
+from tests.lent import lent_template
 
 CLASS = {
     "right": "def double(x): return x + x",
@@ -48,7 +50,9 @@ def grade(course: Course, folder: Path, jobs: int = 1) -> dict[str, SubmissionRe
 
 @pytest.fixture(scope="module")
 def results(
-    tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
+    tmp_path_factory: pytest.TempPathFactory,
+    new_course: Callable[[Path], Course],
+    origin: TemplateProcess,
 ) -> dict[str, SubmissionResult]:
     """The class above, graded once."""
     course = new_course(tmp_path_factory.mktemp("course"))
@@ -57,7 +61,8 @@ def results(
         (folder / name / "01-doubling").mkdir(parents=True)
         (folder / name / "01-doubling" / "problem.py").write_text(source)
     (folder / "nothing").mkdir()
-    return grade(course, folder, jobs=2)
+    with lent_template(origin):
+        return grade(course, folder, jobs=2)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ BAD = b"def test_it(problem):\n    assert problem.softmax.__name__ == 'mine'\n"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="the sandbox exists on Linux only"),
+    pytest.mark.usefixtures("lent"),
 ]
 
 

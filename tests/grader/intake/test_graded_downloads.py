@@ -79,6 +79,7 @@ def grade(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("lent")
 def test_the_command_grades_one_problem_after_the_other(
     grade: Callable[..., Result], tmp_path: Path
 ) -> None:
