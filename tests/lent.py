@@ -45,6 +45,15 @@ def lend(connection: Connection, prefork_server: socket.socket) -> None:
         connection.recv()
 
 
+def lent_prefork_server(template: TemplateProcess) -> socket.socket:
+    """Return the connection to a prefork server that is a fork of a template."""
+    process, connection = template.start("tests.lent:lend")
+    with connection:
+        prefork_server = socket.socket(fileno=recv_handle(connection))
+    process.join(HANG_SECONDS)
+    return prefork_server
+
+
 @contextmanager
 def lent_boundary(template: TemplateProcess, **options: object) -> Iterator[Boundary]:
     """Enter a sandbox whose prefork server is a fork of a template; no process of it is left.
@@ -53,10 +62,7 @@ def lent_boundary(template: TemplateProcess, **options: object) -> Iterator[Boun
         template: the process to fork from.
         options: of the boundary.
     """
-    process, connection = template.start("tests.lent:lend")
-    with connection:
-        prefork_server = socket.socket(fileno=recv_handle(connection))
-    process.join(HANG_SECONDS)
+    prefork_server = lent_prefork_server(template)
     with Boundary("sandbox", prefork_server=prefork_server, **options) as boundary:  # type: ignore[arg-type]
         assert boundary._workers is not None
         yield boundary

@@ -94,6 +94,12 @@ def test_help_is_what_the_script_says_of_itself_and_loads_no_torch(problem_id, a
 
 
 @pytest.fixture
+def undrawn(monkeypatch):
+    """Leave away what takes longest, where it isn't about the pictures."""
+    monkeypatch.setattr(pictures, "save", lambda figure, name: None)
+
+
+@pytest.fixture
 def stopped_after(monkeypatch):
     """Return what lets Ctrl-C come after some steps of training."""
 
@@ -111,6 +117,7 @@ def stopped_after(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_training_that_is_stopped_keeps_what_was_learned(explore, stopped_after):
     stopped_after(1)
     folder, words = explore("07-tiny-gpt", ROOT / "problems" / "07-tiny-gpt" / "problem.py")
@@ -122,6 +129,7 @@ def test_training_that_is_stopped_keeps_what_was_learned(explore, stopped_after)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_what_the_mask_is_for_is_told_once_it_shows(explore):
     stub = ROOT / "problems" / "07-tiny-gpt" / "problem.py"
     _, words = explore("07-tiny-gpt", stub, "--no-mask")
@@ -147,6 +155,7 @@ def test_a_text_too_short_is_refused(explore, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_own_parts_train_on_an_own_text(explore, tmp_path):
     poem = tmp_path / "poem.txt"
     poem.write_text("Мороз и солнце; день чудесный!\n" * 40, encoding="utf-8")
@@ -163,6 +172,7 @@ def test_own_parts_train_on_an_own_text(explore, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
     losses = iter([2.0, 1.0, 3.0])
     monkeypatch.setattr(expected_training, "evaluate", lambda *_: next(losses))

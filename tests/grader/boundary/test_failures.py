@@ -22,7 +22,7 @@ from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
 from grader.boundary.spawn import ForkedWorkers
 from grader.errors import CannotLoad
 from grader.result import Status
-from tests.lent import lent_boundary
+from tests.lent import lent_boundary, lent_prefork_server
 from tests.processes import lives
 
 # Each of these ends, breaks or blocks the worker in its own way.
@@ -352,10 +352,10 @@ def test_no_code_can_look_as_if_something_else_had_killed_it(opened, name):
 
 
 @pytest.mark.slow
-def test_code_that_uses_up_its_processor_time_is_not_killed_by_something_else():
+def test_code_that_uses_up_its_processor_time_is_not_killed_by_something_else(origin):
     """It ignores the kernel's first warning; the second one is SIGKILL."""
     source = b"import signal\nsignal.signal(24, signal.SIG_IGN)\ndef f():\n    while True: pass"
-    workers = ForkedWorkers(1 << 28, 1)
+    workers = ForkedWorkers(1 << 28, 1, prefork_server=lent_prefork_server(origin))
     try:
         problem = RemoteProblem(LoadedFile(workers, source, (), SubmissionBudget(60, 60)))
         with pytest.raises(WorkerFailure, match="CPU time") as caught:

@@ -149,6 +149,7 @@ def children() -> set[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("lent")
 def test_no_student_is_graded_when_the_reference_fails(
     small_course: Course, tmp_path: Path
 ) -> None:
