@@ -122,9 +122,7 @@ FAULTS = (
     "module_without_scale",
     "module_softmax_over_queries",
     "layers_kvq",
-    "layers_none_used",
     "values_not_projected",
-    "block_mean",
 )
 """Mistakes that fit right solutions of several styles."""
 
@@ -157,7 +155,7 @@ def planted(tmp_path_factory) -> tuple[Course, Path, dict[str, str]]:
                 place.parent.mkdir(parents=True)
                 place.write_text(wrong, encoding="utf-8")
     problem.test_file.write_text(ONE_TEST, encoding="utf-8")
-    assert len(faults) == 24
+    assert len(faults) == 16
     return course, folder, faults
 
 
