@@ -92,7 +92,7 @@ def test_a_notebook_is_what_the_format_asks_for(copy: Course) -> None:
 
 
 def run(python: WarmPython, path: Path, copy: Course, *names: str) -> str:
-    own = {"PYTHONPATH": str(copy.root)}
+    own = {"PYTHONPATH": str(copy.root), "PYTHONDONTWRITEBYTECODE": "1"}
     words = ["-c", RUN, str(path), *names]
     done = python.run(*words, cwd=path.parent, env=os.environ | own)
     assert done.returncode == 0, done.stderr
