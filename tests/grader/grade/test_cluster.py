@@ -258,12 +258,13 @@ def test_a_submission_that_needs_much_time_is_graded_last(
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is one core for two workers")
 def test_no_two_workers_grade_on_one_core(
-    shared_course: Course, shared_class: list[Submission], scheduler: Any
+    small_course: Course, submissions: list[Submission], scheduler: Any
 ) -> None:
+    """Neither has opened this course before, so that one alone doesn't grade all of the class."""
     results: list[SubmissionResult] = []
-    many = [replace(each, name=f"{each.name}{n}") for n in range(2) for each in shared_class]
+    many = [replace(each, name=f"{each.name}{n}") for n in range(5) for each in submissions]
     address = scheduler.scheduler_address
-    cluster.grade_on_cluster(many, shared_course, Settings(), address, results.append)
+    cluster.grade_on_cluster(many, small_course, Settings(), address, results.append)
     first, second = (cores_stayed_on(worker) for worker in scheduler.workers.values())
     assert len(results) == len(many)
     assert len(first) == len(second) == 1
