@@ -568,9 +568,11 @@ def python_for_others():
 
 
 def copy_for_others(folder):
-    """Copy the grader and these tests, with their byte code, to where everybody may read them."""
-    for name in ("grader", "tests/grader/attacks"):
-        shutil.copytree(ROOT / name, folder / name)
+    """Copy the grader and these tests to where everybody may read them."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "grader", folder / "grader", ignore=ignored)
+    attacks = "tests/grader/attacks"
+    shutil.copytree(ROOT / attacks, folder / attacks, ignore=ignored)
     for path in (ROOT / "tests").glob("*.py"):
         if not path.name.startswith("test_"):  # what these share with others
             shutil.copy(path, folder / "tests")
