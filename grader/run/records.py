@@ -46,7 +46,7 @@ class ProblemTests:
     sha256: bytes
     first_hidden_line: int | None
 
-    @property
+    @cached_property
     def forbidden(self) -> tuple[str, ...]:
         """The functions that the problem forbids."""
         return self.problem.entry.forbidden

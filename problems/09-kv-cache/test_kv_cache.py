@@ -18,7 +18,7 @@ from grader.run.compare import (
     require,
     set_weights,
 )
-from shared.small_gpt import attention_weights, batched, gpt_by_hand, gpt_weights
+from shared.small_gpt import attention_weights, batched, gpt_by_hand, gpt_weights, greedy_by_hand
 from shared.worked_example import (
     check_gradient_mode,
     check_slopes,
@@ -83,15 +83,15 @@ def in_heads(rows, n_head):
     return rows.view(batch, length, n_head, n_embd // n_head).transpose(1, 2)
 
 
-def generated_by_hand(prompts, n_new, weights, n_head):
+def generated_by_hand(prompts, n_new, weights, config):
     """Greedy text without a cache, and how far apart the best two logits were at the closest."""
     texts, nearest = [], math.inf
     for tokens in prompts.tolist():
         for _ in range(n_new):
-            logits = gpt_by_hand(tokens, weights, n_head)[-1]
-            first, second = sorted(logits, reverse=True)[:2]
-            nearest = min(nearest, first - second)
-            tokens = [*tokens, logits.index(first)]
+            sizes = config["n_head"], config["n_positions"]
+            token, lead = greedy_by_hand(tokens, weights, *sizes)
+            nearest = min(nearest, lead)
+            tokens = [*tokens, token]
         texts.append(tokens)
     return torch.tensor(texts), nearest
 
@@ -772,7 +772,7 @@ def prompts_and_texts(rng, config, batch, length, n_new):
     """
     while True:
         weights, prompts = weights_for(rng, config), tokens(rng, batch, length, config)
-        texts, nearest = generated_by_hand(prompts, n_new, weights, config["n_head"])
+        texts, nearest = generated_by_hand(prompts, n_new, weights, config)
         if nearest > CLEAR and (batch > 1 or 0 in texts[:, length:-1]):
             return weights, prompts, texts
 
@@ -970,8 +970,8 @@ def both_models(problem, solution, config, weights, dtype=torch.float32):
 
 
 def random_cut(rng, length):
-    """Some way to cut a length into pieces, as places of (first, last)."""
-    inside = torch.rand(length - 1, generator=rng.generator) < 0.4
+    """Some way to cut a length into pieces, about eight at the most, as places of (first, last)."""
+    inside = torch.rand(length - 1, generator=rng.generator) < min(0.4, 8 / length)
     places = [0, *(1 + inside.nonzero().flatten()).tolist(), length]
     return list(itertools.pairwise(places))
 
