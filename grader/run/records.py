@@ -52,6 +52,11 @@ class ProblemTests:
         return self.problem.entry.forbidden
 
     @cached_property
+    def values(self) -> str:
+        """What its course computes with: "torch" or "numpy"."""
+        return self.problem.manifest.values
+
+    @cached_property
     def probe(self) -> Probe | None:
         """What asks for known mistakes, loaded when it is first wanted."""
         return load_probe(self.problem)
