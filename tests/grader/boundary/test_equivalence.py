@@ -160,6 +160,25 @@ def test_cost(problem):
     require(cost.operations < 60_000, f"{cost.operations} operations")
 
 @pytest.mark.points(1)
+def test_texts_in_a_row(problem):
+    "another text may follow"
+    found = model(problem)
+    for start in range(3):
+        _, past = found(torch.arange(start, start + 2)[None])
+        logits, _ = found(torch.arange(2)[None], past)
+        require(logits.isfinite().all(), "the logits are no numbers")
+
+@pytest.mark.points(1)
+def test_texts_side_by_side(problem):
+    "another text changes no past"
+    found = model(problem)
+    _, past = found(torch.arange(4)[None])
+    kept = [[t.clone() for t in pair] for pair in past]
+    found(torch.arange(4, 8)[None])
+    for pair, before in zip(past, kept):
+        require(all(map(torch.equal, pair, before)), "past was changed")
+
+@pytest.mark.points(1)
 def test_too_long(problem):
     "more than n_positions is refused"
     with pytest.raises(ValueError):
@@ -184,6 +203,14 @@ CHANGES = {
     "a past that grows in place": (
         "q.shape[-2], k.shape[-2]",
         "q.shape[-2], k.shape[-2] + (0 if past is None else int(past[0].data.zero_().sum()))",
+    ),
+    "one buffer for all texts": (
+        "        return self.c_proj(y.transpose(1, 2).flatten(-2)), (k, v)",
+        "        if not hasattr(self, 'room'):\n"
+        "            self.room = k.new_zeros(2, *k.shape[:2], 16, k.shape[-1])\n"
+        "        self.room[..., :m, :] = torch.stack([k, v]).detach()\n"
+        "        present = tuple(self.room[..., :m, :])\n"
+        "        return self.c_proj(y.transpose(1, 2).flatten(-2)), present",
     ),
     "a cache without gradients": (
         "present.append(kept)",
