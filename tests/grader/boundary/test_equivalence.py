@@ -9,6 +9,8 @@ import pytest
 
 from grader.course import Course, Problem, own_course
 from grader.diagnose.edits import mistakes_of
+from grader.diagnose.fingerprints import deviations
+from grader.diagnose.probe import ask, load_probe
 from grader.errors import CannotLoad
 from grader.result import TestResult
 from grader.run.local_files import LocalFiles
@@ -72,6 +74,26 @@ def test_equivalence(sandbox, course_suite, problem, kind, tmp_path):
 
     here = verdicts(problem, LocalFiles(lambda problem: path), suite=course_suite)
     there = verdicts(problem, remote, suite=course_suite)
+    assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["state_buffer", "cost_of_fixed_size", "text_prompts_changed"])
+def test_equivalence_of_caches(sandbox, course_suite, name, tmp_path):
+    """The tests end alike, and so do the questions by which a mistake is named."""
+    (problem,) = COURSE.select(["09"])
+    (mistake,) = (m for m in mistakes_of(COURSE, problem) if m.edit.name == name)
+    path, probe = tmp_path / "problem.py", load_probe(problem)
+    path.write_text(mistake.source, encoding="utf-8")
+    files, opened = LocalFiles(lambda _: path), sandbox.open(mistake.source.encode())
+    try:
+        here, there = ask(probe, files(problem)), ask(probe, opened)
+        assert deviations(there, here) == {}
+        assert there.keys() == here.keys()
+        here = verdicts(problem, files, suite=course_suite)
+        there = verdicts(problem, lambda *_: opened, suite=course_suite)
+    finally:
+        opened.close()
     assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
 
 
