@@ -16,6 +16,7 @@ from grader.result import TestResult
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import Suite
+from tests.lent import lent_boundary
 
 COURSE = own_course()
 BY_CHANCE = "dropout"
@@ -78,14 +79,13 @@ def test_equivalence(sandbox, course_suite, problem, kind, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["state_buffer", "cost_of_fixed_size", "text_prompts_changed"])
+@pytest.mark.parametrize("name", ["state_buffer", "text_prompts_changed"])
 def test_equivalence_of_caches(sandbox, course_suite, name, tmp_path):
     """The tests end alike, and so do the questions by which a mistake is named."""
     (problem,) = COURSE.select(["09"])
-    (mistake,) = (m for m in mistakes_of(COURSE, problem) if m.edit.name == name)
-    path, probe = tmp_path / "problem.py", load_probe(problem)
-    path.write_text(mistake.source, encoding="utf-8")
-    files, opened = LocalFiles(lambda _: path), sandbox.open(mistake.source.encode())
+    path, probe, source = tmp_path / "problem.py", load_probe(problem), mistaken(problem, name)
+    path.write_bytes(source)
+    files, opened = LocalFiles(lambda _: path), sandbox.open(source)
     try:
         here, there = ask(probe, files(problem)), ask(probe, opened)
         assert deviations(there, here) == {}
@@ -95,6 +95,22 @@ def test_equivalence_of_caches(sandbox, course_suite, name, tmp_path):
     finally:
         opened.close()
     assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
+
+
+def mistaken(problem, name) -> bytes:
+    (mistake,) = (m for m in mistakes_of(COURSE, problem) if m.edit.name == name)
+    return mistake.source.encode()
+
+
+@pytest.mark.slow
+def test_more_than_a_hundred_calls_fit_into_a_workers_memory(origin, course_suite):
+    """Each makes 4 MB that it doesn't need; the test holds nothing that keeps them in pieces."""
+    (problem,) = COURSE.select(["09"])
+    with lent_boundary(origin, memory_mb=256) as boundary:
+        opened = boundary.open(mistaken(problem, "cost_of_fixed_size"))
+        tests = ["test_every_way_to_cut_a_text", "test_every_way_to_cut"]
+        found = verdicts(problem, lambda *_: opened, tests=tests, suite=course_suite)
+    assert [(test.status.value, test.message) for test in found] == [("passed", "")] * 2
 
 
 @pytest.mark.slow
