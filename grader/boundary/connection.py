@@ -222,6 +222,11 @@ class Connection:
         """Let the worker forget what it calls `number` when `thing` is gone."""
         self._kept[number] = weakref.KeyedRef(thing, self._gone.append, number)
 
+    def kept(self, number: int) -> object:
+        """Return what the worker calls `number`; None when it is gone."""
+        reference = self._kept.get(number)
+        return None if reference is None else reference()
+
     @contextmanager
     def checked(self) -> Iterator[None]:
         """Take any error while a response is read as the worker's: it sent something unreadable.

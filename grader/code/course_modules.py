@@ -61,13 +61,16 @@ def modules_used(sources: Iterable[bytes], folder: Path) -> list[Path]:
 
 @lru_cache(maxsize=256)  # a run asks for the same files several times
 def imported_names(source: bytes) -> tuple[str, ...]:
-    """Return the names of all modules that a source may import; `from a import b` gives two."""
+    """Return the names of all modules that a source may import; `from a import b` gives two.
+
+    What can't be read as Python imports nothing.
+    """
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+        statements = list(_statements(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError):  # the last of thousands of branches in others
         return ()
     names: list[str] = []
-    for node in _statements(tree):
+    for node in statements:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

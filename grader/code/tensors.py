@@ -32,6 +32,7 @@ __all__ = [
     "is_array",
     "is_float",
     "nn",
+    "parameters",
     "torch",
 ]
 
@@ -56,6 +57,11 @@ def is_float(values: Tensor | Array) -> bool:
     if isinstance(values, numpy.ndarray):
         return bool(values.dtype.kind == "f")
     return bool(values.is_floating_point())
+
+
+def parameters(module: nn.Module) -> dict[str, nn.Parameter]:
+    """Return a module's parameters by name; those of a layer with two names under both."""
+    return dict(module.named_parameters(remove_duplicate=False))
 
 
 def entries(values: Tensor | Array) -> Array:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any, cast
 
-from grader.code.tensors import Tensor, nn, torch
+from grader.code.tensors import Tensor, nn, parameters, torch
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Question
 from grader.errors import Mismatch
@@ -262,16 +262,16 @@ def of_module(
 
     def changes_weights() -> bool:
         module = make()
-        before = {name: each.detach().clone() for name, each in _parameters(module).items()}
+        before = {name: each.detach().clone() for name, each in parameters(module).items()}
         try:
             module(x.clone())
         except Mismatch:  # as above
             return True
-        return not all(torch.equal(_parameters(module)[n], each) for n, each in before.items())
+        return not all(torch.equal(parameters(module)[n], each) for n, each in before.items())
 
     def gradient(name: str) -> Tensor | None:
         module = make()
-        return slope(first(module(x.clone())), _parameters(module)[name])
+        return slope(first(module(x.clone())), parameters(module)[name])
 
     def training_differs() -> bool:
         return not _alike(*(first(make().train(mode)(x.clone())) for mode in (True, False)))
@@ -303,8 +303,3 @@ def _alike(one: Any, other: Any) -> bool:
 def _draws(make: Callable[..., nn.Module], x: Tensor) -> bool:
     module = make()
     return moves_random_state(lambda: module(x.clone()))
-
-
-def _parameters(module: nn.Module) -> dict[str, nn.Parameter]:
-    """Return a module's parameters by name; those of a layer with two names under both."""
-    return dict(module.named_parameters(remove_duplicate=False))

@@ -21,6 +21,7 @@ from grader.code.tensors import (
     is_array,
     is_float,
     nn,
+    parameters,
     torch,
 )
 from grader.diagnose.diff_hint import diff_hints
@@ -161,7 +162,8 @@ def check_number(actual: object, low: float, high: float, call: str, meaning: st
     if not isinstance(actual, float):
         _fail(call, f"It returned {_kind(actual)}, but a Python float was expected.")
     if not low <= actual <= high:
-        _fail(call, f"It returned {actual:.4g}, but the answer should be {meaning}.")
+        returned = f"{actual + 0.0:.4g}"  # 0 where it is -0
+        _fail(call, f"It returned {returned}, but the answer should be {meaning}.")
 
 
 _LEFT_GRAPH = (
@@ -249,11 +251,6 @@ def wrong_part(sentence: str, owner: str, message: str = "") -> Mismatch:
     """
     evidence = Evidence(sentence, Certainty.SEEN, Source.PARTS, (owner,))
     return Mismatch(message or sentence, Shown((evidence,)))
-
-
-def parameters(module: nn.Module) -> dict[str, nn.Parameter]:
-    """Return a module's parameters by name; those of a layer with two names under both."""
-    return dict(module.named_parameters(remove_duplicate=False))
 
 
 def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Parameter]:

@@ -59,11 +59,7 @@ def refused_import(source: bytes) -> str:
 
     Such a module is loaded already, so that nothing needs to be opened.
     """
-    try:
-        names = imported_names(source)
-    except RecursionError:  # thousands of branches, one in the other
-        return ""
-    for name in names:
+    for name in imported_names(source):
         file = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
         if file and not _is_pythons(os.fspath(file)):
             return _cant_import(name)

@@ -46,10 +46,15 @@ class ProblemTests:
     sha256: bytes
     first_hidden_line: int | None
 
-    @property
+    @cached_property
     def forbidden(self) -> tuple[str, ...]:
         """The functions that the problem forbids."""
         return self.problem.entry.forbidden
+
+    @cached_property
+    def values(self) -> str:
+        """What its course computes with: "torch" or "numpy"."""
+        return self.problem.manifest.values
 
     @cached_property
     def probe(self) -> Probe | None:

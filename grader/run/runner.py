@@ -152,7 +152,7 @@ def _arguments(test: CollectedTest, session: Session) -> dict[str, Any]:
             case "solution":
                 values[name] = test.tests.solution
             case "rng":
-                values[name] = rng_for(test.problem.manifest.values, _seed(test, session, "rng"))
+                values[name] = rng_for(test.tests.values, _seed(test, session, "rng"))
     return values
 
 

@@ -76,15 +76,6 @@ def about_module(problem):
         set_weights(module, {"query.weight": 0.5 * numbers(4, 4, start=0.8)})
         return module(numbers(2, 3, 4))
 
-    def long():
-        """Whether a long sequence is right, its last output isn't 0, and its last token counts."""
-        x, weights = numbers(1, 121, 4).repeat(2, 1, 1), layer_weights(4, 0.45)
-        x[1, -1] += 1
-        q, k, v = (x @ weights[f"{n}.weight"].mT + weights[f"{n}.bias"] for n in LAYERS)
-        output, expected = settled(made(4))(x.clone()), (q @ k.mT).softmax(-1) @ v
-        counts = not torch.allclose(output[0, 0], output[1, 0])
-        return torch.tensor([torch.allclose(output, expected), output[:, -1].any(), counts])
-
     def how_many_come_back():
         found = made(4)(numbers(2, 3, 4))
         return len(found) if isinstance(found, tuple | list) else float(found is not None)
@@ -134,7 +125,6 @@ def about_module(problem):
             "one sequence": lambda: output(1, 3, 4),
             "one position": lambda: output(2, 1, 4),
             "one number": lambda: output(2, 3, 1),
-            "long": long,
             "tokens of some size": lambda: settled(made(4))(6 * numbers(2, 3, 4)),
             "one far above": one_far_above,
             "rows far apart": rows_far_apart,

@@ -263,7 +263,7 @@ def test_dtype_is_kept(problem, rng, dtype):
 @pytest.mark.points(1)
 def test_gradients_flow(problem, rng):
     """Gradients flow to x and to the weights of all three layers"""
-    weights, x, upstream = small_weights(rng, 3), rng.normal(2, 4, 3), rng.normal(2, 4, 3)
+    weights, x, upstream = small_weights(rng, 2), rng.normal(4, 3, 2), rng.normal(4, 3, 2)
     numbers = {"x": x, **weights}
     slopes = slopes_by_hand(lambda at: simple_attention_by_hand(at["x"], at), numbers, upstream)
     found = gradients_of(make_attention(problem, weights), x, weights, upstream, "attention(x)")

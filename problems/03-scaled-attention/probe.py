@@ -77,17 +77,6 @@ def about_attention(problem):
         right = attention_by_hand(*(each.tolist() for each in inputs(d_k=d_k).values()))
         return edges.loses_digits(attend(d_k=d_k), torch.tensor(right, dtype=torch.float64))
 
-    def long():
-        """Whether many queries and keys meet rightly, if not in sharpness; the last ones, too."""
-        q, k, v = inputs(n=151, m=149, d_k=3).values()
-        expected, output = (q @ k.mT / math.sqrt(3)).softmax(-1) @ v, edges.first(called(q, k, v))
-        v[-1] += 1
-        counts = not torch.allclose(output, edges.first(called(q, k, v)))
-        behind = weights(q, k).log()
-        behind, scores = (t - t.mean(-1, keepdim=True) for t in (behind, q @ k.mT))
-        sharper = torch.allclose(behind, scores * (behind[0, 0] / scores[0, 0]))
-        return torch.tensor([torch.allclose(output, expected), output[-1].any(), counts, sharper])
-
     return Part(
         main=unless_left_to_chance(
             lambda: attend(2),
@@ -121,7 +110,6 @@ def about_attention(problem):
             "high scores": lambda: shifted(500.0),
             "low scores": lambda: shifted(-500.0),
             "digits are lost": lambda: digits_lost(5),
-            "long": long,
         },
         estimators=(about_function(called),),
     )

@@ -146,25 +146,11 @@ def about_attention(problem):
 
     @torch.no_grad()
     def long():
-        """What holds beyond 1024 positions.
-
-        What comes later leaves the first outputs alone; the first value counts in the last output;
-        so does the last.
-        """
-        weights, x = attention_weights(4), numbers(1, 1030, 4).repeat(3, 1, 1)
-        weights["c_attn.weight"][:8, 3] = 0  # the last number of a token is for its value alone
-        x[1, 0, 3] += 1
-        x[2, -1, 3] += 1
-        module = made(problem, weights, 1, causal=True).eval()
-        if loops_over_pairs(lambda length: module(x[:1, :length].clone())):
-            return torch.ones(3)
-        # One by one: three at once take much more memory, and no less time.
-        output, short = (
-            torch.cat([module(each[None].clone()) for each in x]),
-            module(x[:, :4].clone()),
-        )
-        counts = [not torch.allclose(output[0, -1], each, 1e-9, 1e-9) for each in output[1:, -1]]
-        return torch.tensor([torch.allclose(output[:, :4], short), *counts]).float()
+        """Whether what comes later leaves the first outputs alone beyond 1024 positions, too."""
+        x, module = numbers(1, 1030, 4), made(problem, attention_weights(4), 1, causal=True).eval()
+        if loops_over_pairs(lambda length: module(x[:, :length].clone())):
+            return True
+        return torch.allclose(module(x.clone())[:, :4], module(x[:, :4].clone()))
 
     def only_of_width_64():
         try:

@@ -460,16 +460,15 @@ def dropped_logits(model, call, batch):
 
 
 @pytest.mark.points(0.75)
-@pytest.mark.parametrize("dropout", [RATE, 0.3])
-def test_dropout_in_training(problem, rng, dropout):
+def test_dropout_in_training(problem, rng):
     """In training, entries of the embeddings are dropped, and every Block drops, too"""
-    model, call = dropping_model(problem, rng, dropout)
+    model, call = dropping_model(problem, rng, RATE)
     seen = dropped_logits(model, call, 80)
     even = torch.zeros(80, 4, DROPPING["n_embd"])
     check(seen, even, f"the logits of {call} in evaluation, where all entries are alike")
     torch.default_generator.manual_seed(3)
     call = f"{call} in training"
-    check_dropped(dropped_logits(model.train(), call, 80), dropout, call)
+    check_dropped(dropped_logits(model.train(), call, 80), RATE, call)
 
 
 def check_dropped(logits, dropout, call):
@@ -1093,7 +1092,7 @@ def test_hidden_initial_weights(problem, rng, n_layer, bias):
         (3, 4, 12, 1),
         (2, 5, 1, 4),
         (8, 1, 3, 2),
-        (20, 18, 24, 1),
+        (20, 8, 24, 1),
     ],
 )
 def test_hidden_generate(problem, solution, rng, prompt_length, n_new, n_positions, batch):

@@ -241,6 +241,11 @@ def test_a_number_outside_its_bounds_is_wrong(wrong: float) -> None:
         check_number(wrong, 0.0, 2.0, "f()", "about 1")
 
 
+def test_a_number_that_is_wrong_has_no_sign_where_it_is_0() -> None:
+    with pytest.raises(Mismatch, match="returned 0, "):
+        check_number(-0.0, 0.5, 2.0, "f()", "about 1")
+
+
 def test_a_lost_gradient_is_named() -> None:
     x = torch.ones(3, requires_grad=True)
     y = torch.ones(3, requires_grad=True)

@@ -466,7 +466,8 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
         results: the numbers of the results by which the worker watches them.
         moved_away: arguments that got another form or place.
         changed_lists: lists among the arguments that hold other things now.
-        stale: whether the result of an earlier call changed.
+        overwritten: whether one of these calls changed what another one of them returned.
+        stale: the numbers of earlier results that changed.
         names: of the functions and classes in a file.
         tried: what a file attempted while it was loaded, by kind and name.
         job: what a job reports, to be read by who asked for it.
@@ -488,7 +489,8 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
     results: list[Index] = []
     moved_away: list[Index] = []
     changed_lists: list[Index] = []
-    stale: bool = False
+    overwritten: bool = False
+    stale: list[Index] = []
     state: ChangedState | None = None
     gradients: Gradients | None = None
     names: list[Name] = []

@@ -64,6 +64,7 @@ from grader.boundary.proxy.stand_ins import (
     living,
     reference,
     remote_value,
+    spoil,
 )
 from grader.boundary.spawn import Workers
 from grader.code.batch import Batched, Call, overwritten
@@ -307,6 +308,8 @@ class Caller:
         weights_changed: list[str] = []
         values: list[Any] = []
         with connection.checked():
+            for number in response.stale:
+                spoil(connection.kept(number), subject.label)
             ending = self._ending(response, packer)
             if ending is None:
                 changed = _changed_arguments(response, packer, connection, places)
@@ -321,7 +324,7 @@ class Caller:
                 raise Mismatch("Your code changed one of its arguments.")
         if weights_changed:
             raise Mismatch(f"Your code changed its own weights ({weights_changed[0]}) in a call.")
-        if response.stale:
+        if response.overwritten:
             raise overwritten(subject.label)
         return values
 

@@ -241,10 +241,10 @@ class Worker:
             do.setting,
             reader,
         )
-        found, overwritten = (
-            ([], False) if results is None else (results.found, results.some_overwritten)
-        )
-        response.stale = self._kept.some_changed() or overwritten
+        found: list[Any] = []
+        if results is not None:
+            found, response.overwritten = results.found, results.some_overwritten
+        response.stale = self._kept.changed_results()
         response.generators = _moved_generators(reader)
         return self._written(response, found, reader, calls, module, weights)
 
@@ -599,12 +599,12 @@ class Registry:
             self._results[numbers[-1]] = result
         return numbers
 
-    def some_changed(self) -> bool:
-        """Return whether earlier results changed; each is reported once, for the last call."""
+    def changed_results(self) -> list[int]:
+        """Return the numbers of results that the last call changed; each is reported once."""
         changed = [n for n, (result, copy) in self._results.items() if not _is_same(result, copy)]
         for number in changed:
             del self._results[number]
-        return bool(changed)
+        return changed
 
     def _number(self) -> int:
         self._count += 1

@@ -9,12 +9,15 @@ import pytest
 
 from grader.course import Course, Problem, own_course
 from grader.diagnose.edits import mistakes_of
+from grader.diagnose.fingerprints import deviations
+from grader.diagnose.probe import ask, load_probe
 from grader.errors import CannotLoad
 from grader.result import TestResult
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import Suite
 from tests.catalogue import one_case_of_each
+from tests.lent import lent_boundary
 
 COURSE = own_course()
 BY_CHANCE = "dropout"
@@ -29,7 +32,8 @@ def candidates() -> Iterator[object]:
     grades the sample class.
     """
     for problem in COURSE.problems():
-        number, kinds = problem.id[:2], ["mistake"]
+        number = problem.id[:2]
+        kinds = [] if number == "09" else ["mistake"]  # two of its mistakes are compared below
         kinds += ["stub"] if number in ("01", "05", "09") else []
         kinds += ["solution"] if number == "01" else []
         for kind in kinds:
@@ -77,6 +81,41 @@ def test_equivalence(sandbox, course_suite, problem, kind, tmp_path):
     there = verdicts(problem, remote, tests=tests, suite=course_suite)
     assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
     assert all(t.status == "passed" for t in here) == (kind == "solution")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["state_buffer", "text_prompts_changed"])
+def test_equivalence_of_caches(sandbox, course_suite, name, tmp_path):
+    """The tests end alike, and so do the questions by which a mistake is named."""
+    (problem,) = COURSE.select(["09"])
+    path, probe, source = tmp_path / "problem.py", load_probe(problem), mistaken(problem, name)
+    path.write_bytes(source)
+    files, opened = LocalFiles(lambda _: path), sandbox.open(source)
+    try:
+        here, there = ask(probe, files(problem)), ask(probe, opened)
+        assert deviations(there, here) == {}
+        assert there.keys() == here.keys()
+        here = verdicts(problem, files, suite=course_suite)
+        there = verdicts(problem, lambda *_: opened, suite=course_suite)
+    finally:
+        opened.close()
+    assert [(t.id, t.status.value) for t in there] == [(t.id, t.status.value) for t in here]
+
+
+def mistaken(problem, name) -> bytes:
+    (mistake,) = (m for m in mistakes_of(COURSE, problem) if m.edit.name == name)
+    return mistake.source.encode()
+
+
+@pytest.mark.slow
+def test_more_than_a_hundred_calls_fit_into_a_workers_memory(origin, course_suite):
+    """Each makes 4 MB that it doesn't need; the test holds nothing that keeps them in pieces."""
+    (problem,) = COURSE.select(["09"])
+    with lent_boundary(origin, memory_mb=256) as boundary:
+        opened = boundary.open(mistaken(problem, "cost_of_fixed_size"))
+        tests = ["test_every_way_to_cut_a_text", "test_every_way_to_cut"]
+        found = verdicts(problem, lambda *_: opened, tests=tests, suite=course_suite)
+    assert [(test.status.value, test.message) for test in found] == [("passed", "")] * 2
 
 
 @pytest.mark.slow
@@ -165,6 +204,25 @@ def test_cost(problem):
     require(cost.operations < 60_000, f"{cost.operations} operations")
 
 @pytest.mark.points(1)
+def test_texts_in_a_row(problem):
+    "another text may follow"
+    found = model(problem)
+    for start in range(3):
+        _, past = found(torch.arange(start, start + 2)[None])
+        logits, _ = found(torch.arange(2)[None], past)
+        require(logits.isfinite().all(), "the logits are no numbers")
+
+@pytest.mark.points(1)
+def test_texts_side_by_side(problem):
+    "another text changes no past"
+    found = model(problem)
+    whole, _ = found(torch.arange(6)[None])
+    _, past = found(torch.arange(4)[None])
+    found(torch.arange(4, 8)[None])
+    rest, _ = found(torch.arange(4, 6)[None], past)
+    check(rest, whole[:, 4:], "the rest")
+
+@pytest.mark.points(1)
 def test_too_long(problem):
     "more than n_positions is refused"
     with pytest.raises(ValueError):
@@ -189,6 +247,14 @@ CHANGES = {
     "a past that grows in place": (
         "q.shape[-2], k.shape[-2]",
         "q.shape[-2], k.shape[-2] + (0 if past is None else int(past[0].data.zero_().sum()))",
+    ),
+    "one buffer for all texts": (
+        "        return self.c_proj(y.transpose(1, 2).flatten(-2)), (k, v)",
+        "        if not hasattr(self, 'room'):\n"
+        "            self.room = k.new_zeros(2, *k.shape[:2], 16, k.shape[-1])\n"
+        "        self.room[..., :m, :] = torch.stack([k, v]).detach()\n"
+        "        present = tuple(self.room[..., :m, :])\n"
+        "        return self.c_proj(y.transpose(1, 2).flatten(-2)), present",
     ),
     "a cache without gradients": (
         "present.append(kept)",
