@@ -112,33 +112,37 @@ class ForbiddenCall(Exception):  # noqa: N818  (it is a finding, not an error of
     """Student code called a function that the problem asks it to do without."""
 
 
-def traces(names: Iterable[str] = tuple(_TRACES)) -> dict[str, str]:
-    """Return the parts of names that betray forbidden functions, each with the function it is of.
+class Betrayed(dict[str, str | None]):
+    """Which forbidden function the name of a function or operator betrays, or None.
+
+    Thousands of names are looked at, again and again, and few differ. Where a name has several
+    traces, the longest says it: `log_softmax` isn't `softmax`.
 
     Args:
         names: the forbidden functions; all that are known when left out.
 
+    Attributes:
+        traces: the parts of names that betray a function, in small letters, each with the function.
+
     Raises:
         KeyError: a name isn't known here.
     """
-    return {trace: name for name in names for trace in _TRACES[name]}
 
+    def __init__(self, names: Iterable[str] = tuple(_TRACES)) -> None:
+        super().__init__()
+        self.traces = {trace.lower(): name for name in names for trace in _TRACES[name]}
 
-def betrayed(traces: dict[str, str], name: str) -> str | None:
-    """Return the forbidden function that the name of a function or operator betrays, or None.
-
-    Where the name has several traces, the longest says it: `log_softmax` isn't `softmax`.
-    """
-    name = name.lower()
-    found = [trace for trace in traces if trace.lower() in name]
-    return traces[max(found, key=len)] if found else None
+    def __missing__(self, name: str) -> str | None:
+        found = [trace for trace in self.traces if trace in name.lower()]
+        self[name] = self.traces[max(found, key=len)] if found else None
+        return self[name]
 
 
 # What a class has beside what it computes: to make such a thing, or to print it, is no call of it.
 _MAKING = ("reset_parameters", "extra_repr", "_get_name", "from_", "merge_masks")
 
 
-def forbidden_code(traces: dict[str, str], code: CodeType) -> str | None:
+def forbidden_code(betrayed: Betrayed, code: CodeType) -> str | None:
     """Return the forbidden function whose code this is; None for all but torch's own.
 
     Of a class, such as MultiheadAttention, it is what computes.
@@ -147,10 +151,10 @@ def forbidden_code(traces: dict[str, str], code: CodeType) -> str | None:
         return None
     owner, _, name = code.co_qualname.rpartition(".")
     makes = name != "__call__" and (name.startswith("__") or any(m in name for m in _MAKING))
-    return betrayed(traces, f"{name}()") or betrayed(traces, "" if makes else owner)
+    return betrayed[f"{name}()"] or betrayed["" if makes else owner]
 
 
-def functions_of_torch(traces: dict[str, str]) -> tuple[FunctionType, ...]:
+def functions_of_torch(betrayed: Betrayed) -> tuple[FunctionType, ...]:
     """Return the forbidden functions that torch has written in Python, wherever they are kept.
 
     They are those that are there by now. It takes a tenth of a second.
@@ -160,7 +164,7 @@ def functions_of_torch(traces: dict[str, str]) -> tuple[FunctionType, ...]:
     found = tuple(
         thing
         for thing in gc.get_objects()
-        if type(thing) is FunctionType and forbidden_code(traces, thing.__code__)
+        if type(thing) is FunctionType and forbidden_code(betrayed, thing.__code__)
     )
     if frozen:
         gc.freeze()
@@ -178,30 +182,24 @@ def _refused(*args: Any, refusal: Callable[[], Any], **kwargs: Any) -> Any:
     return refusal()
 
 
-class _Findings(dict[str, str | None]):
-    """What each name that was looked at betrays. Thousands are looked at, and few differ."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        super().__init__()
-        self.traces = traces(names)
-
-    def __missing__(self, name: str) -> str | None:
-        found = self[name] = betrayed(self.traces, name)
-        return found
+_betrayed = functools.cache(Betrayed)
 
 
-_findings = functools.cache(_Findings)
+@functools.lru_cache(1)
+def _modules_of_torch(modules: int) -> int:
+    """Return how many modules of torch are loaded, where there are so many modules in all."""
+    return sum(name.startswith("torch") for name in sys.modules)
 
 
 @functools.lru_cache(8)
 def _functions_by_now(
     names: tuple[str, ...], modules: int
 ) -> tuple[tuple[FunctionType, str | None], ...]:
-    """Return torch's functions that are forbidden, each with its name, until more is loaded."""
-    betraying = traces(names)
+    """Return torch's functions that are forbidden, each with its name, until it loads more."""
+    betrayed = _betrayed(names)
     return tuple(
-        (function, forbidden_code(betraying, function.__code__))
-        for function in functions_of_torch(betraying)
+        (function, forbidden_code(betrayed, function.__code__))
+        for function in functions_of_torch(betrayed)
         if not function.__code__.co_filename.startswith(_DECOMPOSITIONS)
     )
 
@@ -222,12 +220,12 @@ class Guard:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
-        self._findings = _findings(self._names)
+        self._betrayed = _betrayed(self._names)
         self.called: str | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Guard:
-        if self._findings.traces:
+        if self._names:
             allow_causal_masks()
             self._stack.enter_context(self._other_code())
             self._stack.enter_context(_Operators(self))
@@ -239,7 +237,7 @@ class Guard:
 
     def look_at(self, name: str) -> None:
         """Raise ForbiddenCall when `name`, of a torch function or operator, is a forbidden one."""
-        forbidden = self._findings[name]
+        forbidden = self._betrayed[name]
         if forbidden is not None:
             self._raise(forbidden)
 
@@ -250,7 +248,7 @@ class Guard:
     @contextmanager
     def _other_code(self) -> Iterator[None]:
         """Let the functions that torch has written in Python raise ForbiddenCall meanwhile."""
-        forbidden = _functions_by_now(self._names, len(sys.modules))
+        forbidden = _functions_by_now(self._names, _modules_of_torch(len(sys.modules)))
         before = [(f, f.__code__, f.__kwdefaults__) for f, _ in forbidden]
         try:
             for function, name in forbidden:

@@ -123,9 +123,11 @@ def _keeps_something(session: Session, problem: str) -> bool:
     wrong = {test.id for test in session.results[problem].tests if test.status in DIAGNOSED}
     failed = [test for test in tests if test.id in wrong]
     chosen = failed[:: max(1, len(failed) // _ASKED_ALONE)][:_ASKED_ALONE]
-    by_itself = {test.id for test in chosen if test.id in _passed([test], session)}
-    if 2 * len(by_itself) < max(1, len(chosen)):
-        return False
+    by_itself: set[str] = set()
+    for number, test in enumerate(chosen):
+        by_itself |= _passed([test], session)
+        if number - len(by_itself) == len(chosen) // 2:  # too many fail alone, too
+            return False
     return all(by_itself.isdisjoint(_passed(tests, session)) for _ in range(_TIMES))
 
 

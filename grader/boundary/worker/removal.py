@@ -25,12 +25,11 @@ from typing import Any
 
 from grader.code.forbidden import (
     TORCH,
+    Betrayed,
     ForbiddenCall,
-    betrayed,
     forbidden_code,
     functions_of_torch,
     refuse,
-    traces,
 )
 from grader.code.tensors import torch
 
@@ -85,12 +84,12 @@ def operators() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
     It takes some milliseconds, so a process that forks others had better ask beforehand.
     """
-    every, dispatch_keys = traces(), _dispatch_keys()
+    betrayed, dispatch_keys = Betrayed(), _dispatch_keys()
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     found = {
         name: tuple(key for key in dispatch_keys if has_kernel(name, key))
         for name in torch._C._dispatch_get_all_op_names()
-        if betrayed(every, name)
+        if betrayed[name]
     }
     return tuple((name, ("CPU", *keys)) for name, keys in found.items())
 
@@ -112,7 +111,7 @@ def _is_key(name: str) -> bool:
 @functools.cache
 def functions() -> tuple[FunctionType, ...]:
     """Return the functions written in Python that may be taken away. It takes some time, too."""
-    return functions_of_torch(traces())
+    return functions_of_torch(Betrayed())
 
 
 def remove(names: Iterable[str], called: list[str]) -> None:
@@ -123,18 +122,18 @@ def remove(names: Iterable[str], called: list[str]) -> None:
         called: where to note the first one that is called. That is a claim of this process; what is
             gone is gone whatever stands there.
     """
-    betraying = traces(names)
-    if not betraying:
+    betrayed = Betrayed(names)
+    if not betrayed.traces:
         return
-    _replace_kernels(betraying, called)
+    _replace_kernels(betrayed, called)
     for function in functions():
-        forbidden = forbidden_code(betraying, function.__code__)
+        forbidden = forbidden_code(betrayed, function.__code__)
         if forbidden is not None:
             refuse(function, _refusal(forbidden, called))
 
 
-def _replace_kernels(betraying: dict[str, str], called: list[str]) -> None:
-    found = [(name, keys, betrayed(betraying, name)) for name, keys in operators()]
+def _replace_kernels(betrayed: Betrayed, called: list[str]) -> None:
+    found = [(name, keys, betrayed[name]) for name, keys in operators()]
     refused = [(name, keys, forbidden) for name, keys, forbidden in found if forbidden is not None]
     spaces = {name.partition("::")[0] for name, _, _ in refused}
     libraries = {space: _library(space) for space in spaces}
@@ -181,10 +180,10 @@ def refuse_later(names: Iterable[str], called: list[str]) -> None:
             refused.
         called: where to note the first one that was asked for.
     """
-    betraying = tuple((trace.lower(), name) for trace, name in traces(names).items())
-    if not betraying:
+    traces = tuple(Betrayed(names).traces.items())
+    if not traces:
         return
-    _hook.__defaults__ = (betraying, called, *_KNOWN)
+    _hook.__defaults__ = (traces, called, *_KNOWN)
     sys.addaudithook(_hook)
 
 

@@ -38,7 +38,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 Worker = type(worker)
 serving = Worker._load.__globals__
 modules = [serving["remove"].__globals__]
-modules += [modules[0]["betrayed"].__globals__]
+modules += [modules[0]["refuse"].__globals__]
 
 warnings.simplefilter("error")
 RESPOND = Worker.respond
