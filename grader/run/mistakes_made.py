@@ -128,7 +128,8 @@ def _keeps_something(session: Session, problem: str) -> bool:
         by_itself |= _passed([test], session)
         if number - len(by_itself) == len(chosen) // 2:  # too many fail alone, too
             return False
-    return all(by_itself.isdisjoint(_passed(tests, session)) for _ in range(_TIMES))
+    fail_again = (by_itself.isdisjoint(_passed(tests, session)) for _ in range(_TIMES))
+    return bool(by_itself) and all(fail_again)
 
 
 def _passed(tests: Sequence[CollectedTest], session: Session) -> set[str]:

@@ -171,6 +171,18 @@ def test_a_rule_that_can_be_judged_says_what_it_finds(
     assert "judged" not in looks.message
 
 
+def test_where_a_rule_alone_is_broken_nothing_is_said_to_be_kept(
+    run: Run, small_course: Course
+) -> None:
+    (problem,) = small_course.problems()
+    looking = LOOKING.replace("(1", "(70")
+    text = problem.test_file.read_text().replace("\n\n# --- hidden", f"{looking}\n\n# --- hidden")
+    problem.test_file.write_text(text)
+    result = run("def double(x): return 2 * x if x.shape != (70,) else 3 * x")
+    assert [test.id for test in result.tests if test.status is not Status.PASSED] == ["test_looks"]
+    assert result.diagnoses == []
+
+
 def test_a_missing_file_is_named(small_course: Course) -> None:
     small_course.problems()[0].stub.unlink()
     session = Session(LocalFiles())
