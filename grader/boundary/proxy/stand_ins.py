@@ -167,11 +167,8 @@ def _container_class(kind: Any, name: str, *names: str) -> Any:
     return type(name, (StudentsContainer, kind), fields)
 
 
-class Formal(Tensor):
-    """A result without entries, on the meta device. Its form can be read; nothing else is there.
-
-    Whatever a test does with it beyond looking at its form ends in a Mismatch.
-    """
+class _FormOnly(Tensor):
+    """A tensor whose form can be read; whatever else a test does with it ends in a Mismatch."""
 
     @classmethod
     def __torch_function__(
@@ -179,8 +176,21 @@ class Formal(Tensor):
     ) -> Any:
         """Allow what looks at the form."""
         if getattr(func, "__name__", "") not in _FORM:
-            raise Mismatch(_no_numbers([*args, *(kwargs or {}).values()]))
+            raise cls._refusal([*args, *(kwargs or {}).values()])
         return super().__torch_function__(func, types, args, kwargs)  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def _refusal(cls, values: list[Any]) -> Mismatch:
+        """Return what a student reads where a test does something else with these values."""
+        raise NotImplementedError
+
+
+class Formal(_FormOnly):
+    """A result without entries, on the meta device."""
+
+    @classmethod
+    def _refusal(cls, values: list[Any]) -> Mismatch:
+        return Mismatch(_no_numbers(values))
 
     def __repr__(self, **_: Any) -> str:  # type: ignore[override]
         """Return its form; torch's own way asks a quantised tensor for its scale."""
@@ -195,8 +205,8 @@ def _no_numbers(values: list[Any]) -> str:
     return "Your code returned a tensor on the meta device: a shape, no numbers."
 
 
-class Overwritten(Tensor):
-    """A result that a later call has changed. Its form can be read; any other use is a Mismatch.
+class Overwritten(_FormOnly):
+    """A result that a later call has changed.
 
     In process a test that looks at it again finds what that call wrote. Here nothing that a test
     holds takes values from a worker later.
@@ -205,13 +215,8 @@ class Overwritten(Tensor):
     _called = ""
 
     @classmethod
-    def __torch_function__(
-        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        """Allow what looks at the form."""
-        if getattr(func, "__name__", "") not in _FORM:
-            raise overwritten(cls._called)
-        return super().__torch_function__(func, types, args, kwargs)  # type: ignore[no-untyped-call]
+    def _refusal(cls, values: list[Any]) -> Mismatch:
+        return overwritten(cls._called)
 
 
 def spoil(result: object, name: str) -> None:
