@@ -175,6 +175,7 @@ CachedGPT.forward = forward
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "how"), TRICKS)
 def test_no_call_does_another_calls_work_uncounted(name: str, how: str, tmp_path: Path) -> None:
     """Recomputing costs what it costs, in whichever of the calls of a test it is done."""

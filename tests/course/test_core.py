@@ -11,14 +11,8 @@ from grader.run.worth_of_tests import targets
 COURSE = own_course()
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [
-        pytest.param(problem, marks=() if problem.part.id == "one" else pytest.mark.slow)
-        for problem in COURSE.problems()
-    ],
-    ids=lambda problem: problem.id,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", COURSE.problems(), ids=lambda problem: problem.id)
 def test_it_is_small_and_students_tests_can_see_it(problem):
     files = targets(COURSE, problem)
     assert 10 <= len({target.family for target in files if target.core}) <= 15

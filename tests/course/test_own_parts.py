@@ -48,6 +48,7 @@ def test_what_is_right_is_used_and_named(problems: Path) -> None:
     assert own_parts.gather(ALL).told() == line()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stubs", "not_used", "remarks"),
     [
@@ -83,6 +84,7 @@ def test_what_is_missing_is_the_course_s(
     loss.backward()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem_id", "right", "wrong", "name"),
     [

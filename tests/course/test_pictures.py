@@ -80,6 +80,7 @@ def test_on_the_stub_it_shows_what_is_expected_and_says_so(explore, problem_id):
     assert sorted(re.findall(r"^Wrote (.*)$", words, re.MULTILINE)) == sorted(drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem_id", PROBLEMS)
 @pytest.mark.parametrize("asked", ["--help", "-h"])
 def test_help_is_what_the_script_says_of_itself_and_loads_no_torch(problem_id, asked):
@@ -193,6 +194,7 @@ def test_on_the_solution_it_shows_the_student_s_and_saves(explore, problem_id):
     assert drawn == sorted(f"my_{path.name}" for path in pictures_of(problem_id))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -235,6 +237,7 @@ def test_a_wrong_mask_is_drawn_beside_the_expected_one(tmp_path, explore, monkey
     assert [axes.get_ylabel().partition("\n")[0] for axes in tables[:4:2]] == ["yours", "expected"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem_id", [p for p in PROBLEMS if p[:2] in ("02", "04", "05")])
 def test_a_sentence_of_ones_own(explore, problem_id):
     _, words = explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "to be or not")
@@ -260,6 +263,7 @@ def test_a_number_below_zero_is_no_option(monkeypatch):
     assert pictures.numbers([1]).tolist() == [-1, 2, -0.5, -torch.inf]
 
 
+@pytest.mark.slow
 def test_the_same_figure_gives_the_same_file(explore):
     stub = ROOT / "problems" / "04-causal-masking" / "problem.py"
     files = []

@@ -22,6 +22,7 @@ def test_the_derivatives_of_a_weight() -> None:
     assert slopes.sum(-1).abs().max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_embd", [64, 1024])
 def test_scaled_scores_of_new_layers_have_a_variance_of_a_ninth(n_embd: int) -> None:
     torch.manual_seed(0)

@@ -45,6 +45,7 @@ def numbers(name: str) -> list[list[float]]:
     return [[float(number) for number in cell.split(",")] for cell in row(name)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "power"), [("divided by √d_k", -0.5), ("not divided", 0.0)])
 def test_what_is_left_of_a_gradient(
     name: str, power: float, tests: ModuleType, right: ModuleType

@@ -157,6 +157,7 @@ def test_a_students_copy_builds_no_autograder(tmp_path: Path, small_course: Cour
         build(small_course, tmp_path, "sandbox", Policy.TITLES)
 
 
+@pytest.mark.slow
 def test_the_same_course_gives_the_same_archive(tmp_path: Path) -> None:
     archives = [build(own_course(), tmp_path / n, "sandbox", Policy.TITLES) for n in ("a", "b")]
     assert archives[0].read_bytes() == archives[1].read_bytes()

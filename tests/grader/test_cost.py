@@ -46,6 +46,7 @@ def test_attention_counts_as_who_writes_it_out(qkv, mode, wanted):
         assert cost(torch.ops.aten.scaled_dot_product_attention.default, *inputs) == expected
 
 
+@pytest.mark.slow
 def test_attention_that_torch_calls_itself_counts_the_same():
     """Scripts and modules ask for it below what sees functions."""
     q = torch.randn(1, 2, 5, 8)

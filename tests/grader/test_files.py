@@ -132,6 +132,7 @@ def test_a_path_that_cannot_be_written_is_told_with_what_is_in_the_way(
     assert {*tmp_path.rglob("*")} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -130,6 +130,7 @@ def test_a_worker_holds_its_protocol_and_what_is_forbidden() -> None:
     assert not outside, f"a worker would load {', '.join(sorted(outside))}"
 
 
+@pytest.mark.slow
 def test_the_package_uses_no_private_part_of_pytest() -> None:
     for module in MODULES:
         tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))

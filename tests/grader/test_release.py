@@ -85,6 +85,7 @@ def secrets(source: str, given: set[str]) -> set[str]:
     return {line for line in lines if len(line) > TRIVIAL and not line.startswith("#")}
 
 
+@pytest.mark.slow
 def test_no_solution_and_no_mistake_is_in_it(copy: Course) -> None:
     given: set[str] = set()
     for problem in copy.problems():
@@ -123,6 +124,7 @@ def test_the_hidden_halves_are_cut_off(copy: Course) -> None:
         assert not names.search(text), name
 
 
+@pytest.mark.slow
 def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -> None:
     top = {path.name for path in copy.root.iterdir()}
     assert top == {
@@ -224,6 +226,7 @@ def test_students_install_what_they_need() -> None:
     assert not tools & others
 
 
+@pytest.mark.slow
 def test_what_students_get_imports_what_they_install(copy: Course) -> None:
     """A module of another package that isn't there would end a command as soon as it begins."""
     declared = toml(ROOT / "students/pyproject.toml")["project"]["dependencies"]
@@ -316,6 +319,7 @@ def test_pytest_and_explore_work_in_it(copy: Course, warm_python: WarmPython) ->
     assert "SimpleAttention: yours is not written yet" in drawn.stdout
 
 
+@pytest.mark.slow
 def test_its_tests_can_be_run_and_are_worth_what_the_front_page_says(copy: Course) -> None:
     """That the solutions reach all their points is what the audit proves."""
     tests = Suite(copy.problems(), copy.root).tests
@@ -360,6 +364,7 @@ def released(folder: Path) -> set[str]:
     return {path.name for path in (folder / "problems").iterdir()}
 
 
+@pytest.mark.slow
 def test_a_new_copy_has_both_parts_unless_it_is_said_which(
     of_two_parts: Course, tmp_path: Path
 ) -> None:
@@ -374,6 +379,7 @@ def test_a_new_copy_has_both_parts_unless_it_is_said_which(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_update_keeps_to_the_parts_of_the_copy(of_two_parts: Course, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     release(of_two_parts, copy, ["one"])
@@ -387,6 +393,7 @@ def test_an_update_keeps_to_the_parts_of_the_copy(of_two_parts: Course, tmp_path
     assert not (copy / "problems/06-doubling").exists()  # an empty one would be remarked on
 
 
+@pytest.mark.slow
 def test_an_update_keeps_what_else_the_copy_has(of_two_parts: Course, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     release(of_two_parts, copy, notebooks=True, url="https://example.org/us/course", compare=False)
@@ -457,6 +464,7 @@ def test_a_copy_of_part_two_begins_with_its_first_problem() -> None:
     assert not re.search(r"\b0[1-5]\b", text)
 
 
+@pytest.mark.slow
 def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     release(course, copy)
@@ -491,6 +499,7 @@ def test_work_in_the_instructors_own_stub_is_not_released(course: Course, tmp_pa
     assert not (tmp_path / "copy").exists()
 
 
+@pytest.mark.slow
 def test_byte_code_of_the_course_is_no_file_of_it(course: Course, tmp_path: Path) -> None:
     for folder in ("problems/shared", "grader", f"problems/{course.problems()[0].id}/pictures"):
         (course.root / folder / "__pycache__").mkdir(exist_ok=True)
@@ -512,6 +521,7 @@ def test_a_folder_of_something_else_is_refused(course: Course, tmp_path: Path) -
         release(course, tmp_path / "file")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [".", "problems", "problems/10-copy", "docs/new/copy"])
 def test_a_folder_of_the_course_itself_is_refused(course: Course, place: str) -> None:
     before = {*course.root.rglob("*")}

@@ -94,6 +94,7 @@ def test_no_torch_is_there(without_torch: Path) -> None:
     assert b"torch" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_student_meets_it_without_torch(run: Run) -> None:
     done = run("check", "--hidden")
     assert done.returncode == 1, done.stdout + done.stderr
@@ -101,6 +102,7 @@ def test_a_student_meets_it_without_torch(run: Run) -> None:
     assert "Next: unit_rows (line 15) in problem.py" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_right_submission_is_graded_without_torch(
     run: Run, course: Course, tmp_path: Path
 ) -> None:
@@ -190,6 +192,7 @@ with Boundary("sandbox" if sys.platform == "linux" else "process") as boundary:
 """
 
 
+@pytest.mark.slow
 def test_what_needs_torch_is_no_answer_where_there_is_none(without_torch: Path) -> None:
     """A worker that tells of tensors gets a verdict, and the grader does not stumble."""
     done = subprocess.run([str(without_torch), "-c", OPENS], capture_output=True, text=True)
@@ -210,6 +213,7 @@ def test_a_first_problem_is_written_in_numpy(without_torch: Path, tmp_path: Path
     assert "caught 2 of 2" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_course_in_torch_says_that_torch_is_missing(
     without_torch: Path, small_course: Course, tmp_path: Path
 ) -> None:

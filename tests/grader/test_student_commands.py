@@ -72,6 +72,7 @@ def test_check_tells_points_and_the_next_step(problem: Problem) -> None:
     assert "Well done" in output
 
 
+@pytest.mark.slow
 def test_check_names_the_folder_as_seen_from_here(
     problem: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def save(
     assert not thread.is_alive()
 
 
+@pytest.mark.slow
 def test_a_save_is_answered(save: Callable[[str, str], str]) -> None:
     answer = save(WRONG, "in progress")
     assert "01-doubling: 0 of 2 points" in answer
@@ -109,12 +110,14 @@ def test_files_named_like_modules_are_not_taken_for_these(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_shown(save: Callable[[str, str], str]) -> None:
     answer = save("def double(x):\n    print('x is', x)\n    return 3 * x\n", "in progress")
     assert "Your code printed:\n        x is tensor([1.])" in answer
     save(RIGHT, "Well done!")
 
 
+@pytest.mark.slow
 def test_what_a_file_does_when_it_is_imported_is_a_message(save: Callable[[str, str], str]) -> None:
     assert "line 1: def double(x) return" in save("def double(x) return\n", "in progress")
     assert "No module named 'nothing'" in save("import nothing\n", "in progress")
@@ -164,6 +167,7 @@ def test_what_runs_first_shows_at_once_and_once_more_in_its_place(
     assert not runs_found.trouble
 
 
+@pytest.mark.slow
 def test_a_new_run_ends_the_one_before(
     runs: tuple[Runs, Queue[Found]], small_course: Course
 ) -> None:

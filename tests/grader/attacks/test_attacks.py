@@ -215,24 +215,12 @@ def test_the_list_for_readers_names_every_attack_and_only_what_exists():
 QUICK_ONES = (
     "00_right",
     "02_exit_in_one_call",
-    "03_system_exit_in_call",
     "06_segfault",
-    "11_patched_reports",
     "12_patched_comparison",
     "17_lying_worker",
-    "18_answer_to_another",
-    "20_equal_to_everything",
-    "25_zeroed_memory",
-    "28_nested_list",
     "31_read_the_solution",
-    "34_environment",
-    "42_kept_state",
     "45_guard_suspended",
-    "46_loop",
-    "50_memory_of_torch",
-    "52_daemon",
     "60_network",
-    "61_write_everywhere",
 )
 
 
@@ -287,6 +275,7 @@ def test_a_huge_answer_to_a_probe_is_not_spelt_out():
     assert len(attempt(huge_answer).write()) < 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["23_other_dtype", "28_one_tensor_very_often"])
 def test_what_a_failed_test_was_answered_is_gone_with_the_test(grade, target, name):
     """It may be 256 MB for each test. Garbage is collected by the number of things, not by size."""

@@ -14,7 +14,10 @@ from grader.reports.feedback import feedback
 from grader.reports.gradebook_csv import write_gradebook
 from grader.result import Policy
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux"),
+]
 
 SHY = [policy for policy in Policy if policy is not Policy.FULL]
 

@@ -81,6 +81,7 @@ CONTENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONTENTS)
 def test_what_is_in_the_file(grade, hand_in, name):
     content, statuses, words = CONTENTS[name]

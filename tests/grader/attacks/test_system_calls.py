@@ -57,6 +57,7 @@ def permitted(
         yield attacked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sandbox_alone_refuses_it(
     permitted: Attacked, target: Target, listener: socket.socket, name: str

@@ -300,6 +300,7 @@ def test_a_mistake_stops_when_it_has_lost_enough_unless_all_tests_are_wanted(
         assert (ran["triples"] == whole) == all_tests
 
 
+@pytest.mark.slow
 def test_a_test_that_was_not_come_to_is_run_before_it_is_said_to_catch_nothing(
     audited: Course,
 ) -> None:

@@ -62,6 +62,7 @@ def cells(path: Path, kind: str) -> list[str]:
     return ["".join(cell["source"]) for cell in found if cell["cell_type"] == kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", IDS)
 def test_each_problem_has_one_of_readme_stub_and_check(copy: Course, id: str) -> None:
     (problem,) = copy.select([id])

@@ -36,6 +36,7 @@ def test_nothing_changes_by_itself(small_course: Course, tmp_path: Path) -> None
     assert stub in first.read_text().replace("0.0,", "0,")
 
 
+@pytest.mark.slow
 def test_a_changed_test_says_whom_it_concerns(
     small_course: Course, tmp_path: Path, new_course: Callable[[Path], Course]
 ) -> None:

@@ -67,6 +67,7 @@ def test_what_gives_the_same_under_another_name_is_told(boundary: Boundary) -> N
     ]
 
 
+@pytest.mark.slow
 def test_what_crashes_is_passed_over(boundary: Boundary) -> None:
     """An abort, and a name that there isn't."""
     found = answering(boundary, ["torch:PyTorchFileWriter", "torch:Gone", "torch:softmax"])

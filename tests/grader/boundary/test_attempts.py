@@ -16,6 +16,7 @@ QUIET = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", QUIET)
 def test_what_is_allowed_or_torchs_own_is_not_told(opened, source):
     assert opened(source).tried == []

@@ -77,6 +77,7 @@ LIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIES)
 def test_a_tensor_that_is_named_very_often_is_bad_output(opened, name):
     function, change = LIES[name]

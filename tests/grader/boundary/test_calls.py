@@ -72,6 +72,7 @@ def test_memory(opened):
             function()
 
 
+@pytest.mark.slow
 def test_a_scripted_function_can_read_its_source(opened):
     source = """
         import torch
@@ -184,6 +185,7 @@ def test_what_is_compiled_runs_as_it_is_written(opened):
     assert torch.equal(problem.through_a_layer(x), 0 * x)
 
 
+@pytest.mark.slow
 def test_an_optimizer_of_torchs_is_no_forbidden_call(opened):
     """It has torch load what has forbidden functions in it, unless that was done before."""
     problem = opened(

@@ -92,6 +92,7 @@ def test_a_worker_has_it_where_it_is_wanted(opened: Any) -> None:
     assert problem.shape() == [2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forbidden", [(), FORBIDDEN], ids=["nothing", "attention"])
 def test_and_not_where_it_is_not(opened: Any, forbidden: tuple[str, ...]) -> None:
     source = "import sys as s\ndef has(): return 'torch._dyn' + 'amo' in s.modules"
@@ -165,6 +166,7 @@ def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_what_loads_more_of_torch_is_no_forbidden_call(opened: Any, name: str) -> None:
     """What torch loads for it knows how to derive or count what is forbidden, and calls nothing."""
@@ -172,6 +174,7 @@ def test_what_loads_more_of_torch_is_no_forbidden_call(opened: Any, name: str) -
     torch.testing.assert_close(opened(source, NORMS).f(x), in_process(source, x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_and_a_forbidden_call_in_it_is_seen(opened: Any, name: str) -> None:
     source, x = transformed(name, NORM), torch.ones(4, 3)

@@ -49,6 +49,7 @@ def test_exceptions_that_would_end_something_are_ordinary_errors(opened, what):
     assert type(caught.value).__name__ == what.split("(")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what",
     [
@@ -80,6 +81,7 @@ def test_what_the_system_says_of_memory_is_out_of_memory(opened, tmp_path, what)
         assert verdict.status is Status.MEMORY
 
 
+@pytest.mark.slow
 def test_what_is_gone_later_is_an_error(opened):
     problem = opened("def f():\n    del globals()['f']\n    return 1")
     function = problem.f
@@ -115,6 +117,7 @@ def test_an_exception_that_cannot_be_printed(opened):
 # Files that can't be used
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "status", "message"),
     [
@@ -136,6 +139,7 @@ def test_files_that_cannot_be_loaded(opened, source, status, message):
     assert caught.value.status is status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     ["x = " + "-" * 10**5 + "1", "x = a" + ".a" * 10**5, "if 0: 0\n" + "elif 0: 0\n" * 10**4],

@@ -80,6 +80,7 @@ def impatient(origin):
         yield boundary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEADLY)
 def test_a_worker_that_dies_is_replaced(opened, name):
     source, status, message = DEADLY[name]
@@ -91,6 +92,7 @@ def test_a_worker_that_dies_is_replaced(opened, name):
         assert torch.equal(problem.g(torch.ones(2)), torch.full((2,), 2.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDLESS)
 def test_endless_code_is_ended(opened, impatient, name):
     problem = opened(ENDLESS[name], boundary=impatient)
@@ -98,12 +100,14 @@ def test_endless_code_is_ended(opened, impatient, name):
         problem.f()
 
 
+@pytest.mark.slow
 def test_endless_import_is_ended(opened, impatient):
     with pytest.raises(CannotLoad, match="did not come to an end") as caught:
         opened("while True: pass", boundary=impatient)
     assert caught.value.status is Status.TIMEOUT
 
 
+@pytest.mark.slow
 def test_a_used_up_budget_fails_at_once(impatient):
     budget = SubmissionBudget(0.5, 0.9)
     endless = b"def f():\n    while True: pass"
@@ -116,6 +120,7 @@ def test_a_used_up_budget_fails_at_once(impatient):
         problem.f()
 
 
+@pytest.mark.slow
 def test_the_files_of_a_submission_share_its_time(opened, impatient):
     budget = SubmissionBudget(1.0, 1.8)
     for _ in range(2):
@@ -173,6 +178,7 @@ def shared_mappings():
         return sum("memfd:tensors" in line for line in maps)
 
 
+@pytest.mark.slow
 def test_an_interrupted_call_leaves_no_stale_answer(opened):
     problem = opened("import time\ndef f():\n    time.sleep(5)\n    return 1\ndef g(): return 2")
 
@@ -288,6 +294,7 @@ def test_nothing_outlives_a_grader_that_is_killed(level):
     assert not [pid for pid in pids if lives(pid)]
 
 
+@pytest.mark.slow
 def test_level_process_works_without_a_sandbox():
     with Boundary("process", call_seconds=90) as boundary:
         assert boundary.level == "process"
@@ -303,6 +310,7 @@ def test_level_sandbox_is_refused_where_there_is_none(monkeypatch):
         pass
 
 
+@pytest.mark.slow
 def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch, origin):
     monkeypatch.setattr("grader.boundary.boundary.attack", lambda workers: ["open a socket"])
     with pytest.raises(BoundaryError, match="open a socket"), lent_boundary(origin):
@@ -322,6 +330,7 @@ def killed_from_outside(opened, problem):
     return caught.value
 
 
+@pytest.mark.slow
 def test_a_worker_that_something_else_killed_is_nobodys_fault(opened):
     problem = opened("import os, time\ndef pid(): return os.getpid()\ndef sleep(): time.sleep(60)")
     failure = killed_from_outside(opened, problem)

@@ -213,6 +213,7 @@ def test_answers_that_are_not_damaged_serve(answers, monkeypatch):
     assert str(ending()) == "module 'problem_' has no attribute 'nothing'"
 
 
+@pytest.mark.slow
 @settings(
     max_examples=EXAMPLES,
     deadline=None,

@@ -77,6 +77,7 @@ OF_PAIRS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*OF_THINGS, *OF_PAIRS])
 def test_what_is_no_object_is_bad_output(opened, name):
     change = (OF_THINGS | OF_PAIRS)[name]
@@ -111,6 +112,7 @@ def test_an_object_that_equals_everything_equals_nothing_here(opened):
     assert thing != opened(LIES).thing()
 
 
+@pytest.mark.slow
 def test_thousands_of_objects_one_by_one_are_forgotten(opened):
     problem = opened(LIES + "def alive(): return sum(type(o) is Thing for o in gc.get_objects())")
     for _ in range(2000):

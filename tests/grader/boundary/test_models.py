@@ -173,6 +173,7 @@ def test_gradients_of_every_part_of_a_cache(both, idx):
         torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.slow
 def test_a_model_is_trained_from_here(both):
     """Its weights reach the worker after each step."""
     batch = torch.randint(0, 11, (4, 8), generator=torch.Generator().manual_seed(1))

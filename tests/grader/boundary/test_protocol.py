@@ -307,6 +307,7 @@ def test_an_announced_size_costs_nothing():
             receive(ours, within(0.2))
 
 
+@pytest.mark.slow
 def test_a_trickle_does_not_extend_the_deadline():
     ours, theirs = socket.socketpair()
     stop = threading.Event()

@@ -155,6 +155,7 @@ def compiler(request, monkeypatch):
     monkeypatch.setattr("grader.boundary.spawn.may_want_compiler", lambda source: request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forbidden", KINDS, ids=KINDS.values())
 def test_other_roads_to_what_is_forbidden_are_closed(opened, forbidden, compiler, names_of_roads):
     ways = [way for way in names_of_roads if way.startswith(KINDS[forbidden])]
@@ -162,6 +163,7 @@ def test_other_roads_to_what_is_forbidden_are_closed(opened, forbidden, compiler
     assert [way for way in ways if is_open(opened, forbidden, way)] == []
 
 
+@pytest.mark.slow
 def test_they_are_roads_where_nothing_is_forbidden(opened):
     problem = opened(OTHER_ROADS)
     key = "CompositeImplicitAutograd"

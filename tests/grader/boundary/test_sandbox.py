@@ -138,6 +138,7 @@ def stopped(outcomes):
     return {name for name, outcome in outcomes.items() if outcome == "stopped"}
 
 
+@pytest.mark.slow
 @users
 def test_the_layer_of_files(user, tmp_path):
     outcomes = attack("files", user, tmp_path)
@@ -145,6 +146,7 @@ def test_the_layer_of_files(user, tmp_path):
     assert outcomes["start_a_process"] == "succeeded"
 
 
+@pytest.mark.slow
 @users
 def test_the_layer_of_calls(user, tmp_path):
     outcomes = attack("calls", user, tmp_path)
@@ -152,17 +154,20 @@ def test_the_layer_of_calls(user, tmp_path):
     assert outcomes["read_a_file"] == "succeeded"
 
 
+@pytest.mark.slow
 @users
 def test_the_layer_of_limits(user, tmp_path):
     assert stopped(attack("limits", user, tmp_path)) >= LIMITS
 
 
+@pytest.mark.slow
 @users
 def test_all_layers_together(user, tmp_path):
     outcomes = attack("all", user, tmp_path)
     assert {k: v for k, v in outcomes.items() if v != "stopped"} == {}
 
 
+@pytest.mark.slow
 @users
 def test_without_layers_the_attacks_work(user, tmp_path):
     """Otherwise the tests above would prove nothing."""

@@ -192,6 +192,7 @@ def test_what_is_forbidden_is_gone_from_its_workers(template: TemplateProcess) -
         assert found == expected, (name, forbidden, text[-7:])
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_is_told(template: TemplateProcess) -> None:
     process, connection = template.start("targets_of_template:wait")
     with connection:

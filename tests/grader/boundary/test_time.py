@@ -48,6 +48,7 @@ def g(): threading.Semaphore(0).acquire()
 """
 
 
+@pytest.mark.slow
 def test_sleeping_is_charged(sandbox):
     sleeps_at_its_own_cost(sandbox)
 

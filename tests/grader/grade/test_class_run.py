@@ -50,6 +50,7 @@ def test_only_the_problem_that_changed_is_graded_again(school: Any) -> None:
     assert (list(found.kept), found.reasons) == (["01-doubling"], {"02-doubling": "new"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "why"),
     [

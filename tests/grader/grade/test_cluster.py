@@ -79,6 +79,7 @@ def no_client_left() -> Iterator[None]:
     gc.collect()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_client_left")
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere://", "127.0.0.1:port"])
 def test_a_scheduler_that_is_not_there(

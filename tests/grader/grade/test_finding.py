@@ -50,6 +50,7 @@ def test_a_name_and_a_word_deal_the_same_exercise_again(known):
     assert dealt != [exercise_for(name, known, SOFTMAX, "2027") for name in names]
 
 
+@pytest.mark.slow
 def test_exercises_are_written_once_and_the_key_is_told(tmp_path):
     def run(*more: object) -> str:
         words = ["find", "01", "--name", "Ada", "--name", "李 雷", *map(str, more)]
@@ -69,6 +70,7 @@ def behind_the_boundary(origin: TemplateProcess) -> Iterator[Grader]:
         yield Grader(COURSE.only_with([SOFTMAX]), Settings(), boundary)
 
 
+@pytest.mark.slow
 def test_odd_names_are_people_too(tmp_path):
     def run(*names: str) -> str:
         given = [text for name in names for text in ("--name", name)]

@@ -167,6 +167,7 @@ def test_a_damaged_result_is_named(
 AGAIN = ("NaN", "a key too many", "not JSON", "a folder", "a link to nowhere", "unreadable")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AGAIN)
 def test_a_damaged_result_is_graded_again(
     school: Any, monkeypatch: pytest.MonkeyPatch, name: str

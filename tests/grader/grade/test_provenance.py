@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
 import torch
 
 from grader.grade.provenance import torch_version
@@ -28,6 +29,7 @@ def test_the_version_of_torch_is_what_torch_says() -> None:
     assert torch_version() == str(torch.__version__)
 
 
+@pytest.mark.slow
 def test_a_run_with_nothing_to_do_loads_no_torch(school: Any) -> None:
     school.grade()
     command = [sys.executable, "-c", NOTHING_TO_DO, str(school.course.root), "grade"]

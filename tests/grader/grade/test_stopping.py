@@ -92,6 +92,7 @@ def test_a_full_disk_leaves_the_old_reports(school: Any, monkeypatch: pytest.Mon
     assert files == {path: path.read_bytes() for path in school.out.rglob("*.*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_after_a_full_disk_the_next_run_goes_on(
     school: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def as_canvas_writes(name: str) -> str:
     return "".join(c for c in name.lower() if unicodedata.category(c)[0] in "LMN") or "x"
 
 
+@pytest.mark.slow
 def test_a_term_of_any_names(term: Any, tmp_path: Path) -> None:
     """Members come and go; each mark is at the name that earned it."""
     seed = random.randrange(2**32)

@@ -107,6 +107,7 @@ def test_canvas_and_back(seed: int, tmp_path: Path, saved: Save) -> None:
     assert (tmp_path / "grades-filled-filled.csv").read_bytes() == filled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_moodle_and_back(seed: int, tmp_path: Path, saved: Save) -> None:
     rng = random.Random(seed)
@@ -420,6 +421,7 @@ def test_the_roster_of_classroom_50_by_its_user_names(tmp_path: Path, saved: Sav
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "why"),
     [

@@ -65,6 +65,7 @@ def test_what_is_no_archive(read: Read, ending: str, name: str) -> None:
     assert_bad(read(NO_ARCHIVES[name], ending), "'ada.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", PACKERS)
 def test_cut_short_anywhere(read: Read, ending: str) -> None:
     """Whatever is left, it is a row, and never half of the work for the whole."""
@@ -74,6 +75,7 @@ def test_cut_short_anywhere(read: Read, ending: str) -> None:
         assert_bad(read(packed[:length], ending), "'ada.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", PACKERS)
 def test_any_byte_may_be_wrong(read: Read, ending: str) -> None:
     packed = PACKERS[ending]((FILE, RIGHT), ("README.md", b"hello"))

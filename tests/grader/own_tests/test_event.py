@@ -34,6 +34,7 @@ def test_as_torch(problem, scale):
 """
 
 
+@pytest.mark.slow
 def test_a_comparison_with_torch_is_refused_by_no_right_file(tmp_path):
     path = tmp_path / "test_mine.py"
     path.write_text(AS_TORCH, encoding="utf-8")
@@ -173,6 +174,7 @@ def test_what_can_hardly_be_read_is_no_copy(text):
     assert repeated(SOFTMAX, text.encode()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((SOFTMAX.folder.parent).glob("*/test_*.py")), ids=str)
 def test_every_visible_test_is_known_again(path):
     (problem,) = (p for p in COURSE.problems() if p.folder == path.parent)

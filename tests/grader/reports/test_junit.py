@@ -67,6 +67,7 @@ def test_a_problem_without_a_mark_is_well_formed(tests: list[TestResult]) -> Non
     assert root[0].get("errors") == str(len(tests))
 
 
+@pytest.mark.slow
 def test_three_hundred_who_failed_much_are_short_enough() -> None:
     """Each has five problems with ninety tests that failed. Some readers stop at 30 MB."""
     results = [student(f"student-{n:03}", failing(30)) for n in range(30)]

@@ -93,6 +93,7 @@ def pages(result: SubmissionResult, source: bytes = b"") -> list[str]:
     return [dashboard([result], ["01-softmax"]), feedback_page(result, Policy.FULL), about_student]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_page_shows_text_as_text(text: str) -> None:
     rows = len(re.split("\r\n|\r|\n", text))

@@ -377,6 +377,7 @@ def test_a_probe_imports_what_stands_in_its_own_course(
         assert ask(probe, SimpleNamespace())["f"].main["number"] == answer_of(number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
 def test_what_is_not_there_keeps_nothing_else_from_being_asked(problem: Problem) -> None:
     probe, known = load_probe(problem), Fingerprints.load(problem.fingerprints)

@@ -113,12 +113,14 @@ def double(x):
 """
 
 
+@pytest.mark.slow
 def test_a_student_reads_the_forms_and_the_slip(run: Callable[..., ProblemResult]) -> None:
     message = run(SOURCE).tests[0].message
     assert "problem.py, line 6, in double: return torch.ones(2, 3, 5) @ keys * x.sum()" in message
     assert "keys is (2, 4, 5) float32, x is (1,) float32" in message
 
 
+@pytest.mark.slow
 def test_both_ways_of_running_tell_the_same(origin: TemplateProcess) -> None:
     source = b"def f(q, k):\n    return q @ k\n"
     with lent_boundary(origin, call_seconds=60) as boundary:

@@ -41,6 +41,7 @@ def told(number: str, path: Path) -> list[str]:
     return [each.sentence for each in ranked(diagnose(known, answers))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=() if n < "06" else pytest.mark.slow) for n in SLIPS],

@@ -72,6 +72,7 @@ BARE = "self.{0} = nn.Parameter(torch.rand(n_embd, n_embd))"
 LAYERS = ("query", "key", "value")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edits", "sentence", "below"),
     [
@@ -112,6 +113,7 @@ def test_what_a_test_has_seen_of_the_parts_stands_above_any_name(
     assert below in others[2]
 
 
+@pytest.mark.slow
 def test_one_mistake_is_drawn_once(tmp_path: Path) -> None:
     edit = ("q @ k.mT / math.sqrt(q.shape[-1])", "q @ k.mT / q.shape[-1]")
     result = result_of("03", tmp_path, edit)

@@ -26,6 +26,7 @@ def _leaving(function):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "function"),
     [
@@ -36,12 +37,12 @@ def _leaving(function):
         ("03", "dot_product_variance"),
         ("04", "CausalAttention.forward"),
         ("05", "MultiHeadAttention.forward"),
-        pytest.param("06", "gelu", marks=pytest.mark.slow),
-        pytest.param("07", "get_batch", marks=pytest.mark.slow),
-        pytest.param("07", "GPT.generate", marks=pytest.mark.slow),
-        pytest.param("08", "keep_top_k", marks=pytest.mark.slow),
-        pytest.param("08", "sample", marks=pytest.mark.slow),
-        pytest.param("09", "CachedGPT.generate", marks=pytest.mark.slow),
+        ("06", "gelu"),
+        ("07", "get_batch"),
+        ("07", "GPT.generate"),
+        ("08", "keep_top_k"),
+        ("08", "sample"),
+        ("09", "CachedGPT.generate"),
     ],
 )
 def test_gradients_left_off_are_told(

@@ -116,11 +116,13 @@ def test_what_is_compiled_runs_as_it_is_written(run: Run, how: str) -> None:
     assert run(f"import torch\n{how}\ndef double(x): return x + x").passed
 
 
+@pytest.mark.slow
 def test_imports_take_no_time_of_a_test(run: Run) -> None:
     wait = "import time\ntime.sleep(0.7)"
     assert run(wait + DOUBLE, timeout=0.5).passed
 
 
+@pytest.mark.slow
 def test_an_import_without_end_ends(run: Run) -> None:
     result = run(textwrap.dedent("while True: pass") + DOUBLE, timeout=0.3)
     assert {test.status for test in result.tests} == {Status.TIMEOUT}

@@ -99,6 +99,7 @@ def test_a_file_that_can_not_be_read_has_no_traceback(student_pytest: StudentPyt
     assert "grader" not in text
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_pytests_to_show(student_pytest: StudentPytest) -> None:
     source = "def double(x):\n    print('so far')\n    return 3 * x"
     assert "so far" in student_pytest(source, "-s").text

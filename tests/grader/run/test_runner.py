@@ -97,6 +97,7 @@ def test_what_is_kept_from_call_to_call_is_named(run: Run, source: str) -> None:
     assert result.mistakes == [["kept_between_calls"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     ["def double(x): return 3 * x", "def double(x): return x.new_full(x.shape, 2)"],
@@ -124,6 +125,7 @@ def test_looks(problem):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "status", "message"),
     [
@@ -192,6 +194,7 @@ def test_a_missing_file_is_named(small_course: Course) -> None:
     assert result.untouched
 
 
+@pytest.mark.slow
 def test_an_endless_loop_ends(run: Run) -> None:
     result = run("def double(x):\n    while True: pass", timeout=0.3)
     assert statuses(result) == {"timeout"}
@@ -199,6 +202,7 @@ def test_an_endless_loop_ends(run: Run) -> None:
     assert "Not run" in result.tests[2].message
 
 
+@pytest.mark.slow
 def test_what_only_an_exception_stops_is_ended_too(run: Run) -> None:
     source = """
         def double(x):
@@ -240,6 +244,7 @@ def test_draws_depend_on_the_seed_and_nothing_else(run: Run, small_course: Cours
     assert runs[0] == runs[1] != runs[2]
 
 
+@pytest.mark.slow
 def test_a_file_that_never_ends_is_tried_once(run: Callable[..., ProblemResult]) -> None:
     result = run("while True: pass", timeout=0.5)
     assert result.points == 0

@@ -51,11 +51,13 @@ def in_time() -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_what_ends_in_time_is_left_alone() -> None:
     assert in_time()
     assert in_thread(in_time) == [True]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no alarms")
 def test_an_alarm_of_somebody_else_still_rings() -> None:
     rung: list[int] = []
@@ -72,6 +74,7 @@ def test_an_alarm_of_somebody_else_still_rings() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.slow
 def test_nobody_is_hurried_in_a_debugger() -> None:
     debugger, before = bdb.Bdb(), sys.gettrace()
     debugger.reset()

@@ -113,6 +113,7 @@ def expected() -> dict[str, tuple[list[str], list[str]]]:
     return parts_of_answers()
 
 
+@pytest.mark.slow
 @each_problem
 def test_the_answers_are_right_for_every_right_file(
     problem: Problem, expected: dict[str, tuple[list[str], list[str]]]
@@ -141,6 +142,7 @@ def test_an_answer_with_numbers_on_both_sides_has_the_same(
     assert row == mean
 
 
+@pytest.mark.slow
 @each_problem
 def test_every_file_that_is_shown_has_its_costs(problem: Problem) -> None:
     found = comparison_of(COURSE, problem)
@@ -192,6 +194,7 @@ def shown(course: Course, problem: Problem, **options: object) -> str:
     return screen.getvalue()
 
 
+@pytest.mark.slow
 def test_before_the_green_a_sentence_says_what_is_missing(
     copy: Course, use: Callable[[Course], None]
 ) -> None:
@@ -220,6 +223,7 @@ def test_it_opens_with_the_last_visible_point(copy: Course, use: Callable[[Cours
     assert "── yours" in output
 
 
+@pytest.mark.slow
 @each_problem
 def test_it_works_in_a_released_copy(problem: Problem, copy: Course) -> None:
     (theirs,) = copy.select([problem.id])
@@ -288,6 +292,7 @@ def test_what_is_handed_out_is_no_solution_at_first_sight(copy: Course) -> None:
             assert word not in sealed
 
 
+@pytest.mark.slow
 def test_a_release_can_leave_it_out(tmp_path: Path, use: Callable[[Course], None]) -> None:
     folder = tmp_path / "copy"
     release(COURSE, folder)

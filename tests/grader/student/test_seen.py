@@ -157,6 +157,7 @@ def grader(known: Course, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]
     return run
 
 
+@pytest.mark.slow
 def test_why_names_at_once(
     known: Course, grader: Callable[..., str], student_pytest: StudentPytest
 ) -> None:

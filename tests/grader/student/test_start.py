@@ -87,6 +87,7 @@ def test_garbage_is_collected_again_and_one_thread_works_once_torch_is_loaded() 
     assert done.stdout.split() == ["False", "True", "1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["numpy", "torch"])
 def test_a_file_with_the_name_of_a_package_is_named(name: str, tmp_path: Path) -> None:
     file = tmp_path / f"{name}.py"

@@ -49,6 +49,7 @@ def test_a_right_answer_is_praised_and_hidden_tests_are_announced(
     assert "1 hidden test checks more when your work is graded." in lines
 
 
+@pytest.mark.slow
 def test_what_opens_once_a_problem_is_solved_is_named_where_a_copy_has_it(
     student_pytest: StudentPytest, small_course: Course
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_rule_that_depends_on_what_is_wrong_waits(
     assert any(line.startswith("○ A rule is kept — This can't be judged yet") for line in full)
 
 
+@pytest.mark.slow
 def test_only_the_first_message_is_shown_unless_all_are_wanted(
     student_pytest: StudentPytest, small_course: Course
 ) -> None:
