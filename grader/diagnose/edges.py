@@ -78,17 +78,19 @@ def moves_random_state(call: Callable[[], object]) -> bool:
 
 
 def varies(call: Callable[[], Any]) -> bool:
-    """Tell whether calls that should be alike differ; where code stops, they don't.
+    """Tell whether two calls that should be alike differ; where code stops, they don't.
 
-    Few numbers are dropped, so two answers agree by chance at times.
+    Args:
+        call: its answer hangs on some hundred numbers that could be dropped: of a few, the same
+            ones are dropped twice at times.
     """
     try:
-        answers = [first(call()).nan_to_num() for _ in range(6)]
+        one, other = (first(call()).nan_to_num() for _ in range(2))
     except NotImplementedError:
         raise
     except Exception:
         return False
-    return not all(torch.equal(answers[0], each) for each in answers)
+    return not torch.equal(one, other)
 
 
 def loses_digits(output: Tensor, right: Tensor) -> bool:
@@ -185,6 +187,7 @@ def of_function(run: Run, given: Mapping[str, Tensor], *, large: float = 0) -> Q
             output(tensors)
         return not torch.equal(tensors[name], given[name])
 
+    @cache
     def gradient(name: str, size: float = _SMALL) -> Tensor | float | None:
         if any(changes(each) for each in floats):
             return -1.0  # whether autograd stops then hangs on how the rest is written
@@ -269,9 +272,14 @@ def of_module(
             return True
         return not all(torch.equal(parameters(module)[n], each) for n, each in before.items())
 
-    def gradient(name: str) -> Tensor | None:
+    @cache
+    def output_and_weights() -> tuple[Tensor, dict[str, nn.Parameter]]:
         module = make()
-        return slope(first(module(x.clone())), parameters(module)[name])
+        return first(module(x.clone())), parameters(module)
+
+    def gradient(name: str) -> Tensor | None:
+        output, by_name = output_and_weights()
+        return slope(output, by_name[name])
 
     def training_differs() -> bool:
         return not _alike(*(first(make().train(mode)(x.clone())) for mode in (True, False)))

@@ -57,6 +57,9 @@ def about_attention(problem):
     def alike(size, *leading):
         return attend(*leading, n=size, m=size, d_k=size, d_v=size)
 
+    def many():
+        return attend(4, n=6, m=7)
+
     def weights(q, k):
         eye = torch.eye(len(k), dtype=torch.float64)
         return edges.first(called(torch.as_tensor(q).double(), torch.as_tensor(k).double(), eye))
@@ -79,7 +82,7 @@ def about_attention(problem):
 
     return Part(
         main=unless_left_to_chance(
-            lambda: attend(2),
+            many,
             {
                 "5x5": lambda: alike(5),
                 "3x3x3": lambda: alike(3, 3),
@@ -94,7 +97,7 @@ def about_attention(problem):
         ),
         edges=edges.of_function(called, inputs(2, 3))
         | unless_left_to_chance(
-            lambda: attend(2),
+            many,
             {
                 # There the root is a number that each dtype has.
                 "digits are lost, d_k = 16": lambda: digits_lost(16),
@@ -128,6 +131,9 @@ def about_module(problem):
     def output(*shape, bias=True):
         return edges.first(made(shape[-1], bias)(numbers(*shape, start=0.2)))
 
+    def many():
+        return output(5, 6, 4)
+
     def digits_lost(n_embd):
         right = self_attention_by_hand(numbers(2, 3, n_embd, start=0.2), weights_of(n_embd))
         return edges.loses_digits(output(2, 3, n_embd), right)
@@ -135,7 +141,7 @@ def about_module(problem):
     x = numbers(2, 4, 3)
     return Part(
         main=unless_left_to_chance(
-            lambda: output(2, 3, 4),
+            many,
             {
                 "3x3x3": lambda: output(3, 3, 3),
                 "2x3x5": lambda: output(2, 3, 5),
@@ -151,9 +157,7 @@ def about_module(problem):
             large=1e4,
         )
         | parts_of_layers(lambda bias: problem.ScaledAttention(4, bias=bias))
-        | unless_left_to_chance(
-            lambda: output(2, 3, 4), {"digits are lost, width 4": lambda: digits_lost(4)}
-        )
+        | unless_left_to_chance(many, {"digits are lost, width 4": lambda: digits_lost(4)})
         | {
             "what comes back": lambda: edges.kind(made(3)(x)),
             "default width": lambda: len(problem.ScaledAttention().query.weight),
@@ -161,7 +165,7 @@ def about_module(problem):
             "one in a batch": lambda: output(1, 3, 4),
             "one position": lambda: output(2, 1, 4),
             "digits are lost": lambda: digits_lost(5),
-            "changes in eval": lambda: edges.varies(lambda: made(3).eval()(x)),
+            "changes in eval": lambda: edges.varies(lambda: made(3).eval()(numbers(5, 6, 3))),
         },
         estimators=(
             about_layers(lambda width: problem.ScaledAttention(width)),

@@ -317,7 +317,9 @@ def about_module(problem):
             "rows fall short": lambda: falls_short(*beside_what_is_right()),
             "a longer one after": lambda: after((2, 3, 3), (2, 5, 3)),
             "a shorter one after": lambda: after((2, 5, 3), (2, 3, 3)),
-            "training answers by chance": lambda: edges.varies(lambda: made().train()(x)),
+            "training answers by chance": lambda: edges.varies(
+                lambda: made(3, 8).train()(numbers(5, 8, 3))
+            ),
         },
         estimators=(
             about_layers(lambda width: problem.CausalAttention(width, 12), causal=True),

@@ -147,10 +147,11 @@ def about_attention(problem):
     @torch.no_grad()
     def long():
         """Whether what comes later leaves the first outputs alone beyond 1024 positions, too."""
-        x, module = numbers(1, 1030, 4), made(problem, attention_weights(4), 1, causal=True).eval()
+        x, weights = numbers(1, 1030, 4).float(), attention_weights(4)
+        module = made(problem, weights, 1, causal=True, dtype=torch.float32).eval()
         if loops_over_pairs(lambda length: module(x[:, :length].clone())):
             return True
-        return torch.allclose(module(x.clone())[:, :4], module(x[:, :4].clone()))
+        return torch.allclose(module(x.clone())[:, :4], module(x[:, :4].clone()), rtol=1e-3)
 
     def only_of_width_64():
         try:

@@ -194,6 +194,9 @@ def merged_heads_by_hand(projected, i, n_head, causal):
 def slopes_by_hand(compute, inputs, upstream):
     """Every gradient of (compute(inputs) * upstream).sum() by its definition: nudge, and look.
 
+    One step each way is enough for what bends as gently as attention: in float64 it is right to
+    some nine digits. Where rows are nearly constant, `derivative` takes two.
+
     Args:
         compute: returns the output for inputs in float64, given by name as a dict.
         inputs: tensors by name, in any dtype; their slopes have the same.
