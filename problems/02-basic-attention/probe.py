@@ -31,11 +31,12 @@ def about_module(problem):
         weights = layer_weights(n_embd, 1.8 / n_embd, bias) | changes
         return filled(problem.SimpleAttention(n_embd, bias=bias), weights, dtype).eval()
 
-    many = numbers(5, 6, 4)
+    def of_many(mode):
+        return made(4).train(mode)(numbers(5, 6, 4))
 
     @functools.cache
     def varies():
-        return edges.varies(lambda: made(4)(many))
+        return edges.varies(lambda: of_many(False))
 
     def settled(module):
         """Stop where the output is left to chance: it tells nothing then."""
@@ -119,7 +120,7 @@ def about_module(problem):
             large=1e4,
         )
         | {
-            "varies in training": lambda: edges.varies(lambda: made(4).train()(many)),
+            "varies in training": lambda: edges.varies(lambda: of_many(True)),
             "default width": lambda: len(problem.SimpleAttention().query.weight),
             "default bias": lambda: problem.SimpleAttention(n_embd=4).query.bias is not None,
             "starts alike": lambda: edges.starts_alike(lambda: problem.SimpleAttention(4)),
