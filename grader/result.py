@@ -23,7 +23,7 @@ _MOST_POINTS = 1e6  # of one test; a number beyond it was not written by a grade
 
 
 class OlderVersion(ValueError):  # noqa: N818  (it says which result was found)
-    """What was read is a result of an older version of this model."""
+    """What was read is a result of a version of this model that is too old."""
 
 
 class Status(StrEnum):
@@ -567,12 +567,12 @@ class SubmissionResult:
             data: plain data of which nothing is known, such as what a file says.
 
         Raises:
-            OlderVersion: it is a result of an older version of the model.
+            OlderVersion: it is of a version of the model that is too old to be read.
             ValueError: it is no result; the text says what is wrong with it.
         """
         import msgspec  # here, for students' code is never read back: their copy does without it
 
-        _require_this_version(data)
+        data = _of_this_version(data)
         try:
             result = msgspec.convert(data, cls)
         except msgspec.ValidationError as error:
@@ -595,12 +595,47 @@ class SubmissionResult:
         )
 
 
-def _require_this_version(data: Any) -> None:
+def _of_this_version(data: Any) -> Any:
+    """Return what a file says as this version says it; one version back is read, too.
+
+    A term may begin with an older version: the marks of its first weeks stay.
+    """
     version = data.get("schema") if isinstance(data, dict) else None
+    if version == SCHEMA_VERSION - 1 and type(version) is int:
+        try:
+            problems = [
+                {**p, "own_tests": _own_tests_of_5(p["own_tests"])} for p in data["problems"]
+            ]
+        except (KeyError, TypeError):
+            raise ValueError(f"it is no result of version {version}") from None
+        return {**data, "schema": SCHEMA_VERSION, "problems": problems}
     if type(version) is int and 0 < version < SCHEMA_VERSION:
         raise OlderVersion(f"it is of version {version}")
     if type(version) is not int or version != SCHEMA_VERSION:
         raise ValueError(f"it is no result of version {SCHEMA_VERSION}")
+    return data
+
+
+def _own_tests_of_5(known: Any) -> dict[str, Any] | None:
+    """Return what version 5 says of a student's tests as version 6 says it, worth the same.
+
+    It didn't say by name what is refused, which version 6 wants to know.
+    """
+    if known is None:
+        return None
+    found = BreakResult(known["id"], known["sha256"], known["reason"], max=known["max"])
+    if known["accepted"] < known["right"]:
+        found.reason = f"They accept {known['accepted']} of {known['right']} right solutions."
+    elif not found.reason:
+        found = replace(
+            found,
+            tests=known["tests"],
+            right=known["right"],
+            mistakes=known["mistakes"],
+            caught=known["caught"],
+            example=known["missed"],
+        )
+    return asdict(found)
 
 
 def total(points: Any) -> float:

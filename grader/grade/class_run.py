@@ -21,7 +21,7 @@ from grader.grade.previous import (
     outdated,
     plan,
     save_result,
-    set_damaged_aside,
+    set_unread_aside,
     sweep,
 )
 from grader.grade.provenance import common_provenance, grader_sha256
@@ -131,7 +131,7 @@ def grade_class(
         words = Words(course)
         for each in plans:
             each.kept = {id: words.renewed(problem) for id, problem in each.kept.items()}
-        set_damaged_aside(previous, names, out / RESULTS)
+        set_unread_aside(previous, names, out / RESULTS)
         keeper = _Keeper(out, course, settings, policy, part, book)
         keeper.keep_sources(submissions)
         keeper.take_over([each for each in plans if not each.reasons], previous.results)

@@ -55,7 +55,7 @@ def read_result(path: Path) -> SubmissionResult:
     """Return the result that a file holds.
 
     Raises:
-        OlderVersion: it is of an older version.
+        OlderVersion: it is of a version that is too old to be read.
         ValueError: it is damaged, or can't be read; the text says in what way.
     """
     if not path.is_file():
@@ -83,7 +83,7 @@ class Previous:
     Attributes:
         results: what can be read; nobody's twice.
         damaged: what can't, and why.
-        older: whose results are of an older version.
+        older: whose results are of a version that is too old to be read.
     """
 
     results: dict[str, SubmissionResult] = field(default_factory=dict)
@@ -124,16 +124,17 @@ def load_previous(folder: Path) -> Previous:
     return previous
 
 
-def set_damaged_aside(previous: Previous, names: Iterable[str], folder: Path) -> None:
-    """Make room for new results of those whose files are damaged; the files are kept beside them.
+def set_unread_aside(previous: Previous, names: Iterable[str], folder: Path) -> None:
+    """Make room for new results of those whose files can't be read; these are kept beside them.
 
     Args:
-        previous: says what is damaged.
+        previous: says what is damaged, or of an older version.
         names: whose results will be written.
         folder: of the results.
     """
-    for name in previous.damaged.keys() & set(names):
-        set_aside(result_path(folder, name), "damaged")
+    for why, unread in (("damaged", previous.damaged), ("older", previous.older)):
+        for name in set(unread) & set(names):
+            set_aside(result_path(folder, name), why)
 
 
 def named_as_before(

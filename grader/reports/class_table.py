@@ -131,7 +131,10 @@ def about_run(run: RunSummary) -> list[str]:
         for name, why in run.damaged.items()
     ]
     if run.older:
-        told.append(f"Results of an older version are graded again: {len(run.older)}.")
+        told.append(
+            f"Results of an older version are graded again: {len(run.older)}. What they say of "
+            "problems that are not handed in now is in results/*.json.older."
+        )
     if run.lost:
         told.append(
             f"In no report, as they were not handed in to be graded again: {', '.join(run.lost)}."

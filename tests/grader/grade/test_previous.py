@@ -206,16 +206,66 @@ def test_a_file_that_may_not_be_read_is_no_result(
     assert load_previous(tmp_path).damaged == {"ada": "it can't be read: Permission denied"}
 
 
-def test_results_of_an_older_version_are_told_once(school: Any) -> None:
+def test_results_of_an_older_version_are_told_once_and_kept(school: Any) -> None:
+    """They may hold marks of problems that are not handed in any more."""
     school.grade()
     for name in ("ada", "bob"):
         change("schema", to=2)(school.out / f"results/{name}.json")
     run = school.grade()
     assert school.names() == ["ada", "bob"]
-    assert about_run(run) == ["Results of an older version are graded again: 2."]
+    (told,) = about_run(run)
+    assert told.startswith("Results of an older version are graded again: 2. ")
+    assert told.endswith(" is in results/*.json.older.")
     data = json.loads((school.out / "results/ada.json").read_text())
     assert data["problems"][0]["reason"] == "the previous result was of an older version"
-    assert sorted(path.name for path in (school.out / "results").iterdir()) == NAMES
+    kept = {path.name for path in (school.out / "results").iterdir()} - {*NAMES}
+    assert kept == {"ada.json.older", "bob.json.older"}
+    assert json.loads((school.out / "results/ada.json.older").read_text())["schema"] == 2
+    assert about_run(school.grade()) == [
+        "Nothing had to be graded: all previous results still hold."
+    ]
+
+
+OWN_TESTS = {
+    "id": "01-one", "sha256": "ab", "reason": "", "tests": {"test_a": 3}, "right": 9, "accepted": 9,
+    "refusals": [], "mistakes": 4, "caught": 3.0, "missed": "x is lost", "max": 10.0,
+}  # fmt: skip
+"""As version 5 wrote them."""
+
+
+def test_results_of_the_version_before_still_hold(school: Any) -> None:
+    """An update of the grader in the middle of a term takes no earlier week's marks away."""
+    school.grade()
+    before = school.gradebook()
+    change("schema", to=5)(school.out / "results/ada.json")
+    assert school.grade().graded == 0
+    assert school.gradebook() == before
+
+
+@pytest.mark.parametrize(
+    ("said", "points", "told"),
+    [
+        ({}, 7.5, "Your own tests: 7.5 of 10 points."),
+        ({"accepted": 7}, 0, "They accept 7 of 9 right solutions."),
+        ({"reason": "It has no test.", "right": 0, "accepted": 0}, 0, "It has no test."),
+        ({"right": "9"}, None, ""),
+        ({"mistakes": 2}, None, ""),
+    ],
+)
+def test_what_the_version_before_says_of_own_tests_is_worth_the_same(
+    school: Any, said: dict[str, object], points: float | None, told: str
+) -> None:
+    school.grade()
+    path = school.out / "results/ada.json"
+    change("problems", 0, "own_tests", to=OWN_TESTS | said)(path)
+    change("schema", to=5)(path)
+    previous = load_previous(path.parent)
+    assert [*previous.damaged] == ([] if points is not None else ["ada"])
+    if points is not None:
+        own_tests = previous.results["ada"].problems[0].own_tests
+        assert own_tests is not None
+        assert own_tests.points == points
+        assert told in " ".join(own_tests.lines())
 
 
 def test_a_damaged_file_is_kept_beside_the_new_one(school: Any) -> None:
