@@ -171,11 +171,16 @@ def set_aside(path: Path, why: str) -> Path:
         path: what is in the way of a file that will be written.
         why: what is put behind its name, such as "damaged".
     """
-    endings = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
-    names = (f"{path.name}.{why}{ending}" for ending in endings)
-    free = next(n for n in map(path.with_name, names) if not os.path.lexists(n))
+    free = free_name(path, why)
     with writing(free):
         return path.rename(free)
+
+
+def free_name(path: Path, why: str) -> Path:
+    """Return where a file is kept aside: `why` stands behind its name, and a number if need be."""
+    endings = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
+    names = (f"{path.name}.{why}{ending}" for ending in endings)
+    return next(n for n in map(path.with_name, names) if not os.path.lexists(n))
 
 
 def sha256_of(files: Mapping[str, Path]) -> str:

@@ -16,10 +16,12 @@ from grader.grade.previous import (
     RESULTS,
     Plan,
     Previous,
+    copy_aside,
     load_previous,
     named_as_before,
     outdated,
     plan,
+    require_same_course,
     save_result,
     set_unread_aside,
     sweep,
@@ -37,7 +39,13 @@ from grader.reports.class_table import RunSummary
 from grader.reports.dashboard import ClassFacts, write_dashboard
 from grader.reports.display_names import people as people_of
 from grader.reports.feedback import feedback, feedback_page
-from grader.reports.gradebook_csv import cell, changes, read_gradebook, write_gradebook
+from grader.reports.gradebook_csv import (
+    cell,
+    changes,
+    marks_gone,
+    read_gradebook,
+    write_gradebook,
+)
 from grader.reports.gradescope_json import results_json
 from grader.reports.identical import identical_files
 from grader.reports.junit import write_junit
@@ -112,8 +120,8 @@ def grade_class(
     Raises:
         InUse: another run writes to the folder.
         InternalError: the course's own tests or solutions are broken.
-        UsageError: there is no such scheduler, or its workers can't grade this course; or a file
-            of the book can't be read.
+        UsageError: there is no such scheduler, or its workers can't grade this course; a file of
+            the book can't be read; or the folder is another course's.
         OSError: the reports can't be written.
     """
     book = book or GradebookFolder(out.parent / FOLDER, out)
@@ -121,6 +129,7 @@ def grade_class(
         sweep(out)
         adjusted([], book)  # a file that can't be read is told before hours of grading
         previous = load_previous(out / RESULTS)
+        require_same_course(previous, course, out)
         submissions, told, unclear = who_is_who(submissions, previous, people or {}, out)
         submissions = asked_for(submissions, course, part)
         if not settings.own_tests:
@@ -132,6 +141,7 @@ def grade_class(
         for each in plans:
             each.kept = {id: words.renewed(problem) for id, problem in each.kept.items()}
         set_unread_aside(previous, names, out / RESULTS)
+        copy_aside(previous, names, course, out / RESULTS)
         keeper = _Keeper(out, course, settings, policy, part, book)
         keeper.keep_sources(submissions)
         keeper.take_over([each for each in plans if not each.reasons], previous.results)
@@ -150,7 +160,10 @@ def grade_class(
         before, shown = read_gradebook(out / _GRADEBOOK), keeper.shown()
         news = News(
             is_first=not before,
-            changes=changes(before, keeper.results, previous.results),
+            changes=[
+                *changes(before, keeper.results, previous.results),
+                *marks_gone(before, keeper.results),
+            ],
             new=[who for name, who in people_of(shown).items() if cell(name) not in before],
             missing=named_missing(absent, submissions, is_whole),
             not_applied=not_applied,

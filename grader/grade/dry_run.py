@@ -13,7 +13,14 @@ from rich.table import Table
 from grader.course import Course
 from grader.grade.class_run import asked_for, named_missing, who_is_who
 from grader.grade.outcome import assemble
-from grader.grade.previous import RESULTS, Plan, load_previous, plan
+from grader.grade.previous import (
+    RESULTS,
+    Plan,
+    load_previous,
+    outdated,
+    plan,
+    require_same_course,
+)
 from grader.grade.provenance import common_provenance
 from grader.grade.settings import Settings
 from grader.gradebook.adjusting import adjusted, key, late_ones, match_roster
@@ -22,7 +29,7 @@ from grader.intake.reading import HANDED_IN_LATE
 from grader.intake.submissions import StudentFile, Submission
 from grader.reports.class_table import RunSummary, about_run, did_nothing
 from grader.reports.display_names import people as people_of
-from grader.reports.gradebook_csv import changes, read_gradebook
+from grader.reports.gradebook_csv import cell, changes, column_of_tests, marks_gone, read_gradebook
 from grader.reports.news import News
 from grader.result import ProblemResult, SubmissionResult
 from grader.text import counted, line
@@ -66,6 +73,7 @@ def foresee(
         UsageError: a file of the book can't be read.
     """
     previous = load_previous(out / RESULTS)
+    require_same_course(previous, course, out)
     submissions, told, unclear = who_is_who(submissions, previous, people, None)
     submissions = asked_for(submissions, course, part)
     if not settings.own_tests:
@@ -80,7 +88,10 @@ def foresee(
     before = read_gradebook(out / "gradebook.csv")
     news = News(
         is_first=not before,
-        changes=changes(before, now, previous.results),
+        changes=[
+            *changes(before, now, previous.results),
+            *marks_gone(before, now, _pending(plans, settings)),
+        ],
         missing=named_missing(absent, submissions, is_whole),
         not_applied=[*unclear, *_about_what_is_there(not_applied, plans)],
         of_one_problem=len(common) > 1 and {len(each.files) for each in submissions} == {1},
@@ -90,11 +101,20 @@ def foresee(
     summary = RunSummary(
         graded=sum(bool(each.reasons) for each in plans),
         news=news,
+        outdated=outdated(now, common),
         damaged=previous.damaged,
+        older=previous.older,
+        lost=sorted({*previous.damaged, *previous.older} - names),
         told=[*told, *(f"Not on the roster: {r.shown_name}." for r in now if key(r) in strangers)],
         absent=sorted(entry.shown for entry in matched.absent),
     )
     return Foreseen(plans, now, late_ones(whole, book), summary)
+
+
+def _pending(plans: Iterable[Plan], settings: Settings) -> set[tuple[str, str]]:
+    """Return which marks are still to come, each by its row and its column of the gradebook."""
+    marks = {(cell(plan.submission.name), id) for plan in plans for id in plan.reasons}
+    return marks | {(row, column_of_tests(id)) for row, id in marks if settings.own_tests}
 
 
 def _about_what_is_there(told: Sequence[str], plans: Iterable[Plan]) -> list[str]:

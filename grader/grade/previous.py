@@ -8,12 +8,15 @@ file that isn't whole is no result.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import shutil
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
-from grader.files import set_aside, write_whole
+from grader.course import Course
+from grader.errors import UsageError
+from grader.files import free_name, set_aside, write_whole
 from grader.grade.provenance import provenance, without_catalogue
 from grader.intake.result_names import longer_result_name
 from grader.intake.submissions import Submission
@@ -135,6 +138,36 @@ def set_unread_aside(previous: Previous, names: Iterable[str], folder: Path) -> 
     for why, unread in (("damaged", previous.damaged), ("older", previous.older)):
         for name in set(unread) & set(names):
             set_aside(result_path(folder, name), why)
+
+
+def require_same_course(previous: Previous, course: Course, folder: Path) -> None:
+    """Refuse a folder of reports in which there are results, and none of this course.
+
+    Raises:
+        UsageError: it is so.
+    """
+    ids = sorted({problem.id for each in previous.results.values() for problem in each.problems})
+    if ids and {*ids}.isdisjoint(problem.id for problem in course.problems()):
+        raise UsageError(
+            f"{folder} holds results of another course ({', '.join(ids[:3])}), which would be "
+            "lost. Name another folder with --out, or that course with --course."
+        )
+
+
+def copy_aside(previous: Previous, names: Collection[str], course: Course, folder: Path) -> None:
+    """Keep copies of results that hold marks of problems which the course has no more.
+
+    Args:
+        previous: the results.
+        names: whose results will be written.
+        course: what is graded.
+        folder: of the results.
+    """
+    known = {problem.id for problem in course.problems()}
+    for name, result in previous.results.items():
+        if name in names and not {problem.id for problem in result.problems} <= known:
+            path = result_path(folder, name)
+            shutil.copy2(path, free_name(path, "older"))
 
 
 def named_as_before(

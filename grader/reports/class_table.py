@@ -130,9 +130,10 @@ def about_run(run: RunSummary) -> list[str]:
         f"results/{name}.json is damaged and counts as no result: {why}."
         for name, why in run.damaged.items()
     ]
-    if run.older:
+    again = {*run.older} - {*run.lost}
+    if again:
         told.append(
-            f"Results of an older version are graded again: {len(run.older)}. What they say of "
+            f"Results of an older version are graded again: {len(again)}. What they say of "
             "problems that are not handed in now is in results/*.json.older."
         )
     if run.lost:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def write_gradebook(
         for column in (*ids, f"part_{part}_total", f"part_{part}_max")
     ]
     judged = sorted({p.id for r in results for p in r.problems if p.own_tests is not None})
-    of_tests = [*map(_of_tests, judged), "break_total", "break_max"] if judged else []
+    of_tests = [*map(column_of_tests, judged), "break_total", "break_max"] if judged else []
     of_tests += ["break_open"] if any(_open_tests(result) for result in results) else []
     columns = ["submission", "status", *problems, "total", "max", *of_parts, *of_tests, *more]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -106,7 +107,8 @@ def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Row:
     return row
 
 
-def _of_tests(problem: str) -> str:
+def column_of_tests(problem: str) -> str:
+    """Return which column says what the tests earned that a student wrote for a problem."""
     return f"break_{problem}"
 
 
@@ -115,7 +117,7 @@ def _row_of_tests(result: SubmissionResult, problems: int) -> Row:
     if result.status == Status.INTERNAL:
         return {}
     found = {p.id: p.own_tests for p in result.problems if p.own_tests is not None}
-    row = {_of_tests(id): shown(tests.points) for id, tests in found.items()}
+    row = {column_of_tests(id): shown(tests.points) for id, tests in found.items()}
     points = total(tests.points for tests in found.values())
     row |= {"break_total": shown(points), "break_max": shown(BREAK_POINTS * problems)}
     return row | ({"break_open": _open_tests(result)} if _open_tests(result) else {})
@@ -139,8 +141,12 @@ def cell(text: str) -> str:
 def read_gradebook(path: Path) -> dict[str, Row]:
     """Return the rows of a gradebook by submission; none when there is no such file."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return {row["submission"]: row for row in csv.DictReader(file)}
+        # As a spreadsheet may have saved it, too: with a mark at its beginning, or semicolons.
+        text = path.read_text(encoding="utf-8-sig")
+        delimiter = max(",;\t", key=text.partition("\n")[0].count)
+        return {
+            row["submission"]: row for row in csv.DictReader(io.StringIO(text), delimiter=delimiter)
+        }
     except (OSError, ValueError, KeyError, csv.Error):
         return {}
 
@@ -151,9 +157,9 @@ class Change:
 
     Attributes:
         submission: whose.
-        problem: the problem's id.
+        problem: the problem's id, or the column of what own tests earned.
         before: the points in the previous gradebook.
-        now: the points that count.
+        now: the points that count; `_GONE` where there are none any more.
         reason: why the problem was graded again, or what changed the mark afterwards.
     """
 
@@ -163,9 +169,53 @@ class Change:
     now: str
     reason: str
 
+    @property
+    def where(self) -> str:
+        """The number of the problem, or whose own tests it is about."""
+        id = self.problem.removeprefix("break_")
+        return id[:2] if id == self.problem else f"the own tests of {id[:2]}"
+
     def __str__(self) -> str:
         """Return it as a line."""
         return f"{self.submission}: {self.problem} {self.before} -> {self.now} ({self.reason})"
+
+
+_GONE = "none"
+
+_NO_MARKS = re.compile(
+    "submission|status|total|max|part_.*_(total|max)|break_(total|max|open)|name|member|late|section|"
+    "adjustments"
+)
+"""The columns of a gradebook that hold no mark for a problem."""
+
+
+def marks_gone(
+    previous: dict[str, Row],
+    results: Iterable[SubmissionResult],
+    pending: Collection[tuple[str, str]] = (),
+) -> list[Change]:
+    """Return the marks of the previous gradebook that no result has any more.
+
+    Args:
+        previous: its rows.
+        results: of the class as it is now.
+        pending: marks that are still to come, each by its row and its column.
+    """
+    marks: dict[str, set[str] | None] = {}
+    for result in results:
+        own_tests = {column_of_tests(p.id) for p in result.problems if p.own_tests is not None}
+        is_fault = result.status == Status.INTERNAL  # which is told, and graded again
+        now = {p.id for p in result.problems} | own_tests
+        marks[cell(result.submission)] = None if is_fault else now
+    found = []
+    for name, row in previous.items():
+        there = marks.get(name, set())
+        if there is None:
+            continue
+        columns = [c for c, mark in row.items() if c and mark and not _NO_MARKS.fullmatch(c)]
+        gone = [c for c in columns if c not in there and (name, c) not in pending]
+        found += [Change(name, c, row[c], _GONE, "no result has it now") for c in gone]
+    return found
 
 
 def changes(

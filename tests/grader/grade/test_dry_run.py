@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,21 @@ def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any)
     school.grade()
     assert school.names() == ["bob", "dan"]
     assert school.gradebook()["eve"] == "3"
+
+
+def test_marks_that_would_go_are_foreseen_and_those_to_come_are_not(school: Any, dry: Any) -> None:
+    school.hand_in("eve", school.right)
+    school.grade()
+    (school.out / "results/eve.json").unlink()
+    shutil.rmtree(school.folder / "eve")
+    school.hand_in("bob", school.right)
+    older = school.out / "results/ada.json"
+    older.write_text(older.read_text().replace('"schema": 6', '"schema": 3'))
+    said = dry()
+    assert "would change: eve: 01-doubling 4 -> none (no result has it now)" in said
+    assert "Results of an older version are graded again: 1." in said
+    assert "ada: 01-doubling 4 -> none" not in said
+    assert "bob: 01-doubling" not in said
 
 
 def test_one_submission_alone_may_be_foreseen(school: Any, dry: Any) -> None:

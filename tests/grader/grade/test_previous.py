@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from typer.testing import CliRunner
 
 from grader.cli import app
 from grader.course import Course
-from grader.grade.previous import load_previous
+from grader.errors import UsageError
+from grader.grade.previous import load_previous, read_result, save_result
 from grader.reports.class_table import about_run
 from tests.grader.grade.conftest import school_of
 
@@ -268,6 +271,44 @@ def test_what_the_version_before_says_of_own_tests_is_worth_the_same(
         assert told in " ".join(own_tests.lines())
 
 
+def add_problem(school: Any, name: str, id: str) -> Path:
+    """Add a problem to somebody's result that the course doesn't have."""
+    (path,) = (school.out / "results").glob(f"{name}.json")
+    result = read_result(path)
+    result.problems.append(replace(result.problems[0], id=id, part=""))
+    return save_result(result, path.parent)
+
+
+def test_results_of_another_course_are_left_alone(school: Any) -> None:
+    school.grade()
+    for name in ("ada", "bob"):
+        change("problems", 0, "id", to="01-of-another")(school.out / f"results/{name}.json")
+    before = (school.out / "results/ada.json").read_bytes()
+    with pytest.raises(UsageError, match="results of another course .01-of-another.*--course"):
+        school.grade()
+    assert (school.out / "results/ada.json").read_bytes() == before
+
+
+def test_marks_of_a_problem_that_the_course_has_no_more_are_told_and_kept(school: Any) -> None:
+    school.grade()
+    path = add_problem(school, "ada", "09-gone")
+    before = path.read_bytes()
+    gradebook = school.out / "gradebook.csv"
+    gradebook.write_text("submission,09-gone,total\nada,4,8\n")
+    assert "changed: ada: 09-gone 4 -> none (no result has it now)" in about_run(school.grade())
+    assert (school.out / "results/ada.json.older").read_bytes() == before
+
+
+def test_a_mark_whose_result_is_gone_is_told(school: Any) -> None:
+    school.grade()
+    (school.out / "results/ada.json").unlink()
+    shutil.rmtree(school.folder / "ada")
+    run = school.grade()
+    assert "changed: ada: 01-doubling 4 -> none (no result has it now)" in about_run(run)
+    assert "ada in 01: 4 → none" in re.sub("<[^>]+>", "", (school.out / "index.html").read_text())
+    assert school.gradebook() == {"bob": "0"}
+
+
 def test_a_damaged_file_is_kept_beside_the_new_one(school: Any) -> None:
     school.grade()
     for text in ("first", "second"):
@@ -284,7 +325,7 @@ def test_a_damaged_result_of_who_is_not_graded_again_is_left_and_told(school: An
     for _ in range(2):
         run = school.grade()
         assert school.gradebook() == {"ada": "4"}
-        damaged, lost, *_ = about_run(run)
+        damaged, lost, *_ = (t for t in about_run(run) if not t.startswith("changed"))
         assert damaged.startswith("results/bob.json is damaged and counts as no result: ")
         assert lost == "In no report, as they were not handed in to be graded again: bob."
     assert (school.out / "results/bob.json").read_text() == "{"

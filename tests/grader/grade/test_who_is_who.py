@@ -166,6 +166,17 @@ def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> No
     assert len(list((term.out / "feedback").glob("*.md"))) == 3
 
 
+def test_a_mark_of_a_file_goes_before_the_zero_of_a_missing_one(school: Any) -> None:
+    (school.folder / "ada/01-doubling/problem.py").unlink()
+    school.hand_in("Ada hw", school.right)
+    school.grade()
+    assert school.gradebook()["ada"] == "0"
+    for name in ("ada", "Ada hw"):
+        shutil.rmtree(school.folder / name)
+    school.grade(people={"Ada hw": "ada"})
+    assert school.gradebook() == {"ada": "4", "bob": "0"}
+
+
 @pytest.mark.parametrize(
     ("people", "why"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,12 @@ from grader.errors import UsageError
 from grader.gradebook.adjusting import adjusted
 from grader.gradebook.folder import GradebookFolder
 from grader.reports.feedback import feedback, feedback_page
-from grader.reports.gradebook_csv import changes, read_gradebook, write_gradebook
+from grader.reports.gradebook_csv import (
+    changes,
+    marks_gone,
+    read_gradebook,
+    write_gradebook,
+)
 from grader.result import Policy, Status, SubmissionResult, TestResult
 from tests.grader.gradebook.built import problem, result
 
@@ -188,6 +194,33 @@ def test_gradebook_and_feedback_say_how_and_why(folder: Path) -> None:
     assert [*rows["bob"]][-1] == "adjustments"
     for text in (feedback(found[1], Policy.POINTS), feedback_page(found[1], Policy.POINTS)):
         assert "5 points fewer can be reached: Left out: Unclear" in text
+
+
+def test_marks_that_no_result_has_any_more_are_listed() -> None:
+    """Totals, names and what is still to come are none."""
+    row = {"submission": "ada", "status": "graded", "03-scaled-attention": "20", "total": "20"}
+    row |= {"01-softmax": "10", "02-basic-attention": "", "break_01-softmax": "7", "max": "35"}
+    row |= {"part_two_total": "3", "break_total": "7", "break_open": "01", "member": "1001"}
+    gone = marks_gone({"ada": row, "bob": row}, [result("ada")], {("bob", "01-softmax")})
+    assert [(c.submission, c.problem, c.before, c.now, c.where) for c in gone] == [
+        ("ada", "01-softmax", "10", "none", "01"),
+        ("ada", "break_01-softmax", "7", "none", "the own tests of 01"),
+        ("bob", "03-scaled-attention", "20", "none", "03"),
+        ("bob", "break_01-softmax", "7", "none", "the own tests of 01"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [lambda text: "\ufeff" + text, lambda text: text.replace(",", ";").replace("\n", "\r\n")],
+)
+def test_a_gradebook_that_a_spreadsheet_has_saved_is_read(folder: Path, saved: Any) -> None:
+    path = folder / "gradebook.csv"
+    write_gradebook([result("ada")], ["03-scaled-attention"], path)
+    before = read_gradebook(path)
+    path.write_text(saved(path.read_text(encoding="utf-8")), encoding="utf-8")
+    assert read_gradebook(path) == before
+    assert before["ada"]["03-scaled-attention"] == "20"
 
 
 def test_the_list_of_changes_says_what_changed_a_mark(folder: Path) -> None:
