@@ -7,6 +7,8 @@ anew. Three of the files once stood in the folder of reports, where they are sti
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection, Iterator
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +22,9 @@ FOLDER = "book"
 """What the folder is called, beside that of the reports, where nothing else is said."""
 
 FILES = (corrections.FILE, criteria.FILE, late_policy.FILE, NAMES, roster.FILE)
+_NEAR = 0.8
+"""So near names must be for one to be meant by the other, 1 if they are the same."""
+
 _ONCE_IN_REPORTS = (corrections.FILE, late_policy.FILE, NAMES)
 
 
@@ -76,7 +81,15 @@ class GradebookFolder:
             for name in old
             if name in here
         ]
-        return told
+        return [*told, *self._misnamed(here)]
+
+    def _misnamed(self, here: Collection[str]) -> Iterator[str]:
+        """Yield a line for each file that nothing reads, by a name near that of one that isn't."""
+        missing = [name for name in FILES if name not in here]
+        for path in sorted(self.folder.glob("*")):
+            meant = get_close_matches(path.name.lower(), missing, n=1, cutoff=_NEAR)
+            if meant and path.name not in FILES:
+                yield f"{path} is not read: the name of that file is {meant[0]}."
 
 
 def open_gradebook_folder(folder: Path | None, reports: Path) -> tuple[GradebookFolder, list[str]]:

@@ -190,3 +190,19 @@ def test_who_has_no_points_by_hand_yet_is_named(folder: Path) -> None:
     ada = result("ada", full_name="Ada L")
     *_, told = adjusted_by(folder, "criteria.csv", text, ada, result("bob"))
     assert told == ("criteria.csv: no points yet for 'Style' in 03-scaled-attention: Ada L.")
+
+
+def test_a_file_of_the_book_by_a_name_that_is_nearly_right_is_told(tmp_path: Path) -> None:
+    """Deadlines that nothing reads cost nobody anything, and nobody would notice."""
+    book = GradebookFolder(tmp_path)
+    for name in ("late.tml", "Roster.csv", "correction.csv", "names.csv", "notes.md", ".gitignore"):
+        (tmp_path / name).touch()
+    assert book.told() == [
+        f"The book: {tmp_path} (names.csv).",
+        f"{tmp_path / 'Roster.csv'} is not read: the name of that file is roster.csv.",
+        f"{tmp_path / 'correction.csv'} is not read: the name of that file is corrections.csv.",
+        f"{tmp_path / 'late.tml'} is not read: the name of that file is late.toml.",
+    ]
+    for name in ("roster.csv", "corrections.csv", "late.toml"):
+        (tmp_path / name).touch()
+    assert len(book.told()) == 1
