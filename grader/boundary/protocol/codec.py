@@ -49,7 +49,7 @@ from grader.boundary.protocol.wire import (
     Unsendable,
     memcmp,
 )
-from grader.code.tensors import Array, Tensor, nn, torch
+from grader.code.tensors import Tensor, nn, torch
 
 # Tensors and arrays as bytes
 
@@ -107,12 +107,14 @@ def lies_in_memory(tensor: Tensor) -> bool:
         return False
 
 
-def as_array(tensor: Tensor) -> Array:
+def as_array(tensor: Tensor) -> numpy.ndarray[Any, Any]:
     """Return an array on the memory of a message's tensor; without torch that is one already."""
     return tensor.numpy() if isinstance(tensor, Tensor) else numpy.ndarray.view(tensor)
 
 
-def array_on(memory: Any, dtype: torch.dtype, shape: list[int], start: int = 0) -> Array:
+def array_on(
+    memory: Any, dtype: torch.dtype, shape: list[int], start: int = 0
+) -> numpy.ndarray[Any, Any]:
     """Return an array whose entries lie in memory that can be written, for `tensor_on`.
 
     Args:
@@ -124,7 +126,7 @@ def array_on(memory: Any, dtype: torch.dtype, shape: list[int], start: int = 0) 
     return numpy.ndarray(shape, _NUMPY_DTYPES.get(dtype, _FOR_BFLOAT16), memory, start)
 
 
-def tensor_on(array: Array, dtype: torch.dtype) -> Tensor:
+def tensor_on(array: numpy.ndarray[Any, Any], dtype: torch.dtype) -> Tensor:
     """Return a tensor on the memory of an array, which lives as long as the tensor and its views.
 
     To make one so takes half as long as by torch's own ways, and it is a view of no other tensor.
@@ -209,13 +211,6 @@ def same(a: Tensor, b: Tensor) -> bool:
         return False
     a, b = _in_a_row(a), _in_a_row(b)
     return not memcmp(_address(a), _address(b), a.nbytes)
-
-
-def rewritten(array: Array, copy: Tensor) -> bool:
-    """Return whether an array of the form that was sent has other bytes than the copy."""
-    plain, sent = numpy.ndarray.view(array, numpy.ndarray), as_array(copy)
-    is_like = plain.dtype == sent.dtype and plain.shape == sent.shape
-    return is_like and plain.tobytes() != sent.tobytes()
 
 
 def _in_a_row(tensor: Tensor) -> Tensor:
@@ -319,7 +314,7 @@ class Packer:
         if self._bytes > MAX_PAYLOAD or len(self.tensors) >= MAX_TENSORS:
             raise Unsendable("it is too large")
 
-    def array(self, value: Array) -> AnyValue:
+    def array(self, value: numpy.ndarray[Any, Any]) -> AnyValue:
         """Add a NumPy array, and return what stands for it."""
         plain = numpy.ndarray.view(value, numpy.ndarray)
         if plain.dtype not in _NUMPY_DTYPES.values() or plain.ndim > MAX_DIMENSIONS:
@@ -613,7 +608,7 @@ class RequestPacker(Packer):
                 self._inputs.append(tensor)
         return written
 
-    def array(self, value: Array) -> AnyValue:
+    def array(self, value: numpy.ndarray[Any, Any]) -> AnyValue:
         """Add an argument."""
         written = super().array(value)
         if type(written) is ArrayValue:
@@ -806,14 +801,14 @@ class ResponsePacker(Packer):
     Attributes:
         outputs: the tensors that a gradient can come back to.
         written_outputs: what stands for them; among the values they are named by number.
-        results: all tensors and arrays among the values, with the copies that are sent.
+        results: all tensors among the values, with the copies that are sent.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.outputs: list[Tensor] = []
         self.written_outputs: list[SomeTensor] = []
-        self.results: list[tuple[Tensor | Array, Tensor]] = []
+        self.results: list[tuple[Tensor, Tensor]] = []
 
     def tensor(self, tensor: Tensor) -> Any:
         """Add a tensor as a plain one, whatever subclass of Tensor it was."""
@@ -831,19 +826,6 @@ class ResponsePacker(Packer):
             self.outputs.append(plain)
             self.written_outputs.append(written)
             return OutputValue(len(self.outputs) - 1)
-
-    def array(self, value: Array) -> AnyValue:
-        """Add an array."""
-        written = super().array(value)
-        if type(written) is ArrayValue:
-            written.result = len(self.results)
-            self.results.append((value, self.tensors[written.number]))
-        return written
-
-    def again(self, value: Array) -> int:
-        """Add an array that was sent before, and return which of the tensors has its entries."""
-        super().array(value)
-        return len(self.tensors) - 1
 
     def plain(self, tensor: Tensor | None) -> SomeTensor:
         """Add a parameter, a buffer or a gradient, which is no result of a call."""
@@ -902,13 +884,13 @@ class ResponseReader(ValueReader):
         tensors: the response's.
 
     Attributes:
-        results: the tensors and arrays among the values, by the number that the worker gave them.
+        results: the tensors among the values, by the number that the worker gave them.
         outputs: the tensors at which the calls' graphs end.
     """
 
     def __init__(self, tensors: list[Tensor]) -> None:
         super().__init__(tensors)
-        self.results: dict[int, Tensor | Array] = {}
+        self.results: dict[int, Tensor] = {}
         self.outputs: list[Tensor] = []
 
     def tensor(self, value: TensorValue) -> Tensor:
@@ -917,10 +899,3 @@ class ResponseReader(ValueReader):
         if value.result is not None:
             self.results[value.result] = tensor
         return tensor
-
-    def array(self, value: ArrayValue) -> Array:
-        """Return an array, and note which result it is."""
-        array: Array = super().array(value)
-        if value.result is not None:
-            self.results[value.result] = array
-        return array

@@ -105,17 +105,10 @@ class TensorValue(Value, tag="t"):
 
 
 class ArrayValue(Value, tag="a"):
-    """A NumPy array.
-
-    Attributes:
-        number: which of the message's tensors has its entries.
-        is_writable: whether these may be changed.
-        result: its place among the response's results.
-    """
+    """A NumPy array, whose entries are those of one of the message's tensors."""
 
     number: Index
     is_writable: bool = True
-    result: Index | None = None
 
 
 class FormValue(Value, tag="m"):
@@ -474,9 +467,7 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
         moved_away: arguments that got another form or place.
         changed_lists: lists among the arguments that hold other things now.
         overwritten: whether one of these calls changed what another one of them returned.
-        stale: the numbers of earlier results, tensors, that changed.
-        rewritten: the numbers of earlier results, arrays, that changed, each with the tensor that
-            has its entries now.
+        stale: the numbers of earlier results that changed.
         names: of the functions and classes in a file.
         tried: what a file attempted while it was loaded, by kind and name.
         job: what a job reports, to be read by who asked for it.
@@ -500,7 +491,6 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
     changed_lists: list[Index] = []
     overwritten: bool = False
     stale: list[Index] = []
-    rewritten: list[tuple[Index, Index]] = []
     state: ChangedState | None = None
     gradients: Gradients | None = None
     names: list[Name] = []

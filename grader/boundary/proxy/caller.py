@@ -7,7 +7,6 @@ arguments or weights were changed, and what was raised.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import linecache
 import math
@@ -21,13 +20,7 @@ from typing import Any, NoReturn
 import numpy
 
 from grader.boundary.connection import Connection, SubmissionBudget, WorkerFailure
-from grader.boundary.protocol.codec import (
-    NAMES,
-    Received,
-    RequestPacker,
-    ResponseReader,
-    as_array,
-)
+from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
 from grader.boundary.protocol.wire import (
     FILE,
     MAX_REFERENCES,
@@ -315,7 +308,8 @@ class Caller:
         weights_changed: list[str] = []
         values: list[Any] = []
         with connection.checked():
-            _take_changed_results(response, connection, tensors, subject)
+            for number in response.stale:
+                spoil(connection.kept(number), subject.label)
             ending = self._ending(response, packer)
             if ending is None:
                 changed = _changed_arguments(response, packer, connection, places)
@@ -351,7 +345,6 @@ class Caller:
         target, setting, _ = self._put(subject, packer, connection)
         response, tensors = connection.exchange(AttributeRequest(target, setting))
         with connection.checked():
-            _take_changed_results(response, connection, tensors, subject)
             ending, found, is_method = self._ending(response, packer), None, False
             if ending is None:
                 (value,) = response.values
@@ -548,29 +541,7 @@ class ResultReader(ResponseReader):
         return super().special(value)
 
 
-# Results and arguments that a call changed: which they are, and how a test is made to see it
-
-
-def _take_changed_results(
-    response: Response, connection: Connection, tensors: Received, subject: Subject
-) -> None:
-    """Have earlier results that a call changed be seen as in process.
-
-    A tensor can't be used any more. An array, which can't be made to refuse that, has the entries
-    that the student's code gave it.
-    """
-    for number in response.stale:
-        spoil(connection.kept(number), subject.label)
-    for number, sent in response.rewritten:
-        entries_now, array = as_array(tensors.named(sent)), connection.kept(number)
-        if type(array) is numpy.ndarray and _forms_agree(array, entries_now):
-            # As bytes: an array may be read-only for the test.
-            ctypes.memmove(array.ctypes.data, entries_now.ctypes.data, entries_now.nbytes)
-
-
-def _forms_agree(array: Array, other: Array) -> bool:
-    in_order = array.flags.c_contiguous and other.flags.c_contiguous
-    return in_order and (array.dtype, array.shape) == (other.dtype, other.shape)
+# Arguments that a call changed: which they are, and how a test is made to see it
 
 
 def _changed_arguments(

@@ -26,7 +26,6 @@ from grader.boundary.protocol.codec import (
     ResponsePacker,
     as_array,
     class_name,
-    rewritten,
     same,
     tensors_at,
 )
@@ -75,7 +74,7 @@ from grader.boundary.worker.student_file import (
 )
 from grader.code.cost import counting
 from grader.code.returned import Results
-from grader.code.tensors import Array, Tensor, nn, torch
+from grader.code.tensors import Tensor, nn, torch
 
 # Taken before a student's code can put anything else in their places.
 _is_grad_enabled = torch.is_grad_enabled
@@ -245,6 +244,7 @@ class Worker:
         found: list[Any] = []
         if results is not None:
             found, response.overwritten = results.found, results.some_overwritten
+        response.stale = self._kept.changed_results()
         response.generators = _moved_generators(reader)
         return self._written(response, found, reader, calls, module, weights)
 
@@ -326,7 +326,6 @@ class Worker:
         packer, value, graphs = StudentsPacker(self._kept), None, []
         response.moved_away, response.changed_lists = reader.moved_away(), reader.changed_lists()
         try:
-            response.stale, response.rewritten = self._kept.changed_results(packer)
             with _counted_on(response):
                 if response.error is None:
                     for call, value in zip(calls, values, strict=True):
@@ -419,7 +418,7 @@ def _counted_on(response: Response) -> Iterator[None]:
 
 
 def _without_values(response: Response) -> Response:
-    response.values, response.rewritten, response.state = [], [], None
+    response.values, response.state = [], None
     return response
 
 
@@ -562,7 +561,7 @@ class Registry:
 
     def __init__(self) -> None:
         self.things: dict[int, Any] = {}
-        self._results: dict[int, tuple[Tensor | Array, Tensor]] = {}
+        self._results: dict[int, tuple[Tensor, Tensor]] = {}
         self._count = 0
 
     def forget_all(self) -> None:
@@ -590,7 +589,7 @@ class Registry:
                 described.append(GraphForm(call, self.keep(graph), ends))
         return described
 
-    def watch(self, results: Sequence[tuple[Tensor | Array, Tensor]]) -> list[int]:
+    def watch(self, results: Sequence[tuple[Tensor, Tensor]]) -> list[int]:
         """Remember results with copies, to notice when a call changes one; return their numbers."""
         numbers = []
         for result in results:
@@ -600,30 +599,20 @@ class Registry:
             self._results[numbers[-1]] = result
         return numbers
 
-    def changed_results(self, packer: ResponsePacker) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the numbers of results that the last call changed: those of tensors, of arrays.
-
-        A tensor is reported once. An array is sent again; beside its number stands that of the
-        packer's tensor with its entries.
-        """
-        changed = [(n, *of) for n, of in self._results.items() if not _is_same(*of)]
-        tensors, arrays = [], []
-        for number, result, _ in changed:
-            if isinstance(result, Tensor):
-                del self._results[number]
-                tensors.append(number)
-            else:
-                arrays.append((number, packer.again(result)))
-                self._results[number] = result, packer.tensors[-1]
-        return tensors, arrays
+    def changed_results(self) -> list[int]:
+        """Return the numbers of results that the last call changed; each is reported once."""
+        changed = [n for n, (result, copy) in self._results.items() if not _is_same(result, copy)]
+        for number in changed:
+            del self._results[number]
+        return changed
 
     def _number(self) -> int:
         self._count += 1
         return self._count
 
 
-def _is_same(result: Tensor | Array, copy: Tensor) -> bool:
+def _is_same(result: Tensor, copy: Tensor) -> bool:
     try:
-        return same(result, copy) if isinstance(result, Tensor) else not rewritten(result, copy)
+        return same(result, copy)
     except Exception:  # what the student's code has made of it can't be looked at
         return False
