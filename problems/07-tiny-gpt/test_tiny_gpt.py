@@ -130,59 +130,6 @@ def test_layers(problem, rng, bias):
     require(not more, f"{call} has parameters that a GPT-2 doesn't have: {', '.join(more)}.")
 
 
-@pytest.mark.points(1)
-def test_weight_is_tied(problem, rng):
-    """The weight of lm_head is that of wte: one parameter, not two that are alike"""
-    model, call = new_model(problem, SMALL), named(SMALL)
-    found = parameters_of(model, shapes_of(rng, SMALL))
-    wte, lm_head = found["transformer.wte.weight"], found["lm_head.weight"]
-    alike = " They hold the same numbers, but each learns by itself." if wte.equal(lm_head) else ""
-    require(
-        wte is lm_head,
-        f"{call}\n`lm_head.weight` and `transformer.wte.weight` are two parameters; they should be "
-        f"one.{alike}",
-    )
-    check_weights_stay_tied(model, call, rng)
-
-
-def check_weights_stay_tied(model, call, rng):
-    """Require that a step of an optimizer changes both uses of the tied weight alike."""
-    idx = draw_tokens(rng, SMALL, 2, 5)
-    _, loss = answer(model, f"{call}(idx, targets)", idx, draw_tokens(rng, SMALL, 2, 5))
-    loss.backward()
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.grad is not None:
-                weight -= 0.5 * weight.grad
-    weights = {name: w.detach().double() for name, w in parameters(model.eval()).items()}
-    expected = batched(gpt_by_hand, idx, weights, SMALL["n_head"], dtype=torch.float32)
-    logits, _ = answer(model, f"{call}(idx)", idx)
-    check(logits, expected, f"the logits of {call}(idx) after a step of an optimizer", **NEAR)
-
-
-@pytest.mark.points(0.5)
-def test_names_and_defaults(problem, rng):
-    """All arguments can be given by name or by position; a GPTConfig has GPT-2's numbers"""
-    weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 5)
-    by_position = problem.GPT(problem.GPTConfig(*SMALL.values(), 0.25, True))
-    by_name = problem.GPT(config=problem.GPTConfig(**SMALL))
-    expected = batched(gpt_by_hand, idx, weights, SMALL["n_head"])
-    for model in (by_position, by_name):
-        model = holding(model, weights).eval()
-        logits, _ = model(idx=idx.clone(), targets=None)
-        check(logits, expected, f"the logits of {named(SMALL)}(idx=idx, targets=None)", **NEAR)
-        tokens = model.generate(idx=idx.clone(), max_new_tokens=2)
-        check_form(tokens, torch.empty(2, 7, dtype=torch.int64), "generate(idx, max_new_tokens=2)")
-    check_config(by_position, dict(zip(FIELDS, (*SMALL.values(), 0.25, True), strict=True)))
-    default = problem.GPTConfig()
-    for name, value in zip(FIELDS, GPT2_DEFAULTS, strict=True):
-        found = getattr(default, name)
-        require(found == value, f"GPTConfig() has {name} = {found}; it is given as {value}.")
-    x, y = problem.get_batch(data=torch.arange(9), n_positions=3, batch_size=2, generator=seeded(1))
-    check_form(x, torch.empty(2, 3, dtype=torch.int64), "get_batch(data, 3, 2, generator)")
-    problem.bigram_loss(data=torch.tensor([0, 1, 0]), vocab_size=2)
-
-
 def check_config(model, fields):
     """Require that a model keeps the config that it was made from."""
     require(hasattr(model, "config"), "The model has no attribute `config`.")
@@ -307,6 +254,36 @@ def test_logits_by_hand(problem, rng, batch, seq_len, other):
     logits, loss = answer(model, call, idx)
     check(logits, batched(gpt_by_hand, idx, weights, sizes["n_head"]), call, **NEAR)
     require(loss is None, f"{call}\nWithout targets the loss should be None.")
+
+
+@pytest.mark.points(1)
+def test_weight_is_tied(problem, rng):
+    """The weight of lm_head is that of wte: one parameter, not two that are alike"""
+    model, call = new_model(problem, SMALL), named(SMALL)
+    found = parameters_of(model, shapes_of(rng, SMALL))
+    wte, lm_head = found["transformer.wte.weight"], found["lm_head.weight"]
+    alike = " They hold the same numbers, but each learns by itself." if wte.equal(lm_head) else ""
+    require(
+        wte is lm_head,
+        f"{call}\n`lm_head.weight` and `transformer.wte.weight` are two parameters; they should be "
+        f"one.{alike}",
+    )
+    check_weights_stay_tied(model, call, rng)
+
+
+def check_weights_stay_tied(model, call, rng):
+    """Require that a step of an optimizer changes both uses of the tied weight alike."""
+    idx = draw_tokens(rng, SMALL, 2, 5)
+    _, loss = answer(model, f"{call}(idx, targets)", idx, draw_tokens(rng, SMALL, 2, 5))
+    loss.backward()
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.grad is not None:
+                weight -= 0.5 * weight.grad
+    weights = {name: w.detach().double() for name, w in parameters(model.eval()).items()}
+    expected = batched(gpt_by_hand, idx, weights, SMALL["n_head"], dtype=torch.float32)
+    logits, _ = answer(model, f"{call}(idx)", idx)
+    check(logits, expected, f"the logits of {call}(idx) after a step of an optimizer", **NEAR)
 
 
 @pytest.mark.points(1)
@@ -634,6 +611,29 @@ def check_mode(model, idx, training, call):
     found, wanted = [("evaluation", "training"), ("training", "evaluation")][differ]
     message = f"The model is in {found} afterwards; it was in {wanted} before."
     require(differ == training, f"{call}\n{message}")
+
+
+@pytest.mark.points(0.5)
+def test_names_and_defaults(problem, rng):
+    """All arguments can be given by name or by position; a GPTConfig has GPT-2's numbers"""
+    weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 5)
+    by_position = problem.GPT(problem.GPTConfig(*SMALL.values(), 0.25, True))
+    by_name = problem.GPT(config=problem.GPTConfig(**SMALL))
+    expected = batched(gpt_by_hand, idx, weights, SMALL["n_head"])
+    for model in (by_position, by_name):
+        model = holding(model, weights).eval()
+        logits, _ = model(idx=idx.clone(), targets=None)
+        check(logits, expected, f"the logits of {named(SMALL)}(idx=idx, targets=None)", **NEAR)
+        tokens = model.generate(idx=idx.clone(), max_new_tokens=2)
+        check_form(tokens, torch.empty(2, 7, dtype=torch.int64), "generate(idx, max_new_tokens=2)")
+    check_config(by_position, dict(zip(FIELDS, (*SMALL.values(), 0.25, True), strict=True)))
+    default = problem.GPTConfig()
+    for name, value in zip(FIELDS, GPT2_DEFAULTS, strict=True):
+        found = getattr(default, name)
+        require(found == value, f"GPTConfig() has {name} = {found}; it is given as {value}.")
+    x, y = problem.get_batch(data=torch.arange(9), n_positions=3, batch_size=2, generator=seeded(1))
+    check_form(x, torch.empty(2, 3, dtype=torch.int64), "get_batch(data, 3, 2, generator)")
+    problem.bigram_loss(data=torch.tensor([0, 1, 0]), vocab_size=2)
 
 
 @pytest.mark.points(0.5)

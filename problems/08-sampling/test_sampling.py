@@ -406,25 +406,6 @@ def test_minus_infinity_stays(problem):
         )
 
 
-@pytest.mark.points(0.25)
-def test_large_logits(problem, rng):
-    """Logits near 2000 and near -2000 are treated like any others, also in one batch"""
-    shift = torch.tensor([[2000.0], [-2000.0], [0.0]])
-    for p in (0.4, 0.9):
-        logits = clear_logits(rng, 3, 6, p=p) + shift
-        call = f"keep_top_p(logits, {p}) with rows near 2000, -2000 and 0"
-        expected = by_rows(top_p_by_hand, logits, p)
-        check_kept(problem.keep_top_p(logits.clone(), p), logits, expected, call)
-    logits = rng.normal(3, 6) + shift
-    call = "keep_top_k(logits, 2) with rows near 2000, -2000 and 0"
-    expected = by_rows(top_k_by_hand, logits, 2)
-    check_kept(problem.keep_top_k(logits.clone(), 2), logits, expected, call)
-    row = [2001.0, 2003.0, 2000.0, 2002.0, 2003.5]
-    check_distribution(problem, row, (1000,), top_p=0.95)
-    row = [logit - 4004 for logit in row]
-    check_distribution(problem, row, (1000,), temperature=2.0)
-
-
 # sample
 
 
@@ -588,6 +569,25 @@ def test_without_a_generator(problem, rng):
     require(differ, f"{call}Two calls, one after the other, drew the same tokens.")
     differ = not torch.equal(first, another)
     require(differ, f"{call}After two different torch.manual_seed it drew the same tokens.")
+
+
+@pytest.mark.points(0.25)
+def test_large_logits(problem, rng):
+    """Logits near 2000 and near -2000 are treated like any others, also in one batch"""
+    shift = torch.tensor([[2000.0], [-2000.0], [0.0]])
+    for p in (0.4, 0.9):
+        logits = clear_logits(rng, 3, 6, p=p) + shift
+        call = f"keep_top_p(logits, {p}) with rows near 2000, -2000 and 0"
+        expected = by_rows(top_p_by_hand, logits, p)
+        check_kept(problem.keep_top_p(logits.clone(), p), logits, expected, call)
+    logits = rng.normal(3, 6) + shift
+    call = "keep_top_k(logits, 2) with rows near 2000, -2000 and 0"
+    expected = by_rows(top_k_by_hand, logits, 2)
+    check_kept(problem.keep_top_k(logits.clone(), 2), logits, expected, call)
+    row = [2001.0, 2003.0, 2000.0, 2002.0, 2003.5]
+    check_distribution(problem, row, (1000,), top_p=0.95)
+    row = [logit - 4004 for logit in row]
+    check_distribution(problem, row, (1000,), temperature=2.0)
 
 
 # What holds everywhere in this course
