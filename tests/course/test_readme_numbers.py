@@ -99,6 +99,7 @@ def test_small_vectors_counted() -> None:
         assert row("03", str(dimension)) == [listed, f"{variance:g}"]
 
 
+@pytest.mark.slow
 def test_scores_of_512_entries() -> None:
     torch.manual_seed(0)
     dots = torch.stack(

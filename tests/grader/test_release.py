@@ -176,6 +176,7 @@ def test_its_picture_is_that_of_the_problem() -> None:
     assert (ROOT / "students/docs" / picture).read_bytes() == of_problem.read_bytes()
 
 
+@pytest.mark.slow
 def test_every_link_of_the_copy_leads_to_a_file(copy: Course) -> None:
     for name, text in texts(copy).items():
         if name.endswith(".md") and not name.startswith("grader/"):
@@ -416,6 +417,7 @@ def test_an_update_keeps_what_a_copy_has_that_an_earlier_version_released(
     assert release(of_two_parts, copy).removed == []
 
 
+@pytest.mark.slow
 def test_work_on_a_part_that_the_copy_no_longer_has_is_passed_over(
     of_two_parts: Course, tmp_path: Path
 ) -> None:
@@ -508,6 +510,7 @@ def test_byte_code_of_the_course_is_no_file_of_it(course: Course, tmp_path: Path
     assert not [*(tmp_path / "copy").rglob("__pycache__")]
 
 
+@pytest.mark.slow
 def test_an_empty_clone_is_filled(course: Course, tmp_path: Path) -> None:
     (tmp_path / "clone/.git").mkdir(parents=True)
     assert release(course, tmp_path / "clone").new

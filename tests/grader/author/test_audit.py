@@ -128,6 +128,7 @@ def guess():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "finding"),
     [
@@ -149,6 +150,7 @@ def test_what_is_wrong_is_found(
     assert any(finding in f for f in audit(audited).findings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mistake", "weight", "finding"),
     [

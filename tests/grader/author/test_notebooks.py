@@ -222,6 +222,7 @@ def test_an_address_elsewhere_has_no_badges() -> None:
     assert page == PAGE.replace("ADDRESS", "https://gitlab.com/some-school/attention")
 
 
+@pytest.mark.slow
 def test_the_front_page_of_the_copy_has_them(copy: Course) -> None:
     page = (copy.root / "README.md").read_text(encoding="utf-8")
     assert f"git clone {URL} attention" in page
@@ -229,6 +230,7 @@ def test_the_front_page_of_the_copy_has_them(copy: Course) -> None:
     assert "ADDRESS" not in page
 
 
+@pytest.mark.slow
 def test_a_copy_of_part_two_opens_its_first_notebook(tmp_path: Path) -> None:
     release(COURSE, tmp_path / "copy", ["two"], notebooks=True, url=URL)
     page = (tmp_path / "copy/README.md").read_text(encoding="utf-8")

@@ -56,6 +56,7 @@ def test_no_reference_does(course: Course) -> None:
 FORBIDDEN = ("softmax", "scaled_dot_product_attention", "MultiheadAttention")
 
 
+@pytest.mark.slow
 def test_code_may_ask_for_deterministic_algorithms(opened: Any) -> None:
     """A line that many files begin with; it loads the compiler's settings."""
     problem = opened(

@@ -306,6 +306,7 @@ def test_what_only_a_look_at_the_code_tells_is_not_asked_for():
     assert sources["mean_subtracted"] in found
 
 
+@pytest.mark.slow
 def test_students_practise_on_the_core_without_the_reference(tmp_path):
     problem = type(SCALED)(tmp_path / SCALED.id)
     problem.folder.mkdir()

@@ -186,6 +186,7 @@ def test_a_right_file_that_is_not_there_is_told(small_course: Course) -> None:
         mistakes_of(small_course, problem)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
 def test_every_mistake_fits_and_is_written_as_it_was_read(problem) -> None:
     course = own_course()

@@ -319,6 +319,7 @@ def test_a_style_that_there_is_not_is_named(small_course: Course) -> None:
         seal_comparison(small_course, problem)
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_named(copy: Course) -> None:
     problem = copy.problems()[-1]
     path = sealed_comparison(problem)
