@@ -6,6 +6,7 @@ import errno
 import hashlib
 import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -164,23 +165,19 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def set_aside(path: Path, why: str) -> Path:
+def set_aside(path: Path, why: str, *, stays: bool = False) -> Path:
     """Rename a file, or a folder that stands in its place, and return where it is now.
 
     Args:
         path: what is in the way of a file that will be written.
         why: what is put behind its name, such as "damaged".
+        stays: whether the file also stays where it is, until the new one takes its place.
     """
-    free = free_name(path, why)
-    with writing(free):
-        return path.rename(free)
-
-
-def free_name(path: Path, why: str) -> Path:
-    """Return where a file is kept aside: `why` stands behind its name, and a number if need be."""
     endings = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
     names = (f"{path.name}.{why}{ending}" for ending in endings)
-    return next(n for n in map(path.with_name, names) if not os.path.lexists(n))
+    free = next(n for n in map(path.with_name, names) if not os.path.lexists(n))
+    with writing(free):
+        return Path(shutil.copy2(path, free)) if stays else path.rename(free)
 
 
 def sha256_of(files: Mapping[str, Path]) -> str:

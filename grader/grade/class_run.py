@@ -16,14 +16,13 @@ from grader.grade.previous import (
     RESULTS,
     Plan,
     Previous,
-    copy_aside,
+    keep_aside,
     load_previous,
     named_as_before,
     outdated,
     plan,
     require_same_course,
     save_result,
-    set_unread_aside,
     sweep,
 )
 from grader.grade.provenance import common_provenance, grader_sha256
@@ -39,13 +38,7 @@ from grader.reports.class_table import RunSummary
 from grader.reports.dashboard import ClassFacts, write_dashboard
 from grader.reports.display_names import people as people_of
 from grader.reports.feedback import feedback, feedback_page
-from grader.reports.gradebook_csv import (
-    cell,
-    changes,
-    marks_gone,
-    read_gradebook,
-    write_gradebook,
-)
+from grader.reports.gradebook_csv import cell, changes, read_gradebook, write_gradebook
 from grader.reports.gradescope_json import results_json
 from grader.reports.identical import identical_files
 from grader.reports.junit import write_junit
@@ -140,8 +133,7 @@ def grade_class(
         words = Words(course)
         for each in plans:
             each.kept = {id: words.renewed(problem) for id, problem in each.kept.items()}
-        set_unread_aside(previous, names, out / RESULTS)
-        copy_aside(previous, names, course, out / RESULTS)
+        keep_aside(previous, names, course, out / RESULTS)
         keeper = _Keeper(out, course, settings, policy, part, book)
         keeper.keep_sources(submissions)
         keeper.take_over([each for each in plans if not each.reasons], previous.results)
@@ -160,10 +152,7 @@ def grade_class(
         before, shown = read_gradebook(out / _GRADEBOOK), keeper.shown()
         news = News(
             is_first=not before,
-            changes=[
-                *changes(before, keeper.results, previous.results),
-                *marks_gone(before, keeper.results),
-            ],
+            changes=changes(before, keeper.results, previous.results),
             new=[who for name, who in people_of(shown).items() if cell(name) not in before],
             missing=named_missing(absent, submissions, is_whole),
             not_applied=not_applied,

@@ -29,7 +29,7 @@ from grader.intake.reading import HANDED_IN_LATE
 from grader.intake.submissions import StudentFile, Submission
 from grader.reports.class_table import RunSummary, about_run, did_nothing
 from grader.reports.display_names import people as people_of
-from grader.reports.gradebook_csv import cell, changes, column_of_tests, marks_gone, read_gradebook
+from grader.reports.gradebook_csv import cell, changes, column_of_tests, read_gradebook
 from grader.reports.news import News
 from grader.result import ProblemResult, SubmissionResult
 from grader.text import counted, line
@@ -88,10 +88,7 @@ def foresee(
     before = read_gradebook(out / "gradebook.csv")
     news = News(
         is_first=not before,
-        changes=[
-            *changes(before, now, previous.results),
-            *marks_gone(before, now, _pending(plans, settings)),
-        ],
+        changes=changes(before, now, previous.results, _pending(plans, settings)),
         missing=named_missing(absent, submissions, is_whole),
         not_applied=[*unclear, *_about_what_is_there(not_applied, plans)],
         of_one_problem=len(common) > 1 and {len(each.files) for each in submissions} == {1},

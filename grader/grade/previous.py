@@ -8,7 +8,6 @@ file that isn't whole is no result.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import NoReturn
 
 from grader.course import Course
 from grader.errors import UsageError
-from grader.files import free_name, set_aside, write_whole
+from grader.files import set_aside, write_whole
 from grader.grade.provenance import provenance, without_catalogue
 from grader.intake.result_names import longer_result_name
 from grader.intake.submissions import Submission
@@ -127,17 +126,24 @@ def load_previous(folder: Path) -> Previous:
     return previous
 
 
-def set_unread_aside(previous: Previous, names: Iterable[str], folder: Path) -> None:
-    """Make room for new results of those whose files can't be read; these are kept beside them.
+def keep_aside(previous: Previous, names: Collection[str], course: Course, folder: Path) -> None:
+    """Keep beside the new results what these don't hold any more.
+
+    That are files which can't be read, and results with problems that the course has no more.
 
     Args:
-        previous: says what is damaged, or of an older version.
+        previous: what previous runs left.
         names: whose results will be written.
+        course: what is graded.
         folder: of the results.
     """
     for why, unread in (("damaged", previous.damaged), ("older", previous.older)):
         for name in set(unread) & set(names):
             set_aside(result_path(folder, name), why)
+    known = {problem.id for problem in course.problems()}
+    for name, result in previous.results.items():
+        if name in names and not {problem.id for problem in result.problems} <= known:
+            set_aside(result_path(folder, name), "older", stays=True)
 
 
 def require_same_course(previous: Previous, course: Course, folder: Path) -> None:
@@ -152,22 +158,6 @@ def require_same_course(previous: Previous, course: Course, folder: Path) -> Non
             f"{folder} holds results of another course ({', '.join(ids[:3])}), which would be "
             "lost. Name another folder with --out, or that course with --course."
         )
-
-
-def copy_aside(previous: Previous, names: Collection[str], course: Course, folder: Path) -> None:
-    """Keep copies of results that hold marks of problems which the course has no more.
-
-    Args:
-        previous: the results.
-        names: whose results will be written.
-        course: what is graded.
-        folder: of the results.
-    """
-    known = {problem.id for problem in course.problems()}
-    for name, result in previous.results.items():
-        if name in names and not {problem.id for problem in result.problems} <= known:
-            path = result_path(folder, name)
-            shutil.copy2(path, free_name(path, "older"))
 
 
 def named_as_before(

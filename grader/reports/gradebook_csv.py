@@ -182,11 +182,8 @@ class Change:
 
 _GONE = "none"
 
-_NO_MARKS = re.compile(
-    "submission|status|total|max|part_.*_(total|max)|break_(total|max|open)|name|member|late|section|"
-    "adjustments"
-)
-"""The columns of a gradebook that hold no mark for a problem."""
+_MARKS = re.compile(r"(break_)?\d\d-.*")
+"""The columns of a gradebook that hold marks for a problem, or for the tests written for it."""
 
 
 def marks_gone(
@@ -201,37 +198,41 @@ def marks_gone(
         results: of the class as it is now.
         pending: marks that are still to come, each by its row and its column.
     """
-    marks: dict[str, set[str] | None] = {}
+    there, faults = {*pending}, set()
     for result in results:
-        own_tests = {column_of_tests(p.id) for p in result.problems if p.own_tests is not None}
-        is_fault = result.status == Status.INTERNAL  # which is told, and graded again
-        now = {p.id for p in result.problems} | own_tests
-        marks[cell(result.submission)] = None if is_fault else now
-    found = []
-    for name, row in previous.items():
-        there = marks.get(name, set())
-        if there is None:
-            continue
-        columns = [c for c, mark in row.items() if c and mark and not _NO_MARKS.fullmatch(c)]
-        gone = [c for c in columns if c not in there and (name, c) not in pending]
-        found += [Change(name, c, row[c], _GONE, "no result has it now") for c in gone]
-    return found
+        name = cell(result.submission)
+        if result.status == Status.INTERNAL:  # which is told, and graded again
+            faults.add(name)
+        own_tests = (column_of_tests(p.id) for p in result.problems if p.own_tests is not None)
+        there |= {(name, column) for column in (*(p.id for p in result.problems), *own_tests)}
+    return [
+        Change(name, column, mark, _GONE, "no result has it now")
+        for name, row in previous.items()
+        for column, mark in row.items()
+        if mark and column and _MARKS.fullmatch(column)
+        if name not in faults and (name, column) not in there
+    ]
 
 
 def changes(
     previous: dict[str, Row],
     results: Iterable[SubmissionResult],
     known: Mapping[str, SubmissionResult] | None = None,
+    pending: Collection[tuple[str, str]] = (),
 ) -> list[Change]:
     """Return the marks that are not those of the previous gradebook, and why.
+
+    Those that no result has any more come last.
 
     Args:
         previous: the rows of the previous gradebook.
         results: of the class as it is now.
         known: the results of before, by submission, as far as they can be read.
+        pending: marks that are still to come, each by its row and its column.
     """
     found = []
-    for result in sorted(results, key=lambda r: r.submission):
+    results = sorted(results, key=lambda r: r.submission)
+    for result in results:
         row = previous.get(cell(result.submission), {})
         of_before = (known or {}).get(result.submission)
         old = {problem.id: problem for problem in of_before.problems} if of_before else {}
@@ -240,4 +241,4 @@ def changes(
             if before and before != now:
                 why = why_changed(problem, old.get(problem.id))
                 found.append(Change(result.submission, problem.id, before, now, why))
-    return found
+    return found + marks_gone(previous, results, pending)
