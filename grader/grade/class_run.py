@@ -152,7 +152,7 @@ def grade_class(
         before, shown = read_gradebook(out / _GRADEBOOK), keeper.shown()
         news = News(
             is_first=not before,
-            changes=changes(before, keeper.results, previous.results),
+            changes=changes(before, keeper.results, previous.results, joined=previous.joined),
             new=[who for name, who in people_of(shown).items() if cell(name) not in before],
             missing=named_missing(absent, submissions, is_whole),
             not_applied=not_applied,

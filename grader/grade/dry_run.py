@@ -88,7 +88,7 @@ def foresee(
     before = read_gradebook(out / "gradebook.csv")
     news = News(
         is_first=not before,
-        changes=changes(before, now, previous.results, _pending(plans, settings)),
+        changes=changes(before, now, previous.results, _pending(plans, settings), previous.joined),
         missing=named_missing(absent, submissions, is_whole),
         not_applied=[*unclear, *_about_what_is_there(not_applied, plans)],
         of_one_problem=len(common) > 1 and {len(each.files) for each in submissions} == {1},

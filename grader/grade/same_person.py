@@ -104,6 +104,7 @@ def merge(previous: Previous, people: Mapping[str, str], out: Path | None) -> No
             continue
         old = previous.results.pop(own.name)
         result = previous.results[target.name]
+        previous.joined[own.name] = result.shown_name
         ids = {problem.id for problem in result.problems if problem.sha256}  # of what is there
         new = [problem for problem in old.problems if problem.id not in ids and problem.id]
         kept = [p for p in result.problems if p.id not in {problem.id for problem in new}]

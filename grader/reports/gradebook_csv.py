@@ -190,6 +190,7 @@ def marks_gone(
     previous: dict[str, Row],
     results: Iterable[SubmissionResult],
     pending: Collection[tuple[str, str]] = (),
+    joined: Mapping[str, str] | None = None,
 ) -> list[Change]:
     """Return the marks of the previous gradebook that no result has any more.
 
@@ -197,7 +198,9 @@ def marks_gone(
         previous: its rows.
         results: of the class as it is now.
         pending: marks that are still to come, each by its row and its column.
+        joined: for submissions that are part of another's row now, what that one is called.
     """
+    whys = {cell(name): f"joined with {other}" for name, other in (joined or {}).items()}
     there, faults = {*pending}, set()
     for result in results:
         name = cell(result.submission)
@@ -206,7 +209,7 @@ def marks_gone(
         own_tests = (column_of_tests(p.id) for p in result.problems if p.own_tests is not None)
         there |= {(name, column) for column in (*(p.id for p in result.problems), *own_tests)}
     return [
-        Change(name, column, mark, _GONE, "no result has it now")
+        Change(name, column, mark, _GONE, whys.get(name, "no result has it now"))
         for name, row in previous.items()
         for column, mark in row.items()
         if mark and column and _MARKS.fullmatch(column)
@@ -219,6 +222,7 @@ def changes(
     results: Iterable[SubmissionResult],
     known: Mapping[str, SubmissionResult] | None = None,
     pending: Collection[tuple[str, str]] = (),
+    joined: Mapping[str, str] | None = None,
 ) -> list[Change]:
     """Return the marks that are not those of the previous gradebook, and why.
 
@@ -229,6 +233,7 @@ def changes(
         results: of the class as it is now.
         known: the results of before, by submission, as far as they can be read.
         pending: marks that are still to come, each by its row and its column.
+        joined: for submissions that are part of another's row now, what that one is called.
     """
     found = []
     results = sorted(results, key=lambda r: r.submission)
@@ -241,4 +246,4 @@ def changes(
             if before and before != now:
                 why = why_changed(problem, old.get(problem.id))
                 found.append(Change(result.submission, problem.id, before, now, why))
-    return found + marks_gone(previous, results, pending)
+    return found + marks_gone(previous, results, pending, joined)

@@ -173,8 +173,10 @@ def test_a_mark_of_a_file_goes_before_the_zero_of_a_missing_one(school: Any) -> 
     assert school.gradebook()["ada"] == "0"
     for name in ("ada", "Ada hw"):
         shutil.rmtree(school.folder / name)
-    school.grade(people={"Ada hw": "ada"})
+    run = school.grade(people={"Ada hw": "ada"})
     assert school.gradebook() == {"ada": "4", "bob": "0"}
+    (joined,) = (str(c) for c in run.news.changes if c.submission.startswith("Ada hw"))
+    assert joined.endswith(": 01-doubling 4 -> none (joined with ada)")
 
 
 @pytest.mark.parametrize(
