@@ -375,7 +375,7 @@ def audit(
     ] = False,
     all_tests: Annotated[
         bool,
-        typer.Option("--all-tests", help="also run mistakes on that have lost enough already"),
+        typer.Option("--all-tests", help="also run mistakes on whose case is settled already"),
     ] = False,
     equivalence: Annotated[
         bool, typer.Option("--equivalence", help="also run all behind the boundary and compare")
@@ -428,7 +428,7 @@ def audit(
                 all_tests=all_tests or equivalence or any((out, record, against)),
                 on_outcome=lambda outcome: progress.advance(task),
             )
-        found.findings.extend(sweep_findings(course, selected))
+        found.findings.extend(sweep_findings(course, selected, jobs=jobs or default_jobs()))
         if equivalence:
             found.findings.extend(equivalence_findings(course, found, jobs or default_jobs()))
         if out is not None:

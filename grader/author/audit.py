@@ -3,7 +3,7 @@
 For every problem it runs the stub, the reference solution, the right solutions in other styles
 (`variants/`) and the catalogue of wrong ones (`mistakes.edits`) through all tests, several times
 where chance could play a part, and lists everything that is not as it should be. A mistake runs
-through tests until it has lost what it must, unless all are wanted. What it answers to the probe is
+through tests until its case is settled, unless all are wanted. What it answers to the probe is
 taken from the fingerprints as long as nothing has changed that it hangs on.
 """
 
@@ -68,7 +68,7 @@ def run_audit(
         problems: which problems to audit.
         jobs: how many candidates to run at the same time.
         write_fingerprints: whether to write `fingerprints.json` anew before it is judged.
-        all_tests: whether mistakes run through all tests even when they have lost enough.
+        all_tests: whether mistakes run through all tests even when their case is settled.
         on_outcome: called as each candidate is done.
     """
     todo = list(candidates(course, problems))
@@ -81,10 +81,11 @@ def run_audit(
             on_outcome(outcome)
         kept = {p: KeptAnswers(p, _solution(outcomes, p).answers) for p in problems}
         answers = [kept[mistake.problem].answers(mistake) for mistake in mistakes]
-        run_mistake = partial(run, all_tests=all_tests)
         first = [kept[mistake.problem].caught_by(mistake) for mistake in mistakes]
-        roots = [course.root] * len(mistakes)
-        for outcome in each(run_mistake, mistakes, roots, answers, first):
+        took = {p: {t.id: t.seconds for t in _solution(outcomes, p).result.tests} for p in problems}
+        seconds = [took[mistake.problem] for mistake in mistakes]
+        run_mistake = partial(run, root=course.root, all_tests=all_tests)
+        for outcome in each(run_mistake, mistakes, answers, first, seconds):
             outcomes.append(outcome)
             on_outcome(outcome)
         for problem in problems:
@@ -129,13 +130,16 @@ def _run_rare_tests(
             for test in outcome.caught_by:
                 rare.pop(test.name, None)
     stopped = [outcome for outcome in outcomes if not outcome.is_whole]
-    for start in range(0, len(stopped), 2 * jobs):
-        some = stopped[start : start + 2 * jobs]
-        if not rare:
-            return
+    run_rare = partial(run_these, root=course.root)
+    while rare and stopped:
+        # A fault in what a rare test asks for is more likely to be caught by it.
+        asked = {names for id, names in solution.asked.items() if id.partition("[")[0] in rare}
+        stopped.sort(key=lambda o: asked.isdisjoint(solution.asked.get(t.id) for t in o.caught_by))
+        some, stopped = stopped[: 2 * jobs], stopped[2 * jobs :]
         todo = [outcome.candidate for outcome in some]
-        ended = each(run_these, todo, [course.root] * len(todo), [tuple(rare)] * len(todo))
-        for outcome, tests in zip(some, ended, strict=True):
+        for outcome, tests in zip(
+            some, each(run_rare, todo, [tuple(rare)] * len(some)), strict=True
+        ):
             before = {test.id for test in outcome.result.tests}
             outcome.result.tests.extend(test for test in tests if test.id not in before)
             for test in outcome.caught_by:

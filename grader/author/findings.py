@@ -70,7 +70,7 @@ def _about(outcome: CandidateOutcome) -> Iterator[str]:
 def _about_points(mistakes: list[CandidateOutcome], solution: CandidateOutcome) -> Iterator[str]:
     for mistake in mistakes:
         sentence = misplaced(mistake.weight, mistake.result, solution.asked)
-        if sentence and mistake.is_whole:  # otherwise it has lost enough
+        if sentence and mistake.is_whole:  # otherwise its case is settled
             yield f"mistake {mistake.candidate.name} {sentence}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +14,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 from grader.author.candidates import OTHERS, USUAL, Candidate, CandidateKind, Conditions
-from grader.author.weights import NotesNames, Weight, has_lost_enough
+from grader.author.weights import NotesNames, Weight, is_settled
 from grader.code.quiet import quiet
 from grader.code.tensors import torch
 from grader.course import SUBMISSION_FILE, Problem
@@ -151,20 +153,22 @@ def carry_out(connection: Connection, _: None) -> None:
 @torch.enable_grad()  # whatever the candidate before has left
 def run(
     candidate: Candidate,
-    root: Path,
     answers: dict[str, Answers] | None = None,
     first: str = "",
+    seconds: Mapping[str, float] = MappingProxyType({}),
     *,
+    root: Path,
     all_tests: bool = True,
 ) -> CandidateOutcome:
     """Run one candidate.
 
     Args:
         candidate: which.
-        root: the course's folder.
         answers: to the problem's probe, where they are known.
         first: id of a test to begin with, which caught a mistake before.
-        all_tests: whether a mistake that has lost enough runs through the other tests, too.
+        seconds: how long the reference takes over each test, by its id.
+        root: the course's folder.
+        all_tests: whether a mistake whose case is settled runs through the other tests, too.
     """
     # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden,
     # and those of the catalogue do so by name. Of what is right, the solution must pass all tests
@@ -180,8 +184,11 @@ def run(
     edit = candidate.edit
     text = Text("", "") if edit is None else Text(edit.when, edit.look)
     weight = Weight.read("" if edit is None else edit.weight)
-    until = weight if candidate.kind is CandidateKind.MISTAKE and not all_tests else None
-    result, is_whole = _run_until(candidate, root, until, first, watch=watch)
+    if is_mistake and not all_tests:
+        order = _order(candidate, weight, first, seconds)
+        result, is_whole = _run_until_settled(candidate, root, weight, order, watch=watch)
+    else:
+        result, is_whole = _run_once(candidate, candidate.conditions, root, watch=watch), True
     unsteady: set[str] = set()
     for conditions in _more_conditions(candidate, result):
         if candidate.kind is CandidateKind.MISTAKE:
@@ -195,41 +202,54 @@ def run(
 
 
 @torch.enable_grad()
-def run_these(candidate: Candidate, root: Path, tests: Iterable[str]) -> list[TestResult]:
+def run_these(candidate: Candidate, tests: Iterable[str], *, root: Path) -> list[TestResult]:
     """Run a mistake through some tests only, and return how they end."""
     forbidden = _suite(candidate.problem, root).tests_of(candidate.problem).forbidden
     watch = _names_forbidden(candidate, forbidden)
     return _run_once(candidate, candidate.conditions, root, watch=watch, tests=tests).tests
 
 
-def _run_until(
-    candidate: Candidate, root: Path, until: Weight | None, first: str, *, watch: bool
-) -> tuple[ProblemResult, bool]:
-    """Run a candidate's tests, and tell whether all of them ran.
+def _order(
+    mistake: Candidate, weight: Weight, first: str, seconds: Mapping[str, float]
+) -> Callable[[CollectedTest], tuple[float, ...]]:
+    """Return by what to sort tests so that few of them, and cheap ones, settle a mistake's case.
 
-    What caught it before runs first, then what caught other mistakes lately, since mistakes stand
-    beside others of their kind. But hidden tests run last: what visible tests catch alone is told,
-    too.
-
-    Args:
-        candidate: what to run.
-        root: the course's folder.
-        until: how it weighs, to stop when it has lost what it must; None to run all tests.
-        first: id of the test to begin with; empty for none.
-        watch: whether to look out for forbidden calls.
+    What caught it before runs first. Then for a slip, which has to pass most tests, what takes
+    little time for its points; for others what caught mistakes lately, since they stand beside
+    others of their kind. While nothing is known that catches it, hidden tests run last, because
+    what visible tests catch alone is told, too.
     """
-    if until is None:
-        return _run_once(candidate, candidate.conditions, root, watch=watch), True
-    every = _suite(candidate.problem, root).tests
-    lately = _CAUGHT.setdefault(candidate.problem.id, {})
+    lately = _CAUGHT.setdefault(mistake.problem.id, {})
+    is_slip = weight.kind == "slip"
+
+    def key(test: CollectedTest) -> tuple[float, ...]:
+        cost = seconds.get(test.id, 0.0) / test.points if test.points else math.inf
+        is_late = test.hidden and not (first and is_slip)
+        return (test.id != first, is_late, cost if is_slip else -lately.get(test.id, 0))
+
+    return key
+
+
+def _run_until_settled(
+    mistake: Candidate,
+    root: Path,
+    weight: Weight,
+    order: Callable[[CollectedTest], tuple[float, ...]],
+    *,
+    watch: bool,
+) -> tuple[ProblemResult, bool]:
+    """Run a mistake's tests in this order until its case is settled, and tell whether all ran."""
+    every = _suite(mistake.problem, root).tests
+    most = sum(test.points for test in every)
     result = _run_once(
-        candidate,
-        candidate.conditions,
+        mistake,
+        mistake.conditions,
         root,
         watch=watch,
-        order=lambda test: (test.id != first, test.hidden, -lately.get(test.id, 0)),
-        enough=lambda result: has_lost_enough(until, result, sum(test.points for test in every)),
+        order=order,
+        enough=lambda result: is_settled(weight, result, most),
     )
+    lately = _CAUGHT[mistake.problem.id]
     lately |= dict.fromkeys((t.id for t in _caught(result)), 1 + max(lately.values(), default=0))
     return result, len(result.tests) == len(every)
 
@@ -245,7 +265,7 @@ def _run_once(
     *,
     watch: bool,
     tests: Iterable[str] = (),
-    order: Callable[[CollectedTest], tuple[int, ...]] | None = None,
+    order: Callable[[CollectedTest], tuple[float, ...]] | None = None,
     enough: Callable[[ProblemResult], bool] = lambda result: False,
 ) -> ProblemResult:
     id = candidate.problem.id

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+from grader.author.running import several
 from grader.boundary import Boundary, BoundaryError
 from grader.boundary.proxy.caller import RemoteProblem
 from grader.code import forbidden as watching
@@ -39,8 +41,17 @@ Ways = dict[str, list[str]]
 """What answers as some function, by its name: how it is called, each as "function=(x)"."""
 
 
+def every(name: str) -> bool:
+    """Let all names be called."""
+    return True
+
+
 def sweep_findings(
-    course: Course, problems: Iterable[Problem], wanted: Callable[[str], bool] = lambda name: True
+    course: Course,
+    problems: Iterable[Problem],
+    wanted: Callable[[str], bool] = every,
+    *,
+    jobs: int = 1,
 ) -> list[str]:
     """Return a sentence for each function of torch that answers though it is forbidden.
 
@@ -50,23 +61,36 @@ def sweep_findings(
         course: where the problems are.
         problems: whose forbidden functions are looked for.
         wanted: which names of torch to call.
+        jobs: how many processes share the names among them.
     """
     forbidden = {p.id: Suite([p], course.root).tests_of(p).forbidden for p in problems}
     sets = [*dict.fromkeys(names for names in forbidden.values() if names)]
     if not sets:
         return []
-    with suppress(BoundaryError):
-        limits = {"call_seconds": _CALL_SECONDS, "submission_seconds": _ALL_SECONDS}
-        with Boundary("sandbox", **limits) as boundary:  # type: ignore[arg-type]
-            left = left_open(boundary, sets, wanted)
-            return [f"{id}: {t}" for id, names in forbidden.items() for t in left.get(names, [])]
-    return []
+    with several(jobs) as each:
+        shares = [*each(partial(_left_open_of_a_share, sets, wanted, jobs), range(jobs))]
+    return [
+        f"{id}: {sentence}"
+        for id, names in forbidden.items()
+        for left in shares
+        for sentence in left.get(names, [])
+    ]
+
+
+def _left_open_of_a_share(
+    sets: list[tuple[str, ...]], wanted: Callable[[str], bool], shares: int, number: int
+) -> dict[tuple[str, ...], list[str]]:
+    limits = {"call_seconds": _CALL_SECONDS, "submission_seconds": _ALL_SECONDS}
+    with suppress(BoundaryError), Boundary("sandbox", **limits) as boundary:  # type: ignore[arg-type]
+        return left_open(boundary, sets, wanted, slice(number, None, shares))
+    return {}
 
 
 def left_open(
     boundary: Boundary,
     sets: Iterable[tuple[str, ...]],
-    wanted: Callable[[str], bool] = lambda name: True,
+    wanted: Callable[[str], bool] = every,
+    share: slice = slice(None),
 ) -> dict[tuple[str, ...], list[str]]:
     """Return for each set of forbidden functions what answers all the same, in sentences.
 
@@ -74,8 +98,9 @@ def left_open(
         boundary: where torch is called.
         sets: of forbidden functions, as `grader.code.forbidden.Guard` names them.
         wanted: which names of torch to call.
+        share: which of these.
     """
-    names = [name for name in boundary.open(_SOURCE).names() if wanted(name)]
+    names = [name for name in boundary.open(_SOURCE).names() if wanted(name)][share]
     free = answering(boundary, names)
     found = {}
     for forbidden in sets:

@@ -92,19 +92,26 @@ def misplaced(
     return None
 
 
-def has_lost_enough(weight: Weight, result: ProblemResult, most: float) -> bool:
-    """Tell whether a mistake has lost what it must, so that no other test has to run.
+def is_settled(weight: Weight, result: ProblemResult, most: float) -> bool:
+    """Tell whether the tests that ran say what comes of a mistake, whatever the others would.
 
-    A slip must not lose too much, which all tests say; and so they do of a function's idea.
+    A slip must not lose too much, so what could be lost yet counts as lost. A function's idea takes
+    all tests.
 
     Args:
         weight: of the mistake.
         result: of the tests that ran.
         most: what all tests are worth.
     """
-    if weight.kind == "idea" and not weight.function:
-        return result.max - result.points >= (1 - IDEA_KEEPS) * most
-    return not weight.kind and any(test.status is not Status.PASSED for test in result.tests)
+    if weight.function or all(test.status is Status.PASSED for test in result.tests):
+        return False
+    match weight.kind:
+        case "idea":
+            return result.max - result.points >= (1 - IDEA_KEEPS) * most
+        case "slip":
+            return most - result.points <= SLIP_LOSES * most
+        case _:
+            return True
 
 
 class NotesNames:

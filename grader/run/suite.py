@@ -87,7 +87,7 @@ class Suite:
         problems: Iterable[Problem] | None = None,
         tests: Iterable[str] = (),
         *,
-        order: Callable[[CollectedTest], tuple[int, ...]] | None = None,
+        order: Callable[[CollectedTest], tuple[float, ...]] | None = None,
         enough: Callable[[], bool] = lambda: False,
     ) -> None:
         """Run tests; the session collects what they find.

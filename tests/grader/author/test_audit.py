@@ -343,7 +343,7 @@ def test_a_mistake_is_watched_for_what_it_calls_and_not_for_what_it_says(
     monkeypatch.setattr(running, "_run_once", noted)
     for candidate in candidates(audited, audited.problems()):
         if candidate.kind is CandidateKind.MISTAKE:
-            running.run(candidate, audited.root)
+            running.run(candidate, root=audited.root)
     assert watched == {"triples": False, "squares": False, "uses_softmax": True}
 
 
