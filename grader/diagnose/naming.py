@@ -105,6 +105,24 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Eviden
         answers: what the student's code answered.
     """
     wrong = deviations(answers, known.reference)
+    found = _with_estimates(_found(answers, wrong, known), answers, wrong)
+    return _told(found, known) if found else _only_gradients(answers, wrong, known)
+
+
+def leaves_open(known: Fingerprints, answers: Mapping[str, Answers]) -> bool:
+    """Tell whether in some part no single known fault gives all that is wrong.
+
+    Only there it counts what estimators are certain of.
+    """
+    wrong = deviations(answers, known.reference)
+    found = _found(answers, wrong, known)
+    return not all(_is_settled(part, _of_part(part, found), wrong) for part in wrong)
+
+
+def _found(
+    answers: Mapping[str, Answers], wrong: Mapping[str, Answers], known: Fingerprints
+) -> list[_FoundPart]:
+    """Return what known faults explain of each part that is wrong."""
     fits = {
         part: _fitting(part, answers[part], _not_refuted(part, answers, known))
         for part in known.reference
@@ -115,9 +133,7 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Eviden
         part: [g for g in groups if not _is_borne(answers[part], g[0], part, unexplained)]
         for part, groups in fits.items()
     }
-    fits = _without_what_may_follow(fits)
-    found = _with_estimates(_meant_in_all(fits, wrong, known), answers, wrong)
-    return _told(found, known) if found else _only_gradients(answers, wrong, known)
+    return _meant_in_all(_without_what_may_follow(fits), wrong, known)
 
 
 def _only_gradients(
@@ -493,10 +509,8 @@ def _with_estimates(
     left: list[tuple[str, list[_FoundPart]]] = []
     names: dict[str, _FoundPart] = {}
     for part in wrong:
-        of_part, estimates = [each for each in found if each.part == part], answers[part].estimates
-        if not estimates or any(
-            len(e.texts) == 1 and _gives_all(e.group, part, wrong) for e in of_part
-        ):
+        of_part, estimates = _of_part(part, found), answers[part].estimates
+        if not estimates or _is_settled(part, of_part, wrong):
             told += of_part
             names |= {estimate.name: each for estimate in estimates for each in of_part[:1]}
         else:
@@ -511,6 +525,15 @@ def _with_estimates(
             known = names.get(estimate.name, _FoundPart(part, group, (text,), estimate))
             told.append(replace(known, part=part))
     return told
+
+
+def _of_part(part: str, found: Iterable[_FoundPart]) -> list[_FoundPart]:
+    return [each for each in found if each.part == part]
+
+
+def _is_settled(part: str, of_part: Iterable[_FoundPart], wrong: Mapping[str, Answers]) -> bool:
+    """Tell whether one known fault gives all that is wrong in a part."""
+    return any(len(each.texts) == 1 and _gives_all(each.group, part, wrong) for each in of_part)
 
 
 def _gives_all(group: Group, part: str, wrong: Mapping[str, Answers]) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.code.course_modules import modules_of_course
@@ -77,8 +77,7 @@ def ask(
     code: Any,
     forbidden: Iterable[str] = (),
     *,
-    edges: bool = True,
-    parts: Set[str] | None = None,
+    is_open: Callable[[Mapping[str, Answers]], bool] = lambda answers: True,
 ) -> dict[str, Answers]:
     """Return the answers of a problem's code, part by part.
 
@@ -88,30 +87,34 @@ def ask(
         probe: the questions.
         code: the student's module, or what stands for it.
         forbidden: the functions whose call ends an answer, where that is watched here.
-        edges: whether to ask what is at the edges, too, and the estimators.
-        parts: which parts to ask; all when left out.
+        is_open: tells by all other answers whether estimators are asked, too. They cost as much as
+            many questions, and count only where no known fault gives all that is wrong.
     """
     try:
         with time_limit(PROBE_SECONDS), Guard(tuple(forbidden)):
+            parts = probe(code)
+            answers = {name: _asked(part) for name, part in parts.items()}
+            if not is_open(answers):
+                return answers
             return {
-                name: _asked(part, edges)
-                for name, part in probe(code).items()
-                if parts is None or name in parts
+                name: replace(given, estimates=_estimates(parts[name]))
+                for name, given in answers.items()
             }
     except (Exception, DoesNotEnd):
         return {}
 
 
-def _asked(part: Part, with_edges: bool) -> Answers:
-    edges = part.edges if with_edges else {}
-    estimators = part.estimators if with_edges else ()
+def _asked(part: Part) -> Answers:
     main = {name: _attempt(question) for name, question in part.main.items()}
-    at_edges = {name: _attempt(question) for name, question in edges.items()}
+    return Answers(main, {name: _attempt(question) for name, question in part.edges.items()})
+
+
+def _estimates(part: Part) -> tuple[Estimate, ...]:
     found: dict[str, Estimate] = {}
-    for estimator in estimators:
+    for estimator in part.estimators:
         for estimate in _estimated(estimator):
             found.setdefault(estimate.name, estimate)  # what is said with a bias holds without
-    return Answers(main, at_edges, tuple(found.values()))
+    return tuple(found.values())
 
 
 def _estimated(estimator: Estimator) -> list[Estimate]:

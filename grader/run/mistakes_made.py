@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from grader.code.tensors import torch
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
-from grader.diagnose.naming import diagnose, unnamed
+from grader.diagnose.naming import diagnose, leaves_open, unnamed
 from grader.diagnose.probe import ask
 from grader.errors import CannotLoad
 from grader.result import ProblemResult, Status, TestResult
@@ -58,9 +59,10 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
             code = session.open_problem.reopen(tests.problem, tests.forbidden)
         except CannotLoad:
             return
-        answers = ask(tests.probe, code, tests.forbidden if session.watch else ())
-        found = diagnose(tests.fingerprints, answers)
-        result.unknown = unnamed(tests.fingerprints, answers, found)
+        known, watched = tests.fingerprints, tests.forbidden if session.watch else ()
+        answers = ask(tests.probe, code, watched, is_open=partial(leaves_open, known))
+        found = diagnose(known, answers)
+        result.unknown = unnamed(known, answers, found)
     if not found and _keeps_something(session, tests.problem.id):
         found = [KEPT]
     shown = session.shown[tests.problem.id]
