@@ -227,8 +227,8 @@ def go_on(module, new, past, call):
     found = two(module(new, given), call)
     for each, held in before:
         same = len(each) == len(held) and all(a is b for a, b in zip(each, held, strict=True))
-        message = "Your code changed a list that it was given as its past. A new list leaves the "
-        message += "old one to who wants to go on from it in another way."
+        message = "Your code changed a list that it was given as its past. Make a new list, since "
+        message += "others may still go on from the old one."
         require(same, f"{call}\n{message}")
     return found
 
