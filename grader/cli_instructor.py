@@ -528,7 +528,7 @@ def release(
     ] = None,
     compare: Annotated[
         bool | None,
-        typer.Option(help="with right files in other styles, for who has solved a problem"),
+        typer.Option(help="with right files in other styles, for whoever has solved a problem"),
     ] = None,
     notebooks: Annotated[bool | None, typer.Option(help="with a notebook for each problem")] = None,
     url: Annotated[

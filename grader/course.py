@@ -53,7 +53,7 @@ class CoursePart:
     Attributes:
         id: what commands and the columns of a gradebook call it.
         title: what it is about.
-        optional: whether it goes on for who likes to: what it gives stands beside the total.
+        optional: whether it goes on for whoever likes to: what it gives stands beside the total.
     """
 
     id: str
@@ -465,7 +465,7 @@ def on_the_way(problems: Iterable[Problem]) -> list[Problem]:
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
     """Return problems in the order in which a student goes through them.
 
-    That is the order of their numbers, but for who began optional ones and nothing else.
+    That is the order of their numbers, but for whoever began optional ones and nothing else.
     """
     problems = list(problems)
     begun = {problem.part.optional for problem in problems if problem.is_begun}

@@ -114,7 +114,7 @@ def no_room(path: object = None) -> str:
 
 
 def is_of_a_place(error: OSError) -> bool:
-    """Return whether it is about a place, which who runs the command can change, or the grader."""
+    """Return whether it is about a place that the user can change, and not about the grader."""
     unreadable = isinstance(error, PermissionError) and bool(error.filename)
     return isinstance(error, CannotWrite) or unreadable or error.errno in _NO_ROOM
 

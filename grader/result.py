@@ -380,7 +380,7 @@ class ProblemResult:
         handed_in: when it came, in ISO 8601 with the zone; empty where no platform said it.
         adjustments: what changed the marks after the tests had given them.
         part: the id of the part of the course that it belongs to.
-        optional: whether that part is for who likes to: then it doesn't count in the total.
+        optional: whether that part is for whoever likes to: then it doesn't count in the total.
         unknown: by function or class, the wrong answers that fit no known mistake.
         own_tests: what the tests are worth that the student wrote; None where none were judged.
     """

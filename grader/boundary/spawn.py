@@ -288,7 +288,7 @@ _SEALS = 0x1 | 0x2 | 0x4  # no other seals, no smaller size, no larger one
 def shared_memory() -> Iterator[tuple[Memory, int | str]]:
     """Give memory to share with a worker, and by what that finds it while this context lasts.
 
-    The worker can't make it smaller: who reads behind its end would be killed.
+    The worker can't make it smaller: whoever reads behind its end would be killed.
     """
     if sys.platform == "win32":
         name = f"grader-{secrets.token_hex(16)}"

@@ -276,7 +276,7 @@ class TemplateProcess:
 
 def _tell(connection: Connection, target: str, arguments: tuple[object, ...]) -> None:
     """Tell a trusted process what it is to be like, and to do."""
-    with suppress(BrokenPipeError, ConnectionResetError):  # it died; who asks it notices
+    with suppress(BrokenPipeError, ConnectionResetError):  # it died; whoever asks it notices
         connection.send_bytes(json.dumps(_setup()).encode())
         connection.send((target, arguments))
 

@@ -31,7 +31,7 @@ class Printed(io.TextIOBase):
 
 @contextmanager
 def quiet() -> Iterator[Printed]:
-    """Keep what is printed off the terminal, and give it to who asks; warnings go nowhere.
+    """Keep what is printed off the terminal, and give it to whoever asks; warnings go nowhere.
 
     Nobody would see a question or a debugger's prompt: what reads from the terminal finds it at its
     end, and `breakpoint()` does nothing.

@@ -7,8 +7,8 @@ function beside it. The rules, in the order in which they apply:
   numbers, and at least one wrong number is exactly its. Exceptions contradict nothing: the same
   mistake, written in another way, may stop where the other goes on. But they speak for nothing
   either, since anything may raise one. Only a fault that has no number at all is known by where it
-  stops, if code stops there and nowhere else, with the same exceptions. And who calls a forbidden
-  function is stopped there in every spelling.
+  stops, if code stops there and nowhere else, with the same exceptions. And a call of a forbidden
+  function is stopped in every spelling.
 - A class may have several parts. A fault that one of them speaks against is not named for another.
 - What main questions leave open, the edges tell: all of it, or nothing.
 - Of faults that answer alike two are told. More than that is no answer.

@@ -190,7 +190,7 @@ _turn = threading.Lock()
 
 def _grade(submission: Submission, order: _Order, seconds: float | None) -> SubmissionResult | str:
     """Grade one submission in a worker, all calls of whose code may take so many seconds."""
-    from grader.grade.job import answer, memory_limit  # here: who asks does without torch
+    from grader.grade.job import answer, memory_limit  # here: whoever asks does without torch
 
     global _desk
     with _turn:

@@ -35,7 +35,7 @@ _OF_AN_ASSIGNMENT = {"identifier", "full name", "grade"}
 """Columns of Moodle's worksheet, whose identifiers are others in each assignment."""
 
 _STAFF = {"teacher", "instructor", "hta", "ta", "teaching assistant"}
-"""What a column `role` says of who is no student, as in the roster of Classroom 50."""
+"""What a column `role` says of somebody who is no student, as in the roster of Classroom 50."""
 
 _NO_STUDENTS = {"points possible", "student, test", "test student"}
 

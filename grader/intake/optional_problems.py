@@ -1,4 +1,4 @@
-"""Optional problems are for who likes to: who left one out is not graded in it."""
+"""Optional problems are for whoever likes to: who left one out is not graded in it."""
 
 from __future__ import annotations
 

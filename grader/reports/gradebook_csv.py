@@ -94,7 +94,7 @@ def _row(result: SubmissionResult, problems: Sequence[str]) -> Row:
 
 
 def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Row:
-    """Return the cells of optional parts, which are empty for who left them out."""
+    """Return the cells of optional parts, which are empty for whoever left them out."""
     row: Row = {}
     if result.status == Status.INTERNAL:
         return row

@@ -98,7 +98,7 @@ def write_student_pages(
     folder: Path,
     identical: Sequence[Identical] = (),
 ) -> None:
-    """Write a page for each student, and remove those of who is not among them.
+    """Write a page for each student, and remove those of anybody who is not among them.
 
     Args:
         results: of the whole class.

@@ -26,7 +26,7 @@ class LocalFiles:
         self._opened: dict[str, ModuleType | CannotLoad] = {}
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:
-        """Return the loaded module. What is forbidden is watched by who runs the tests.
+        """Return the loaded module. What is forbidden is watched by whoever runs the tests.
 
         Raises:
             CannotLoad: the file isn't there or doesn't run.

@@ -28,7 +28,7 @@ def show_progress(
     Args:
         console: where to print.
         results: what each problem's tests found, in the order of the course.
-        not_begun: the optional problems that wait for who likes to do them.
+        not_begun: the optional problems that wait for whoever likes to do them.
     """
     console.print(progress_table(results.values(), console.encoding))
     console.print("\n" + "\n".join(_totals(results.values())))

@@ -470,7 +470,7 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
         stale: the numbers of earlier results that changed.
         names: of the functions and classes in a file.
         tried: what a file attempted while it was loaded, by kind and name.
-        job: what a job reports, to be read by who asked for it.
+        job: what a job reports, to be read by whoever asked for it.
     """
 
     id: Index = 0
@@ -778,6 +778,6 @@ class Memory:
     def close(self) -> None:
         """Give it back; nothing of it can be read or written any more."""
         if not self._mapping.closed:
-            del self._address  # who asks for it now gets an error, and no signal of the system's
+            del self._address  # to read it is an error now, and no signal of the system's
             self.bytes.release()
             self._mapping.close()

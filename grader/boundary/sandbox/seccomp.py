@@ -115,7 +115,7 @@ def _program(machine: _Machine) -> list[_Instruction]:
         "prlimit64": [*_argument_is(0, 0), *_argument_is(2, 0), _ALLOWED],
         # Signals to itself; but SIGKILL is how the rest of the machine would end it.
         "tgkill": [*_argument_is(0, os.getpid()), *_argument_is_not(2, signal.SIGKILL), _ALLOWED],
-        # To who is connected, and without flags: none that another process would notice.
+        # To whoever is connected, and without flags: none that another process would notice.
         "sendto": [*_argument_is(3, 0), *_argument_is(4, 0), _ALLOWED],
     }
     program: list[_Instruction] = [

@@ -4,7 +4,7 @@ It happens before the first line of that code runs, and for good:
 
 - each operator of torch's gets a kernel that raises ForbiddenCall, under every dispatch key for
   which it had one, so that it holds in all threads, on all devices, below all of torch's modes, and
-  for who chooses the key by hand. What holds these kernels in place is kept alive without a
+  for whoever chooses the key by hand. What holds these kernels in place is kept alive without a
   reference in Python, so nothing can be found that would put the former ones back;
 - what torch has written in Python gets code that raises it, whatever name leads there;
 - other roads to the kernels (`ROADS`) are closed for all that a student may run.

@@ -60,7 +60,7 @@ def for_moodle(rows: Rows, folder: Path) -> Pack:
 
 
 def for_canvas(rows: Rows, folder: Path, download: Path) -> Pack:
-    """Return feedback under the names of the download; as text, or in a zip for who sent a zip.
+    """Return feedback under the names of the download; as text, or in a zip for whoever sent a zip.
 
     Args:
         rows: of the gradebook.
