@@ -193,28 +193,6 @@ def test_first_loss(problem, rng):
     check_number(loss.item(), expected - 0.15, expected + 0.15, f"the loss of {call}", meaning)
 
 
-@pytest.mark.points(0.25)
-def test_no_seed_is_set(problem, rng):
-    """Models start from random weights, nothing sets a seed, and evaluation draws nothing"""
-    sizes, starts = SMALL | {"dropout": 0.3}, []
-    for seed in (1, 2):
-        torch.default_generator.manual_seed(seed)
-        model = new_model(problem, sizes)
-        starts.append({name: w.detach().clone() for name, w in parameters(model).items()})
-    for name, weight in starts[0].items():
-        same = weight.dim() == 2 and torch.equal(weight, starts[1][name])
-        message = f"`{name}` starts with the same weights after another seed. Is a seed set?"
-        require(not same, f"{named(sizes)}, made twice\n{message}")
-    model, idx = model.eval(), draw_tokens(rng, SMALL, 2, 4)
-    call = f"{named(sizes)}.eval()(idx)"
-    with nothing_left_behind(call):
-        answer(model, call, idx)
-    call = f"{named(sizes)}.eval().generate(idx, 3)"
-    with nothing_left_behind(call):
-        tokens = model.generate(idx.clone(), 3)
-    check_form(tokens, torch.empty(2, 7, dtype=torch.int64), call)
-
-
 # forward: logits
 
 
@@ -611,6 +589,28 @@ def check_mode(model, idx, training, call):
     found, wanted = [("evaluation", "training"), ("training", "evaluation")][differ]
     message = f"The model is in {found} afterwards; it was in {wanted} before."
     require(differ == training, f"{call}\n{message}")
+
+
+@pytest.mark.points(0.25)
+def test_no_seed_is_set(problem, rng):
+    """Models start from random weights, nothing sets a seed, and evaluation draws nothing"""
+    sizes, starts = SMALL | {"dropout": 0.3}, []
+    for seed in (1, 2):
+        torch.default_generator.manual_seed(seed)
+        model = new_model(problem, sizes)
+        starts.append({name: w.detach().clone() for name, w in parameters(model).items()})
+    for name, weight in starts[0].items():
+        same = weight.dim() == 2 and torch.equal(weight, starts[1][name])
+        message = f"`{name}` starts with the same weights after another seed. Is a seed set?"
+        require(not same, f"{named(sizes)}, made twice\n{message}")
+    model, idx = model.eval(), draw_tokens(rng, SMALL, 2, 4)
+    call = f"{named(sizes)}.eval()(idx)"
+    with nothing_left_behind(call):
+        answer(model, call, idx)
+    call = f"{named(sizes)}.eval().generate(idx, 3)"
+    with nothing_left_behind(call):
+        tokens = model.generate(idx.clone(), 3)
+    check_form(tokens, torch.empty(2, 7, dtype=torch.int64), call)
 
 
 @pytest.mark.points(0.5)
