@@ -377,7 +377,8 @@ class ProblemResult:
         provenance: what the marks rest on.
         reason: why the problem was graded when it was: what its provenance had changed in.
         late: whether the platform says that this problem's file came late.
-        handed_in: when it came, in ISO 8601 with the zone; empty where no platform said it.
+        handed_in: when the file's bytes first came, in ISO 8601 with the zone; empty where no
+            platform said it.
         adjustments: what changed the marks after the tests had given them.
         part: the id of the part of the course that it belongs to.
         optional: whether that part is for whoever likes to: then it doesn't count in the total.

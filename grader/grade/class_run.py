@@ -280,9 +280,8 @@ class _Keeper:
     def add(self, result: SubmissionResult, plan: Plan) -> None:
         """Keep a result that was graded now, with the problems that did not have to be."""
         if result.status == Status.INTERNAL:
-            # The next run grades again what is handed in now, but has no more of the others.
-            others = [p for id, p in plan.kept.items() if id not in plan.submission.files]
-            result.problems = [*others, *result.problems]
+            # The next run grades again what is handed in now, but knows when it came first.
+            result.problems = [*plan.kept.values(), *result.problems]
             result.identity, result.full_name = plan.submission.identity, plan.submission.full_name
         else:
             new = {problem.id: problem for problem in result.problems}

@@ -18,7 +18,7 @@ def assemble(
     """Return the result of a submission whose problems were graded, in this run or a previous one.
 
     Its level of isolation is the weakest that any of them was graded at. When a problem came is
-    what was said with the file that was handed in for it last.
+    what is said with its file.
     """
     problems = [_with_times(problem, submission) for problem in problems]
     levels = {settings.isolation, *(p.provenance.get("isolation") for p in problems)}

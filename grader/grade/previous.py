@@ -8,7 +8,7 @@ file that isn't whole is no result.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
@@ -17,8 +17,9 @@ from grader.course import Course
 from grader.errors import UsageError
 from grader.files import set_aside, write_whole
 from grader.grade.provenance import provenance, without_catalogue
+from grader.gradebook.late_policy import moment
 from grader.intake.result_names import longer_result_name
-from grader.intake.submissions import Submission
+from grader.intake.submissions import StudentFile, Submission
 from grader.result import OlderVersion, ProblemResult, Provenance, Status, SubmissionResult
 from grader.text import quoted
 
@@ -154,7 +155,8 @@ def require_same_course(previous: Previous, course: Course, folder: Path) -> Non
     Raises:
         UsageError: it is so.
     """
-    ids = sorted({problem.id for each in previous.results.values() for problem in each.problems})
+    results = previous.results.values()
+    ids = sorted({p.id for each in results for p in each.problems if p.id})  # a fault has none
     if ids and {*ids}.isdisjoint(problem.id for problem in course.problems()):
         raise UsageError(
             f"{folder} holds results of another course ({', '.join(ids[:3])}), which would be "
@@ -192,7 +194,7 @@ class Plan:
     """What to do about one submission.
 
     Attributes:
-        submission: what was handed in.
+        submission: what was handed in; bytes that are known came when they came first.
         kept: the results that still hold, or of which nothing was handed in now, by problem id.
         reasons: for each other problem why it has to be graded.
     """
@@ -220,9 +222,10 @@ def plan(
         common: for each problem what its marks would rest on besides the student's file.
         fresh: whether to grade everything again.
     """
-    found = Plan(submission)
     result = previous.of(submission)
     known = {problem.id: problem for problem in result.problems} if result else {}
+    submission = _as_first_seen(submission, known)
+    found = Plan(submission)
     for id, rest in common.items():
         old = known.get(id)
         if id not in submission.files:
@@ -238,6 +241,26 @@ def plan(
         else:
             found.kept[id] = old
     return found
+
+
+def _as_first_seen(submission: Submission, known: Mapping[str, ProblemResult]) -> Submission:
+    """Return a submission whose files came when their bytes were handed in first.
+
+    A platform may have one time for all that is in a repository: that of the newest push.
+    """
+    files = {
+        id: _first_time(file, known[id]) if id in known and known[id].sha256 else file
+        for id, file in submission.files.items()
+    }
+    return replace(submission, files=files)
+
+
+def _first_time(file: StudentFile, old: ProblemResult) -> StudentFile:
+    if file.sha256 != old.sha256:
+        return file
+    times = {time: at for time in (old.handed_in, file.handed_in) if (at := moment(time))}
+    first = min(times, key=times.__getitem__, default="")
+    return replace(file, handed_in=first, late=file.late and old.late)
 
 
 def _changed(old: ProblemResult, now: Provenance) -> list[str]:

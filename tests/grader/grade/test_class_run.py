@@ -104,6 +104,15 @@ def test_fresh_ignores_what_is_there(school: Any) -> None:
     assert school.grade(fresh=True).graded == 2
 
 
+def test_the_graders_fault_for_everybody_ends_no_later_run(school: Any) -> None:
+    for name in ("ada", "bob"):
+        school.hand_in(name, "fault")
+    school.grade()
+    school.hand_in("ada", school.right)
+    school.grade()
+    assert school.gradebook() == {"ada": "4", "bob": ""}
+
+
 def test_the_graders_own_fault_is_not_kept(school: Any) -> None:
     school.hand_in("bob", "fault")
     school.grade()

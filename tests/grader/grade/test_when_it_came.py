@@ -1,0 +1,124 @@
+"""When a file came: its bytes came with the first hand-in that had them, not with the newest."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.grade.dry_run import foresee, foreseen_lines
+from grader.grade.settings import Settings
+from grader.gradebook.folder import GradebookFolder
+from grader.intake.submissions import find_submissions
+from grader.result import ProblemResult
+from tests.conftest import name_in_manifest
+
+OTHER = "02-doubling"
+IN_TIME, A_WEEK_LATER = "2026-11-02T20:00:00Z", "2026-11-09T20:00:00Z"
+LATE = "share = 0.5\n[deadlines]\n01 = 2026-11-03T00:00:00Z\n02 = 2026-11-10T00:00:00Z\n"
+
+
+@pytest.fixture
+def term(school: Any) -> Any:
+    """A course of two problems, nobody yet, and a policy by which lateness costs half."""
+    problems = school.course.root / "problems"
+    shutil.copytree(problems / "01-doubling", problems / OTHER)
+    name_in_manifest(problems.parent, OTHER)
+    shutil.rmtree(school.folder)
+    book = school.out.parent / "book"
+    book.mkdir()
+    (book / "late.toml").write_text(LATE)
+    return school
+
+
+def clones(folder: Path, pushed: str, **sources: str) -> Path:
+    """Return Ada's clone of GitHub Classroom, last pushed then; `p01` is her file of 01."""
+    grades = "roster_identifier,github_username,student_repository_name,submission_timestamp\n"
+    files = {"grades.csv": f"{grades}Ada,ada,hw-ada,{pushed}\n" if pushed else ""}
+    ids = {"p01": "01-doubling", "p02": OTHER}
+    files |= {f"hw-submissions/hw-ada/{ids[p]}/problem.py": text for p, text in sources.items()}
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text:
+            path.write_text(text)
+    return folder
+
+
+def problems(run: Any) -> dict[str, ProblemResult]:
+    (result,) = run.results
+    return {problem.id[:2]: problem for problem in result.problems}
+
+
+@pytest.mark.parametrize("only", ["", "01"])
+@pytest.mark.parametrize("options", [{}, {"fresh": True}, {"settings": {"seed": 1}}])
+def test_the_push_of_another_problem_makes_no_file_late(
+    only: str, options: dict[str, object], term: Any, tmp_path: Path
+) -> None:
+    term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
+    week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
+    for _ in range(2):
+        found = problems(term.grade(week2, only=only, **options))
+        assert (found["01"].points, found["01"].handed_in) == (4, "2026-11-02T20:00:00+00:00")
+    if not only:
+        assert found["02"].handed_in == "2026-11-09T20:00:00+00:00"
+
+
+def test_a_file_with_other_bytes_came_when_these_did(term: Any, tmp_path: Path) -> None:
+    term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.wrong, p02=term.wrong))
+    found = problems(term.grade(clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right)))
+    assert found["01"].points < 4
+    assert found["01"].handed_in == "2026-11-09T20:00:00+00:00"
+
+
+def test_an_older_download_says_more_of_the_same_bytes(term: Any, tmp_path: Path) -> None:
+    """As after the reports were lost: whichever download is graded first, the mark is the same."""
+    week1 = clones(tmp_path / "week1", IN_TIME, p01=term.right)
+    week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
+    assert problems(term.grade(week2))["01"].points < 4
+    found = problems(term.grade(week1, only="01"))
+    assert (term.graded, found["01"].points) == ([], 4)
+    assert found["02"].handed_in == "2026-11-09T20:00:00+00:00"
+
+
+def test_a_download_that_says_no_time_takes_none_away(term: Any, tmp_path: Path) -> None:
+    term.grade(clones(tmp_path / "bare", "", p01=term.right))
+    late = clones(tmp_path / "late", A_WEEK_LATER, p01=term.right)
+    assert problems(term.grade(late))["01"].points < 4
+    found = problems(term.grade(clones(tmp_path / "bare again", "", p01=term.right)))
+    assert found["01"].points < 4
+
+
+def test_the_graders_own_fault_makes_no_file_late(term: Any, tmp_path: Path) -> None:
+    term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
+    term.grade(clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02="fault"))
+    again = clones(tmp_path / "again", A_WEEK_LATER, p01=term.right, p02=term.right)
+    found = problems(term.grade(again))
+    assert {id: problem.points for id, problem in found.items()} == {"01": 4, "02": 4}
+
+
+def test_a_flag_is_not_put_on_bytes_that_were_in_time(term: Any, tmp_path: Path) -> None:
+    """Canvas only says that something came late; it is taken off where the platform does so."""
+    names = {"in time": "ada_7_90_problem.py", "late": "ada_LATE_7_91_problem.py"}
+    folders = {}
+    for when, name in names.items():
+        folders[when] = tmp_path / when
+        folders[when].mkdir()
+        (folders[when] / name).write_text(term.right)
+    for order, expected in {("in time", "late"): False, ("late", "in time"): False}.items():
+        for when in order:
+            found = problems(term.grade(folders[when], only="01"))
+        assert found["01"].late is expected
+        shutil.rmtree(term.out)
+
+
+def test_the_dry_run_says_the_same(term: Any, tmp_path: Path) -> None:
+    term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
+    week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
+    submissions = find_submissions([week2], term.course)
+    book = GradebookFolder(term.out.parent / "book", term.out)
+    found = foresee(submissions, term.course, Settings(), term.out, book=book, people={})
+    assert found.late == []
+    assert not any("would change" in text for text in foreseen_lines(found))
