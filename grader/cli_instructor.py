@@ -319,28 +319,32 @@ def export(
     """Fill marks into the gradebook or worksheet that a platform gave you."""
     with faults():
         from grader.grade.previous import RESULTS, load_previous
+        from grader.grade.same_person import also_known_as
         from grader.gradebook.export.exporting import Order, export_from
         from grader.gradebook.export.sheet import Choice
         from grader.gradebook.folder import open_gradebook_folder
+        from grader.intake.names_file import NAMES_FILE, read_names
         from grader.text import line
 
         if bool(problem) is total:
             raise UsageError("Say which marks: --problem 03, or --total for the sum.")
         own, about_book = open_gradebook_folder(book, reports)
+        previous = load_previous(reports / RESULTS)
+        graded = {each.id for result in previous.results.values() for each in result.problems}
+        also = also_known_as(previous, read_names(own.path(NAMES_FILE), graded).people)
         order = Order(
             platform=platform,
             file=file,
             folder=reports,
             book=own,
             problem=this_course().select([problem])[0].id if problem else "",
-            choice=Choice(file.name, column, new_column, id_column, by_name),
+            choice=Choice(file.name, column, new_column, id_column, by_name, also),
             out=out or file.with_name(f"{file.stem}-filled{file.suffix}"),
             part=part,
             scale=scale,
             feedback=feedback,
             download=download,
         )
-        previous = load_previous(reports / RESULTS)
         told = export_from(
             order, [*previous.results.values()], [*previous.damaged, *previous.older]
         )

@@ -87,6 +87,17 @@ def _as(submission: Submission, target: Submission) -> Submission:
     )
 
 
+def also_known_as(previous: Previous, people: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return, for the names of results, what else these people are called by `names.csv`."""
+    known = [*map(_of_result, previous.results.values())]
+    found: dict[str, list[str]] = {}
+    for name, means in people.items():
+        whose = named(known, means)
+        if len(whose) == 1:
+            found.setdefault(whose[0].name, []).append(name)
+    return found
+
+
 def merge(previous: Previous, people: Mapping[str, str], out: Path | None) -> None:
     """Move results to those whose they are by `names.csv`; the old files are kept aside.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grader.errors import UsageError
 from grader.gradebook.export.marks import Mark, Marks, called, number, written
-from grader.gradebook.export.sheet import Choice, Sheet, SheetFormat, SheetPerson
-from grader.result import shown
+from grader.gradebook.export.sheet import Choice, Sheet, SheetFormat, SheetPerson, squeezed
+from grader.result import SubmissionResult, shown
 from grader.text import counted, quoted
 
 
@@ -59,11 +59,12 @@ def fill(
         if mark is not None:
             work.put(person, mark)
         elif not person.may_lack:
-            work.lacking.append(whose(person))
+            work.lacking.append(person)
     if choice.new_column and sheet.worth:
         most = written(marks.most, comma=work.comma)
         sheet.table.fill(sheet.worth, sheet.column, most)
-    told = [*work.sentences(choice.file), *sheet.told, *marks.told]
+    namesakes = "" if choice.by_name else platform.namesakes
+    told = [*work.sentences(choice.file, namesakes), *sheet.told, *marks.told]
     return Filled(sheet.table.encoded(), work.rows, told)
 
 
@@ -84,8 +85,10 @@ def _by_key(platform: SheetFormat, marks: Marks, choice: Choice) -> dict[str, li
     """Return the submissions that are known by a key, for each key."""
     owners: dict[str, list[str]] = {}
     for name, result in marks.results.items():
-        for key in platform.ids(result, choice):
-            owners.setdefault(key, []).append(name)
+        identities = [result.identity, *choice.also.get(name, ())]
+        for each in identities:
+            for key in platform.ids(replace(result, identity=each), choice):
+                owners.setdefault(key, []).append(name)
     return owners
 
 
@@ -103,7 +106,7 @@ class _Filling:
     same: int = 0
     changed: list[str] = field(default_factory=list)
     locked: list[str] = field(default_factory=list)
-    lacking: list[str] = field(default_factory=list)
+    lacking: list[SheetPerson] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
     def known_once(self, owners: Mapping[str, Sequence[str]], choice: Choice) -> list[SheetPerson]:
@@ -159,20 +162,34 @@ class _Filling:
             why = f"in the results this id is that of {who}"
         self.refused.append(f"Not filled in for {whose(person)}: {why}.")
 
-    def sentences(self, file: str) -> list[str]:
-        """Return what is said of what was done."""
+    def sentences(self, file: str, namesakes: str) -> list[str]:
+        """Return what is said of what was done.
+
+        Args:
+            file: what the platform's file is called.
+            namesakes: what to say of one who is in the file and, by another id, in the results.
+        """
         column = self.sheet.table.columns[self.sheet.column]
         same = f"; {self.same} stood there already" if self.same else ""
         told = [f"{counted(self.new, 'mark')} filled in under {quoted(column)}{same}."]
         told += [f"changed: {text}." for text in self.changed]
         told += [f"left alone: {text}." for text in self.locked]
         told += self.refused
-        missing = [called(self.marks.results[n]) for n in self.marks.of if n not in self.found]
+        missing = [self.marks.results[n] for n in self.marks.of if n not in self.found]
         if self.lacking:
-            told.append(f"In {file}, but without a mark: {', '.join(self.lacking)}.")
+            told.append(f"In {file}, but without a mark: {', '.join(map(whose, self.lacking))}.")
         if missing:
-            told.append(f"With a mark, but not in {file}: {', '.join(missing)}.")
+            told.append(f"With a mark, but not in {file}: {', '.join(map(called, missing))}.")
+        told += self._namesakes(missing, namesakes)[:1]
         return told
+
+    def _namesakes(self, missing: Sequence[SubmissionResult], text: str) -> list[str]:
+        known = {squeezed(result.full_name): result.identity for result in missing}
+        return [
+            text.format(name=person.name, number=person.id, identity=identity)
+            for person in self.lacking
+            if text and person.name and (identity := known.get(squeezed(person.name)))
+        ]
 
 
 def whose(person: SheetPerson) -> str:

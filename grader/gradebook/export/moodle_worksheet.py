@@ -29,6 +29,11 @@ IN_OTHER_LANGUAGES = (
     "for download and upload, or use `grader export csv`."
 )
 
+OF_ANOTHER_WEEK = (
+    "Moodle gives everybody another number in each assignment, and {name} is in both lists: use "
+    "--by-name, or say in names.csv whose a number is, such as moodle:{number},{identity}."
+)
+
 _NUMBER = re.compile(r"\d+\Z")
 _LOCKED = "the grade can't be changed there"
 _NAMELESS = "participant"
@@ -83,4 +88,4 @@ def _fits(person: SheetPerson, result: SubmissionResult) -> bool:
     return not name or not known or name.startswith(_NAMELESS) or name.endswith(known)
 
 
-PLATFORM = SheetFormat(_sheet, _ids, _fits)
+PLATFORM = SheetFormat(_sheet, _ids, _fits, OF_ANOTHER_WEEK)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.errors import UsageError
@@ -23,6 +23,7 @@ class Choice:
         new_column: the name of a column to add.
         id_column: the column by which people are known, where the platform doesn't say which.
         by_name: whether people are known by their full names rather than by the platform's ids.
+        also: for the names of submissions, other identities of the same people.
     """
 
     file: str
@@ -30,6 +31,7 @@ class Choice:
     new_column: str = ""
     id_column: str = ""
     by_name: bool = False
+    also: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,11 +93,14 @@ class SheetFormat:
         sheet: returns who is in a file, and where the marks stand.
         ids: returns the keys by which a result finds its row.
         fits: tells whether a row may be a result's, when they have a key in common.
+        namesakes: what to say of somebody's `name` and `number` in the file, without a mark, if the
+            mark of one who is called so, of that `identity`, is left over.
     """
 
     sheet: Callable[[Table, Choice], Sheet]
     ids: Callable[[SubmissionResult, Choice], Iterable[str]]
     fits: Callable[[SheetPerson, SubmissionResult], bool] = lambda person, result: True
+    namesakes: str = ""
 
 
 def identity_in(result: SubmissionResult, platform: str) -> list[str]:

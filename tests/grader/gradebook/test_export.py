@@ -295,6 +295,51 @@ def test_moodles_names_may_be_asked_for_where_numbers_are_those_of_another_week(
     assert filled["Participant 6004"] == "4"
 
 
+def test_numbers_that_names_csv_has_joined_are_known_in_every_weeks_worksheet(
+    tmp_path: Path, saved: Save
+) -> None:
+    """Results hold the first number as identity, and the last in `members`; 93 is neither."""
+    ada, bob = Student(93, "Ada", "Lovelace"), Student(94, "Bob", "Ross")
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(moodle_worksheet([ada, bob]))
+    joined = result("ada", identity="moodle:7", full_name="Ada Lovelace")
+    joined.members = ("Participant 203",)
+    other = result("eve", identity="moodle:8", full_name="Eve")
+    reports = saved(joined, other)
+    book = tmp_path / "book"
+    book.mkdir()
+    names = "found,means\nmoodle:93,moodle:7\nmoodle:203,moodle:7\nmoodle:94,Eve\nsoftmx.py,01\n"
+    (book / "names.csv").write_text(names)
+    told = exported("moodle", file, reports)
+    filled = marks_in((tmp_path / "Grades-filled.csv").read_bytes(), "Identifier", "Grade")
+    assert filled == {"Participant 93": "20", "Participant 94": ""}
+    assert not any("Ada" in text for text in told)
+    assert any(text.startswith("Not filled in for Bob Ross (94): in the") for text in told)
+    assert marks_by_total(file, reports) == filled
+
+
+def marks_by_total(file: Path, reports: Path) -> dict[str, str]:
+    """Fill in the sum, for which no problem is chosen, and return the marks."""
+    out = file.with_name("total.csv")
+    exported("moodle", file, reports, "--total", "--out", str(out))
+    return marks_in(out.read_bytes(), "Identifier", "Grade")
+
+
+@pytest.mark.parametrize("names", [{}, {"by": "--by-name"}, {"name": "Grace"}])
+def test_a_worksheet_of_other_numbers_says_both_ways_out(
+    names: dict[str, str], tmp_path: Path, saved: Save
+) -> None:
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(moodle_worksheet([Student(93, "Ada", "Lovelace")]))
+    full_name = names.get("name", "Ada Lovelace")
+    reports = saved(result("ada", identity="moodle:7", full_name=full_name))
+    told = exported("moodle", file, reports, *([names["by"]] if "by" in names else []))
+    (ways,) = [text for text in told if "--by-name" in text] or [""]
+    assert bool(ways) is not bool(names)
+    assert not ways or "Ada Lovelace is in both lists" in ways
+    assert not ways or ways.endswith("in names.csv whose a number is, such as moodle:93,moodle:7.")
+
+
 def test_a_worksheet_without_names_is_filled_in_by_numbers(tmp_path: Path, saved: Save) -> None:
     rows = [[c for n, c in enumerate(row) if n not in (1, 2)] for row in cells(moodle_worksheet())]
     file = tmp_path / "Grades.csv"
