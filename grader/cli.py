@@ -198,9 +198,11 @@ def reset(
 ) -> None:
     """Put a problem's stub back; what you wrote is kept beside it."""
     with faults():
-        from grader.student.reset import is_stub, put_stub_back
+        from grader.student.reset import is_stub, put_stub_back, require_stub
 
-        chosen = this_course().select([problem])[0]
+        course = this_course()
+        chosen = course.select([problem])[0]
+        require_stub(course, chosen)
         if is_stub(chosen):
             print_text(f"The problem.py of {chosen.id} is the stub already.")
             return

@@ -2,44 +2,52 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from grader.course import Problem
-from grader.errors import CourseError
+from grader.course import Course, Problem
+from grader.errors import CourseError, UsageError
 from grader.files import write_whole, writing
 
 
-def is_stub(problem: Problem) -> bool:
-    """Return whether the student's file is the untouched stub.
+def require_stub(course: Course, problem: Problem) -> None:
+    """Refuse what follows where there is no second copy of the stub.
 
     Raises:
-        CourseError: the course has lost the stub.
+        UsageError: this is the course's repository, where git has it.
+        CourseError: the students' copy has lost it.
     """
-    return problem.stub.is_file() and problem.stub.read_bytes() == _original(problem)
+    if problem.kept_stub.is_file():
+        return
+    if course.solution(problem).is_file():
+        raise UsageError(
+            "In the course's repository git puts a stub back, and keeps nothing of what you had: "
+            f"git checkout {shlex.quote(os.path.relpath(problem.stub))}"
+        )
+    raise CourseError(
+        f"there is no stub to put back: {problem.kept_stub} is missing. "
+        "A fresh copy of the course, as students get it, has it."
+    )
+
+
+def is_stub(problem: Problem) -> bool:
+    """Return whether the student's file is the untouched stub."""
+    return problem.stub.is_file() and problem.stub.read_bytes() == problem.kept_stub.read_bytes()
 
 
 def put_stub_back(problem: Problem) -> Path | None:
     """Write the stub and return where the student's file is kept; None if there was no file.
 
     Raises:
-        CourseError: the course has lost the stub.
         CannotWrite: the folder can't be written.
     """
-    original = _original(problem)
+    original = problem.kept_stub.read_bytes()
     kept = keep(problem.stub) if problem.stub.is_file() else None
     write_whole(problem.stub, original)
     return kept
-
-
-def _original(problem: Problem) -> bytes:
-    if not problem.kept_stub.is_file():
-        raise CourseError(
-            f"there is no stub to put back: {problem.kept_stub} is missing. "
-            "A fresh copy of the course has it."
-        )
-    return problem.kept_stub.read_bytes()
 
 
 def keep(file: Path) -> Path:

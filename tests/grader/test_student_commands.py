@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -204,8 +205,22 @@ def test_reset_brings_back_a_deleted_file(problem: Problem) -> None:
     assert problem.stub.read_bytes() == problem.original.read_bytes()
 
 
-def test_reset_without_a_stub_changes_nothing(problem: Problem) -> None:
-    problem.original.unlink()
+def test_reset_in_the_repository_says_what_puts_the_stub_back_there(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem.kept_stub.unlink()
+    problem.stub.write_text("# work\n", encoding="utf-8")
+    monkeypatch.chdir(problem.folder.parent)
+    status, output = grader("reset", "01", "--yes")
+    assert status == 2
+    assert "fresh copy" not in output
+    assert output.endswith("git checkout 01-doubling/problem.py\n")
+    assert problem.stub.read_text(encoding="utf-8") == "# work\n"
+
+
+def test_reset_without_a_stub_changes_nothing(problem: Problem, small_course: Course) -> None:
+    shutil.rmtree(small_course.root / "solutions")  # as in a students' copy
+    problem.kept_stub.unlink()
     problem.stub.write_text("# work\n", encoding="utf-8")
     status, output = grader("reset", "01", "--yes")
     assert status == 3
