@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -32,11 +32,13 @@ def entry_at(path: Path, kind: Kind) -> TreeEntry:
 def held_open(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
     """Give the folder that an archive is; until the end, archives in a zip file can be opened.
 
+    If it is a class, these are the students', and each may hold another one.
+
     Raises:
         BadArchive: it can't be read as an archive, or is too large.
     """
     with _opened(path) as file:
-        yield read_archive(path.name, file, wanted, with_nested=True)
+        yield read_archive(path.name, file, wanted, nested=2)
 
 
 def _children(path: Path) -> Iterable[TreeEntry]:
@@ -79,7 +81,20 @@ def _read(path: Path, limit: int) -> bytes:
 
 def _open_archive(path: Path, wanted: Wanted) -> TreeEntry:
     with _opened(path) as file:
-        return read_archive(path.name, file, wanted)
+        reopening = partial(_open_nested, path)
+        return read_archive(path.name, file, wanted, nested=0, reopening=reopening)
+
+
+def _open_nested(path: Path, names: Sequence[str], wanted: Wanted) -> TreeEntry:
+    """Return the folder that an archive in an archive is, by the names on the way to it."""
+    with _opened(path) as file:
+        entry = read_archive(path.name, file, lambda parts: 0, nested=1)
+        for name in names:
+            inside = {child.name: child for child in entry.children()}
+            if name not in inside:
+                raise BadArchive("changed while it was read")
+            entry = inside[name]
+        return entry.opened(wanted)
 
 
 @contextmanager

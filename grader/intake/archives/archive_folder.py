@@ -1,14 +1,14 @@
 """An archive as a folder of the tree: gone through once, and of its members the wanted ones read.
 
-An archive inside an archive is opened only when the outer one is what the instructor gave, as
-learning platforms pack what students packed; never one inside that.
+An archive in a zip file can be opened: learning platforms pack what students packed, and students
+pack what they had packed already. How deep that goes is said by whoever opens the outermost one.
 """
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import BinaryIO
 
@@ -27,8 +27,12 @@ def require_readable_kind(name: str) -> None:
         raise BadArchive(f"is of a kind that is not read; hand in one of {kinds}")
 
 
+Reopening = Callable[[Sequence[str], Wanted], TreeEntry]
+"""Opens an archive in another one, which is closed by now, by the names on the way to it."""
+
+
 def read_archive(
-    name: str, file: BinaryIO, wanted: Wanted, *, with_nested: bool = False
+    name: str, file: BinaryIO, wanted: Wanted, *, nested: int, reopening: Reopening | None = None
 ) -> TreeEntry:
     """Return the folder that an archive is.
 
@@ -36,19 +40,28 @@ def read_archive(
         name: the archive's.
         file: its bytes, which decide how it is read.
         wanted: which members to read. The others are known by name only.
-        with_nested: whether archives in a zip file can be opened, as long as `file` is open.
+        nested: how many archives in each other can be opened in a zip file, while `file` is open.
+        reopening: opens an archive in a zip file once `file` is closed.
 
     Raises:
         BadArchive: it can't be read as an archive, or is too large.
     """
-    return _Reading(name, file, wanted, with_nested=with_nested).run()
+    return _Reading(name, file, wanted, nested, reopening).run()
 
 
 class _Reading:
-    def __init__(self, name: str, file: BinaryIO, wanted: Wanted, *, with_nested: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        file: BinaryIO,
+        wanted: Wanted,
+        nested: int,
+        reopening: Reopening | None,
+    ) -> None:
         self._file = file
         self._wanted = wanted
-        self._with_nested = with_nested
+        self._nested = nested
+        self._reopening = reopening
         self._budget = limits.Budget(file.seek(0, os.SEEK_END))
         self._tree = GrowingTree(name)
 
@@ -70,7 +83,7 @@ class _Reading:
         self._file.seek(0)
         if start in ZIP_STARTS:
             return zip_members(self._file, self._budget)
-        self._with_nested = False
+        self._nested, self._reopening = 0, None
         packed = start.startswith(GZIP_START)
         return tar_members(self._file, self._budget, is_packed=packed)
 
@@ -84,18 +97,20 @@ class _Reading:
                 raise
             except Refused as refused:
                 added.spoil(str(refused))
-        elif self._with_nested and archive_suffix(name):
+        elif self._nested and archive_suffix(name):
             added.set_opening(partial(self._open_nested, member, name))
+        elif self._reopening and archive_suffix(name):
+            added.set_opening(partial(self._reopening, added.path))
 
     def _open_nested(self, member: Member, name: str, wanted: Wanted) -> TreeEntry:
-        """Read an archive in this one into memory, go through it, and forget it."""
+        """Read an archive in this one into memory and go through it."""
         require_readable_kind(name)
         self._budget.renew()
         try:
             content = self._content(member, limits.MAX_NESTED_BYTES)
         except Refused as refused:
             raise BadArchive(str(refused)) from None
-        return read_archive(name, io.BytesIO(content), wanted)
+        return read_archive(name, io.BytesIO(content), wanted, nested=self._nested - 1)
 
     def _content(self, member: Member, most: int) -> bytes:
         content = bytearray()

@@ -93,5 +93,34 @@ def test_what_tools_and_students_leave_behind_is_ignored(
     assert found.notes == []
 
 
-def test_archives_inside_are_not_opened(read: Read) -> None:
-    assert_bad(read(zipped(("hw.zip", zipped((FILE, RIGHT))))), "archive inside an archive")
+@pytest.mark.parametrize("place", ["", "hw/"])
+@BOTH
+def test_a_zip_file_may_hold_the_archive_with_the_work(
+    read: Read, ending: str, pack: Pack, place: str
+) -> None:
+    inner = pack((FILE, RIGHT))
+    found = read(zipped((f"{place}hw{ending}", inner), ("notes.txt", b"")))
+    assert found.files["01-doubling"].source == RIGHT
+    assert f"The work is in the archive 'hw{ending}'." in found.notes
+    assert_bad(
+        read(zipped((f"{place}hw{ending}", b"?"))), f"has the archive 'hw{ending}', which is"
+    )
+
+
+def test_an_archive_deeper_than_that_is_not_opened(read: Read) -> None:
+    hw = zipped((FILE, RIGHT))
+    for deeper in (zipped(("hw.zip", hw)), tarred(("hw.zip", hw))):
+        found = read(zipped(("a.zip", deeper)))
+        assert_bad(found, "archive inside an archive, which is not opened; unpack the outer one")
+
+
+def test_an_archive_in_a_tar_file_is_not_opened(read: Read) -> None:
+    packed = tarred(("hw.zip", zipped((FILE, RIGHT))))
+    assert_bad(read(packed, ".tar"), "archive inside an archive, which is not opened")
+
+
+def test_of_several_archives_inside_none_is_chosen(read: Read) -> None:
+    hw = zipped((FILE, RIGHT))
+    found = read(zipped(("a.zip", hw), ("b.zip", hw))).files["01-doubling"]
+    assert (found.source, found.bad) == (None, True)
+    assert "has the archives 'a.zip' and 'b.zip'; which one counts can't be known" in found.reason

@@ -15,8 +15,11 @@ from tests.grader.intake.uploads import (
     RIGHT,
     Take,
     assert_bad,
+    by_name,
     class_of,
+    source,
     submission,
+    zip_file,
     zipped,
 )
 
@@ -76,6 +79,17 @@ def test_a_whole_class_in_one_archive(
         assert found[3].files["01-doubling"].source == RIGHT
     else:
         assert_bad(found[3], "archive inside an archive, which is not opened")
+
+
+def test_an_archive_is_looked_into_alike_in_a_folder_and_in_a_zip_file_of_a_class(
+    take: Take,
+) -> None:
+    hw = zip_file({FILE: RIGHT})
+    files = {f"{name}.zip": zip_file({"hw.zip": hw}) for name in ("ada", "grace")}
+    files |= {"hugo/hw.zip": files["ada.zip"], "imani.zip": zip_file({"a.zip": files["ada.zip"]})}
+    found = by_name(take(files))
+    assert [source(found[name]) for name in ("ada", "grace", "hugo")] == [RIGHT] * 3
+    assert_bad(found["imani"], "archive inside an archive, which is not opened")
 
 
 @pytest.mark.parametrize("place", ["", "hw/", "hw/problems/"])

@@ -97,9 +97,11 @@ def test_one_students_archive_harms_nobody_else(
         "ada_1_91_hw.zip": bytes(110_000),
         "bea_2_92_hw.zip": zip_file({f"{ID}/problem.py": b"#" * 600_000}),
         "cho_3_93_hw.zip": zip_file({f"../{ID}/problem.py": RIGHT, f"{ID}/problem.py": RIGHT}),
-        "dan_4_94_hw.zip": zip_file({"hw.zip": zip_file(COURSE)}),
+        "dan_4_94_hw.zip": zip_file({"a.zip": zip_file({"hw.zip": zip_file(COURSE)})}),
         "eli_5_95_hw.rar": b"Rar!",
         "fay_6_96_hw.zip": b"nothing of that kind",
+        "gus_8_98_hw.zip": zip_file({"hw.zip": zip_file({f"{ID}/problem.py": b"#" * 600_000})}),
+        "hal_9_90_hw.zip": zip_file({"hw.zip": bytes(110_000)}),
     }
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file(bad | {"zoe_7_99_hw.zip": zip_file(COURSE)}))
@@ -109,6 +111,8 @@ def test_one_students_archive_harms_nobody_else(
     assert "unpacks to more than 300,000 bytes" in reasons["bea"]
     assert "leads out of its folder" in reasons["cho"]
     assert "archive inside an archive" in reasons["dan"]
+    assert "unpacks to more than 300,000 bytes" in reasons["gus"]
+    assert "has more than 100,000 bytes" in reasons["hal"]
     assert "is of a kind that is not read" in reasons["eli"]
     assert "is not a zip or tar archive" in reasons["fay"]
     assert source(found["zoe"]) == RIGHT
