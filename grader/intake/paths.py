@@ -16,12 +16,12 @@ from pathlib import Path
 from grader.course import SUBMISSION_FILE
 from grader.errors import SubmissionError
 from grader.intake import disk, notices
-from grader.intake.archives.kinds import ARCHIVE_SUFFIXES, archive_suffix
+from grader.intake.archives.kinds import ARCHIVE_SUFFIXES, archive_suffix, without_suffix
 from grader.intake.class_folder import has_work, submissions_in
 from grader.intake.layout import Layout, Work, plain_work, unmatched_file
 from grader.intake.platforms.registry import recognise, recognise_part
 from grader.intake.problem_names import Problems
-from grader.intake.survey import Survey, survey
+from grader.intake.survey import Role, Survey, survey
 from grader.intake.tree import IS_LINK, BadArchive, Kind, Refused, TreeEntry
 from grader.intake.wanted import wanted
 from grader.text import quoted
@@ -173,6 +173,8 @@ def _recognised(found: TreeEntry, problems: Problems, *, several: bool) -> Layou
         layout.unmatched = [unmatched_file(file.name, ()) for file, _ in single]
     if len(students) == 1 and not problems.given:
         layout.notes = _hidden_class(here, problems, several=several)
+    if students == [found] and not several and not layout.notes:
+        layout.notes = _maybe_class_of_one(here, works[0].name)
     return layout
 
 
@@ -185,6 +187,22 @@ def _hidden_class(here: Survey, problems: Problems, *, several: bool) -> list[st
     """Return a hint if what seems to be one submission is a class once its problem is given."""
     given = submissions_in(here, bare=True, several=several)
     return [notices.have_bare_files(len(given), problems)] if len(given) > 1 else []
+
+
+def _maybe_class_of_one(here: Survey, name: str) -> list[str]:
+    """Return a hint if all of an archive is in one folder, which may be its student's name."""
+    inside = [seen for seen in here.seen if seen.role is not Role.MINOR]
+    is_one = here.folder.is_packed and len(inside) == 1
+    if not is_one or inside[0].role not in (Role.FOLDER, Role.ARCHIVE):
+        return []
+    student = inside[0].entry.name
+    if without_suffix(student) == name:
+        return []
+    return [
+        f"{quoted(here.folder.name)} counts as one student's, who is called {quoted(name)} here. "
+        f"If {quoted(student)} or a folder in that has the student's name, unpack the archive and "
+        "give that."
+    ]
 
 
 def _no_submission() -> str:

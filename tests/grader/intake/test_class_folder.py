@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.intake.submissions import find_submissions
+from grader.intake.submissions import find_submissions, take_in
 from tests.grader.intake.uploads import (
     FILE,
     PACKERS,
@@ -19,6 +19,7 @@ from tests.grader.intake.uploads import (
     class_of,
     source,
     submission,
+    write,
     zip_file,
     zipped,
 )
@@ -100,6 +101,37 @@ def test_an_archive_by_itself_is_one_submission(
     path.write_bytes(zipped((f"{place}{FILE}", RIGHT)))
     (found,) = find_submissions([path], small_course)
     assert (found.name, found.files["01-doubling"].source) == ("ada", RIGHT)
+
+
+@pytest.mark.parametrize("inside", [f"Ada Lovelace/{FILE}", "Ada Lovelace.zip"])
+def test_an_archive_with_one_folder_in_it_tells_whose_name_its_row_has(
+    tmp_path: Path, small_course: Course, inside: str
+) -> None:
+    """It may be a class of one as well as what a student packed."""
+    content = zip_file({FILE: RIGHT}) if inside.endswith("zip") else RIGHT
+    path = tmp_path / "submissions.zip"
+    path.write_bytes(zip_file({inside: content}))
+    found = take_in([path], small_course)
+    assert [s.full_name for s in found.submissions] == ["submissions"]
+    assert found.unmatched == [
+        "'submissions.zip' counts as one student's, who is called 'submissions' here. If "
+        f"{inside.split('/')[0]!r} or a folder in that has the student's name, unpack the archive "
+        "and give that."
+    ]
+    given = write(tmp_path / "unpacked", {inside: content})
+    found = take_in([given], small_course)
+    assert ([s.full_name for s in found.submissions], found.unmatched) == (["Ada Lovelace"], [])
+
+
+@pytest.mark.parametrize("place", ["", "problems/"])
+def test_of_an_archive_of_problems_nothing_is_asked(
+    tmp_path: Path, small_course: Course, place: str
+) -> None:
+    for name in ("ada", "bea"):
+        (tmp_path / f"{name}.zip").write_bytes(zip_file({f"{place}{FILE}": RIGHT}))
+    paths = [tmp_path / "ada.zip", tmp_path / "bea.zip"]
+    assert take_in(paths[:1], small_course).unmatched == []
+    assert take_in(paths, small_course).unmatched == []
 
 
 def test_one_folder_of_an_odd_name_does_not_hide_a_class(hand_in, small_course):
