@@ -51,11 +51,14 @@ def fill(
         fitting = [n for n in names if platform.fits(person, marks.results[n])]
         if len(fitting) > 1:  # somebody who worked alone first and in a group later
             fitting = [name for name in fitting if name in marks.of] or fitting
-        if names and len(fitting) != 1:
+        if len(fitting) == 1:
+            mark = marks.of.get(fitting[0])
+        elif mark := _sum_over_groups(person, fitting, marks):
+            work.added_up.append(person)
+        elif names:
             work.refuse(person, names)
             continue
         work.rows += [(person, name) for name in fitting]
-        mark = marks.of.get(fitting[0]) if fitting else None
         if mark is not None:
             work.put(person, mark)
         elif not person.may_lack:
@@ -66,6 +69,13 @@ def fill(
     namesakes = "" if choice.by_name else platform.namesakes
     told = [*work.sentences(choice.file, namesakes), *sheet.told, *marks.told]
     return Filled(sheet.table.encoded(), work.rows, told)
+
+
+def _sum_over_groups(person: SheetPerson, names: Sequence[str], marks: Marks) -> Mark | None:
+    """Return the sum of what somebody's groups reached; None where that is not certain."""
+    members = [{m.lower() for m in marks.results[name].members} for name in names]
+    is_member = any(all(key in group for group in members) for key in person.keys)
+    return marks.together(names) if members and is_member else None
 
 
 def _require_scale(sheet: Sheet, marks: Marks, choice: Choice, scale: bool) -> None:
@@ -108,6 +118,7 @@ class _Filling:
     locked: list[str] = field(default_factory=list)
     lacking: list[SheetPerson] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    added_up: list[SheetPerson] = field(default_factory=list)
 
     def known_once(self, owners: Mapping[str, Sequence[str]], choice: Choice) -> list[SheetPerson]:
         """Return the people who share no key with each other; those who do are named."""
@@ -175,6 +186,9 @@ class _Filling:
         told += [f"changed: {text}." for text in self.changed]
         told += [f"left alone: {text}." for text in self.locked]
         told += self.refused
+        if self.added_up:
+            who = ", ".join(map(whose, self.added_up))
+            told.append(f"Added up, as these were in several groups: {who}.")
         missing = [self.marks.results[n] for n in self.marks.of if n not in self.found]
         if self.lacking:
             told.append(f"In {file}, but without a mark: {', '.join(map(whose, self.lacking))}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Decimal
 
 from grader.errors import UsageError
@@ -36,6 +36,7 @@ class Marks:
         of: each mark by the name of the submission.
         results: by the name of the submission, of everybody that the folder knows.
         told: sentences about who has no mark, and about what is counted as 0.
+        worth: what each problem of a sum is worth; empty for a single problem.
     """
 
     what: str
@@ -43,6 +44,18 @@ class Marks:
     of: dict[str, Mark] = field(default_factory=dict)
     results: dict[str, SubmissionResult] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
+    worth: dict[str, float] = field(default_factory=dict)
+
+    def together(self, names: Iterable[str]) -> Mark | None:
+        """Return the sum of somebody who handed in under several names.
+
+        None where a problem was handed in under two of them, or a single one is asked for.
+        """
+        results = [self.results[name] for name in names]
+        problems = [p for result in results for p in result.problems if p.id in self.worth]
+        if not problems or len({p.id for p in problems}) < len(problems):
+            return None
+        return _mark(replace(results[0], problems=problems), "", self.worth)
 
 
 def marks_of(results: Iterable[SubmissionResult], problem: str, part: str = "") -> Marks:
@@ -69,6 +82,7 @@ def marks_of(results: Iterable[SubmissionResult], problem: str, part: str = "") 
         raise UsageError(f"Nobody in these reports has been graded in {what}.")
     if asked and asked[0].optional:
         valid = [r for r in valid if asked[0].part in r.optional]
+    marks.worth = {} if problem else worth
     marks.most = worth[problem] if problem else total(worth.values())
     _tell(marks, failed, "The grader failed, so there is no mark")
     for id in [problem] if problem else sorted(worth):

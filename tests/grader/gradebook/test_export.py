@@ -404,20 +404,56 @@ def test_gradescopes_roster(tmp_path: Path, saved: Save) -> None:
     )
 
 
-def test_who_worked_alone_first_and_in_a_group_later_has_the_mark_of_that_problem(
+def of_group(*people: str, id: str = ID, points: float = 20, most: float = 25) -> SubmissionResult:
+    accounts = [f"{name}@x.edu" for name in people]
+    found = result("-".join(people), problem(id, points, most))
+    found.identity, found.members = f"gradescope:{'+'.join(accounts)}", tuple(accounts)
+    return found
+
+
+def test_who_was_in_several_groups_has_the_mark_of_each_problem_and_their_sum(
+    tmp_path: Path, saved: Save
+) -> None:
+    file = tmp_path / "roster.csv"
+    file.write_text("Name,SID,Email\nAda,001,ada@x.edu\nBob,002,bob@x.edu\nEve,003,eve@x.edu\n")
+    first = {"id": "01-softmax", "most": 10}
+    alone, others = of_group("ada", points=5, **first), of_group("bob", "eve", points=7, **first)
+    reports = saved(alone, others, of_group("ada", "bob"), of_group("eve", points=25))
+    for option, marks in (("--problem=03", "20 20 25"), ("--total", "25 27 32")):
+        told = exported("gradescope", file, reports, "--new-column", "Mark", option)
+        rows = cells((tmp_path / "roster-filled.csv").read_bytes())
+        assert [row[3] for row in rows[1:]] == marks.split()
+        assert not any("Not filled in" in text for text in told)
+    assert (
+        "Added up, as these were in several groups: Ada (ada@x.edu), Bob (bob@x.edu), "
+        "Eve (eve@x.edu)."
+    ) in told
+    exported("csv", file, reports, "--id-column", "Email", "--new-column", "Mark", "--total")
+    assert cells((tmp_path / "roster-filled.csv").read_bytes()) == rows
+
+
+def test_marks_of_several_groups_for_one_problem_are_not_added_up(
     tmp_path: Path, saved: Save
 ) -> None:
     file = tmp_path / "roster.csv"
     file.write_text("Name,SID,Email\nAda,001,ada@x.edu\nBob,002,bob@x.edu\n")
-    alone = result("ada", problem("01-softmax", 5, 10), identity="gradescope:ada@x.edu")
-    both = result("ada-bob", identity="gradescope:ada@x.edu+bob@x.edu")
-    both.members = ("ada@x.edu", "bob@x.edu")
-    reports = saved(alone, both)
-    exported("gradescope", file, reports, "--new-column", "Week 3")
-    rows = cells((tmp_path / "roster-filled.csv").read_bytes())
-    assert [row[3] for row in rows] == ["Week 3", "20", "20"]
-    told = exported("gradescope", file, reports, "--new-column", "Sum", "--total")
-    assert any(text.startswith("Not filled in for Ada (ada@x.edu): it may be") for text in told)
+    reports = saved(of_group("ada", points=5), of_group("ada", "bob"))
+    for option in ("--problem=03", "--total"):
+        told = exported("gradescope", file, reports, "--new-column", "Mark", option)
+        assert any(text.startswith("Not filled in for Ada (ada@x.edu): it may be") for text in told)
+        rows = cells((tmp_path / "roster-filled.csv").read_bytes())
+        assert [row[3] for row in rows[1:]] == ["", "20"]
+
+
+def test_marks_of_two_who_are_called_alike_are_not_added_up(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("Student\nKim Lee\n")
+    for n, id in enumerate(("01-softmax", ID)):
+        reports = saved(
+            result(f"k{n}", problem(id, 5, 10), identity=f"moodle:{n}", full_name="Kim Lee")
+        )
+    told = exported("csv", file, reports, "--id-column=Student", "--new-column=Mark", "--total")
+    assert told[0] == "0 marks filled in under 'Mark'."
 
 
 def test_github_classrooms_grades(tmp_path: Path, saved: Save) -> None:
