@@ -26,7 +26,7 @@ from grader.grade.previous import (
     sweep,
 )
 from grader.grade.provenance import common_provenance, grader_sha256
-from grader.grade.same_person import as_said, merge, suggest
+from grader.grade.same_person import as_groups, as_said, merge, suggest
 from grader.grade.settings import Settings
 from grader.grade.words import Words
 from grader.gradebook.adjusting import adjusted, key, match_roster
@@ -191,9 +191,11 @@ def who_is_who(
         out: the folder of reports; None to leave its files as they are.
     """
     merge(previous, people, out)
+    submissions, others = as_groups(submissions, previous)
     submissions, unclear = as_said(submissions, previous, people)
     submissions, taken = named_as_before(submissions, previous)
-    return submissions, [*taken, *suggest(submissions, previous, people, out)], unclear
+    same = suggest(submissions, previous, people, out)
+    return submissions, [*others, *taken, *same], unclear
 
 
 def asked_for(

@@ -18,6 +18,7 @@ from grader.grade.previous import (
     result_path,
 )
 from grader.grade.processes import call_apart
+from grader.grade.same_person import as_groups
 from grader.grade.settings import Settings
 from grader.intake.only import only_these
 from grader.intake.submissions import Submission, find_submissions
@@ -111,7 +112,9 @@ def _graded(
     submission: Submission, problem: Problem, out: Path
 ) -> tuple[ProblemResult | None, list[str]]:
     """Return how a submission's problem was graded, if that is known, and what to say of it."""
-    (submission,), _ = named_as_before([submission], load_previous(out / RESULTS))
+    previous = load_previous(out / RESULTS)
+    groups, _ = as_groups([submission], previous)
+    (submission,), _ = named_as_before(groups, previous)
     path = result_path(out / RESULTS, submission.name)
     if not path.exists():
         return None, [f"There is no result in {out}."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +38,43 @@ def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Subm
         replace(each, full_name=name, name=result_name(each.identity, name)) if name else each
         for each, name in named
     ]
+
+
+def as_groups(
+    submissions: Sequence[Submission], previous: Previous
+) -> tuple[list[Submission], list[str]]:
+    """Return groups with other members than before as others, if marks of before are kept.
+
+    A team keeps its name when its members change, and one row has only the members of one week.
+
+    Args:
+        submissions: what was handed in.
+        previous: what previous runs left.
+    """
+    known = {identity(result): result for result in previous.results.values()}
+    found, told = [], []
+    for each in submissions:
+        before, members = known.get(each.identity), sorted(each.members)
+        own = f"{each.identity} ({' + '.join(members)})"
+        if before is None or not (own in known or _has_marks_of_others(each, before)):
+            found.append(each)
+            continue
+        found.append(replace(each, identity=own, name=result_name(own, each.full_name)))
+        now, then = (" and ".join(map(quoted, who)) for who in (members, before.members))
+        told.append(
+            f"The members of {quoted(each.identity)} are {now} now, and were {then}: they have "
+            "a row of their own, so that earlier marks stay with those who earned them."
+        )
+    return found, told
+
+
+def _has_marks_of_others(group: Submission, before: SubmissionResult) -> bool:
+    """Tell whether a row has marks in other problems, and members who are known to be others."""
+    ids = {problem.id for problem in before.problems if problem.sha256} - group.files.keys()
+    name = group.identity.partition(":")[2]
+    are_known = all([m.lower() for m in who] != [name] for who in (group.members, before.members))
+    is_group = max(len(group.members), len(before.members)) > 1
+    return bool(ids) and is_group and are_known and {*group.members} != {*before.members}
 
 
 def as_said(
@@ -183,13 +220,11 @@ def _maybe_the_same(
 ) -> list[tuple[Submission, Submission]]:
     results = {identity(result): result for result in previous.results.values()}
     here = {submission.identity for submission in submissions}
-    new = _by_name(submissions)
-    gone = _by_name([_of_result(result) for who, result in results.items() if who not in here])
-    pairs = [
-        (new[name][0], gone[name][0])
-        for name in new.keys() & gone.keys()
-        if len(new[name]) == len(gone[name]) == 1
-    ]
+    gone = [_of_result(result) for who, result in results.items() if who not in here]
+    pairs = _called_alike(submissions, gone, _name)
+    paired = {a.identity for a, _ in pairs} | {b.identity for _, b in pairs}
+    by_part = _called_alike(submissions, gone, _name_behind_group)
+    pairs += [(a, b) for a, b in by_part if not {a.identity, b.identity} & paired]
     done = {who: {p.id for p in result.problems} for who, result in results.items()}
     same = [
         (a, b)
@@ -204,9 +239,32 @@ def _is_safe(submission: Submission) -> bool:
     return cell(submission.identity) == submission.identity
 
 
-def _by_name(submissions: Sequence[Submission]) -> dict[str, list[Submission]]:
+def _called_alike(
+    new: Sequence[Submission], gone: Sequence[Submission], name: Callable[[Submission], str]
+) -> list[tuple[Submission, Submission]]:
+    """Return who of both has the same name, if nobody else has it."""
+    now, then = _by(new, name), _by(gone, name)
+    return [
+        (now[each][0], then[each][0])
+        for each in now.keys() & then.keys()
+        if each and len(now[each]) == len(then[each]) == 1
+    ]
+
+
+def _by(
+    submissions: Sequence[Submission], name: Callable[[Submission], str]
+) -> dict[str, list[Submission]]:
     found: dict[str, list[Submission]] = {}
     for each in submissions:
-        name = " ".join(unicodedata.normalize("NFKC", each.shown_name).casefold().split())
-        found.setdefault(name, []).append(each)
+        found.setdefault(name(each), []).append(each)
     return found
+
+
+def _name(submission: Submission) -> str:
+    return " ".join(unicodedata.normalize("NFKC", submission.shown_name).casefold().split())
+
+
+def _name_behind_group(submission: Submission) -> str:
+    """Return the end of a name at Moodle, which puts the group and `-` before it."""
+    is_moodles = submission.identity.startswith("moodle:")
+    return _name(submission).rpartition("-")[2] if is_moodles else ""
