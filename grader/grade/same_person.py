@@ -62,8 +62,8 @@ def as_groups(
         found.append(replace(each, identity=own, name=result_name(own, each.full_name)))
         now, then = (" and ".join(map(quoted, who)) for who in (members, before.members))
         told.append(
-            f"The members of {quoted(each.identity)} are {now} now, and were {then}: they have "
-            "a row of their own, so that earlier marks stay with those who earned them."
+            f"The members of {quoted(each.identity)} are {now} now, and were {then}: their row is "
+            f"{quoted(own)}, so that earlier marks stay with those who earned them."
         )
     return found, told
 

@@ -202,8 +202,8 @@ def test_marks_stay_with_those_who_were_in_the_group_then(term: Any, tmp_path: P
     for _ in range(2):
         run = term.grade(week2, only="02")
         assert [line for line in run.told if "blue" in line] == [
-            "The members of 'github:blue' are 'a' and 'e' now, and were 'a' and 'b': they have a "
-            "row of their own, so that earlier marks stay with those who earned them."
+            "The members of 'github:blue' are 'a' and 'e' now, and were 'a' and 'b': their row is "
+            "'github:blue (a + e)', so that earlier marks stay with those who earned them."
         ]
     run = term.grade(week1, only="01")
     assert run.told == []
