@@ -308,7 +308,7 @@ def check_pieces(outputs, present, whole, told, **near):
 # kv_cache_bytes
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_cache_in_bytes(problem):
     """kv_cache_bytes counts the keys and the values of all layers, tokens and sequences"""
     cases = [
@@ -579,7 +579,7 @@ def test_positions_go_on(problem, rng):
         past = layers(past, 2, call)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1.5)
 def test_logits_after_a_past(problem, rng):
     """After a past, the logits are those that one pass over all tokens gives"""
     config = SMALL | {"n_layer": 3}
@@ -790,12 +790,13 @@ def test_arguments_are_left_alone(problem, rng):
 def prompts_and_texts(rng, config, batch, length, n_new):
     """Weights, prompts and their greedy texts, where the best token is never a close call.
 
-    In the text of a single prompt token 0 comes before the end, as no token closes a text.
+    In the text of a single prompt another token comes after a 0, as no token closes a text.
     """
     while True:
         weights, prompts = weights_for(rng, config), tokens(rng, batch, length, config)
         texts, nearest = generated_by_hand(prompts, n_new, weights, config)
-        if nearest > CLEAR and (batch > 1 or 0 in texts[:, length:-1]):
+        goes_on = (texts[:, length:-1] == 0) & (texts[:, length + 1 :] != 0)
+        if nearest > CLEAR and (batch > 1 or goes_on.any()):
             return weights, prompts, texts
 
 

@@ -1,0 +1,80 @@
+"""The attacks once more as an ordinary user: there the sandbox has no user to change to.
+
+In a file of its own, so that both run at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+import torch
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+
+ROOT = Path(__file__).resolve().parents[3]
+NOBODY = 65534
+
+
+def python_for_others():
+    """Return a Python of this version that other users may run too."""
+    for path in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
+        real = Path(path).resolve()
+        if real.exists() and all(p.stat().st_mode & 0o001 for p in [real, *real.parents]):
+            return path
+    pytest.skip("no Python here that an ordinary user could run")
+
+
+def copy_for_others(folder):
+    """Copy the grader and these tests to where everybody may read them, with their byte code."""
+    shutil.copytree(ROOT / "grader", folder / "grader")
+    attacks = "tests/grader/attacks"
+    shutil.copytree(ROOT / attacks, folder / attacks)
+    for path in (ROOT / "tests").glob("*.py"):
+        if not path.name.startswith("test_"):  # what these share with others
+            shutil.copy(path, folder / "tests")
+    for name in ("pyproject.toml", "course.toml"):
+        shutil.copy(ROOT / name, folder)
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user already")
+def test_the_same_as_an_ordinary_user():
+    """Every attack, where the grader itself is no more than an ordinary user."""
+    with tempfile.TemporaryDirectory(prefix="attacks-") as name:
+        folder, scratch = Path(name) / "course", Path(name) / "scratch"
+        copy_for_others(folder)
+        scratch.mkdir()
+        for path in (folder.parent, scratch):
+            path.chmod(0o777)
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": f"{folder}:{Path(torch.__file__).parents[1]}",
+            "HOME": str(scratch),
+            "TMPDIR": str(scratch),
+            "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        attacks = "tests/grader/attacks/test_attacks.py::test_attack"
+        done = subprocess.run(
+            [python_for_others(), "-m", "pytest", "-q", attacks],
+            cwd=folder,
+            env=environment,
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    assert re.search(r"^\d{3} passed in", done.stdout, re.MULTILINE), "some were left out"
