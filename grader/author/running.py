@@ -185,8 +185,7 @@ def run(
     text = Text("", "") if edit is None else Text(edit.when, edit.look)
     weight = Weight.read("" if edit is None else edit.weight)
     if is_mistake and not all_tests:
-        order = _order(candidate, weight, first, seconds)
-        result, is_whole = _run_until_settled(candidate, root, weight, order, watch=watch)
+        result, is_whole = _run_until_settled(candidate, root, weight, first, seconds, watch=watch)
     else:
         result, is_whole = _run_once(candidate, candidate.conditions, root, watch=watch), True
     unsteady: set[str] = set()
@@ -209,38 +208,40 @@ def run_these(candidate: Candidate, tests: Iterable[str], *, root: Path) -> list
     return _run_once(candidate, candidate.conditions, root, watch=watch, tests=tests).tests
 
 
-def _order(
-    mistake: Candidate, weight: Weight, first: str, seconds: Mapping[str, float]
-) -> Callable[[CollectedTest], tuple[float, ...]]:
-    """Return by what to sort tests so that few of them, and cheap ones, settle a mistake's case.
+def _run_until_settled(
+    mistake: Candidate,
+    root: Path,
+    weight: Weight,
+    first: str,
+    seconds: Mapping[str, float],
+    *,
+    watch: bool,
+) -> tuple[ProblemResult, bool]:
+    """Run a mistake's tests until its case is settled, and tell whether all of them ran.
 
     What caught it before runs first. Then for a slip, which has to pass most tests, what takes
     little time for its points; for others what caught mistakes lately, since they stand beside
     others of their kind. While nothing is known that catches it, hidden tests run last, because
     what visible tests catch alone is told, too.
+
+    Args:
+        mistake: what to run.
+        root: the course's folder.
+        weight: how it weighs.
+        first: id of the test to begin with; empty for none.
+        seconds: how long the reference takes over each test, by its id.
+        watch: whether to look out for forbidden calls.
     """
+    every = _suite(mistake.problem, root).tests
+    most = sum(test.points for test in every)
     lately = _CAUGHT.setdefault(mistake.problem.id, {})
     is_slip = weight.kind == "slip"
 
-    def key(test: CollectedTest) -> tuple[float, ...]:
+    def order(test: CollectedTest) -> tuple[float, ...]:
         cost = seconds.get(test.id, 0.0) / test.points if test.points else math.inf
         is_late = test.hidden and not (first and is_slip)
         return (test.id != first, is_late, cost if is_slip else -lately.get(test.id, 0))
 
-    return key
-
-
-def _run_until_settled(
-    mistake: Candidate,
-    root: Path,
-    weight: Weight,
-    order: Callable[[CollectedTest], tuple[float, ...]],
-    *,
-    watch: bool,
-) -> tuple[ProblemResult, bool]:
-    """Run a mistake's tests in this order until its case is settled, and tell whether all ran."""
-    every = _suite(mistake.problem, root).tests
-    most = sum(test.points for test in every)
     result = _run_once(
         mistake,
         mistake.conditions,
@@ -249,7 +250,6 @@ def _run_until_settled(
         order=order,
         enough=lambda result: is_settled(weight, result, most),
     )
-    lately = _CAUGHT[mistake.problem.id]
     lately |= dict.fromkeys((t.id for t in _caught(result)), 1 + max(lately.values(), default=0))
     return result, len(result.tests) == len(every)
 

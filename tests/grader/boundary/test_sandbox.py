@@ -16,12 +16,11 @@ import torch
 
 from grader.boundary.sandbox import selftest
 from grader.boundary.sandbox.libc import keep_access_times
-from tests.processes import memory_of
+from tests.processes import NOBODY, memory_of, python_for_others
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
 ROOT = Path(__file__).resolve().parents[3]
-NOBODY = 65534
 
 # Puts up one layer, then tries every attack, each in a process of its own.
 SCRIPT = """
@@ -98,15 +97,6 @@ CALLS = {
 LIMITS = {"use_all_memory"}
 
 
-def interpreter():
-    """Return a Python that other users may run too."""
-    for path in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
-        folder = Path(path).resolve()
-        if folder.exists() and all(p.stat().st_mode & 0o001 for p in [folder, *folder.parents]):
-            return path
-    pytest.skip("no Python here that an ordinary user could run")
-
-
 def attack(layer, user, tmp_path):
     """Return the outcome of each attack with one layer in place."""
     if os.geteuid() != 0:
@@ -121,7 +111,7 @@ def attack(layer, user, tmp_path):
             parent.chmod(parent.stat().st_mode | 0o711)
     given = f"ROOT = {str(ROOT)!r}\nATTACKS = {selftest._ATTACKS!r}\nNAMES = {selftest._NAMES!r}\n"
     run = subprocess.run(
-        [interpreter() if user else sys.executable, "-I", "-c", given + SCRIPT]
+        [python_for_others() if user else sys.executable, "-I", "-c", given + SCRIPT]
         + [layer, str(user), str(folder)],
         capture_output=True,
         text=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from grader.grade.provenance import common_provenance, provenance
 from grader.grade.settings import Settings
 from grader.intake.submissions import Submission, find_submissions
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
+from tests.conftest import name_in_manifest
 
 
 class School:
@@ -34,6 +36,12 @@ class School:
         file = self.folder / name / problem / "problem.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(source)
+
+    def add_problem(self, id: str) -> None:
+        """Give the course a problem that is like the first one."""
+        problems = self.course.root / "problems"
+        shutil.copytree(problems / "01-doubling", problems / id)
+        name_in_manifest(self.course.root, id)
 
     def submissions(self) -> list[Submission]:
         return find_submissions([self.folder], self.course)

@@ -12,7 +12,6 @@ import pytest
 
 from grader.grade.class_run import ClassRun
 from grader.result import Policy
-from tests.conftest import name_in_manifest
 
 OTHER = "02-doubling"
 
@@ -20,9 +19,7 @@ OTHER = "02-doubling"
 @pytest.fixture
 def term(school: Any) -> Any:
     """A class in a course of two problems, whose second was handed in by itself."""
-    problems = school.course.root / "problems"
-    shutil.copytree(problems / "01-doubling", problems / OTHER)
-    name_in_manifest(problems.parent, OTHER)
+    school.add_problem(OTHER)
     for name, source in {"ada": school.wrong, "bob": school.right}.items():
         write(school.folder.with_name("second") / name / "problem.py", source)
     return school

@@ -13,7 +13,6 @@ from grader.grade.settings import Settings
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult
-from tests.conftest import name_in_manifest
 
 OTHER = "02-doubling"
 IN_TIME, A_WEEK_LATER = "2026-11-02T20:00:00Z", "2026-11-09T20:00:00Z"
@@ -23,9 +22,7 @@ LATE = "share = 0.5\n[deadlines]\n01 = 2026-11-03T00:00:00Z\n02 = 2026-11-10T00:
 @pytest.fixture
 def term(school: Any) -> Any:
     """A course of two problems, nobody yet, and a policy by which lateness costs half."""
-    problems = school.course.root / "problems"
-    shutil.copytree(problems / "01-doubling", problems / OTHER)
-    name_in_manifest(problems.parent, OTHER)
+    school.add_problem(OTHER)
     shutil.rmtree(school.folder)
     book = school.out.parent / "book"
     book.mkdir()

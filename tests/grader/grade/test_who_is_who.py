@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 
 from grader.cli import app
 from grader.intake.submissions import take_in
-from tests.conftest import name_in_manifest
 from tests.grader.intake.test_who_is_who import NAMES, random_names
 
 OTHER = "02-doubling"
@@ -27,9 +26,7 @@ OTHER = "02-doubling"
 @pytest.fixture
 def term(school: Any) -> Any:
     """A course of two problems, and nobody yet."""
-    problems = school.course.root / "problems"
-    shutil.copytree(problems / "01-doubling", problems / OTHER)
-    name_in_manifest(problems.parent, OTHER)
+    school.add_problem(OTHER)
     shutil.rmtree(school.folder)
     return school
 

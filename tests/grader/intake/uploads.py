@@ -17,6 +17,7 @@ import pytest
 
 from grader.course import Course
 from grader.intake.submissions import Intake, Submission, find_submissions
+from tests.processes import NOBODY
 
 ID = "01-doubling"
 OTHER = "02-tripling"
@@ -24,7 +25,6 @@ FILE = f"{ID}/problem.py"
 RIGHT = b"def double(x):\n    return x + x\n"
 WRONG = b"def double(x):\n    return x\n"
 COURSE = {FILE: RIGHT, "README.md": b"hello"}
-NOBODY = 65534
 
 Files = dict[str, bytes]
 Member = tuple[str, bytes]
