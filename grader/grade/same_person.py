@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -220,11 +220,13 @@ def _maybe_the_same(
 ) -> list[tuple[Submission, Submission]]:
     results = {identity(result): result for result in previous.results.values()}
     here = {submission.identity for submission in submissions}
-    gone = [_of_result(result) for who, result in results.items() if who not in here]
-    pairs = _called_alike(submissions, gone, _name)
-    paired = {a.identity for a, _ in pairs} | {b.identity for _, b in pairs}
-    by_part = _called_alike(submissions, gone, _name_behind_group)
-    pairs += [(a, b) for a, b in by_part if not {a.identity, b.identity} & paired]
+    new = _by_name(submissions)
+    gone = _by_name([_of_result(result) for who, result in results.items() if who not in here])
+    pairs = [
+        (new[name][0], gone[name][0])
+        for name in new.keys() & gone.keys()
+        if len(new[name]) == len(gone[name]) == 1
+    ]
     done = {who: {p.id for p in result.problems} for who, result in results.items()}
     same = [
         (a, b)
@@ -239,32 +241,9 @@ def _is_safe(submission: Submission) -> bool:
     return cell(submission.identity) == submission.identity
 
 
-def _called_alike(
-    new: Sequence[Submission], gone: Sequence[Submission], name: Callable[[Submission], str]
-) -> list[tuple[Submission, Submission]]:
-    """Return who of both has the same name, if nobody else has it."""
-    now, then = _by(new, name), _by(gone, name)
-    return [
-        (now[each][0], then[each][0])
-        for each in now.keys() & then.keys()
-        if each and len(now[each]) == len(then[each]) == 1
-    ]
-
-
-def _by(
-    submissions: Sequence[Submission], name: Callable[[Submission], str]
-) -> dict[str, list[Submission]]:
+def _by_name(submissions: Sequence[Submission]) -> dict[str, list[Submission]]:
     found: dict[str, list[Submission]] = {}
     for each in submissions:
-        found.setdefault(name(each), []).append(each)
+        name = " ".join(unicodedata.normalize("NFKC", each.shown_name).casefold().split())
+        found.setdefault(name, []).append(each)
     return found
-
-
-def _name(submission: Submission) -> str:
-    return " ".join(unicodedata.normalize("NFKC", submission.shown_name).casefold().split())
-
-
-def _name_behind_group(submission: Submission) -> str:
-    """Return the end of a name at Moodle, which puts the group and `-` before it."""
-    is_moodles = submission.identity.startswith("moodle:")
-    return _name(submission).rpartition("-")[2] if is_moodles else ""
