@@ -432,7 +432,10 @@ def audit(
                 all_tests=all_tests or equivalence or any((out, record, against)),
                 on_outcome=lambda outcome: progress.advance(task),
             )
-        found.findings.extend(sweep_findings(course, selected, jobs=jobs or default_jobs()))
+        swept = sweep_findings(
+            course, selected, jobs=jobs or default_jobs(), write=write_fingerprints
+        )
+        found.findings.extend(swept)
         if equivalence:
             found.findings.extend(equivalence_findings(course, found, jobs or default_jobs()))
         if out is not None:

@@ -17,7 +17,7 @@ from typing import Any
 from grader.author.candidates import CandidateKind, candidates
 from grader.author.findings import findings
 from grader.author.fingerprint_writer import KeptAnswers, diagnosed, fingerprints_of
-from grader.author.running import CandidateOutcome, run, run_these, several
+from grader.author.running import ByReference, CandidateOutcome, run, run_these, several
 from grader.course import Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
 
@@ -72,20 +72,25 @@ def run_audit(
         on_outcome: called as each candidate is done.
     """
     todo = list(candidates(course, problems))
-    right = [candidate for candidate in todo if candidate.kind is not CandidateKind.MISTAKE]
-    mistakes = [candidate for candidate in todo if candidate.kind is CandidateKind.MISTAKE]
+    compared = (CandidateKind.VARIANT, CandidateKind.MISTAKE)  # with the solution; in this order
+    first = [candidate for candidate in todo if candidate.kind not in compared]
+    others = [candidate for kind in compared for candidate in todo if candidate.kind is kind]
     outcomes: list[CandidateOutcome] = []
     with several(jobs) as each:
-        for outcome in each(partial(run, root=course.root), right):
+        for outcome in each(partial(run, root=course.root), first):
             outcomes.append(outcome)
             on_outcome(outcome)
-        kept = {p: KeptAnswers(p, _solution(outcomes, p).answers) for p in problems}
-        answers = [kept[mistake.problem].answers(mistake) for mistake in mistakes]
-        first = [kept[mistake.problem].caught_by(mistake) for mistake in mistakes]
-        took = {p: {t.id: t.seconds for t in _solution(outcomes, p).result.tests} for p in problems}
-        seconds = [took[mistake.problem] for mistake in mistakes]
-        run_mistake = partial(run, root=course.root, all_tests=all_tests)
-        for outcome in each(run_mistake, mistakes, answers, first, seconds):
+        solutions = {p: _solution(outcomes, p) for p in problems}
+        kept = {p: KeptAnswers(p, solution.answers) for p, solution in solutions.items()}
+        by_reference = {p: _by_reference(solution) for p, solution in solutions.items()}
+        run_other = partial(run, root=course.root, all_tests=all_tests)
+        for outcome in each(
+            run_other,
+            others,
+            [kept[other.problem].answers(other) for other in others],
+            [kept[other.problem].caught_by(other) for other in others],
+            [by_reference[other.problem] for other in others],
+        ):
             outcomes.append(outcome)
             on_outcome(outcome)
         for problem in problems:
@@ -108,6 +113,10 @@ def _of(outcomes: list[CandidateOutcome], problem: Problem) -> list[CandidateOut
 
 def _solution(outcomes: list[CandidateOutcome], problem: Problem) -> CandidateOutcome:
     return next(o for o in _of(outcomes, problem) if o.candidate.kind is CandidateKind.SOLUTION)
+
+
+def _by_reference(solution: CandidateOutcome) -> ByReference:
+    return ByReference({t.id: t.seconds for t in solution.result.tests}, solution.asked)
 
 
 def _run_rare_tests(

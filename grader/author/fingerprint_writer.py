@@ -1,7 +1,8 @@
 """The fingerprints of mistakes, as the audit makes them and as it uses them.
 
 What a mistake answers is kept with a hash over all that this hangs on. As long as that is the same,
-the mistake isn't asked again: more than a thousand answer some hundred questions each.
+the mistake isn't asked again: more than a thousand answer some hundred questions each. Nor is a
+variant that answered as the reference does.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ _DIGITS = 16
 
 
 class KeptAnswers:
-    """What mistakes of a problem are known to answer, so that they need not be asked.
+    """What mistakes and variants of a problem are known to answer, so that they need not be asked.
 
     Args:
-        problem: whose mistakes.
+        problem: whose mistakes and variants.
         reference: what the reference answers now.
     """
 
@@ -53,15 +54,17 @@ class KeptAnswers:
         # What they answer is kept as what the reference doesn't.
         self._is_same = _same_answers(known.reference, reference)
         self._faults = {fault.names: fault for fault in known.faults}
+        self._right = known.right
 
-    def answers(self, mistake: Candidate) -> dict[str, Answers] | None:
-        """Return what a mistake answers; None where that isn't known."""
-        fault = self._faults.get((mistake.name,))
-        if not self._is_same or fault is None:
+    def answers(self, candidate: Candidate) -> dict[str, Answers] | None:
+        """Return what a mistake or variant answers; None where that isn't known."""
+        if candidate.kind is CandidateKind.VARIANT:
+            known = Fault((), {}, self._right.get(candidate.name, ""))
+        else:
+            known = self._faults.get((candidate.name,), Fault((), {}))
+        if not self._is_same or known.rests_on != self._hash(candidate, known.deviations):
             return None
-        if fault.rests_on != self._hash(mistake, fault.deviations):
-            return None
-        return with_deviations(self._reference, fault.deviations)
+        return with_deviations(self._reference, known.deviations)
 
     def caught_by(self, mistake: Candidate) -> str:
         """Return the id of a test that caught a mistake before; empty where none is known."""
@@ -75,8 +78,17 @@ class KeptAnswers:
         before = self.caught_by(outcome.candidate)
         return Fault((outcome.candidate.name,), found, rests_on, _caught_by(outcome, before))
 
-    def _hash(self, mistake: Candidate, found: Mapping[str, Answers]) -> str:
-        told = "\n".join([self._instrument, mistake.source.decode(), Fault((), found).write()])
+    def right(self, variants: Iterable[CandidateOutcome]) -> dict[str, str]:
+        """Return what to keep of the variants that answer as the reference does."""
+        return {
+            outcome.candidate.name: self._hash(outcome.candidate, {})
+            for outcome in variants
+            if not deviations(outcome.answers, self._reference)
+            and not any(given.estimates for given in outcome.answers.values())
+        }
+
+    def _hash(self, candidate: Candidate, found: Mapping[str, Answers]) -> str:
+        told = "\n".join([self._instrument, candidate.source.decode(), Fault((), found).write()])
         return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
 
 
@@ -136,7 +148,7 @@ def fingerprints_of(
     Args:
         course: where adopted answers are.
         problem: whose fingerprints.
-        outcomes: of the problem's solution and its catalogued mistakes.
+        outcomes: of the problem's solution, its variants and its catalogued mistakes.
         kept: what is known of them.
     """
     if not problem.probe_file.is_file():
@@ -145,8 +157,9 @@ def fingerprints_of(
     mistakes = [o for o in outcomes if o.candidate.kind is CandidateKind.MISTAKE]
     catalogue = [kept.fault(outcome) for outcome in mistakes]
     texts = {outcome.candidate.name: outcome.text for outcome in mistakes}
+    right = kept.right(o for o in outcomes if o.candidate.kind is CandidateKind.VARIANT)
     answers_alone, their_texts = adopted(course, problem)
-    return Fingerprints(reference, (*catalogue, *answers_alone), texts | their_texts)
+    return Fingerprints(reference, (*catalogue, *answers_alone), texts | their_texts, right)
 
 
 def diagnosed(outcome: CandidateOutcome, known: Fingerprints) -> CandidateOutcome:

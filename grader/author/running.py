@@ -8,13 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any
 
 from grader.author.candidates import OTHERS, USUAL, Candidate, CandidateKind, Conditions
@@ -79,6 +78,19 @@ class CandidateOutcome:
         """Whether the report names this mistake: by its diagnosis, or as a forbidden call."""
         by_rule = any(t.status is Status.FORBIDDEN for t in self.caught_by)
         return by_rule or any(self.candidate.name in t.diagnosis for t in self.caught_by)
+
+
+@dataclass(frozen=True)
+class ByReference:
+    """What the reference's run says of each test, by the test's id.
+
+    Attributes:
+        seconds: how long it took.
+        asked: which names of the file it uses.
+    """
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    asked: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @contextmanager
@@ -155,7 +167,7 @@ def run(
     candidate: Candidate,
     answers: dict[str, Answers] | None = None,
     first: str = "",
-    seconds: Mapping[str, float] = MappingProxyType({}),
+    known: ByReference = ByReference(),  # noqa: B008  (it can't be changed)
     *,
     root: Path,
     all_tests: bool = True,
@@ -166,7 +178,7 @@ def run(
         candidate: which.
         answers: to the problem's probe, where they are known.
         first: id of a test to begin with, which caught a mistake before.
-        seconds: how long the reference takes over each test, by its id.
+        known: what the reference's run says of each test.
         root: the course's folder.
         all_tests: whether a mistake whose case is settled runs through the other tests, too.
     """
@@ -185,7 +197,7 @@ def run(
     text = Text("", "") if edit is None else Text(edit.when, edit.look)
     weight = Weight.read("" if edit is None else edit.weight)
     if is_mistake and not all_tests:
-        result, is_whole = _run_until_settled(candidate, root, weight, first, seconds, watch=watch)
+        result, is_whole = _run_until_settled(candidate, root, weight, first, known, watch=watch)
     else:
         result, is_whole = _run_once(candidate, candidate.conditions, root, watch=watch), True
     unsteady: set[str] = set()
@@ -213,43 +225,41 @@ def _run_until_settled(
     root: Path,
     weight: Weight,
     first: str,
-    seconds: Mapping[str, float],
+    known: ByReference,
     *,
     watch: bool,
 ) -> tuple[ProblemResult, bool]:
     """Run a mistake's tests until its case is settled, and tell whether all of them ran.
 
-    What caught it before runs first. Then for a slip, which has to pass most tests, what takes
-    little time for its points; for others what caught mistakes lately, since they stand beside
-    others of their kind. While nothing is known that catches it, hidden tests run last, because
-    what visible tests catch alone is told, too.
+    What caught it before runs first. Then, where points decide, what takes little time for its
+    points; for others what caught mistakes lately, since they stand beside others of their kind.
+    While nothing is known that catches it, hidden tests run last, because what visible tests catch
+    alone is told, too.
 
     Args:
         mistake: what to run.
         root: the course's folder.
         weight: how it weighs.
         first: id of the test to begin with; empty for none.
-        seconds: how long the reference takes over each test, by its id.
+        known: what the reference's run says of each test.
         watch: whether to look out for forbidden calls.
     """
     every = _suite(mistake.problem, root).tests
-    most = sum(test.points for test in every)
+    alone = frozenset({weight.function})
+    counts = {t.id: t.points for t in every if not weight.function or known.asked[t.id] == alone}
     lately = _CAUGHT.setdefault(mistake.problem.id, {})
-    is_slip = weight.kind == "slip"
 
     def order(test: CollectedTest) -> tuple[float, ...]:
-        cost = seconds.get(test.id, 0.0) / test.points if test.points else math.inf
-        is_late = test.hidden and not (first and is_slip)
-        return (test.id != first, is_late, cost if is_slip else -lately.get(test.id, 0))
+        took = known.seconds.get(test.id, 0.0)
+        cost = took / test.points if counts.get(test.id) else math.inf
+        is_late = test.hidden and not (first and weight.kind)
+        return (test.id != first, is_late, cost if weight.kind else -lately.get(test.id, 0))
 
-    result = _run_once(
-        mistake,
-        mistake.conditions,
-        root,
-        watch=watch,
-        order=order,
-        enough=lambda result: is_settled(weight, result, most),
-    )
+    def enough(result: ProblemResult) -> bool:
+        counted = [test for test in result.tests if test.id in counts]
+        return is_settled(weight, replace(result, tests=counted), sum(counts.values()))
+
+    result = _run_once(mistake, mistake.conditions, root, watch=watch, order=order, enough=enough)
     lately |= dict.fromkeys((t.id for t in _caught(result)), 1 + max(lately.values(), default=0))
     return result, len(result.tests) == len(every)
 
@@ -365,6 +375,9 @@ def _missed_by_chance(
 ) -> set[str]:
     """Say whether a mistake gets away under other conditions, trying first what caught it."""
     for tests in ([test.id for test in _caught(usual)], ()):
-        if not _run_once(candidate, conditions, root, watch=watch, tests=tests).passed:
+        again = _run_once(
+            candidate, conditions, root, watch=watch, tests=tests, enough=lambda r: not r.passed
+        )
+        if not again.passed:
             return set()
     return {"all tests pass under other conditions"}

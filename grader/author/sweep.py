@@ -5,12 +5,18 @@ forbids is called again in a worker from which these have been taken away, and o
 watch of a student's own run. Nothing should be left that answers. Whoever moves the course to
 another version of torch learns here what that one has added.
 
+What comes of it hangs on torch, on the names that are forbidden and on what takes them away. Where
+nothing was left, `solutions/swept.json` keeps a hash over these, and such a problem is not swept
+again before one of them changes.
+
 Only single calls are tried, on a few inputs: what takes several of torch's functions to build, such
 as a softmax out of `torch.logaddexp`, is found by nobody.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -21,11 +27,17 @@ from grader.boundary import Boundary, BoundaryError
 from grader.boundary.proxy.caller import RemoteProblem
 from grader.code import forbidden as watching
 from grader.code.forbidden import ForbiddenCall
+from grader.code.tensors import torch
 from grader.course import Course, Problem
+from grader.files import sha256_of, write_whole
 from grader.run.suite import Suite
 
-_SOURCE = (Path(__file__).parent / "swept.py").read_bytes()
-_GUARD = Path(watching.__file__).read_text(encoding="utf-8")
+_SWEPT = Path(__file__).with_name("swept.py")
+_WATCHING = Path(watching.__file__)
+_REMOVAL = Path(__file__).parents[1] / "boundary" / "worker" / "removal.py"
+
+_SOURCE = _SWEPT.read_bytes()
+_GUARD = _WATCHING.read_text(encoding="utf-8")
 _GUARD = _GUARD.replace("from grader.code.tensors import torch", "import torch")
 """What watches for forbidden functions, as a worker can load it, which has nothing of ours."""
 
@@ -47,11 +59,7 @@ def every(name: str) -> bool:
 
 
 def sweep_findings(
-    course: Course,
-    problems: Iterable[Problem],
-    wanted: Callable[[str], bool] = every,
-    *,
-    jobs: int = 1,
+    course: Course, problems: Iterable[Problem], *, jobs: int = 1, write: bool = False
 ) -> list[str]:
     """Return a sentence for each function of torch that answers though it is forbidden.
 
@@ -60,29 +68,41 @@ def sweep_findings(
     Args:
         course: where the problems are.
         problems: whose forbidden functions are looked for.
-        wanted: which names of torch to call.
-        jobs: how many processes share the names among them.
+        jobs: how many processes share torch's names among them.
+        write: whether to keep for which problems nothing was left.
     """
     forbidden = {p.id: Suite([p], course.root).tests_of(p).forbidden for p in problems}
-    sets = [*dict.fromkeys(names for names in forbidden.values() if names)]
-    if not sets:
+    rests_on = {id: _rests_on(names) for id, names in forbidden.items() if names}
+    record = course.root / "solutions" / "swept.json"
+    kept = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
+    todo = {id: forbidden[id] for id in rests_on if kept.get(id) != rests_on[id]}
+    if not todo:
         return []
+    sets = [*dict.fromkeys(todo.values())]
     with several(jobs) as each:
-        shares = [*each(partial(_left_open_of_a_share, sets, wanted, jobs), range(jobs))]
-    return [
-        f"{id}: {sentence}"
-        for id, names in forbidden.items()
-        for left in shares
-        for sentence in left.get(names, [])
-    ]
+        shares = [*each(partial(_left_open_of_a_share, sets, jobs), range(jobs))]
+    if not all(shares):  # there is no sandbox
+        return []
+    found = {id: [said for left in shares for said in left[names]] for id, names in todo.items()}
+    if write:
+        clean = {id: rests_on[id] for id, sentences in found.items() if not sentences}
+        write_whole(record, json.dumps(kept | clean, indent=1, sort_keys=True) + "\n")
+    return [f"{id}: {sentence}" for id, sentences in found.items() for sentence in sentences]
+
+
+def _rests_on(forbidden: tuple[str, ...]) -> str:
+    """Return a hash over all on which hangs what the sweep finds for some forbidden functions."""
+    code = sha256_of({path.name: path for path in (Path(__file__), _SWEPT, _WATCHING, _REMOVAL)})
+    told = "\n".join([torch.__version__.partition("+")[0], *forbidden, code])
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def _left_open_of_a_share(
-    sets: list[tuple[str, ...]], wanted: Callable[[str], bool], shares: int, number: int
+    sets: list[tuple[str, ...]], shares: int, number: int
 ) -> dict[tuple[str, ...], list[str]]:
     limits = {"call_seconds": _CALL_SECONDS, "submission_seconds": _ALL_SECONDS}
     with suppress(BoundaryError), Boundary("sandbox", **limits) as boundary:  # type: ignore[arg-type]
-        return left_open(boundary, sets, wanted, slice(number, None, shares))
+        return left_open(boundary, sets, share=slice(number, None, shares))
     return {}
 
 

@@ -95,19 +95,19 @@ def misplaced(
 def is_settled(weight: Weight, result: ProblemResult, most: float) -> bool:
     """Tell whether the tests that ran say what comes of a mistake, whatever the others would.
 
-    A slip must not lose too much, so what could be lost yet counts as lost. A function's idea takes
-    all tests.
+    A slip must not lose too much, so what could be lost yet counts as lost.
 
     Args:
         weight: of the mistake.
-        result: of the tests that ran.
-        most: what all tests are worth.
+        result: of the tests that ran; for a function's idea those that use it alone.
+        most: what all such tests are worth.
     """
-    if weight.function or all(test.status is Status.PASSED for test in result.tests):
+    if all(test.status is Status.PASSED for test in result.tests):
         return False
     match weight.kind:
         case "idea":
-            return result.max - result.points >= (1 - IDEA_KEEPS) * most
+            keeps = FUNCTION_KEEPS if weight.function else IDEA_KEEPS
+            return result.max - result.points >= (1 - keeps) * most
         case "slip":
             return most - result.points <= SLIP_LOSES * most
         case _:

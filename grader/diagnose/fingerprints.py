@@ -59,11 +59,14 @@ class Fingerprints:
         reference: the right answers, by part.
         faults: what is known.
         texts: by the names of the faults.
+        right: of each variant that answered as the reference does, the hash over all that this
+            hangs on, by its name.
     """
 
     reference: Mapping[str, Answers] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     texts: Mapping[str, Text] = field(default_factory=dict)
+    right: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path) -> Fingerprints:
@@ -73,7 +76,7 @@ class Fingerprints:
         data = json.loads(path.read_text(encoding="utf-8"))
         faults = [Fault(tuple(names), _read(made), *more) for names, made, *more in data["faults"]]
         texts = {name: Text(*text) for name, text in data["texts"].items()}
-        return cls(_read(data["reference"]), tuple(faults), texts)
+        return cls(_read(data["reference"]), tuple(faults), texts, data.get("right", {}))
 
     def save(self, path: Path) -> None:
         """Write `fingerprints.json`, one sentence or one fault a line."""
@@ -82,10 +85,12 @@ class Fingerprints:
         ]
         faults = [fault.write() for fault in self.faults]
         reference = [f"{_json(p)}: {_json(a)}" for p, a in _written(self.reference).items()]
+        right = [f"{_json(name)}: {_json(rests_on)}" for name, rests_on in self.right.items()]
         write_whole(
             path,
             f'{{"reference": {{{_lines(reference)}}},\n'
             f'"texts": {{{_lines(texts)}}},\n'
+            f'"right": {{{_lines(right)}}},\n'
             f'"faults": [{_lines(faults)}]}}\n',
         )
 

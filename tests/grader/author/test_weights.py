@@ -25,7 +25,8 @@ def result_of(ended: str) -> ProblemResult:
         ("", "..F", True),
         ("idea", "FFFF", False),
         ("idea", ".FFFFF", True),
-        ("idea of area", "FFFFFFFFF", False),
+        ("idea of area", "FFFFFFF", False),  # points are of the tests that use area alone
+        ("idea of area", ".FFFFFFFF", True),
         ("slip", "........", False),
         ("slip", "F.......", False),  # it could lose two points more, and three are too many
         ("slip", "F........", True),
