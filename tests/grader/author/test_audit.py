@@ -226,12 +226,12 @@ def test_stale_fingerprints_are_found(audited: Course) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Which mistakes are asked the questions of the probe."""
+    """Which mistakes and variants are asked the questions of the probe."""
     names: list[str] = []
     answers = running._probe_answers
 
     def noted(candidate, *arguments, **options):
-        if candidate.kind is CandidateKind.MISTAKE:
+        if candidate.kind in (CandidateKind.MISTAKE, CandidateKind.VARIANT):
             names.append(candidate.name)
         return answers(candidate, *arguments, **options)
 
@@ -242,6 +242,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def changed_edit(root: Path, mistake: str) -> None:
     path = root / "solutions/01-doubling/mistakes.edits"
     path.write_text(path.read_text().replace("x * x", "x * x * 1"))
+
+
+def changed_variant(root: Path, mistake: str) -> None:
+    path = root / "solutions/01-doubling/variants/product.py"
+    path.write_text(path.read_text().replace("2 * x", "x * 2"))
 
 
 def changed_probe(root: Path, mistake: str) -> None:
@@ -269,14 +274,15 @@ def changed_answers(root: Path, mistake: str) -> None:
         (changed_tests, []),
         (changed_edit, ["squares"]),
         (changed_answers, ["squares"]),
-        (changed_probe, ["squares", "triples", "uses_softmax"]),
+        (changed_variant, ["product"]),
+        (changed_probe, ["product", "squares", "triples", "uses_softmax"]),
     ],
 )
-def test_a_mistake_is_asked_again_when_anything_has_changed_that_its_answers_hang_on(
+def test_code_is_asked_again_when_anything_has_changed_that_its_answers_hang_on(
     audited: Course, asked: list[str], change: Callable[[Path, str], None], again: list[str]
 ) -> None:
     audit(audited)
-    assert sorted(asked) == ["squares", "triples", "uses_softmax"]
+    assert sorted(asked) == ["product", "squares", "triples", "uses_softmax"]
     asked.clear()
     change(audited.root, "squares")
     findings = audit(audited, write=False).findings

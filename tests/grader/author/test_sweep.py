@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.author.sweep import answering, left_open
+from grader.author import sweep
+from grader.author.sweep import answering, left_open, sweep_findings
 from grader.boundary import Boundary
 from grader.boundary.starting import TemplateProcess
+from grader.course import Course
 from tests.lent import lent_boundary
 
 SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp", "scaled_dot_product_attention")
@@ -72,3 +74,31 @@ def test_what_crashes_is_passed_over(boundary: Boundary) -> None:
     """An abort, and a name that there isn't."""
     found = answering(boundary, ["torch:PyTorchFileWriter", "torch:Gone", "torch:softmax"])
     assert [*found] == ["torch:softmax"]
+
+
+def test_torch_is_swept_again_when_what_is_forbidden_has_changed(
+    small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept: list[tuple[str, ...]] = []
+    left: list[str] = []
+
+    def found(sets, shares, number):
+        swept.extend(sets)
+        return {names: left for names in sets}
+
+    monkeypatch.setattr(sweep, "_left_open_of_a_share", found)
+
+    def findings(*, write: bool) -> list[str]:
+        return sweep_findings(small_course, small_course.problems(), write=write)
+
+    assert findings(write=False) == findings(write=True) == []
+    assert len(swept) == 2
+    assert findings(write=False) == []
+    assert len(swept) == 2
+    manifest = small_course.root / "course.toml"
+    text = manifest.read_text()
+    assert '"softmax"' in text
+    manifest.write_text(text.replace('"softmax"', '"softmax", "logsumexp"'))
+    left.append("torch.logsumexp(x, -1) answers as logsumexp")
+    told = [f"{problem.id}: {left[0]}" for problem in small_course.problems()]
+    assert findings(write=True) == findings(write=False) == told
