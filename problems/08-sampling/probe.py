@@ -181,6 +181,11 @@ def about_top_p(problem):
         found = problem.keep_top_p((12 * numbers(6, 1000)).to(dtype), 1.0)
         return bool((found == -INF).any())
 
+    def alike():
+        """How many of thousands of tokens stay that are nearly alike."""
+        found = problem.keep_top_p((numbers(1, 1500) / 100).double(), 0.9)
+        return float((found > -INF).sum())
+
     def unlikely():
         row = torch.tensor([0.0, -20.0, -40.0, -800.0, 1.0])
         return told(problem.keep_top_p(row.double(), 1.0))
@@ -211,6 +216,7 @@ def about_top_p(problem):
             "1 drops of many": lambda: many(torch.float64),
             "1 drops of many, float32": lambda: many(torch.float32),
             "1 and unlikely": unlikely,
+            "many alike": alike,
         },
         estimators=(
             lambda: about_kept(
@@ -422,6 +428,7 @@ def about_sample(problem):
             "four dimensions": lambda: certain(2, 1, 2, 4),
             "minus infinity": lambda: kept([0.5, -INF, 1.0, -INF, 0.0]),
             "minus infinity first": lambda: kept([-INF, -INF, 1.0, 0.4, 0.0]),
+            "tied first": lambda: kept([2.0, 0.5, 2.0, -1.0, 0.0], top_k=1),
             "cold": lambda: kept([1.0, 1.01, 0.0, 1.02, 0.5], temperature=0.05),
             "far above 0": lambda: kept([2001.0, 2000.0, 2003.0, 2002.0, 2000.5]),
         }

@@ -807,6 +807,13 @@ def test_hidden_top_p_of_many(problem, rng):
     smallest, largest = many.masked_fill(~kept, INF).amin(-1), many.masked_fill(kept, -INF).amax(-1)
     message = f"{call}\nIt drops tokens that are more probable than some that it keeps."
     require(bool((smallest > largest - 1e-5).all()), message)
+    alike = rng.normal(2, 3000) / 100
+    call = "keep_top_p(logits, 0.9) with 3000 tokens that are nearly alike"
+    kept = check_form(problem.keep_top_p(alike.clone(), 0.9), alike, call) > -INF
+    sums = alike.double().softmax(-1).sort(descending=True).values.cumsum(-1)
+    for number, right in zip(kept.sum(-1).tolist(), (sums < 0.9).sum(-1).tolist(), strict=True):
+        message = f"{call}\nIt keeps {number} tokens of a row; it should be about {right}."
+        require(abs(number - right) <= 5, message)
 
 
 AMOUNTS = {
@@ -964,11 +971,12 @@ def is_clear_for(row, solution, options):
         ([1.0, 1.2, 1.4, 1.6, 1.8, 2.0], {"temperature": 0.5, "top_k": 4, "top_p": 0.8}),
         ([1.0, 1.02, 0.0, 1.05], {"temperature": 0.05}),
         ([1.0, 1.002, 0.0, 1.001], {"temperature": 0.001, "top_k": 2}),
+        ([0.5, 2.0, -1.0, 2.0, 2.0], {"top_k": 1}),
     ],
     ids=str,
 )
 def test_hidden_order(problem, row, options):
-    """sample applies temperature, top_k and top_p in this order, for other logits too"""
+    """sample applies temperature, top_k and top_p in this order, for other logits and ties too"""
     check_distribution(problem, row, (1500,), **options)
 
 

@@ -363,9 +363,13 @@ def copied(arguments):
 
 
 def learning(code, arguments):
-    """What gradients are asked for, by name: arguments, and the parameters of a module."""
+    """What gradients are asked for, by name: arguments, and the parameters of a module.
+
+    The bias of a layer `key` isn't: softmax doesn't see it, so code may leave it out.
+    """
     learns = arguments | (parameters(code) if isinstance(code, torch.nn.Module) else {})
-    return {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
+    asked = {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
+    return {name: t for name, t in asked.items() if name != "key.bias"}
 
 
 def check_like_in_use(right, code, rng, x, others, call, **near):
