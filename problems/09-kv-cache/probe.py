@@ -714,6 +714,15 @@ def about_generate(problem):
         first = module.generate(text(2, 3), 6)
         return not torch.equal(first, model(problem).generate(text(2, 3), 6))
 
+    def outdated():
+        """Whether a text is that of the weights before."""
+        used, fresh = model(problem), model(problem)
+        used.generate(text(2, 3), 6)
+        for module in (used, fresh):
+            places = parameters(module)["transformer.wpe.weight"].detach()
+            set_weights(module, {"transformer.wpe.weight": -places})
+        return not torch.equal(used.generate(text(2, 3), 6), fresh.generate(text(2, 3), 6))
+
     return Part(
         main={
             "two prompts": lambda: generated(2, 3, 7),
@@ -730,6 +739,7 @@ def about_generate(problem):
             "nothing new": lambda: generated(2, 3, 0),
             "as one pass": as_one_pass,
             "repeats": repeats,
+            "outdated": outdated,
             "by name": lambda: model(problem).generate(max_new_tokens=2, idx=text(1, 2)).shape[1],
         },
     )

@@ -1337,9 +1337,10 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
     check_total(cost.operations, config, length, n_new, "generate", len(texts))
     check(student.generate(again, n_new), texts, f"{call}, a second time")
     weights = weights_for(rng, config)
-    for model in (student, reference):
-        model.load_state_dict(weights, strict=False)
+    reference.load_state_dict(weights, strict=False)
     texts = clear_texts(reference, rng, config, batch, length, n_new)
+    student.generate(texts[:, :length].clone(), n_new)  # what it makes of them does not hold below
+    student.load_state_dict(weights, strict=False)
     found = student.generate(texts[:, :length].clone(), n_new)
     check(found, texts, f"{call}, after other weights were loaded")
 

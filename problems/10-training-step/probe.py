@@ -136,9 +136,9 @@ def about_attention(problem):
         if not masked or name in ("threes", "all different", "a batch")
     }
 
-    def large(mask):
+    def large(mask, size=1000):
         q, k, v, grad = attention_inputs(3, 4, 2, 2)
-        return joined(problem.attention_backward(1000 * q, k, v, grad, *mask))
+        return joined(problem.attention_backward(size * q, k, v, grad, *mask))
 
     def cost():
         n, m, d = 8, 48, 4
@@ -162,6 +162,7 @@ def about_attention(problem):
         | {
             "large": lambda: large([]),
             "large, masked": lambda: large([some_mask(3, 4)]),
+            "larger, masked": lambda: large([some_mask(3, 4)], 1e5),
             "one key": lambda: joined(back((3, 1, 2, 2))),
             "mask of a row": lambda: joined(
                 problem.attention_backward(*attention_inputs(3, 4, 2, 2, 2), some_mask(1, 4)[0])

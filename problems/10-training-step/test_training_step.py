@@ -700,7 +700,10 @@ def test_impossible_options_are_refused(problem, options):
     """AdamW raises ValueError for a negative lr, eps or weight decay, and betas outside [0, 1)"""
     weights = {"a": torch.ones(2)}
     for fine in ({}, {"lr": 0.0, "eps": 0.0, "weight_decay": 0.0, "betas": (0.0, 0.0)}):
-        problem.Bench(weights, **fine)
+        try:
+            problem.Bench(weights, **fine)
+        except ValueError:
+            require(False, f"AdamW(parameters, {told(fine)})\nIt was refused; these are possible.")
     call = f"AdamW(parameters, {told(options)})"
     try:
         problem.Bench(weights, **options)
@@ -960,10 +963,10 @@ def test_hidden_masks(problem, solution, rng, shape):
 
 @pytest.mark.points(0.75)
 def test_hidden_large_scores(problem, solution, rng):
-    """Scores of thousands give no inf and no NaN, with a mask and without"""
+    """Scores of thousands and more give no inf and no NaN, and hidden ones count for nothing"""
     q, k, v, grad = inputs(rng, 5, 6, 4, 3, 2)
     causal = torch.ones(5, 6, dtype=torch.bool).tril()
-    for size in (1000.0, -1000.0):
+    for size in (1000.0, -1000.0, 1e5):
         large = [q * size * 2, k, v, grad]
         shifted = [torch.cat([q, q.new_full((2, 5, 1), size)], -1)]
         shifted += [torch.cat([k, k.new_full((2, 6, 1), 5.0)], -1), v, grad]
@@ -1058,10 +1061,11 @@ def test_hidden_adamw(problem, rng, options):
 
 @pytest.mark.points(1)
 def test_hidden_parameters_without_gradients(problem, rng):
-    """Parameters that have a gradient in some steps only are right after each of them"""
+    """Parameters with a gradient in some steps only, or one of zeros, are right after each step"""
     weights = {name: rng.normal(3, dtype=DOUBLE) for name in "abcd"}
     given = [{name: rng.normal(3, dtype=DOUBLE) for name in names} for names in ("ab", "a", "abc")]
     given += [{}, {name: rng.normal(3, dtype=DOUBLE) for name in "bc"}]
+    given += [dict.fromkeys("ad", torch.zeros(3, dtype=DOUBLE))]  # d begins with it
     call = f"AdamW(parameters, {told(ADAMW)}), where some parameters have no gradient"
     check_adamw(problem, weights, given, call, **ADAMW)
 
