@@ -84,7 +84,7 @@ def test_torch_is_swept_again_when_what_is_forbidden_has_changed(
 
     def found(sets, shares, number):
         swept.extend(sets)
-        return {names: left for names in sets}
+        return dict.fromkeys(sets, left)
 
     monkeypatch.setattr(sweep, "_left_open_of_a_share", found)
 
