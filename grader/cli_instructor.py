@@ -453,6 +453,9 @@ def audit(
     for each in selected:
         console.print(matrix(found, each), legend(found, each), "", sep="\n")
     print_lines(f"finding: {finding}" for finding in found.findings)
+    if found.asked and not write_fingerprints:
+        asked = counted(found.asked, "right or wrong file")
+        console.print(f"{asked} asked anew; --write-fingerprints keeps the answers")
     console.print(found.summary())
     if crossed is not None:
         console.print(crossed_table(crossed), crossed.summary(), sep="\n")

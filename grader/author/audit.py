@@ -24,10 +24,17 @@ from grader.diagnose.fingerprints import Fingerprints
 
 @dataclass(frozen=True)
 class Audit:
-    """All outcomes, and the findings: sentences that each tell of one thing to mend."""
+    """All outcomes, and the findings: sentences that each tell of one thing to mend.
+
+    Attributes:
+        outcomes: what came of each candidate.
+        findings: what is to be mended.
+        asked: how many variants and mistakes were asked, as nothing kept says what they answer.
+    """
 
     outcomes: list[CandidateOutcome]
     findings: list[str]
+    asked: int
 
     def of(self, kind: CandidateKind, problem: Problem | None = None) -> list[CandidateOutcome]:
         """Return the outcomes of one kind, of one problem or of all."""
@@ -84,10 +91,11 @@ def run_audit(
         kept = {p: KeptAnswers(p, solution.answers) for p, solution in solutions.items()}
         by_reference = {p: _by_reference(solution) for p, solution in solutions.items()}
         run_other = partial(run, root=course.root, all_tests=all_tests)
+        answers = [kept[other.problem].answers(other) for other in others]
         for outcome in each(
             run_other,
             others,
-            [kept[other.problem].answers(other) for other in others],
+            answers,
             [kept[other.problem].caught_by(other) for other in others],
             [by_reference[other.problem] for other in others],
         ):
@@ -104,7 +112,11 @@ def run_audit(
         known = Fingerprints.load(problem.fingerprints)
         named = [diagnosed(outcome, known) for outcome in of_problem]
         found += findings(problem, named, known, fresh)
-    return Audit(outcomes, found)
+    asked = sum(
+        answer is None and other.problem.probe_file.is_file()
+        for other, answer in zip(others, answers, strict=True)
+    )
+    return Audit(outcomes, found, asked)
 
 
 def _of(outcomes: list[CandidateOutcome], problem: Problem) -> list[CandidateOutcome]:

@@ -285,9 +285,10 @@ def test_code_is_asked_again_when_anything_has_changed_that_its_answers_hang_on(
     assert sorted(asked) == ["product", "squares", "triples", "uses_softmax"]
     asked.clear()
     change(audited.root, "squares")
-    findings = audit(audited, write=False).findings
+    found = audit(audited, write=False)
     assert sorted(asked) == again
-    assert [f for f in findings if "up to date" in f] == (
+    assert found.asked == len(again)
+    assert [f for f in found.findings if "up to date" in f] == (
         ["01-doubling: fingerprints.json is not up to date; write it with --write-fingerprints"]
         if change is changed_answers
         else []
