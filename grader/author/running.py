@@ -247,6 +247,7 @@ def _run_until_settled(
     every = _suite(mistake.problem, root).tests
     alone = frozenset({weight.function})
     counts = {t.id: t.points for t in every if not weight.function or known.asked[t.id] == alone}
+    most = sum(counts.values())
     lately = _CAUGHT.setdefault(mistake.problem.id, {})
 
     def order(test: CollectedTest) -> tuple[float, ...]:
@@ -257,7 +258,7 @@ def _run_until_settled(
 
     def enough(result: ProblemResult) -> bool:
         counted = [test for test in result.tests if test.id in counts]
-        return is_settled(weight, replace(result, tests=counted), sum(counts.values()))
+        return is_settled(weight, replace(result, tests=counted), most)
 
     result = _run_once(mistake, mistake.conditions, root, watch=watch, order=order, enough=enough)
     lately |= dict.fromkeys((t.id for t in _caught(result)), 1 + max(lately.values(), default=0))

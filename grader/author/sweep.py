@@ -30,7 +30,6 @@ from grader.code.forbidden import ForbiddenCall
 from grader.code.tensors import torch
 from grader.course import Course, Problem
 from grader.files import sha256_of, write_whole
-from grader.run.suite import Suite
 
 _SWEPT = Path(__file__).with_name("swept.py")
 _WATCHING = Path(watching.__file__)
@@ -71,8 +70,8 @@ def sweep_findings(
         jobs: how many processes share torch's names among them.
         write: whether to keep for which problems nothing was left.
     """
-    forbidden = {p.id: Suite([p], course.root).tests_of(p).forbidden for p in problems}
-    rests_on = {id: _rests_on(names) for id, names in forbidden.items() if names}
+    forbidden = {p.id: p.entry.forbidden for p in problems if p.entry.forbidden}
+    rests_on = {id: _rests_on(names) for id, names in forbidden.items()}
     record = course.root / "solutions" / "swept.json"
     kept = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
     todo = {id: forbidden[id] for id in rests_on if kept.get(id) != rests_on[id]}
@@ -81,10 +80,11 @@ def sweep_findings(
     sets = [*dict.fromkeys(todo.values())]
     with several(jobs) as each:
         shares = [*each(partial(_left_open_of_a_share, sets, jobs), range(jobs))]
-    if not all(shares):  # there is no sandbox
-        return []
-    found = {id: [said for left in shares for said in left[names]] for id, names in todo.items()}
-    if write:
+    found = {
+        id: [sentence for left in shares for sentence in left.get(names, [])]
+        for id, names in todo.items()
+    }
+    if write and all(shares):  # of a share that had no sandbox nothing is known
         clean = {id: rests_on[id] for id, sentences in found.items() if not sentences}
         write_whole(record, json.dumps(kept | clean, indent=1, sort_keys=True) + "\n")
     return [f"{id}: {sentence}" for id, sentences in found.items() for sentence in sentences]

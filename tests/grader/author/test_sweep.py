@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -102,3 +103,23 @@ def test_torch_is_swept_again_when_what_is_forbidden_has_changed(
     left.append("torch.logsumexp(x, -1) answers as logsumexp")
     told = [f"{problem.id}: {left[0]}" for problem in small_course.problems()]
     assert findings(write=True) == findings(write=False) == told
+
+
+def test_what_one_share_found_is_told_and_not_kept_where_the_other_had_no_sandbox(
+    small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = "torch.softmax(x, -1) answers as softmax"
+
+    def found(sets, shares, number):
+        return {} if number else dict.fromkeys(sets, [told])
+
+    @contextmanager
+    def two_shares(jobs):
+        yield map
+
+    monkeypatch.setattr(sweep, "_left_open_of_a_share", found)
+    monkeypatch.setattr(sweep, "several", two_shares)
+    problems = small_course.problems()
+    findings = sweep_findings(small_course, problems, jobs=2, write=True)
+    assert findings == [f"{problem.id}: {told}" for problem in problems]
+    assert not (small_course.root / "solutions/swept.json").exists()
