@@ -36,6 +36,7 @@ from shared.worked_example import (
     self_attention_by_hand,
     slopes_by_hand,
     softmax_by_hand,
+    trained,
     turned,
 )
 
@@ -67,13 +68,8 @@ def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
 
 
 def learning(module, x, weights, call):
-    """What the module can learn from: a copy of x and the weights, by name.
-
-    The bias of `key` is left out: it adds the same number to all scores of a row, and softmax
-    ignores that, so its gradient is 0 in any case.
-    """
-    inputs = {"x": x.clone().requires_grad_()}
-    inputs |= {name: parameters(module)[name] for name in weights if name != "key.bias"}
+    """What the module can learn from: a copy of x and what is trained of the weights, by name."""
+    inputs = {"x": x.clone().requires_grad_(), **trained(module, weights)}
     for name, tensor in inputs.items():
         frozen = f"`{name}` is frozen (requires_grad is False), so it could never learn."
         require(tensor.requires_grad, f"{call}\n{frozen}")

@@ -16,7 +16,6 @@ from grader.run.compare import (
     check_layer,
     check_number,
     gradients,
-    parameters,
     require,
     set_weights,
 )
@@ -43,6 +42,7 @@ from shared.worked_example import (
     random_weights,
     self_attention_by_hand,
     slopes_by_hand,
+    trained,
     turned,
 )
 
@@ -76,16 +76,6 @@ def make_attention(problem, weights):
 def check_module(module, x, weights, call, **near):
     """Check what the module with these weights makes of x by the definition."""
     check(module(x.clone()), self_attention_by_hand(x, weights), call, **near)
-
-
-def trained(module, weights):
-    """The parameters among `weights` that the output depends on.
-
-    The bias of the keys isn't one of them: it adds the same number to all scores of a query, and
-    softmax does not see that.
-    """
-    wanted = weights.keys() - {"key.bias"}
-    return {name: p for name, p in parameters(module).items() if name in wanted}
 
 
 def seeded(seed):

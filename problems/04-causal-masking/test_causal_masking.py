@@ -38,6 +38,7 @@ from shared.worked_example import (
     self_attention_by_hand,
     slopes_by_hand,
     softmax_by_hand,
+    trained,
 )
 
 # Scores that large overflow as soon as one takes exp of them, and lie beyond -1e9 or -1e30. From
@@ -83,11 +84,6 @@ def make_attention(problem, weights, n_positions, dtype=None):
     """The student's CausalAttention, by default in the dtype of these weights, holding them."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
     return holding(problem.CausalAttention(n_embd, n_positions, bias), weights, dtype)
-
-
-def trained(layer, names):
-    """The parameters of these names, but the bias of `key`: softmax doesn't see it."""
-    return {name: parameters(layer)[name] for name in names if name != "key.bias"}
 
 
 def turned(tensor):

@@ -362,14 +362,21 @@ def copied(arguments):
     return {name: t.clone() if torch.is_tensor(t) else t for name, t in arguments.items()}
 
 
-def learning(code, arguments):
-    """What gradients are asked for, by name: arguments, and the parameters of a module.
+def trained(module, names):
+    """The module's parameters of these names, but for the bias of `key`.
 
-    The bias of a layer `key` isn't: softmax doesn't see it, so code may leave it out.
+    It adds the same number to all scores of a query, and softmax does not see that. So its gradient
+    is 0 in any case, and code may leave it out.
     """
-    learns = arguments | (parameters(code) if isinstance(code, torch.nn.Module) else {})
-    asked = {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
-    return {name: t for name, t in asked.items() if name != "key.bias"}
+    found = parameters(module)
+    return {name: found[name] for name in names if name != "key.bias"}
+
+
+def learning(code, arguments):
+    """What gradients are asked for, by name: arguments, and what is trained of a module."""
+    is_module = isinstance(code, torch.nn.Module)
+    learns = arguments | (trained(code, parameters(code)) if is_module else {})
+    return {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
 
 
 def check_like_in_use(right, code, rng, x, others, call, **near):
