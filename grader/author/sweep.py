@@ -73,7 +73,7 @@ def sweep_findings(
     forbidden = {p.id: p.entry.forbidden for p in problems if p.entry.forbidden}
     rests_on = {id: _rests_on(names) for id, names in forbidden.items()}
     record = course.root / "solutions" / "swept.json"
-    kept = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
+    kept = _kept(record)
     todo = {id: forbidden[id] for id in rests_on if kept.get(id) != rests_on[id]}
     if not todo:
         return []
@@ -88,6 +88,15 @@ def sweep_findings(
         clean = {id: rests_on[id] for id, sentences in found.items() if not sentences}
         write_whole(record, json.dumps(kept | clean, indent=1, sort_keys=True) + "\n")
     return [f"{id}: {sentence}" for id, sentences in found.items() for sentence in sentences]
+
+
+def _kept(record: Path) -> dict[str, str]:
+    """Return what the record says; nothing where there is none, or one that can't be read."""
+    try:
+        kept = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
 
 
 def _rests_on(forbidden: tuple[str, ...]) -> str:

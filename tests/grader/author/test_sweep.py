@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -123,3 +124,17 @@ def test_what_one_share_found_is_told_and_not_kept_where_the_other_had_no_sandbo
     findings = sweep_findings(small_course, problems, jobs=2, write=True)
     assert findings == [f"{problem.id}: {told}" for problem in problems]
     assert not (small_course.root / "solutions/swept.json").exists()
+
+
+@pytest.mark.parametrize("damaged", ["", "<<<<<<< HEAD", "[1]", "\udcff"])
+def test_a_record_that_can_not_be_read_is_no_record(
+    small_course: Course, monkeypatch: pytest.MonkeyPatch, damaged: str
+) -> None:
+    """After a merge, for one; torch is swept, and the record can be written anew."""
+    path = small_course.root / "solutions/swept.json"
+    path.write_bytes(damaged.encode("utf-8", "surrogateescape"))
+    monkeypatch.setattr(
+        sweep, "_left_open_of_a_share", lambda sets, shares, number: dict.fromkeys(sets, [])
+    )
+    assert sweep_findings(small_course, small_course.problems(), write=True) == []
+    assert set(json.loads(path.read_text())) == {p.id for p in small_course.problems()}
