@@ -77,6 +77,9 @@ def run_audit(
         write_fingerprints: whether to write `fingerprints.json` anew before it is judged.
         all_tests: whether mistakes run through all tests even when their case is settled.
         on_outcome: called as each candidate is done.
+
+    Raises:
+        CourseError: a `fingerprints.json` is damaged, and is not to be written anew.
     """
     todo = list(candidates(course, problems))
     compared = (CandidateKind.VARIANT, CandidateKind.MISTAKE)  # with the solution; in this order
@@ -88,7 +91,10 @@ def run_audit(
             outcomes.append(outcome)
             on_outcome(outcome)
         solutions = {p: _solution(outcomes, p) for p in problems}
-        kept = {p: KeptAnswers(p, solution.answers) for p, solution in solutions.items()}
+        kept = {
+            p: KeptAnswers(p, solution.answers, anew=write_fingerprints)
+            for p, solution in solutions.items()
+        }
         by_reference = {p: _by_reference(solution) for p, solution in solutions.items()}
         run_other = partial(run, root=course.root, all_tests=all_tests)
         answers = [kept[other.problem].answers(other) for other in others]

@@ -31,6 +31,7 @@ from grader.diagnose.fingerprints import (
 )
 from grader.diagnose.naming import diagnose
 from grader.diagnose.probe import Answers
+from grader.errors import CourseError
 from grader.files import sha256_of
 from grader.result import Status, TestResult
 from grader.run.session import DIAGNOSED
@@ -45,12 +46,23 @@ class KeptAnswers:
     Args:
         problem: whose mistakes and variants.
         reference: what the reference answers now.
+        anew: whether all is written anew at the end; then a damaged file is as good as none.
+
+    Raises:
+        CourseError: the file is damaged.
     """
 
-    def __init__(self, problem: Problem, reference: Mapping[str, Answers]) -> None:
+    def __init__(
+        self, problem: Problem, reference: Mapping[str, Answers], *, anew: bool = False
+    ) -> None:
         self._reference = reference
         self._instrument = _instrument_sha256(problem)
-        known = Fingerprints.load(problem.fingerprints)
+        try:
+            known = Fingerprints.load(problem.fingerprints)
+        except CourseError:
+            if not anew:
+                raise
+            known = Fingerprints()
         # What they answer is kept as what the reference doesn't.
         self._is_same = _same_answers(known.reference, reference)
         self._faults = {fault.names: fault for fault in known.faults}

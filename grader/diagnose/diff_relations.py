@@ -51,7 +51,8 @@ def relations(got: Array, want: Array) -> list[str]:
 
 def close(a: Array, b: Array) -> bool:
     """Return whether two arrays agree but for rounding, without NaN or inf."""
-    return bool(numpy.allclose(a, b, rtol=1e-5, atol=1e-8) and numpy.isfinite(a).all())
+    near = numpy.abs(a - b) <= 1e-8 + 1e-5 * numpy.abs(b)  # allclose takes three times as long
+    return bool(near.all() and numpy.isfinite(b).all())
 
 
 def _swapped(got: Array, want: Array) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from grader.diagnose.answers import Answer, same
 from grader.diagnose.estimate import Estimate
 from grader.diagnose.probe import Answers
+from grader.errors import CourseError
 from grader.files import write_whole
 
 
@@ -70,10 +71,23 @@ class Fingerprints:
 
     @classmethod
     def load(cls, path: Path) -> Fingerprints:
-        """Read `fingerprints.json`; a problem without one has no known faults."""
+        """Read `fingerprints.json`; a problem without one has no known faults.
+
+        Raises:
+            CourseError: it is damaged, as by a merge that nobody has finished.
+        """
         if not path.is_file():
             return cls()
-        data = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            return cls._of(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise CourseError(
+                f"{path} is damaged ({error}). Take it from git again, or write it anew: "
+                f"grader audit {path.parent.name[:2]} --write-fingerprints"
+            ) from error
+
+    @classmethod
+    def _of(cls, data: Mapping[str, Any]) -> Fingerprints:
         faults = [Fault(tuple(names), _read(made), *more) for names, made, *more in data["faults"]]
         texts = {name: Text(*text) for name, text in data["texts"].items()}
         return cls(_read(data["reference"]), tuple(faults), texts, data.get("right", {}))

@@ -215,6 +215,18 @@ def test_right_solutions_run_under_many_conditions(course: Course) -> None:
         assert {conditions.reverse for conditions in found} == {True, False}
 
 
+@pytest.mark.parametrize("damage", ["<<<<<<< HEAD\n", "[]", '{"faults": [["triples", 3]]}', ""])
+def test_a_damaged_file_of_fingerprints_is_told_and_can_be_written_anew(
+    audited: Course, damage: str
+) -> None:
+    path = audited.problems()[0].fingerprints
+    path.write_text(damage)
+    with pytest.raises(CourseError, match=r"fingerprints\.json is damaged .* 01 --write-fingerp"):
+        audit(audited, write=False)
+    assert audit(audited).findings == []
+    assert Fingerprints.load(path).faults
+
+
 def test_stale_fingerprints_are_found(audited: Course) -> None:
     audit(audited)
     path = audited.root / "solutions/01-doubling/mistakes.edits"
