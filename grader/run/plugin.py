@@ -192,5 +192,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Name the mistakes, once all tests have run."""
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         return
-    with quiet():
-        name_mistakes(session_of(session.config))
+    try:
+        with quiet():
+            name_mistakes(session_of(session.config))
+    except CourseError as error:  # the tests have run, and what they found is still to be told
+        session.config.get_terminal_writer().line(f"\n{error}")

@@ -100,6 +100,16 @@ def test_a_file_that_can_not_be_read_has_no_traceback(student_pytest: StudentPyt
 
 
 @pytest.mark.slow
+def test_a_damaged_file_of_the_course_hides_no_result(
+    student_pytest: StudentPytest, small_course: Course
+) -> None:
+    small_course.problems()[0].fingerprints.write_text("<<<<<<< HEAD\n")
+    found = student_pytest("def double(x): return 3 * x")
+    assert "fingerprints.json is damaged" in found.text
+    assert "✗ double returns twice its argument" in found.text
+    assert found.status == 1
+
+
 def test_what_is_printed_is_pytests_to_show(student_pytest: StudentPytest) -> None:
     source = "def double(x):\n    print('so far')\n    return 3 * x"
     assert "so far" in student_pytest(source, "-s").text
