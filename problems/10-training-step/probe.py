@@ -471,6 +471,15 @@ def about_step(problem):
         model.train_step(*batch(2, 3))
         return torch.tensor(model.modes())
 
+    def left():
+        """Whether gradients are left that no step took, or that were clipped after the step."""
+        model, before = bench(), joined(model_weights().values())
+        model.train_step(*batch(3, 4), max_norm=0.1)
+        taken = (joined(model.weights().values()) - before).norm() / 0.5
+        found = joined(torch.zeros(1) if g is None else g for g in model.gradients().values())
+        is_clipped = 0 < found.norm() < 0.1001
+        return torch.tensor([bool(taken == 0 < found.norm()), bool(taken > 0.1001) and is_clipped])
+
     def drops():
         found = []
         for seed in (1, 2):
@@ -492,6 +501,7 @@ def about_step(problem):
             "kind": lambda: edges.kind(bench().train_step(*batch(2, 3))),
             "modes in training": lambda: modes(True),
             "drops": drops,
+            "gradients left": left,
         },
     )
 
