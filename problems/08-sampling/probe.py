@@ -455,7 +455,10 @@ def about_results(problem):
 
 
 def about_what_is_used(problem):
-    """Yield which of sample's arguments change nothing, though the function for it does."""
+    """Yield which of sample's arguments change nothing, though the function for it does.
+
+    Where rows share their random numbers, tokens are alike for that reason.
+    """
     logits = numbers(300, 7) / 2
 
     def drawn(seed=3, **options):
@@ -465,6 +468,8 @@ def about_what_is_used(problem):
     plain = drawn()
     if len(plain) < 300 or torch.equal(plain, drawn(seed=4)):
         return  # nothing is left to chance, or there is too little of it
+    if counted(drawn_often(problem, [0.0] * 7, (300,)), 7).max() > 150:
+        return  # rows share their random numbers
     for name, amount in (("temperature", 0.2), ("top_k", 2), ("top_p", 0.3)):
         steps = own_steps(problem, logits, **{name: amount})
         if steps is None or torch.equal(steps, own_steps(problem, logits)):
@@ -550,6 +555,11 @@ def about_chance(problem):
         tokens = drawn_often(problem, [0.0] * 6, (30, 30)).movedim(axis, 0)
         return float((tokens[1:] == tokens[:-1]).double().mean()) > 0.8
 
+    def for_all_rows():
+        """Whether all rows get one token, though another is certain in each."""
+        tokens = problem.sample(1000 * torch.eye(4, dtype=torch.float64))
+        return bool((tokens == tokens.flatten()[0]).all())
+
     questions = {
         "same seed": lambda: same(draw(1), draw(1, global_seed=2)),
         "other seed": lambda: same(draw(1), draw(2)),
@@ -561,6 +571,7 @@ def about_chance(problem):
         "none, following": lambda: same(draw(), draw(global_seed=None)),
         "shared along 0": lambda: shared(0),
         "shared along 1": lambda: shared(1),
+        "one token for all rows": for_all_rows,
     }
     asked = {name: (needing(), question) for name, question in questions.items()}
     return Part(main=asked_of_sample(problem, asked))
