@@ -319,16 +319,25 @@ def about_attention(problem):
 def about_what_is_joined(problem):
     """Yield which of keys and values are joined with no past.
 
-    A past that has none of the one, and some of the other, fits new tokens if that is left out.
+    A past that has none of the one, and some of the other, fits new tokens if that is left out. A
+    past that has some of the one only fits if the other is taken from it, as keys for values.
     """
-    for place, what in enumerate(("keys", "values")):
-        past = [torch.zeros(2, 2, length, 4).double() for length in (0, 0)]
-        past[place] = numbers(2, 2, 3, 4)
+
+    def lengths(of_keys, of_values):
+        """How many keys and values come of such a past and three new tokens; 0 if that fails."""
+        past = tuple(numbers(2, 2, length, 4) for length in (of_keys, of_values))
         try:
-            _, held = attention(problem, 8, 2)(numbers(2, 3, 8, start=0.5), tuple(past))
+            _, held = attention(problem, 8, 2)(numbers(2, 3, 8, start=0.5), past)
         except Exception:
-            continue
-        if held[place].shape[2] == 3:
+            return 0, 0
+        return tuple(each.shape[2] for each in held)
+
+    only_keys, only_values = lengths(3, 0), lengths(0, 3)
+    for what, one, other in (
+        ("keys", only_keys[0], only_values[0]),
+        ("values", only_values[1], only_keys[1]),
+    ):
+        if one == 3 and other in (0, 3):
             when = f"the {what} are those of the new tokens only, without those of the past"
             look = "The past has two parts. What becomes of each of them in your code?"
             yield Estimate(f"estimated: {what} of the past are left out", when, look)
