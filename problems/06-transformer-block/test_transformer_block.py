@@ -492,8 +492,8 @@ def check_attention_reads_all(problem, rng, n_embd, rate, batch):
     check(
         added,
         torch.where(added.abs() < 1e-6, 0, whole),
-        f"{call}: what attn adds is 0 where its weight or the entry was dropped, and whole, but for "
-        "1/(1 - dropout) twice, where not. Is something dropped before the attention?",
+        f"{call}: what attn adds is 0 where its weight or the entry was dropped, and whole, but "
+        "for 1/(1 - dropout) twice, where not. Is something dropped before the attention?",
         **ROUGHLY,
     )
 

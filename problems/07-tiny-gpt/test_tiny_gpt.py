@@ -436,8 +436,8 @@ def check_attention_reads_all(problem, rng, dropout, batch):
     most = int((ordered.diff() > 1e-5).sum(-1).max()) + 1
     require(
         most <= 2,
-        f"{call}\nIn each row there should be entries of two sizes: dropped or not at the end of the "
-        f"attention. There are {most}. Is something dropped before the attention?",
+        f"{call}\nIn each row there should be entries of two sizes: dropped or not at the end of "
+        f"the attention. There are {most}. Is something dropped before the attention?",
     )
 
 
