@@ -303,13 +303,24 @@ def about_loss(problem):
         weights["transformer.ln_f.bias"] = numbers(given["n_embd"], start=0.4)
         return filled(problem, given, weights)
 
-    def loss(given, targets):
-        answer = model_of(given["vocab_size"])(
-            tokens(given["vocab_size"], *targets.shape, start=8), targets
-        )
+    def loss_in(answer):
+        """The loss that came back, in whatever order."""
         if not isinstance(answer, tuple | list):
             return answer
         return min(answer, key=lambda each: each.dim() if isinstance(each, torch.Tensor) else 0)
+
+    def loss(given, targets):
+        idx = tokens(given["vocab_size"], *targets.shape, start=8)
+        return loss_in(model_of(given["vocab_size"])(idx, targets))
+
+    def of_unlikely(gap):
+        """The loss of a token whose logit is `gap` below the largest ones."""
+        weights = {name: 0 * each for name, each in gpt_weights(ORDINARY).items()}
+        rows = weights["transformer.wte.weight"]
+        rows[3:, 0] = -gap
+        weights["lm_head.weight"] = rows
+        weights["transformer.ln_f.bias"][0] = 1
+        return loss_in(filled(problem, ORDINARY, weights)(tokens(7, 1, 4), torch.full((1, 4), 5)))
 
     def with_ignored(targets, places):
         targets = targets.clone()
@@ -353,6 +364,8 @@ def about_loss(problem):
             "all but one ignored": lambda: loss(ORDINARY, with_ignored(mixed, most)),
             "of its logits": of_logits,
             "digits lost": digits_lost,
+            "logits far apart": lambda: of_unlikely(40),
+            "logits thousands apart": lambda: of_unlikely(2000),
         },
         edges={
             "transposed": lambda: loss(ORDINARY, mixed.T.contiguous().T),
