@@ -357,6 +357,16 @@ def telltale(problem, dropout):
     return showing(problem, nothing, nothing, v, dropout=dropout, q_and_k=0.6, added=1)
 
 
+def uneven(problem, dropout):
+    """The same with a key of its own for each token, so that each has a weight of its own."""
+    q = torch.zeros(HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
+    k, v = q.clone(), q.clone()
+    for t in range(LENGTH):
+        k[:, :, t] = 0.1 * t
+        v[:, COPIES * t : COPIES * (t + 1), t] = 1
+    return showing(problem, q, k, v, dropout=dropout, q_and_k=0.6, added=1)
+
+
 def is_readable(problem):
     """Whether a telltale's output shows what it should; heads or thirds cut wrongly hide it.
 
@@ -451,6 +461,10 @@ def about_dropout(problem):
         counts = [[int(each.sum()) for each in call] for call in calls]
         return torch.tensor([len(set(c)) == 1 and c[0] > 5 for c in zip(*counts, strict=True)])
 
+    def own_weights():
+        """Whether more values occur than each token's weight, kept or dropped, can give."""
+        return len(values(drawn(*uneven(problem, RATE), batch=30, seed=3))) > 12
+
     def without(rate, *, train):
         module, sequence = telltale(problem, rate)
         return values(drawn(module.train(train), sequence, 2, seed=5))
@@ -485,6 +499,7 @@ def about_dropout(problem):
             "together": lambda: together(trained()),
             "repeated": repeated,
             "how many": how_many,
+            "own weights": own_weights,
             "evaluation": lambda: without(RATE, train=False),
         },
         edges={
