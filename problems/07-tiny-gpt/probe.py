@@ -474,6 +474,14 @@ def about_generate(problem, by_chance):
         torch.default_generator.manual_seed(4)
         return model.generate(tokens(13, 2, 2, start=token), 3)
 
+    def repeated():
+        """What is generated where each token follows itself, for one sequence of token 0."""
+        weights = {name: 0 * each for name, each in plain_weights(wide).items()}
+        rows = torch.eye(13, 8, dtype=torch.float64)
+        weights["transformer.wte.weight"] = weights["lm_head.weight"] = rows
+        weights["transformer.ln_f.weight"] = torch.ones(8, dtype=torch.float64)
+        return filled(problem, wide, weights).generate(torch.tensor([[5], [0], [3]]), 3)
+
     def others(gap):
         """Whether anything but the most probable token comes, where the next best is this near."""
         weights = {name: 0 * each for name, each in plain_weights(wide).items()}
@@ -514,6 +522,7 @@ def about_generate(problem, by_chance):
             "always token 0": lambda: always(0),
             "always token 5": lambda: always(5),
             "always the last token": lambda: always(12),
+            "token 0 in one sequence": repeated,
             "one sequence": lambda: generated(wide, 1, 3, 2),
             "dtype": dtype,
         },
