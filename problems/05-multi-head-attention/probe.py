@@ -162,6 +162,15 @@ def about_attention(problem):
             return output(1, 2, 64, n_head=1).isfinite().all()
         return False
 
+    def only_in_float32():
+        try:
+            output(2, 4, 6, n_head=2)
+        except NotImplementedError:
+            raise
+        except Exception:
+            return output(2, 4, 6, n_head=2, dtype=torch.float32).isfinite().all()
+        return False
+
     x = numbers(2, 4, 6, start=0.5)
     return Part(
         main={
@@ -182,6 +191,7 @@ def about_attention(problem):
             "1 head of 1 sequence": lambda: form(1, 4, 3, n_head=1),
             "heads of width 1": lambda: form(2, 4, 6, n_head=6),
             "only heads of width 64": only_of_width_64,
+            "only float32": only_in_float32,
             "digits lost": lambda: digits_lost(2),
             "digits lost, heads of width 1": lambda: digits_lost(6),
             "large scores": large,
@@ -431,6 +441,13 @@ def together(entries):
     return torch.tensor([*shared, *(share_alike(low, axis, ~zeros) > 0.95 for axis in (1, 4))])
 
 
+def shared_by_queries(entries):
+    """Whether what a value has lost, though its weight was kept, is lost for all queries."""
+    low, zeros = entries < 1.2 / (1 - RATE), entries == 0
+    kept = ~(low | zeros).all(-1, keepdim=True)
+    return share_alike(low & ~zeros, 1, kept & ~zeros) > 0.8
+
+
 def same(a, b):
     """Whether the same was dropped, and enough of it to tell."""
     return torch.equal(a, b) and int(a.sum()) > 30
@@ -497,6 +514,7 @@ def about_dropout(problem):
             "values": lambda: values(trained()),
             "how often": lambda: how_often(trained()),
             "together": lambda: together(trained()),
+            "values of all queries": lambda: shared_by_queries(trained()),
             "repeated": repeated,
             "how many": how_many,
             "own weights": own_weights,
