@@ -82,6 +82,10 @@ def about_softmax(problem):
         x = torch.tensor(rows, dtype=torch.float64)
         return (weigh(x.T, 0) if transposed else weigh(x)).double()
 
+    def beyond_float32():
+        rows = [[0.0, -1.0, -2.0, -3.0, -1.0], [85.0, 84.0, 83.0, 82.0, 90.0]]
+        return weigh(torch.tensor(rows)).double()
+
     def exact():
         x = 6 * numbers(3, 5)
         rows = torch.tensor([softmax_by_hand(each) for each in x.tolist()], dtype=torch.float64)
@@ -137,6 +141,7 @@ def about_softmax(problem):
             "near -70": lambda: near(-70.0),
             "near 1000": lambda: near(1000.0),
             "near -1000": lambda: near(-1000.0),
+            "90 in float32, in the last place": beyond_float32,
             "one far above": lambda: row(0.0, 0.0, 0.0, 0.0, 4000.0).double(),
             "one far below": lambda: row(2.0, 1.0, -4000.0).double(),
             "rows far apart": lambda: far(False),

@@ -297,38 +297,6 @@ def test_attention_by_hand(problem, rng, batch, seq_len, n_embd, n_head):
     check_attention(problem, rng, batch, seq_len, n_embd, n_head)
 
 
-@pytest.mark.points(0.25)
-def test_no_dropout_in_evaluation(problem, rng):
-    """After eval(), and with dropout=0.0 also in training, nothing is dropped"""
-    weights, x = gpt2_weights(rng, 6), rng.normal(2, 4, 6)
-    expected = multi_head_by_hand(x, weights, 2, True)
-    module = make_attention(problem, weights, 2, dropout=0.0, causal=True).train()
-    check(module(x.clone()), expected, f"{named(6, 2, dropout=0.0, causal=True)}.train()(x)")
-    module = make_attention(problem, weights, 2, dropout=0.6, causal=True).eval()
-    check(module(x.clone()), expected, f"{named(6, 2, dropout=0.6, causal=True)}.eval()(x)")
-
-
-@pytest.mark.points(0.5)
-def test_nothing_is_remembered(problem, rng):
-    """Each call uses its own x and the current weights; nothing is kept from other calls"""
-    weights, inputs = gpt2_weights(rng, 6), [rng.normal(size, 4, 6) for size in (2, 2, 3)]
-    module = make_attention(problem, weights, 2, causal=True)
-    call, outputs = f"{named(6, 2, causal=True)}(x)", []
-    for number, x in enumerate(inputs, 1):
-        outputs.append(module(x.clone()))
-        check(outputs[-1], multi_head_by_hand(x, weights, 2, True), f"call {number} of {call}")
-    for number, (x, output) in enumerate(zip(inputs, outputs, strict=True), 1):
-        again = f"the result of call {number} of {call}, looked at after all three"
-        check(output, multi_head_by_hand(x, weights, 2, True), again)
-
-    x, others = inputs[0], gpt2_weights(rng, 6)
-    other = make_attention(problem, others, 2, causal=True)
-    expected = multi_head_by_hand(x, others, 2, True)
-    check(other(x.clone()), expected, f"{call}, after calls of another layer")
-    set_weights(module, others)
-    check(module(x.clone()), expected, f"{call}, after its weights were changed")
-
-
 @pytest.mark.points(0.75)
 def test_future_is_hidden(problem, rng):
     """With causal=True a change of later tokens leaves earlier outputs alone, in both modes"""
@@ -372,6 +340,38 @@ def test_attention_without_bias(problem, rng, causal):
     module = make_attention(problem, weights, 3, causal=causal)
     call = f"{named(6, 3, causal=causal, bias=False)}(x) with x of shape (2, 4, 6)"
     check(module(x.clone()), multi_head_by_hand(x, weights, 3, causal), call)
+
+
+@pytest.mark.points(0.25)
+def test_no_dropout_in_evaluation(problem, rng):
+    """After eval(), and with dropout=0.0 also in training, nothing is dropped"""
+    weights, x = gpt2_weights(rng, 6), rng.normal(2, 4, 6)
+    expected = multi_head_by_hand(x, weights, 2, True)
+    module = make_attention(problem, weights, 2, dropout=0.0, causal=True).train()
+    check(module(x.clone()), expected, f"{named(6, 2, dropout=0.0, causal=True)}.train()(x)")
+    module = make_attention(problem, weights, 2, dropout=0.6, causal=True).eval()
+    check(module(x.clone()), expected, f"{named(6, 2, dropout=0.6, causal=True)}.eval()(x)")
+
+
+@pytest.mark.points(0.5)
+def test_nothing_is_remembered(problem, rng):
+    """Each call uses its own x and the current weights; nothing is kept from other calls"""
+    weights, inputs = gpt2_weights(rng, 6), [rng.normal(size, 4, 6) for size in (2, 2, 3)]
+    module = make_attention(problem, weights, 2, causal=True)
+    call, outputs = f"{named(6, 2, causal=True)}(x)", []
+    for number, x in enumerate(inputs, 1):
+        outputs.append(module(x.clone()))
+        check(outputs[-1], multi_head_by_hand(x, weights, 2, True), f"call {number} of {call}")
+    for number, (x, output) in enumerate(zip(inputs, outputs, strict=True), 1):
+        again = f"the result of call {number} of {call}, looked at after all three"
+        check(output, multi_head_by_hand(x, weights, 2, True), again)
+
+    x, others = inputs[0], gpt2_weights(rng, 6)
+    other = make_attention(problem, others, 2, causal=True)
+    expected = multi_head_by_hand(x, others, 2, True)
+    check(other(x.clone()), expected, f"{call}, after calls of another layer")
+    set_weights(module, others)
+    check(module(x.clone()), expected, f"{call}, after its weights were changed")
 
 
 @pytest.mark.points(0.5)

@@ -443,6 +443,14 @@ def about_dropout_of_block(problem):
         asked = about_dropping(entries).main
         return asked | {"of the sums": lambda: how_often(output(RATE, True, 3))}
 
+    def of_one_token():
+        """By how much entries are multiplied where the attention reads a single token."""
+        held = silenced(block_weights(Waves(), 6), "mlp")
+        held["attn.c_proj.bias"] = torch.zeros(6)
+        one = numbers(1, 1, 6, start=0.5).repeat(30, 1, 1)
+        module = made(problem, "Block", held, 6, 1, dropout=RATE)
+        return values(shares(lambda train: call(module, one, train, None) - one))
+
     def weights_in_evaluation():
         """How far a Block with dropout is from one without, in evaluation."""
         plain, dropping = (
@@ -453,6 +461,7 @@ def about_dropout_of_block(problem):
 
     questions = {f"attn, {name}": ask for name, ask in added("mlp").items()}
     questions["in evaluation"] = weights_in_evaluation
+    questions["attn, of one token"] = of_one_token
     return Part(main=questions | {f"mlp, {name}": ask for name, ask in added("attn").items()})
 
 

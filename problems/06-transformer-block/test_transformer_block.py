@@ -473,6 +473,29 @@ def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
         what = f"the entries that {half} adds to x"
         silenced = f"{call} where {silent} adds nothing"
         check_dropped(added, whole.expand(batch, -1, -1), rate, silenced, what)
+    check_attention_reads_all(problem, rng, n_embd, rate, batch)
+
+
+def check_attention_reads_all(problem, rng, n_embd, rate, batch):
+    """Require that nothing is dropped of what the attention of a Block reads.
+
+    A single token has one weight, and what the attention makes of it is whole or nothing. Would
+    entries of what it reads be missing, other numbers would come out.
+    """
+    weights, x = without(block_weights(rng, n_embd), "mlp"), rng.normal(1, 1, n_embd)
+    weights["attn.c_proj.bias"] = torch.zeros(n_embd)
+    module = make(problem, "Block", weights, n_embd, 1, dropout=rate).train()
+    whole = (batched(block_by_hand, x, weights, 1) - x) / (1 - rate) ** 2
+    call = f"{named('Block', n_embd, 1, dropout=rate)}(x) in training, for x of a single token"
+    many = x.repeat(batch, 1, 1)
+    added = check_form(module(many.clone()), many, call) - many
+    check(
+        added,
+        torch.where(added.abs() < 1e-6, 0, whole),
+        f"{call}: what attn adds is 0 where its weight or the entry was dropped, and whole, but "
+        "for 1/(1 - dropout) twice, where not. Is something dropped before the attention?",
+        **ROUGHLY,
+    )
 
 
 @pytest.mark.points(0.5)

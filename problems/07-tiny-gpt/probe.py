@@ -395,6 +395,22 @@ def about_dropout(problem):
         weights["transformer.h.0.mlp.c_proj.bias"] += of_block
         return filled(problem, given, weights)
 
+    def attention_reads_all():
+        """Whether what the attention reads of a token is whole: then its sums are all alike."""
+        given = DROPPING | {"dropout": 0.3}
+        weights = {name: torch.zeros(shape).double() for name, shape in shapes(given).items()}
+        weights["transformer.h.0.ln_1.bias"] += 1
+        uneven = numbers(48, 48)
+        values = 0.1 / 48 + uneven - uneven.mean(-1, keepdim=True)
+        weights["transformer.h.0.attn.c_attn.weight"][-48:] = values
+        weights["transformer.h.0.attn.c_proj.weight"] += torch.eye(48)
+        weights["transformer.ln_f.weight"] += 1
+        kinds = 0.01 * torch.eye(49, 48, dtype=torch.float64)
+        weights["transformer.wte.weight"] = weights["lm_head.weight"] = kinds
+        model = filled(problem, given, weights).train()
+        found = logits_of(model, torch.full((4, 4), 48)).detach().flatten(0, 1)[:, :48]
+        return bool(((found.sort(-1).values.diff() > 1e-6).sum(-1) <= 1).all())
+
     def rows(dropout, *, train=True, of_block=0.1):
         torch.default_generator.manual_seed(2)
         model = model_with(dropout, of_block).train(train)
@@ -429,6 +445,7 @@ def about_dropout(problem):
             "shares, more": lambda: shares(0.6),
             "in evaluation": lambda: levels(0.3, train=False),
             "rate 0": lambda: levels(0.0),
+            "attention reads all": attention_reads_all,
         },
     )
 

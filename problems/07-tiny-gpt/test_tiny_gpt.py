@@ -407,6 +407,40 @@ def dropping_model(problem, rng, dropout):
     return model, f"{named(sizes)}(idx)"
 
 
+def reading_model(problem, rng, dropout):
+    """A model in whose last norm one sees whether the attention reads all of a token.
+
+    What it reads is 1 everywhere. Of all of it each row of the values' weight makes 0.1, and of a
+    part something else. Nothing else is added to embeddings of 0.
+    """
+    sizes = DROPPING | {"dropout": dropout}
+    n_embd = sizes["n_embd"]
+    weights = {name: torch.zeros(shape) for name, shape in shapes_of(rng, sizes).items()}
+    weights["transformer.h.0.ln_1.bias"] += 1
+    uneven = rng.normal(n_embd, n_embd) / 50
+    weights["transformer.h.0.attn.c_attn.weight"][-n_embd:] = (
+        0.1 / n_embd + uneven - uneven.mean(-1, keepdim=True)
+    )
+    weights["transformer.h.0.attn.c_proj.weight"] += torch.eye(n_embd)
+    weights["transformer.ln_f.weight"] += 1
+    kinds = 0.01 * torch.eye(n_embd + 1, n_embd)
+    weights["transformer.wte.weight"] = weights["lm_head.weight"] = kinds
+    return make_model(problem, weights, sizes), f"{named(sizes)}(idx)"
+
+
+def check_attention_reads_all(problem, rng, dropout, batch):
+    """Require that nothing is dropped of what the attention of a Block reads."""
+    model, call = reading_model(problem, rng, dropout)
+    call = f"{call} in training, where only the attention adds something, to all entries the same"
+    ordered = dropped_logits(model.train(), call, batch).flatten(0, 1).sort(-1).values
+    most = int((ordered.diff() > 1e-5).sum(-1).max()) + 1
+    require(
+        most <= 2,
+        f"{call}\nIn each row there should be entries of two sizes: dropped or not at the end of "
+        f"the attention. There are {most}. Is something dropped before the attention?",
+    )
+
+
 def dropped_logits(model, call, batch):
     """The logits in which one sees what was dropped, (batch, 4, C)."""
     logits, _ = answer(model, call, torch.full((batch, 4), DROPPING["vocab_size"] - 1))
@@ -424,6 +458,7 @@ def test_dropout_in_training(problem, rng):
     torch.default_generator.manual_seed(3)
     call = f"{call} in training"
     check_dropped(dropped_logits(model.train(), call, 80), RATE, call)
+    check_attention_reads_all(problem, rng, RATE, 5)
 
 
 def check_dropped(logits, dropout, call):
@@ -1164,6 +1199,7 @@ def test_hidden_dropout(problem, rng):
     model, call = dropping_model(problem, rng, 0.5)
     torch.default_generator.manual_seed(41)
     check_dropped(dropped_logits(model.train(), call, 90), 0.5, f"{call} in training")
+    check_attention_reads_all(problem, rng, 0.5, 10)
     check_learning_with_dropout(problem, rng)
 
 

@@ -509,11 +509,12 @@ def check_random_start(make, names, call):
         module = make()
         starts.append([getattr(module, name).weight.detach().clone() for name in names])
     for name, first, second in zip(names, *starts, strict=True):
+        even = first.unique().numel() == 1 < first.numel()
         require(
             not torch.equal(first, second),
             f"{call}, made twice\nBoth times `{name}` starts with the same weights, though the "
-            "seed was set to 1 before the first and to 2 before the second. Is a seed set in your "
-            "code?",
+            "seed was set to 1 before the first and to 2 before the second. "
+            + ("All its numbers are alike." if even else "Is a seed set in your code?"),
         )
 
 

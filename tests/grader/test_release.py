@@ -451,7 +451,7 @@ def test_a_copy_of_one_part_speaks_of_no_other(of_two_parts: Course, tmp_path: P
     assert "\n## Part one" in (one / "README.md").read_text(encoding="utf-8")
     changes = (one / "CHANGELOG.md").read_text(encoding="utf-8")
     assert "art two" not in changes
-    assert "## Unreleased" not in changes
+    assert without_part("## New\n\n- Part two.\n\n## Old\n", ["06"], ["two"]) == "## Old\n"
     assert "\nPart two goes on." in (one / "problems/01-doubling/README.md").read_text("utf-8")
 
 

@@ -39,9 +39,8 @@ class LayerNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(n_embd)) if bias else None
 
     def row(self, x):
-        mean = sum(x) / self.n_embd
-        centred = x - mean
-        variance = sum(c * c for c in centred) / self.n_embd
+        centred = x - x.sum() / self.n_embd
+        variance = centred.dot(centred) / self.n_embd
         y = centred / (variance + self.eps).sqrt() * self.weight
         return y if self.bias is None else y + self.bias
 

@@ -143,8 +143,8 @@ def get_batch(data, n_positions, batch_size, generator=None):
 
 def bigram_loss(data, vocab_size):
     counts = torch.zeros((vocab_size, vocab_size), dtype=torch.float64)
-    for a, b in zip(data[:-1].tolist(), data[1:].tolist()):
-        counts[a, b] += 1
+    once = torch.ones(len(data) - 1, dtype=counts.dtype)
+    counts.index_put_((data[:-1], data[1:]), once, accumulate=True)
     probs = counts / counts.sum(1, keepdim=True)
     logp = torch.log(probs[data[:-1], data[1:]])
     return -logp.mean().item()

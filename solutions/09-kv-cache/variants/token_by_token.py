@@ -1,4 +1,4 @@
-"""Each new token and each head by itself, in loops; own softmax."""
+"""Each new token by itself, in a loop; own softmax."""
 
 import math
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ def kv_cache_bytes(n_layer, n_embd, seq_len, batch_size=1, bytes_per_number=2):
 
 
 def gather(query, keys, values):
-    """One query (B, D) and all the keys and values (B, n, D) that it may see."""
-    scores = (query[:, None] * keys).sum(-1) / math.sqrt(keys.shape[-1])
-    powers = torch.exp(scores - scores.max(dim=1, keepdim=True).values)
-    weights = powers / powers.sum(dim=1, keepdim=True)
-    return (weights[:, :, None] * values).sum(1)
+    """One query (B, H, D) and all the keys and values (B, H, n, D) that it may see."""
+    scores = (query[:, :, None] * keys).sum(-1) / math.sqrt(keys.shape[-1])
+    powers = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
+    weights = powers / powers.sum(dim=-1, keepdim=True)
+    return (weights[..., None] * values).sum(2)
 
 
 class CachedAttention(nn.Module):
@@ -38,11 +38,9 @@ class CachedAttention(nn.Module):
             v = torch.cat([past[1], v], dim=2)
         outputs = []
         for i in range(x.shape[1]):
-            heads = []
-            for h, q_h in enumerate(q[:, i].chunk(self.n_head, dim=-1)):
-                keys, values = k[:, h, : n_past + i + 1], v[:, h, : n_past + i + 1]
-                heads.append(gather(q_h, keys, values))
-            outputs.append(torch.cat(heads, dim=-1))
+            heads = torch.stack(q[:, i].chunk(self.n_head, dim=-1), dim=1)
+            seen = n_past + i + 1
+            outputs.append(gather(heads, k[:, :, :seen], v[:, :, :seen]).flatten(1))
         return self.c_proj(torch.stack(outputs, dim=1)), (k, v)
 
 
