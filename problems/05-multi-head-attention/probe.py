@@ -162,6 +162,15 @@ def about_attention(problem):
             return output(1, 2, 64, n_head=1).isfinite().all()
         return False
 
+    def only_in_float32():
+        try:
+            output(2, 4, 6, n_head=2)
+        except NotImplementedError:
+            raise
+        except Exception:
+            return output(2, 4, 6, n_head=2, dtype=torch.float32).isfinite().all()
+        return False
+
     x = numbers(2, 4, 6, start=0.5)
     return Part(
         main={
@@ -182,6 +191,7 @@ def about_attention(problem):
             "1 head of 1 sequence": lambda: form(1, 4, 3, n_head=1),
             "heads of width 1": lambda: form(2, 4, 6, n_head=6),
             "only heads of width 64": only_of_width_64,
+            "only float32": only_in_float32,
             "digits lost": lambda: digits_lost(2),
             "digits lost, heads of width 1": lambda: digits_lost(6),
             "large scores": large,
@@ -357,6 +367,16 @@ def telltale(problem, dropout):
     return showing(problem, nothing, nothing, v, dropout=dropout, q_and_k=0.6, added=1)
 
 
+def uneven(problem, dropout):
+    """The same with a key of its own for each token, so that each has a weight of its own."""
+    q = torch.zeros(HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
+    k, v = q.clone(), q.clone()
+    for t in range(LENGTH):
+        k[:, :, t] = 0.1 * t
+        v[:, COPIES * t : COPIES * (t + 1), t] = 1
+    return showing(problem, q, k, v, dropout=dropout, q_and_k=0.6, added=1)
+
+
 def is_readable(problem):
     """Whether a telltale's output shows what it should; heads or thirds cut wrongly hide it.
 
@@ -421,6 +441,13 @@ def together(entries):
     return torch.tensor([*shared, *(share_alike(low, axis, ~zeros) > 0.95 for axis in (1, 4))])
 
 
+def shared_by_queries(entries):
+    """Whether what a value has lost, though its weight was kept, is lost for all queries."""
+    low, zeros = entries < 1.2 / (1 - RATE), entries == 0
+    kept = ~(low | zeros).all(-1, keepdim=True)
+    return share_alike(low & ~zeros, 1, kept & ~zeros) > 0.8
+
+
 def same(a, b):
     """Whether the same was dropped, and enough of it to tell."""
     return torch.equal(a, b) and int(a.sum()) > 30
@@ -450,6 +477,10 @@ def about_dropout(problem):
         calls = [dropped(drawn(module, sequence, 4, seed)) for seed in range(9)]
         counts = [[int(each.sum()) for each in call] for call in calls]
         return torch.tensor([len(set(c)) == 1 and c[0] > 5 for c in zip(*counts, strict=True)])
+
+    def own_weights():
+        """Whether more values occur than each token's weight, kept or dropped, can give."""
+        return len(values(drawn(*uneven(problem, RATE), batch=30, seed=3))) > 12
 
     def without(rate, *, train):
         module, sequence = telltale(problem, rate)
@@ -483,8 +514,10 @@ def about_dropout(problem):
             "values": lambda: values(trained()),
             "how often": lambda: how_often(trained()),
             "together": lambda: together(trained()),
+            "values of all queries": lambda: shared_by_queries(trained()),
             "repeated": repeated,
             "how many": how_many,
+            "own weights": own_weights,
             "evaluation": lambda: without(RATE, train=False),
         },
         edges={

@@ -303,13 +303,24 @@ def about_loss(problem):
         weights["transformer.ln_f.bias"] = numbers(given["n_embd"], start=0.4)
         return filled(problem, given, weights)
 
-    def loss(given, targets):
-        answer = model_of(given["vocab_size"])(
-            tokens(given["vocab_size"], *targets.shape, start=8), targets
-        )
+    def loss_in(answer):
+        """The loss that came back, in whatever order."""
         if not isinstance(answer, tuple | list):
             return answer
         return min(answer, key=lambda each: each.dim() if isinstance(each, torch.Tensor) else 0)
+
+    def loss(given, targets):
+        idx = tokens(given["vocab_size"], *targets.shape, start=8)
+        return loss_in(model_of(given["vocab_size"])(idx, targets))
+
+    def of_unlikely(gap):
+        """The loss of a token whose logit is `gap` below the largest ones."""
+        weights = {name: 0 * each for name, each in gpt_weights(ORDINARY).items()}
+        rows = weights["transformer.wte.weight"]
+        rows[3:, 0] = -gap
+        weights["lm_head.weight"] = rows
+        weights["transformer.ln_f.bias"][0] = 1
+        return loss_in(filled(problem, ORDINARY, weights)(tokens(7, 1, 4), torch.full((1, 4), 5)))
 
     def with_ignored(targets, places):
         targets = targets.clone()
@@ -353,6 +364,8 @@ def about_loss(problem):
             "all but one ignored": lambda: loss(ORDINARY, with_ignored(mixed, most)),
             "of its logits": of_logits,
             "digits lost": digits_lost,
+            "logits far apart": lambda: of_unlikely(40),
+            "logits thousands apart": lambda: of_unlikely(2000),
         },
         edges={
             "transposed": lambda: loss(ORDINARY, mixed.T.contiguous().T),
@@ -478,6 +491,14 @@ def about_generate(problem, by_chance):
         torch.default_generator.manual_seed(4)
         return model.generate(tokens(13, 2, 2, start=token), 3)
 
+    def repeated():
+        """What is generated where each token follows itself, for one sequence of token 0."""
+        weights = {name: 0 * each for name, each in plain_weights(wide).items()}
+        rows = torch.eye(13, 8, dtype=torch.float64)
+        weights["transformer.wte.weight"] = weights["lm_head.weight"] = rows
+        weights["transformer.ln_f.weight"] = torch.ones(8, dtype=torch.float64)
+        return filled(problem, wide, weights).generate(torch.tensor([[5], [0], [3]]), 3)
+
     def others(gap):
         """Whether anything but the most probable token comes, where the next best is this near."""
         weights = {name: 0 * each for name, each in plain_weights(wide).items()}
@@ -518,6 +539,7 @@ def about_generate(problem, by_chance):
             "always token 0": lambda: always(0),
             "always token 5": lambda: always(5),
             "always the last token": lambda: always(12),
+            "token 0 in one sequence": repeated,
             "one sequence": lambda: generated(wide, 1, 3, 2),
             "dtype": dtype,
         },
