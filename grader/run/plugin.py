@@ -86,7 +86,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Make torch ready, unless there are only other tests."""
     tests = [item.stash[_TEST] for item in session.items if _TEST in item.stash]
     if tests:
-        load_late_parts(hidden=any(test.hidden for test in tests))
+        load_late_parts()
 
 
 # Fixtures: pytest wants to find them. What a test of a problem gets comes from the runner.

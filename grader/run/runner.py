@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import random
-import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,35 +165,10 @@ def _seed(test: CollectedTest, session: Session, purpose: str) -> int:
     return int.from_bytes(digest.digest()[:6], "big")
 
 
-def load_late_parts(*, hidden: bool = False) -> None:
-    """Use what torch loads only when it is used, before the first test's clock runs.
-
-    Args:
-        hidden: whether hidden tests will run. One asks for a form without numbers, and torch
-            imports hundreds of modules for the first of those.
-    """
+def load_late_parts() -> None:
+    """Use what torch loads only when it is used, before the first test's clock runs."""
     if not HAS_TORCH:
         return
-    if hidden:
-        with _not_found("triton"):
-            torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
     with Guard(("softmax",)):
         x = torch.ones(2, requires_grad=True)
         torch.autograd.grad((x * 2).sum(), x)
-
-
-@contextmanager
-def _not_found(package: str) -> Iterator[None]:
-    """Let a package that isn't loaded yet not be found meanwhile.
-
-    Those modules of torch load Triton where it is installed. No test needs it, and as Python ends
-    it prints some 40 lines about functions that it has leaked.
-    """
-    if package in sys.modules:
-        yield
-        return
-    sys.modules[package] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        del sys.modules[package]

@@ -115,7 +115,7 @@ class Suite:
             raise CourseError(f"there is no test {' or '.join(sorted(names))}")
         chosen = session.choose(found)
         if session.watch:  # otherwise the student's code runs elsewhere
-            load_late_parts(hidden=any(test.hidden for test in chosen))
+            load_late_parts()
         with quiet() as printed:
             for test in chosen if order is None else sorted(chosen, key=order):
                 if enough():
