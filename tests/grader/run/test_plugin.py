@@ -99,7 +99,6 @@ def test_a_file_that_can_not_be_read_has_no_traceback(student_pytest: StudentPyt
     assert "grader" not in text
 
 
-@pytest.mark.slow
 def test_a_damaged_file_of_the_course_hides_no_result(
     student_pytest: StudentPytest, small_course: Course
 ) -> None:
@@ -110,6 +109,7 @@ def test_a_damaged_file_of_the_course_hides_no_result(
     assert found.status == 1
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_pytests_to_show(student_pytest: StudentPytest) -> None:
     source = "def double(x):\n    print('so far')\n    return 3 * x"
     assert "so far" in student_pytest(source, "-s").text
