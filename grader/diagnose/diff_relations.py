@@ -51,8 +51,15 @@ def relations(got: Array, want: Array) -> list[str]:
 
 def close(a: Array, b: Array) -> bool:
     """Return whether two arrays agree but for rounding, without NaN or inf."""
-    near = numpy.abs(a - b) <= 1e-8 + 1e-5 * numpy.abs(b)  # allclose takes three times as long
-    return bool(near.all() and numpy.isfinite(b).all())
+    return bool(_near(a, b).all() and numpy.isfinite(b).all())
+
+
+def _near(a: Array, b: Array) -> Array:
+    """Return where two arrays agree but for rounding, in a third of the time of numpy.isclose.
+
+    A number is near infinity here, so who may have that asks for it.
+    """
+    return numpy.asarray(numpy.abs(a - b) <= 1e-8 + 1e-5 * numpy.abs(b))
 
 
 def _swapped(got: Array, want: Array) -> Iterator[str]:
@@ -98,8 +105,7 @@ def _order(got: Array, want: Array) -> list[int | None]:
 
 def _close_parts(got: Array, want: Array) -> Array:
     """Return which parts agree, as `close` has it: bool, `(parts of got, parts of want)`."""
-    near = numpy.isclose(got[:, None], want[None], rtol=1e-5, atol=1e-8)
-    return numpy.asarray(near.all(-1))
+    return numpy.asarray(_near(got[:, None], want[None]).all(-1))
 
 
 def _told_order(order: list[int | None], dim: int, dims: int) -> Iterator[str]:
