@@ -176,7 +176,7 @@ def huge_scores(dtype):
         [100.0, -100.5, -101.0, 100.25],  # exp of the allowed ones is almost 0
         [1000.0, 1001.0, 999.5, -huge],  # exp of the allowed ones overflows
         [-huge, -1000.0, 2 * huge, huge],  # a single allowed one
-        [huge, -4 * huge, 0.5, -4 * huge],  # two alike, the lowest of all
+        [huge, -4 * huge, 0.5, -3.5 * huge],  # allowed ones near the lowest number there is
     ]
     mask = [
         [True, False, True, False],

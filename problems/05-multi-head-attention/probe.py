@@ -113,6 +113,7 @@ def about_attention(problem):
         weights["c_attn.weight"][12, 0] = 0  # large tokens are for keys or queries, not for values
         if case == "far below":
             weights["c_attn.bias"][query], weights["c_attn.bias"][key] = 1e17, -1e18
+            weights["c_attn.weight"][key, 0] = 1e17
         elif case == "future far above":
             weights["c_attn.bias"][query], weights["c_attn.weight"][key, 0] = 1, 1
             x[:, -1, 0] = 1e30

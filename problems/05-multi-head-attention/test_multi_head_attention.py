@@ -384,6 +384,7 @@ def test_future_is_hidden_at_any_score(problem, rng, case):
     if case == "all scores far below 0":
         weights["c_attn.bias"][starts] = 1e17
         weights["c_attn.bias"][6 + starts] = -1e18
+        weights["c_attn.weight"][6 + starts, 0] = 1e17
     else:
         weights["c_attn.bias"][starts] = 1
         weights["c_attn.weight"][6 + starts, 0] = 1
@@ -967,6 +968,7 @@ def test_hidden_extreme_scores(problem, solution, rng, seq_len, n_embd, n_head):
     low, high, x = plain_weights(n_embd), plain_weights(n_embd), rng.normal(2, seq_len, n_embd)
     low["c_attn.bias"][starts] = -3e16
     low["c_attn.bias"][n_embd + starts] = 2e17
+    low["c_attn.weight"][n_embd + starts, 0] = 2e16
     high["c_attn.bias"][starts] = 1
     high["c_attn.weight"][n_embd + starts, 0] = 1
     high["c_attn.weight"][2 * n_embd, 0] = 0
@@ -995,7 +997,8 @@ def test_hidden_extreme_scores(problem, solution, rng, seq_len, n_embd, n_head):
         # Large values may average to a small one, which is as coarse as they are.
         near = float(weights["c_attn.weight"].abs().max()) * 1e-5
         call = f"{named(n_embd, n_head, causal=causal)}(x) with {case}"
-        check(actual, expected, call, atol=near)
+        # Scores of thousands lie 0.0005 apart in float32.
+        check(actual, expected, call, rtol=1e-2 if weights is apart else None, atol=near)
 
 
 @pytest.mark.points(0.75)

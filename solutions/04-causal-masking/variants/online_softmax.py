@@ -1,4 +1,7 @@
-"""One key after the other, with a running maximum and sum; logsumexp where all scores are there."""
+"""One key after the other, with a running maximum and sum; logsumexp where all scores are there.
+
+Less exact where scores are large: they and their logsumexp are rounded before the subtraction.
+"""
 
 import torch
 from torch import nn
@@ -11,7 +14,6 @@ def causal_mask(seq_len, device=None):
 
 def masked_softmax(scores, mask):
     scores = scores.masked_fill(mask.logical_not(), -torch.inf)
-    scores = scores - scores.amax(dim=-1, keepdim=True)
     return torch.exp(scores - scores.logsumexp(dim=-1, keepdim=True))
 
 

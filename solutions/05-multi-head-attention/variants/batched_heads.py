@@ -1,4 +1,7 @@
-"""Heads folded into the batch for bmm; a mask that grows when it has to."""
+"""Heads folded into the batch for bmm, weights through logsumexp, a mask that grows when it has to.
+
+Less exact where scores are large: they and their logsumexp are rounded before the subtraction.
+"""
 
 import math
 
@@ -45,6 +48,7 @@ class MultiHeadAttention(nn.Module):
         scores = torch.bmm(q / math.sqrt(self.head_dim), k.transpose(1, 2))
         if self.causal:
             scores = scores.masked_fill(self.causal_part(t) == 0, -math.inf)
-        weights = self.attn_dropout(torch.softmax(scores, dim=-1))
+        weights = torch.exp(scores - scores.logsumexp(dim=-1, keepdim=True))
+        weights = self.attn_dropout(weights)
         y = torch.bmm(weights, v).reshape(b, self.n_head, t, self.head_dim)
         return self.resid_dropout(self.c_proj(merge_heads(y)))
