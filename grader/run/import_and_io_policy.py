@@ -117,13 +117,15 @@ def _writes(mode: object, flags: object) -> bool:
 def _student() -> tuple[FrameType | None, bool]:
     """Return the student's code that runs, if any, and whether something is imported there.
 
-    What a package does while it is imported is its own affair, and so is what a debugger does.
+    What a package imports, or does while it is imported, is its own affair, and so is what a
+    debugger does.
     """
     importing = False
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_students(frame):
         name = str(frame.f_globals.get("__name__", ""))
-        if name.partition(".")[0] in _DEBUGGERS:
+        package = name.partition(".")[0]
+        if package in _DEBUGGERS or (importing and package != "importlib"):
             return None, importing
         importing |= name.startswith(_IMPORT)
         frame = frame.f_back

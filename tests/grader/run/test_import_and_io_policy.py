@@ -76,6 +76,13 @@ def test_another_problem_is_not_imported(run: Run, tmp_path: Path) -> None:
     )
 
 
+def test_what_a_package_imports_is_its_own_affair(run: Run, tmp_path: Path) -> None:
+    """Such as a module that torch writes into a temporary folder when it loads its compiler."""
+    (tmp_path / "written_by_a_package.py").write_text("two = 2")
+    lines = f"import pkgutil, sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
+    assert run(lines + "pkgutil.resolve_name('written_by_a_package:two')" + DOUBLE).passed
+
+
 @pytest.mark.parametrize("name", ["worked_example", "grader.run.compare"])
 def test_nor_what_the_tests_are_made_of(run: Run, name: str) -> None:
     __import__("grader.run.compare")
