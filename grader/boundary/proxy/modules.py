@@ -154,11 +154,13 @@ class Twin:
     ) -> list[tuple[str, bool, list[tuple[str, AnyValue]]]]:
         new = []
         for path, names, values in _settings(parts):
-            if self._settings.get(path) != values:
+            before = self._settings.get(path, [None] * len(values))
+            if before != values:
                 self._settings[path] = values
-                training, *others = values
-                written = [packer.pack(value) for value in others]
-                new.append((path, bool(training), [*zip(names, written, strict=True)]))
+                each = zip(names, values[1:], before[1:], strict=True)
+                # What wasn't set here since the last request stays as the code left it.
+                changed = [(name, packer.pack(value)) for name, value, was in each if value != was]
+                new.append((path, bool(values[0]), changed))
         return new
 
     def placed(self, places: list[int], packer: RequestPacker) -> None:

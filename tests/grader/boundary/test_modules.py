@@ -103,6 +103,26 @@ def test_train_eval_and_settings_of_layers_reach_the_worker(opened):
     assert (layer(x) == 0).all()
 
 
+def test_settings_that_the_code_changes_stay_as_it_left_them(opened):
+    layer = opened("""
+        from torch import nn
+        class Layer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.drop = nn.Dropout(1.0)
+            def forward(self, x):
+                if not self.training:
+                    self.drop.p = 0.0
+                return self.drop(x)
+        """).Layer()
+    x = torch.ones(3)
+    assert not layer.train()(x).any()
+    assert layer.eval()(x).all()
+    assert layer.train()(x).all()
+    layer.drop.p = 1 - 1e-9  # a test's own word comes after it
+    assert not layer(x).all()
+
+
 def test_gradients_of_weights(opened):
     layer = opened(LAYER).Layer(4).double().eval()
     twin = nn.Linear(4, 4).double()
