@@ -800,9 +800,11 @@ def test_hidden_variance_of_one_pair_more(problem, rng):
     for n_pairs, times in [
         (33, 40),
         (65, 24),
+        (101, 16),
         (129, 12),
         (257, 8),
         (513, 4),
+        (1001, 2),
         (1025, 2),
         (2049, 2),
         (4097, 1),

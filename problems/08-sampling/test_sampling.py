@@ -584,6 +584,10 @@ def test_large_logits(problem, rng):
     call = "keep_top_k(logits, 2) with rows near 2000, -2000 and 0"
     expected = by_rows(top_k_by_hand, logits, 2)
     check_kept(problem.keep_top_k(logits.clone(), 2), logits, expected, call)
+    logits = torch.tensor([[-300.0, 0.0, -400.0, -200.0], [600.0, 150.0, 300.0, 900.0]])
+    call = "keep_top_k(logits, 2) with logits in a row that are hundreds apart"
+    expected = by_rows(top_k_by_hand, logits, 2)
+    check_kept(problem.keep_top_k(logits.clone(), 2), logits, expected, call)
     row = [2001.0, 2003.0, 2000.0, 2002.0, 2003.5]
     check_distribution(problem, row, (1000,), top_p=0.95)
     row = [logit - 4004 for logit in row]

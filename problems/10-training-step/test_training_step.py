@@ -1134,7 +1134,7 @@ def test_hidden_train_step(problem, rng):
         weights = random_weights(rng, 11, 9, 5, dtype=dtype)
         idx, targets = random_batch(rng, 1 + number, 9 - number, 11)
         norm = norm_of(gradients_of(weights, idx, targets))
-        for part in (0.3, 0.999, 1.2):
+        for part in (0.02, 0.3, 0.999, 1.2):
             bench = problem.Bench(weights, sgd=0.2)
             call = "train_step(model, idx, targets, optimizer, max_norm) with gradients whose norm "
             call += f"is {1 / part:.1f} times max_norm"
