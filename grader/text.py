@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 # Controls but for line ends, marks that turn the direction of text around, lone halves of
 # surrogate pairs, and what XML 1.0 doesn't allow.
@@ -56,6 +57,11 @@ def line(text: str) -> str:
 def counted(number: int, what: str) -> str:
     """Return a number with what it counts: "1 file", "2 files"."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a sentence names them: "one", "one and two", "one, two and three"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def quoted(name: str) -> str:

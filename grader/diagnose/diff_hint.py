@@ -67,7 +67,7 @@ def _not_finite(got: Array, want: Array) -> str | None:
         return "There is NaN in it: look for 0/0, inf - inf, or exp of a large number."
     if (numpy.isinf(got) & ~numpy.isinf(want)).any():
         if numpy.isinf(want).any():
-            return "Some entries are inf that should not be."
+            return "Some entries are infinite that should not be."
         return "There is inf in it: look for exp of a large number, log(0), or x / 0."
     return None
 
@@ -177,17 +177,18 @@ def _sum_to_one(weights: Array, dim: int, exactness: float) -> bool:
 def _good_rows(wrong: Array) -> str | None:
     if wrong.ndim < 2 or wrong.shape[-2] < 2:
         return None
-    rows = numpy.asarray(wrong.any(axis=(*range(wrong.ndim - 2), -1)))
-    last = len(rows) - 1
-    bad = rows.nonzero()[0].tolist()
+    rows = numpy.asarray(wrong.reshape(-1, *wrong.shape[-2:]).any(-1))  # of each matrix
+    one, last = "row is" if len(rows) == 1 else "rows are", rows.shape[1] - 1
+    bad = numpy.flatnonzero(rows.any(0)).tolist()
     if bad == [0]:
-        return "Only the first row is wrong."
+        return f"Only the first {one} wrong."
     if bad == [last]:
-        return "Only the last row is wrong."
+        return f"Only the last {one} wrong."
+    bad = bad if rows.any(0).tolist() == rows.all(0).tolist() else []
     if bad == list(range(last)):
-        return "Only the last row is right."
+        return f"Only the last {one} right."
     if bad == list(range(1, last + 1)):
-        return "Only the first row is right."
+        return f"Only the first {one} right."
     return None
 
 

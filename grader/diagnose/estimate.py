@@ -118,7 +118,7 @@ def told_scale(law: PowerLaw) -> str:
         told.append("divided by " + " and by ".join(below))
     if above:
         told.append("multiplied by " + " and by ".join(above))
-    return ", and ".join(told) if told else "not scaled at all"
+    return ", and ".join(told) if told else "left unscaled"
 
 
 def _number(constant: float) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from grader.diagnose.estimate import Estimate
+from grader.text import listed
 
 Shape = tuple[int, ...]
 
@@ -99,5 +100,4 @@ def _words(names: Iterable[str], others: Iterable[str]) -> list[str]:
 
 
 def _listed(words: Sequence[str]) -> str:
-    quoted = [f"`{word}`" for word in words]
-    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+    return listed([f"`{word}`" for word in words])

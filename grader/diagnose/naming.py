@@ -29,6 +29,7 @@ from grader.diagnose.fingerprints import Fault, Fingerprints, Text, deviations
 from grader.diagnose.probe import Answers, owner
 from grader.diagnose.unknown_answers import EDGE
 from grader.result import WrongAnswers
+from grader.text import listed
 
 _NOTHING = Answers({}, {})
 
@@ -576,7 +577,7 @@ def _sentence(texts: tuple[Text, ...], parts: list[str], known: Fingerprints) ->
     """
     shown = _shown(parts)
     is_clear = len(_shown(known.reference)) == 1 or texts[0].when.startswith(f"{shown[0]} ")
-    where = "It" if is_clear and len(shown) == 1 else f"In {' and '.join(shown)}, it"
+    where = "It" if is_clear and len(shown) == 1 else f"In {listed(shown)}, it"
     return where + _LOOKS + _told_of(texts)
 
 

@@ -636,7 +636,9 @@ def test_no_seed_is_set(problem, rng):
         starts.append({name: w.detach().clone() for name, w in parameters(model).items()})
     for name, weight in starts[0].items():
         same = weight.dim() == 2 and torch.equal(weight, starts[1][name])
-        message = f"`{name}` starts with the same weights after another seed. Is a seed set?"
+        even = bool((weight == weight[0, 0]).all())
+        why = "All its numbers are alike." if even else "Is a seed set?"
+        message = f"`{name}` starts with the same weights after another seed. {why}"
         require(not same, f"{named(sizes)}, made twice\n{message}")
     model, idx = model.eval(), draw_tokens(rng, SMALL, 2, 4)
     call = f"{named(sizes)}.eval()(idx)"

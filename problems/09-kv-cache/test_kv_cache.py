@@ -478,12 +478,12 @@ def test_two_caches_never_touch(problem, rng):
     for end in ends:
         _, present = go_on(module, end.clone(), past, call)
         held.append((present, copied(pair(present, call))))
-        check_pair(past, before, f"{call}, when it is looked at after the next call,")
+        check_pair(past, before, f"{call}, when it is looked at after the next call")
     for present, after in held:
-        check_pair(present, after, f"{call}, when it is looked at after one more call,")
+        check_pair(present, after, f"{call}, when it is looked at after one more call")
     for end, (present, _) in zip(ends, held, strict=True):
         _, *expected = attention_by_hand(torch.cat([x, end], dim=1), None, weights, 2)
-        check_pair(present, expected, f"{call}, one of two that go on from the same past,")
+        check_pair(present, expected, f"{call}, one of two that go on from the same past")
 
 
 @pytest.mark.points(0.5)

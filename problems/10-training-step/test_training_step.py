@@ -811,7 +811,7 @@ def test_evaluate_leaves_the_mode(problem, rng, training):
     modes = ["evaluation", "training"]
     require(
         bench.modes() == [training] * len(bench.modes()),
-        f"{call}\nThe model was in {modes[training]} mode, and isn't any more.",
+        f"{call}\nThe model was in {modes[training]} mode, and not all of it is any more.",
     )
     check_named(bench.weights(), weights, call)
     check_named(bench.gradients(), {n: w + 1 for n, w in weights.items()}, call)

@@ -33,7 +33,7 @@ SIZES = [{"n": n, "m": m} for n, m in [(2, 3), (4, 3), (5, 7), (6, 2), (9, 4)]]
         (lambda n, m: 8 / n**1.5, "divided by n √n, and multiplied by 8"),
         (lambda n, m: m / math.sqrt(2), "divided by √2, and multiplied by m"),
         (lambda n, m: n ** (1 / 3), "multiplied by n^(1/3)"),
-        (lambda n, m: 1.0, "not scaled at all"),
+        (lambda n, m: 1.0, "left unscaled"),
     ],
 )
 def test_a_factor_is_told_as_powers_of_sizes(

@@ -72,7 +72,7 @@ def test_inf_may_be_of_a_logarithm() -> None:
 
 def test_inf_in_a_wrong_place_has_not_to_be_of_a_division() -> None:
     found = message(torch.tensor([4.0, -math.inf]), torch.tensor([-math.inf, 4.0]))
-    assert "Some entries are inf that should not be." in found
+    assert "Some entries are infinite that should not be." in found
     assert "exp of a large number" not in found
 
 
@@ -175,6 +175,16 @@ def test_a_single_wrong_position_is_named() -> None:
     wrong = ROWS.clone()
     wrong[1] = wrong[1, [1, 0, 2]]
     assert "Only the last row is wrong" in message(wrong, ROWS)
+
+
+def test_of_several_matrices_the_same_rows_are_named() -> None:
+    right = torch.arange(12.0).reshape(2, 2, 3)
+    wrong = right.clone()
+    wrong[:, 1] += torch.tensor([[1.0, 0, 4], [1, 2, 3]])
+    assert "Only the last rows are wrong." in message(wrong, right)
+    wrong = torch.arange(24.0).reshape(2, 4, 3)
+    wrong[0, :3, 1] -= torch.tensor([7.0, 3, 9])  # of the second matrix all rows are right
+    assert "right." not in message(wrong, torch.arange(24.0).reshape(2, 4, 3))
 
 
 def test_a_small_share_of_large_numbers_is_shown() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from grader.reports.feedback import feedback
+from grader.reports.feedback import feedback, feedback_page
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 CANARY = "canary-7f3a"
@@ -57,3 +59,14 @@ def test_what_is_said_of_the_problem_is_not_said_again_of_each_test() -> None:
     assert feedback(given, Policy.FULL).count(missing) == 2
     given.problems[0].notes.append(missing)
     assert feedback(given, Policy.FULL).count(missing) == 1
+
+
+def test_of_what_was_not_handed_in_no_test_is_listed() -> None:
+    given = result("")
+    tests = [replace(test, status=Status.MISSING, message="") for test in given.problems[0].tests]
+    note = "There is no folder 01-softmax in the submission."
+    given.problems[0] = ProblemResult("01-softmax", tests=tests, notes=[note])
+    for text in (feedback(given, Policy.FULL), feedback_page(given, Policy.FULL)):
+        assert note in text
+        assert "0 of 4 points" in text
+        assert "The rows sum to 1" not in text
