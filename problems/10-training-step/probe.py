@@ -431,7 +431,7 @@ def about_zero_grad(problem):
         return joined(bench.weights().values())
 
     def between():
-        bench = loose(problem, (3,), **OPTIONS)
+        bench = loose(problem, (3,), **(OPTIONS | {"eps": 0.5}))
         stepped(bench, [slopes(bench)])
         bench.optimizer.zero_grad()
         return stepped(bench, [slopes(bench, 1)])
