@@ -156,7 +156,11 @@ def about_top_k(problem):
             ),
         },
         edges=edges_of(lambda x, k: problem.keep_top_k(x, k), 2)
-        | {"ties with 3": lambda: ties(3), "ties with 4": lambda: ties(4)},
+        | {
+            "ties with 3": lambda: ties(3),
+            "ties with 4": lambda: ties(4),
+            "far apart": lambda: told(problem.keep_top_k(800 * numbers(3, 6), 4)),
+        },
         estimators=(
             lambda: about_kept(
                 rows_kept(problem.keep_top_k, (1, 2, 3, 5), lambda row, k: min(k, len(row))),
@@ -553,7 +557,7 @@ def about_chance(problem):
         """Whether neighbours along an axis nearly always get the same token."""
         by_chance()
         tokens = drawn_often(problem, [0.0] * 6, (30, 30)).movedim(axis, 0)
-        return float((tokens[1:] == tokens[:-1]).double().mean()) > 0.8
+        return float((tokens[1:] == tokens[:-1]).double().mean()) > 0.9
 
     def for_all_rows():
         """Whether all rows get one token, though another is certain in each."""

@@ -339,6 +339,14 @@ def about_adamw(problem):
         bench = loose(problem, (3,), **OPTIONS)
         return stepped(bench, [{"a": torch.zeros(3).double()}])
 
+    def leaves_gradients():
+        bench = loose(problem, *shapes, **OPTIONS)
+        given = slopes(bench)
+        bench.set_gradients(given)
+        bench.optimizer.step()
+        found = bench.gradients()
+        return all(found[n] is not None and torch.equal(found[n], g) for n, g in given.items())
+
     def digits():
         bench = problem.Bench({"a": numbers(3)}, **OPTIONS)
         found = stepped(bench, [{"a": numbers(3, start=n)} for n in (1.0, 2.0)]) / 10
@@ -378,6 +386,7 @@ def about_adamw(problem):
             "zeros": zeros,
             "digits": digits,
             "none": lambda: after(2, *shapes, names=["abc", ""]),
+            "leaves gradients": leaves_gradients,
         },
     )
 
@@ -399,6 +408,8 @@ def about_options(problem):
             "betas of one": refused("betas", (0.1, 0.1), (1.0, 0.5), (0.5, 1.0)),
             "betas above": refused("betas", (0.1, 0.1), (1.5, 0.5), (0.5, 1.5)),
             "zeros": refused("lr", 0.1, 0.0),
+            "eps of 0": refused("eps", 0.1, 0.0),
+            "weight_decay of 0": refused("weight_decay", 0.1, 0.0),
         },
     )
 
@@ -420,7 +431,7 @@ def about_zero_grad(problem):
         return joined(bench.weights().values())
 
     def between():
-        bench = loose(problem, (3,), **OPTIONS)
+        bench = loose(problem, (3,), **(OPTIONS | {"eps": 0.5}))
         stepped(bench, [slopes(bench)])
         bench.optimizer.zero_grad()
         return stepped(bench, [slopes(bench, 1)])
