@@ -958,11 +958,11 @@ def test_hidden_draws(problem, solution, rng, options):
 
 
 def is_clear_for(row, solution, options):
-    """Whether rounding doesn't decide what top_p keeps, after temperature and top_k."""
+    """Whether top_p keeps several tokens, after temperature and top_k, and rounding decides none."""
     p, options = options["top_p"], {"temperature": 1.0, "top_k": 99} | options
     row = solution.keep_top_k(row / options["temperature"], options["top_k"])
     sums = row.softmax(-1).sort(descending=True).values.cumsum(-1)
-    return bool(((sums - p).abs() > 2e-3).all())
+    return bool(sums[0] < p and ((sums - p).abs() > 2e-3).all())
 
 
 @pytest.mark.points(0.25)
