@@ -322,6 +322,7 @@ def about_module(problem):
             "scores at -1e60": lambda: first_of(tokens(1e30)),
             "scores at -1e200": lambda: first_of(tokens(1e100)),
             "scores far apart": lambda: made()(numbers(3, 4, 3) * far).double(),
+            "before a future at 720": lambda: first_of(tokens(1.0, -1250.0)),
             "before a large future": lambda: first_of(tokens(1.0, -1e4)),
             "before a huge future": lambda: first_of(tokens(1.0, -1e100)),
             "gradient before a large future": lambda: gradient_before(-1e4),
