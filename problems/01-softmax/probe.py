@@ -108,6 +108,11 @@ def about_softmax(problem):
         problem.softmax(given)
         return not torch.equal(given, x)
 
+    def asks_for_gradients():
+        x = numbers(3, 4)
+        problem.softmax(x)
+        return x.requires_grad
+
     rows = [[0.5, 2.0, -1.0], [1001.0, 1000.0, 999.0], [-900.0, -902.0, -901.0]]
     return Part(
         main={
@@ -159,5 +164,6 @@ def about_softmax(problem):
             "gradient beside a weight of 0": lambda: gradient([1.0, -2000.0, 2.0]),
             "changes x in float32": lambda: changes(numbers(3, 4).float()),
             "changes minus infinity": lambda: changes(torch.tensor([[0.5, -INF, 1.5]])),
+            "asks for gradients": asks_for_gradients,
         },
     )

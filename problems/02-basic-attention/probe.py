@@ -38,6 +38,10 @@ def about_module(problem):
     def varies():
         return edges.varies(lambda: of_many(False))
 
+    def varies_from_call_to_call():
+        module = made(4)
+        return edges.varies(lambda: module(numbers(5, 6, 4)))
+
     def settled(module):
         """Stop where the output is left to chance: it tells nothing then."""
         if varies():
@@ -62,6 +66,14 @@ def about_module(problem):
         weights["key.weight"][0] = 0
         weights["key.bias"][0] = 1
         return settled(made(4, **weights))(x)
+
+    def all_high():
+        """The scores of all rows lie near each other, and far above 0."""
+        weights = layer_weights(4, 0.45)
+        weights["query.weight"] = 0 * weights["query.weight"]
+        weights["query.bias"] = torch.tensor([1.0, 0, 0, 0])
+        weights["key.bias"] = torch.tensor([2000.0, 0, 0, 0])
+        return settled(made(4, **weights))(numbers(2, 3, 4))
 
     def large_values():
         value = {"value.bias": torch.full((4,), 1e3)}
@@ -108,6 +120,7 @@ def about_module(problem):
             "as long as wide": lambda: output(2, 5, 5),
             "as many as long": lambda: output(3, 3, 5),
             "varies in evaluation": varies,
+            "varies from call to call": varies_from_call_to_call,
             "how many come back": how_many_come_back,
             "sizes of the layers": sizes,
         }
@@ -131,6 +144,7 @@ def about_module(problem):
             "tokens of some size": lambda: settled(made(4))(6 * numbers(2, 3, 4)),
             "one far above": one_far_above,
             "rows far apart": rows_far_apart,
+            "all high": all_high,
             "large values": large_values,
             "a constant comes back": constant_comes_back,
             "new weights": new_weights,

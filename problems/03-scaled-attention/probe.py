@@ -10,6 +10,7 @@ from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.calls import answers
+from grader.run.compare import set_weights
 from shared.shown_weights import (
     about_function,
     about_layers,
@@ -76,6 +77,10 @@ def about_attention(problem):
     def shifted(by):
         return weights([[4.0, 1.0], [4.0, -2.0]], [[by, 0.0], [by, 0.3], [by, 0.9]])
 
+    def steps_of_queries_lost():
+        given = inputs(2)
+        return edges.loses_steps(lambda q: called(q, given["k"], given["v"]), given["q"])
+
     def digits_lost(d_k):
         right = attention_by_hand(*(each.tolist() for each in inputs(d_k=d_k).values()))
         return edges.loses_digits(attend(d_k=d_k), torch.tensor(right, dtype=torch.float64))
@@ -101,6 +106,7 @@ def about_attention(problem):
             {
                 # There the root is a number that each dtype has.
                 "digits are lost, d_k = 16": lambda: digits_lost(16),
+                "steps of queries are lost": steps_of_queries_lost,
                 "twelve": lambda: shown(12, 12, 6),
             },
         )
@@ -134,6 +140,18 @@ def about_module(problem):
     def many():
         return output(5, 6, 4)
 
+    def varies_from_call_to_call():
+        module = made(4)
+        return edges.varies(lambda: module(numbers(5, 6, 4)))
+
+    def steps_of_queries_lost():
+        def output_of(query):
+            module = made(4)
+            set_weights(module, {"query.weight": query})
+            return edges.first(module(numbers(2, 3, 4)))
+
+        return edges.loses_steps(output_of, weights_of(4)["query.weight"])
+
     def digits_lost(n_embd):
         right = self_attention_by_hand(numbers(2, 3, n_embd, start=0.2), weights_of(n_embd))
         return edges.loses_digits(output(2, 3, n_embd), right)
@@ -149,7 +167,8 @@ def about_module(problem):
                 "2x6x5": lambda: output(2, 6, 5),
                 "2x3x7": lambda: output(2, 3, 7),
             },
-        ),
+        )
+        | {"varies from call to call": varies_from_call_to_call},
         edges=edges.of_module(
             lambda *dtype: made(3, True, *dtype),
             x,
@@ -157,7 +176,13 @@ def about_module(problem):
             large=1e4,
         )
         | parts_of_layers(lambda bias: problem.ScaledAttention(4, bias=bias))
-        | unless_left_to_chance(many, {"digits are lost, width 4": lambda: digits_lost(4)})
+        | unless_left_to_chance(
+            many,
+            {
+                "digits are lost, width 4": lambda: digits_lost(4),
+                "steps of queries are lost": steps_of_queries_lost,
+            },
+        )
         | {
             "what comes back": lambda: edges.kind(made(3)(x)),
             "default width": lambda: len(problem.ScaledAttention().query.weight),
@@ -282,6 +307,12 @@ def about_variance(problem):
         mean = sum(values) / 60
         return sum((value - mean) ** 2 for value in values) / 60 > 0.01 * mean**2
 
+    def hangs_on_one_vector():
+        """Whether the variance of very many pairs still differs much from draw to draw."""
+        values = variances(2, 500, False, seeds=range(12))
+        mean = sum(values) / 12
+        return sum((value - mean) ** 2 for value in values) / 12 > 0.1 * mean**2
+
     def by_scaled():
         if not repeats():
             raise ArithmeticError("the same seeds give other numbers")
@@ -332,6 +363,7 @@ def about_variance(problem):
             "two pairs": mean_of_two,
             "often small": often_small,
             "scatters": scatters,
+            "hangs on one vector": hangs_on_one_vector,
             "same seeds": lambda: same(global_seeds=(1, 2)),
             "other seeds": lambda: same(seeds=(1, 2)),
             "used before": lambda: same(skip=5),

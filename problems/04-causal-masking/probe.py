@@ -50,6 +50,10 @@ def about_mask(problem):
         problem.causal_mask(3, device="cpu")
         return edges.refusal(lambda: problem.causal_mask(3, device="nowhere")) == 0
 
+    def far_back():
+        """Whether the last position sees the first one, a long way before it."""
+        return problem.causal_mask(270)[-1, 0].double()
+
     def what_is_seen():
         masks = [problem.causal_mask(size) for size in (1, 3, 4, 6)]
         is_plain = all(m.dtype == torch.bool and m.dim() == 2 for m in masks)
@@ -64,6 +68,7 @@ def about_mask(problem):
             "by name": lambda: problem.causal_mask(seq_len=3, device=None).double(),
             "on a device": lambda: problem.causal_mask(3, "cpu").double(),
             "ignores device": ignores_device,
+            "far back": far_back,
             "random state moves": lambda: edges.moves_random_state(lambda: problem.causal_mask(3)),
         },
         estimators=(what_is_seen,),
@@ -157,6 +162,7 @@ def about_softmax(problem):
             "allowed near the lowest": lambda: row([-HUGE, 0.5, -2 * HUGE, 1.5], "1010"),
             "allowed at -1000": lambda: row([-1000.0, 0.5, -1001.0, 1.5], "1010"),
             "allowed at 1000": lambda: row([1000.0, 0.5, 1001.0, 1.5], "1010"),
+            "hidden at 720": lambda: row([0.0, 720.0, 1.0, 720.5], "1010"),
             "hidden at 1000": lambda: row([0.0, 1000.0, 1.0, 1000.5], "1010"),
             "hidden far above": lambda: row([0.0, 1e12, 1.0, 2e12], "1010"),
             "hidden farther above": lambda: row([0.0, 1e45, 1.0, 2e45], "1010"),
@@ -249,12 +255,23 @@ def about_module(problem):
     def kept(dtype):
         return made(dtype=dtype)(numbers(2, 5, 3).to(dtype)).dtype == dtype
 
-    def beside_what_is_right():
-        module = plain(2, 3)
-        rows = [[1.0, 1.0], [0.7, 1.0]]
-        mixed, total = module(double([rows, rows]))[0, 1].tolist()
-        first = 1 / (1 + math.exp((0.7 * 0.7 - 0.7) / math.sqrt(2)))
+    def beside_what_is_right(width=2):
+        module, nothing = plain(width, 3), [0.0] * (width - 2)
+        rows = [[1.0, 1.0, *nothing], [0.7, 1.0, *nothing]]
+        mixed, total = module(double([rows, rows]))[0, 1, :2].tolist()
+        first = 1 / (1 + math.exp((0.7 * 0.7 - 0.7) / math.sqrt(width)))
         return total - 1, mixed / total - first - 0.7 * (1 - first)
+
+    def digits_lost(width):
+        return 1e-12 < abs(beside_what_is_right(width)[1]) < 1e-5
+
+    def steps_of_queries_lost():
+        def output_of(query):
+            module = made()
+            set_weights(module, {"query.weight": query})
+            return module(numbers(2, 4, 3))
+
+        return edges.loses_steps(output_of, layer_weights(3, 1.0)["query.weight"])
 
     def scores_of_0():
         module = made()
@@ -305,6 +322,7 @@ def about_module(problem):
             "scores at -1e60": lambda: first_of(tokens(1e30)),
             "scores at -1e200": lambda: first_of(tokens(1e100)),
             "scores far apart": lambda: made()(numbers(3, 4, 3) * far).double(),
+            "before a future at 720": lambda: first_of(tokens(1.0, -1250.0)),
             "before a large future": lambda: first_of(tokens(1.0, -1e4)),
             "before a huge future": lambda: first_of(tokens(1.0, -1e100)),
             "gradient before a large future": lambda: gradient_before(-1e4),
@@ -312,7 +330,9 @@ def about_module(problem):
             "float32 is kept": lambda: kept(torch.float32),
             "float64": lambda: kept(torch.float64),
             "half precision": lambda: kept(torch.bfloat16),
-            "digits are lost": lambda: 1e-12 < abs(beside_what_is_right()[1]) < 1e-5,
+            "digits are lost": lambda: digits_lost(2),
+            "digits are lost, width 4": lambda: digits_lost(4),
+            "steps of queries are lost": steps_of_queries_lost,
             "rows fall short": lambda: falls_short(*beside_what_is_right()),
             "a longer one after": lambda: after((2, 3, 3), (2, 5, 3)),
             "a shorter one after": lambda: after((2, 5, 3), (2, 3, 3)),

@@ -132,6 +132,15 @@ def about_attention(problem):
         right = multi_head_by_hand(x, weights, n_head)
         return edges.loses_digits(output(2, 4, 6, n_head=n_head), right)
 
+    def steps_of_queries_lost():
+        weights, x = attention_weights(6), numbers(2, 4, 6, start=0.5)
+
+        def output_of(bias):
+            given = weights | {"c_attn.bias": torch.cat([bias, weights["c_attn.bias"][6:]])}
+            return made(problem, given, 2).eval()(x.clone())
+
+        return edges.loses_steps(output_of, weights["c_attn.bias"][:6])
+
     def form(*shape, n_head, causal=False):
         """The form of an output and whether its numbers are finite; which ones is asked above."""
         return 0 * output(*shape, n_head=n_head, causal=causal)
@@ -187,6 +196,7 @@ def about_attention(problem):
             "only float32": lambda: only(lambda: output(2, 4, 6, n_head=2, dtype=torch.float32)),
             "digits lost": lambda: digits_lost(2),
             "digits lost, heads of width 1": lambda: digits_lost(6),
+            "steps of queries lost": steps_of_queries_lost,
             "large scores": large,
             "far below": lambda: extreme("far below", causal=True),
             "future far above": lambda: extreme("future far above", causal=True),
@@ -434,6 +444,15 @@ def together(entries):
     return torch.tensor([*shared, *(share_alike(low, axis, ~zeros) > 0.95 for axis in (1, 4))])
 
 
+def partly_together(entries):
+    """Along which axes the loss of a weight tells that of its neighbour, be it only in part."""
+    weights = dropped(entries)[0].double()
+    weights = weights - weights.mean()
+    by_axis = [weights.movedim(axis, 0) for axis in range(weights.dim())]
+    pairs = torch.stack([(each[1:] * each[:-1]).mean() for each in by_axis])
+    return pairs > 0.2 * weights.square().mean()
+
+
 def shared_by_queries(entries):
     """Whether what a value has lost, though its weight was kept, is lost for all queries."""
     low, zeros = entries < 1.2 / (1 - RATE), entries == 0
@@ -475,6 +494,12 @@ def about_dropout(problem):
         """Whether more values occur than each token's weight, kept or dropped, can give."""
         return len(values(drawn(*uneven(problem, RATE), batch=30, seed=3))) > 12
 
+    def back_in_training():
+        """The values that occur in training after a call in evaluation."""
+        module, sequence = telltale(problem, RATE)
+        module.eval()(sequence[None])
+        return values(drawn(module.train(), sequence, batch=30, seed=3))
+
     def without(rate, *, train):
         module, sequence = telltale(problem, rate)
         return values(drawn(module.train(train), sequence, 2, seed=5))
@@ -507,11 +532,13 @@ def about_dropout(problem):
             "values": lambda: values(trained()),
             "how often": lambda: how_often(trained()),
             "together": lambda: together(trained()),
+            "partly together": lambda: partly_together(trained()),
             "values of all queries": lambda: shared_by_queries(trained()),
             "repeated": repeated,
             "how many": how_many,
             "own weights": own_weights,
             "evaluation": lambda: without(RATE, train=False),
+            "back in training": back_in_training,
         },
         edges={
             "rate 0": lambda: without(0.0, train=True),
