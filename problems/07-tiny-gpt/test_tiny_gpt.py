@@ -510,10 +510,17 @@ CLEAR = 1e-3
 """By how much the best logit has to lead for a token to be asked for."""
 
 
-def beginning_with_0(weights, idx, sizes):
-    """The same model and one prompt, with tokens numbered so that token 0 is the first to come."""
-    first, _ = greedy_by_hand(idx[0].tolist(), weights, sizes["n_head"], sizes["n_positions"])
-    numbers = torch.arange(sizes["vocab_size"])
+def weights_and_prompts(rng, sizes, batch, length):
+    """Weights and prompts; after a single prompt come token 0 and another: 0 ends no text."""
+    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, length)
+    if batch > 1:
+        return weights, idx
+    limits = sizes["n_head"], sizes["n_positions"]
+    first, lead = greedy_by_hand(idx[0].tolist(), weights, *limits)
+    second, next_lead = greedy_by_hand([*idx[0].tolist(), first], weights, *limits)
+    if first == second or min(lead, next_lead) < CLEAR:
+        return weights_and_prompts(rng, sizes, batch, length)
+    numbers = torch.arange(sizes["vocab_size"])  # the tokens anew, so that the first one is 0
     numbers[0], numbers[first] = first, 0
     kinds = weights["lm_head.weight"][numbers]
     return weights | {"transformer.wte.weight": kinds, "lm_head.weight": kinds}, numbers[idx]
@@ -521,9 +528,7 @@ def beginning_with_0(weights, idx, sizes):
 
 def check_generated(problem, rng, sizes, prompt_length, n_new, batch):
     """Compare what the student's model generates with the definition, token by token."""
-    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, prompt_length)
-    if batch == 1:
-        weights, idx = beginning_with_0(weights, idx, sizes)
+    weights, idx = weights_and_prompts(rng, sizes, batch, prompt_length)
     model = make_model(problem, weights, sizes)
     call = f"{named(sizes)}.generate(idx, {n_new}) with a prompt of {prompt_length} tokens"
     torch.default_generator.manual_seed(8)  # for code that draws, which it should not
@@ -636,7 +641,7 @@ def test_no_seed_is_set(problem, rng):
         starts.append({name: w.detach().clone() for name, w in parameters(model).items()})
     for name, weight in starts[0].items():
         same = weight.dim() == 2 and torch.equal(weight, starts[1][name])
-        even = bool((weight == weight[0, 0]).all())
+        even = bool((weight == weight.flatten()[0]).all())
         why = "All its numbers are alike." if even else "Is a seed set?"
         message = f"`{name}` starts with the same weights after another seed. {why}"
         require(not same, f"{named(sizes)}, made twice\n{message}")
@@ -1135,9 +1140,7 @@ def test_hidden_initial_weights(problem, rng, n_layer, bias):
 def test_hidden_generate(problem, solution, rng, prompt_length, n_new, n_positions, batch):
     """generate is right for prompts and contexts of other lengths"""
     sizes = OTHER_SIZES[0][2] | {"n_positions": n_positions}
-    weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, prompt_length)
-    if batch == 1:
-        weights, idx = beginning_with_0(weights, idx, sizes)
+    weights, idx = weights_and_prompts(rng, sizes, batch, prompt_length)
     student, reference = both_models(problem, solution, weights, sizes)
     call = f"{named(sizes)}.generate(idx, {n_new}) with a prompt of {prompt_length} tokens"
     torch.default_generator.manual_seed(10)

@@ -958,7 +958,7 @@ def test_hidden_draws(problem, solution, rng, options):
 
 
 def is_clear_for(row, solution, options):
-    """Whether top_p keeps several tokens, after temperature and top_k, and rounding decides none."""
+    """Whether top_p keeps several tokens of what is left to it, and rounding decides none."""
     p, options = options["top_p"], {"temperature": 1.0, "top_k": 99} | options
     row = solution.keep_top_k(row / options["temperature"], options["top_k"])
     sums = row.softmax(-1).sort(descending=True).values.cumsum(-1)
