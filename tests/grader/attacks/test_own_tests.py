@@ -35,10 +35,10 @@ def sandbox(origin: TemplateProcess) -> Iterator[Boundary]:
 
 @pytest.fixture(scope="module")
 def several() -> list[Target]:
-    """Two right files and six wrong ones."""
+    """Two right files and six wrong ones of the core."""
     every = targets(COURSE, SOFTMAX)
     right = [target for target in every if target.is_right]
-    return [*right[:2], *(target for target in every if not target.is_right)][:8]
+    return [*right[:2], *(target for target in every if target.core)][:8]
 
 
 @pytest.fixture(scope="module")
