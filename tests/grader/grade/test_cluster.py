@@ -263,7 +263,7 @@ def test_no_two_workers_grade_on_one_core(
 ) -> None:
     """Neither has opened this course before, so that one alone doesn't grade all of the class."""
     results: list[SubmissionResult] = []
-    many = [replace(each, name=f"{each.name}{n}") for n in range(5) for each in submissions]
+    many = [replace(each, name=f"{each.name}{n}") for n in range(12) for each in submissions]
     address = scheduler.scheduler_address
     cluster.grade_on_cluster(many, small_course, Settings(), address, results.append)
     first, second = (cores_stayed_on(worker) for worker in scheduler.workers.values())
