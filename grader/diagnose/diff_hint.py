@@ -179,15 +179,14 @@ def _good_rows(wrong: Array) -> str | None:
         return None
     rows = numpy.asarray(wrong.reshape(-1, *wrong.shape[-2:]).any(-1))  # of each matrix
     one, last = "row is" if len(rows) == 1 else "rows are", rows.shape[1] - 1
-    bad = numpy.flatnonzero(rows.any(0)).tolist()
-    if bad == [0]:
+    in_any, in_all = (numpy.flatnonzero(each).tolist() for each in (rows.any(0), rows.all(0)))
+    if in_any == [0]:
         return f"Only the first {one} wrong."
-    if bad == [last]:
+    if in_any == [last]:
         return f"Only the last {one} wrong."
-    bad = bad if rows.any(0).tolist() == rows.all(0).tolist() else []
-    if bad == list(range(last)):
+    if in_any == in_all == [*range(last)]:
         return f"Only the last {one} right."
-    if bad == list(range(1, last + 1)):
+    if in_any == in_all == [*range(1, last + 1)]:
         return f"Only the first {one} right."
     return None
 
