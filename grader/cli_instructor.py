@@ -110,6 +110,7 @@ def grade(
         names = read_names(own.path(NAMES_FILE), (each.id for each in course.problems()))
         with progress_bar() as progress:
             intake = take_in(paths, course, chosen, names.problems)
+            intake.require_a_problem()
             submissions = as_on_roster(intake.submissions, own.roster)
             submissions = only_these(submissions, only) if only else submissions
             print_lines([*intake.recognised, *told])

@@ -29,7 +29,7 @@ from grader.grade.provenance import common_provenance, grader_sha256
 from grader.grade.same_person import as_groups, as_said, merge, suggest
 from grader.grade.settings import Settings
 from grader.grade.words import Words
-from grader.gradebook.adjusting import adjusted, key, match_roster
+from grader.gradebook.adjusting import adjusted, key, match_roster, of_earlier_files
 from grader.gradebook.folder import FOLDER, GradebookFolder
 from grader.gradebook.roster import Matched
 from grader.intake.optional_problems import without_skipped
@@ -149,6 +149,7 @@ def grade_class(
 
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
         not_applied = [*unclear, *keeper.adjust()]
+        asked = of_earlier_files(keeper.results, previous.results, book)
         before, shown = read_gradebook(out / _GRADEBOOK), keeper.shown()
         news = News(
             is_first=not before,
@@ -169,7 +170,7 @@ def grade_class(
         damaged=previous.damaged,
         older=previous.older,
         lost=sorted({*previous.damaged, *previous.older} - names),
-        told=[*told, *keeper.about_roster()],
+        told=[*told, *keeper.about_roster(), *asked],
         absent=keeper.absent(),
     )
 

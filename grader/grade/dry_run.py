@@ -23,7 +23,13 @@ from grader.grade.previous import (
 )
 from grader.grade.provenance import common_provenance
 from grader.grade.settings import Settings
-from grader.gradebook.adjusting import adjusted, key, late_ones, match_roster
+from grader.gradebook.adjusting import (
+    adjusted,
+    key,
+    late_ones,
+    match_roster,
+    of_earlier_files,
+)
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.reading import HANDED_IN_LATE
 from grader.intake.submissions import StudentFile, Submission
@@ -95,6 +101,7 @@ def foresee(
     )
     whole = [_with_what_came(each, result) for each, result in zip(plans, now, strict=False)]
     strangers = {*matched.strangers} if book.roster.entries else set()
+    asked = of_earlier_files(whole, previous.results, book)
     summary = RunSummary(
         graded=sum(bool(each.reasons) for each in plans),
         news=news,
@@ -102,7 +109,11 @@ def foresee(
         damaged=previous.damaged,
         older=previous.older,
         lost=sorted({*previous.damaged, *previous.older} - names),
-        told=[*told, *(f"Not on the roster: {r.shown_name}." for r in now if key(r) in strangers)],
+        told=[
+            *told,
+            *(f"Not on the roster: {r.shown_name}." for r in now if key(r) in strangers),
+            *asked,
+        ],
         absent=sorted(entry.shown for entry in matched.absent),
     )
     return Foreseen(plans, now, late_ones(whole, book), summary)

@@ -67,6 +67,45 @@ def adjusted(
     return found, list(told) if results else []
 
 
+def of_earlier_files(
+    results: Iterable[SubmissionResult],
+    before: Mapping[str, SubmissionResult],
+    book: GradebookFolder,
+) -> list[str]:
+    """Return a question about each correction for a student who has handed in another file since.
+
+    What is for everybody holds whatever somebody hands in.
+
+    Args:
+        results: of the whole class.
+        before: the results of the last run, by submission.
+        book: where the corrections may be.
+
+    Raises:
+        UsageError: they, or the roster, can't be read.
+    """
+    results, (lines, _) = list(results), read_corrections(book.path(corrections.FILE))
+    people = People(results, match_roster(results, book))
+    own = [line for line in lines if not line.for_everybody]
+    return [
+        f"{corrections.FILE}, line {line.line}: {result.shown_name} has handed in another file "
+        f"for {problem.id} since the last run. Does the line still hold?"
+        for line in own
+        if not people.why_nobody(line.submission)
+        for result in people.meant(line.submission)
+        for problem in _handed_in_anew(result, before.get(result.submission))
+        if line.concerns(problem)
+    ]
+
+
+def _handed_in_anew(
+    result: SubmissionResult, before: SubmissionResult | None
+) -> list[ProblemResult]:
+    """Return the problems for which there was another file before."""
+    old = {problem.id: problem.sha256 for problem in before.problems} if before else {}
+    return [p for p in result.problems if p.sha256 and old.get(p.id, "") not in ("", p.sha256)]
+
+
 def late_ones(
     results: Iterable[SubmissionResult], book: GradebookFolder
 ) -> list[tuple[SubmissionResult, ProblemResult]]:

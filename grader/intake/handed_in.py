@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from grader.errors import UsageError
+
 
 @dataclass(frozen=True)
 class StudentFile:
@@ -99,9 +101,24 @@ class Intake:
         recognised: a line about each download of a learning platform.
         unmatched: sentences about what belongs to no student, or to more than one.
         is_whole: whether a class was given, of two submissions or more, and not a part of it.
+        without_problem: the hint that there are files whose problem isn't told; empty where there
+            are none.
     """
 
     submissions: list[Submission] = field(default_factory=list)
     recognised: list[str] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
     is_whole: bool = False
+    without_problem: str = ""
+
+    def require_a_problem(self) -> None:
+        """Make sure that some file was read for a problem, if there are files that tell none.
+
+        Otherwise `--problem` was forgotten, and all would get 0 points in every problem.
+
+        Raises:
+            UsageError: it is not.
+        """
+        files = (file for submission in self.submissions for file in submission.files.values())
+        if self.without_problem and not any(file.source is not None for file in files):
+            raise UsageError(f"Nothing was graded. {self.without_problem}")

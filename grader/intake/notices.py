@@ -24,13 +24,13 @@ def summary(layout: Layout, submissions: Sequence[Submission]) -> str:
     return f"{layout.title}: {', '.join(parts)}."
 
 
-def bare_files(submissions: Iterable[Submission], problems: Problems) -> list[str]:
+def bare_files(submissions: Iterable[Submission], problems: Problems) -> str:
     """Return a hint if there are files that could be used if their problem were given."""
     count = sum(
         any(is_bare(before_reupload(name)) for name in submission.unused)
         for submission in submissions
     )
-    return [have_bare_files(count, problems)] if count and not problems.given else []
+    return have_bare_files(count, problems) if count and not problems.given else ""
 
 
 def have_bare_files(count: int, problems: Problems) -> str:

@@ -91,5 +91,6 @@ def take_in(
         intake.unmatched += [*layout.notes, *layout.unmatched]
     intake.unmatched += collisions.told_apart()
     intake.unmatched += notices.in_several(intake.submissions)
-    intake.unmatched += notices.bare_files(intake.submissions, problems)
+    intake.without_problem = notices.bare_files(intake.submissions, problems)
+    intake.unmatched += [intake.without_problem] if intake.without_problem else []
     return intake

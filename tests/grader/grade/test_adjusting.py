@@ -49,13 +49,19 @@ def test_a_correction_counts_at_every_run_and_nothing_is_graded_for_it(school: A
     assert (school.out / "results/bob.json").stat().st_mtime_ns == stored
 
 
-def test_a_correction_outlives_a_new_submission(school: Any) -> None:
-    correct(school, "bob,01,,3,Only a slip\n")
+def test_a_correction_outlives_a_new_submission_and_is_asked_about(school: Any) -> None:
+    correct(school, "*,01,,3,For all\nbob,01,,3,Only a slip\n")
     school.grade()
+    school.hand_in("ada", school.wrong)
     school.hand_in("bob", "def double(x): return 5 * x")
-    school.grade()
-    assert (school.names(), school.gradebook()["bob"]) == (["bob"], "3")
+    asked = (
+        "corrections.csv, line 3: bob has handed in another file for 01-doubling since the last "
+        "run. Does the line still hold?"
+    )
+    assert about_run(school.grade()).count(asked) == 1
+    assert (school.names(), school.gradebook()["bob"]) == (["ada", "bob"], "3")
     assert (book(school) / "corrections.csv").read_text().endswith("Only a slip\n")
+    assert not [text for text in about_run(school.grade()) if "still hold?" in text]
 
 
 def test_what_is_taken_back_counts_no_more(school: Any) -> None:

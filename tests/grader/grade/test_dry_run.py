@@ -46,7 +46,7 @@ def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any)
     book = school.out.parent / "book"
     book.mkdir()
     (book / "corrections.csv").write_text(
-        "submission,problem,mark,reason\neve,01,3,By hand\nkim,01,3,why\n"
+        "submission,problem,mark,reason\neve,01,3,By hand\nkim,01,3,why\nbob,01,3,why\n"
     )
     school.hand_in("bob", school.right)
     (school.folder / "dan" / "01-doubling").mkdir(parents=True)
@@ -55,6 +55,8 @@ def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any)
     said = dry()
     assert files(school.out.parent) == before
     assert "would change: eve: 01-doubling 0 -> 3 (Corrected: By hand)" in said
+    assert "corrections.csv, line 4: bob has handed in another file for 01-doubling" in said
+    assert "corrections.csv, line 2" not in said
     assert "Would be graded again, so marks may change: bob." in said
     assert "dan: There is no problem.py in 01-doubling." in said
     assert "did you mean" in said or "has to be called problem.py" in said
