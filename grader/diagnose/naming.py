@@ -9,7 +9,8 @@ function beside it. The rules, in the order in which they apply:
   either, since anything may raise one. Only a fault that has no number at all is known by where it
   stops, if code stops there and nowhere else, with the same exceptions. And a call of a forbidden
   function is stopped in every spelling.
-- A class may have several parts. A fault that one of them speaks against is not named for another.
+- A class may have several parts. A fault that one of them speaks against is not named for another,
+  unless it gives all that is wrong there: then two faults have met.
 - What main questions leave open, the edges tell: all of it, or nothing.
 - Of faults that answer alike two are told. More than that is no answer.
 - What an estimator read off the numbers is told where no single fault gives all of them.
@@ -125,7 +126,7 @@ def _found(
 ) -> list[_FoundPart]:
     """Return what known faults explain of each part that is wrong."""
     fits = {
-        part: _fitting(part, answers[part], _not_refuted(part, answers, known))
+        part: _fitting(part, answers[part], _not_refuted(part, answers, wrong, known))
         for part in known.reference
         if part in wrong
     }
@@ -206,20 +207,32 @@ def _stops(text: str) -> bool:
 # Which faults can be meant at all: what other parts of a class say
 
 
-def _not_refuted(part: str, answers: Mapping[str, Answers], known: Fingerprints) -> Fingerprints:
+def _not_refuted(
+    part: str, answers: Mapping[str, Answers], wrong: Mapping[str, Answers], known: Fingerprints
+) -> Fingerprints:
     """Return what is known without the faults that another part of the same class speaks against.
 
     Few wrong numbers are easily alike by chance. A fault that should also show in what a model is
-    made of is none where that gives other numbers.
+    made of is none where that gives other numbers. But what a fault gives to the last number is
+    its own: then wrong numbers elsewhere come of one more fault, and only right ones speak against.
     """
     others = {p: given for p, given in answers.items() if p != part and owner(p) == owner(part)}
-    faults = [
-        fault
-        for fault in known.faults
-        if part in fault.deviations
-        and not any(_refutes(given, fault, p) for p, given in others.items())
-    ]
+    right = {p: given for p, given in others.items() if p not in wrong or not wrong[p].main}
+
+    def may_be(fault: Fault) -> bool:
+        is_its_own = _is_its_own(wrong[part], fault.deviations[part])
+        speaking = right if is_its_own else others
+        return not any(_refutes(given, fault, p) for p, given in speaking.items())
+
+    faults = [fault for fault in known.faults if part in fault.deviations and may_be(fault)]
     return replace(known, faults=tuple(faults))
+
+
+def _is_its_own(given: Answers, of_fault: Answers) -> bool:
+    """Tell whether all that is wrong in a part is a fault's, with a number that isn't chance."""
+    return _same_numbers(given, of_fault) and any(
+        answer.is_value and _weight(answer) == 1 for answer in of_fault.main.values()
+    )
 
 
 def _refutes(given: Answers, fault: Fault, part: str) -> bool:
@@ -541,10 +554,16 @@ def _gives_all(group: Group, part: str, wrong: Mapping[str, Answers]) -> bool:
     """Tell whether a fault gives all that is wrong in a part, and claims no part that is right."""
     given = wrong[part]
     return any(
-        own.main.keys() == given.main.keys()
-        and all(same(answer, given.main[q], dtype=False) for q, answer in own.main.items())
-        and (bool(own.main) or own.edges.keys() == given.edges.keys())
+        _same_numbers(given, own) and (bool(own.main) or own.edges.keys() == given.edges.keys())
         for own in (f.deviations[part] for f in group if f.deviations.keys() <= wrong.keys())
+    )
+
+
+def _same_numbers(given: Answers, of_fault: Answers) -> bool:
+    """Tell whether the same main answers are wrong, and alike."""
+    own = of_fault.main
+    return own.keys() == given.main.keys() and all(
+        same(answer, given.main[question], dtype=False) for question, answer in own.items()
     )
 
 

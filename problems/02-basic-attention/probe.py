@@ -10,17 +10,22 @@ from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
 from shared.shown_weights import (
     about_layers,
-    about_names_of_layers,
+    about_parameters,
     filled,
     layer_weights,
-    parts_of_layers,
 )
 from shared.worked_example import LAYERS
 
 
 def probe(problem):
-    """Return the questions about the class."""
-    return {"SimpleAttention": about_module(problem)}
+    """Return the questions about the class, and about what it is made of."""
+    return {
+        "SimpleAttention": about_module(problem),
+        "SimpleAttention: layers": about_parameters(
+            lambda width, bias: problem.SimpleAttention(width, bias=bias),
+            lambda: problem.SimpleAttention(),
+        ),
+    }
 
 
 def about_module(problem):
@@ -95,11 +100,6 @@ def about_module(problem):
         found = made(4)(numbers(2, 3, 4))
         return len(found) if isinstance(found, tuple | list) else float(found is not None)
 
-    def sizes():
-        module = problem.SimpleAttention(5)
-        found = [getattr(module, name).weight for name in LAYERS]
-        return torch.tensor([size for weight in found for size in weight.shape])
-
     def apart():
         """Whether a module keeps its weights when another one of its size gets others."""
         one, other, x = made(4), made(4), numbers(2, 3, 4)
@@ -122,9 +122,7 @@ def about_module(problem):
             "varies in evaluation": varies,
             "varies from call to call": varies_from_call_to_call,
             "how many come back": how_many_come_back,
-            "sizes of the layers": sizes,
-        }
-        | parts_of_layers(lambda bias: problem.SimpleAttention(4, bias=bias)),
+        },
         edges=edges.of_module(
             lambda *dtype: settled(made(3, True, *dtype)),
             numbers(2, 4, 3, start=0.2),
@@ -134,9 +132,6 @@ def about_module(problem):
         )
         | {
             "varies in training": lambda: edges.varies(lambda: of_many(True)),
-            "default width": lambda: len(problem.SimpleAttention().query.weight),
-            "default bias": lambda: problem.SimpleAttention(n_embd=4).query.bias is not None,
-            "starts alike": lambda: edges.starts_alike(lambda: problem.SimpleAttention(4)),
             "apart": apart,
             "one sequence": lambda: output(1, 3, 4),
             "one position": lambda: output(2, 1, 4),
@@ -149,8 +144,5 @@ def about_module(problem):
             "a constant comes back": constant_comes_back,
             "new weights": new_weights,
         },
-        estimators=(
-            about_layers(lambda width: problem.SimpleAttention(width), scaled=False),
-            about_names_of_layers(lambda *sizes: problem.SimpleAttention(*sizes)),
-        ),
+        estimators=(about_layers(lambda width: problem.SimpleAttention(width), scaled=False),),
     )

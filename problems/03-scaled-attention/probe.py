@@ -10,14 +10,13 @@ from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.calls import answers
-from grader.run.compare import set_weights
 from shared.shown_weights import (
     about_function,
     about_layers,
-    about_names_of_layers,
+    about_parameters,
     filled,
     layer_weights,
-    parts_of_layers,
+    steps_of_queries_lost,
 )
 from shared.worked_example import LAYERS, attention_by_hand, self_attention_by_hand
 
@@ -27,6 +26,10 @@ def probe(problem):
     return {
         "scaled_dot_product_attention": about_attention(problem),
         "ScaledAttention": about_module(problem),
+        "ScaledAttention: layers": about_parameters(
+            lambda width, bias: problem.ScaledAttention(width, bias=bias),
+            lambda: problem.ScaledAttention(),
+        ),
         "dot_product_variance": about_variance(problem),
     }
 
@@ -144,14 +147,6 @@ def about_module(problem):
         module = made(4)
         return edges.varies(lambda: module(numbers(5, 6, 4)))
 
-    def steps_of_queries_lost():
-        def output_of(query):
-            module = made(4)
-            set_weights(module, {"query.weight": query})
-            return edges.first(module(numbers(2, 3, 4)))
-
-        return edges.loses_steps(output_of, weights_of(4)["query.weight"])
-
     def digits_lost(n_embd):
         right = self_attention_by_hand(numbers(2, 3, n_embd, start=0.2), weights_of(n_embd))
         return edges.loses_digits(output(2, 3, n_embd), right)
@@ -175,27 +170,23 @@ def about_module(problem):
             weights=tuple(f"{name}.weight" for name in LAYERS),
             large=1e4,
         )
-        | parts_of_layers(lambda bias: problem.ScaledAttention(4, bias=bias))
         | unless_left_to_chance(
             many,
             {
                 "digits are lost, width 4": lambda: digits_lost(4),
-                "steps of queries are lost": steps_of_queries_lost,
+                "steps of queries are lost": lambda: steps_of_queries_lost(
+                    lambda: made(4), numbers(2, 3, 4)
+                ),
             },
         )
         | {
             "what comes back": lambda: edges.kind(made(3)(x)),
-            "default width": lambda: len(problem.ScaledAttention().query.weight),
-            "starts alike": lambda: edges.starts_alike(lambda: problem.ScaledAttention(4)),
             "one in a batch": lambda: output(1, 3, 4),
             "one position": lambda: output(2, 1, 4),
             "digits are lost": lambda: digits_lost(5),
             "changes in eval": lambda: edges.varies(lambda: made(3).eval()(numbers(5, 6, 3))),
         },
-        estimators=(
-            about_layers(lambda width: problem.ScaledAttention(width)),
-            about_names_of_layers(lambda *sizes: problem.ScaledAttention(*sizes)),
-        ),
+        estimators=(about_layers(lambda width: problem.ScaledAttention(width)),),
     )
 
 

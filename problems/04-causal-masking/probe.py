@@ -13,10 +13,10 @@ from shared import estimate_weights
 from shared.shown_weights import (
     LOOK,
     about_layers,
-    about_names_of_layers,
+    about_parameters,
     filled,
     layer_weights,
-    parts_of_layers,
+    steps_of_queries_lost,
 )
 from shared.worked_example import LAYERS, left_alone
 
@@ -40,6 +40,10 @@ def probe(problem):
         "causal_mask": about_mask(problem),
         "masked_softmax": about_softmax(problem),
         "CausalAttention": about_module(problem),
+        "CausalAttention: layers": about_parameters(
+            lambda width, bias: problem.CausalAttention(width, 3, bias),
+            lambda: problem.CausalAttention(n_positions=2),
+        ),
     }
 
 
@@ -265,14 +269,6 @@ def about_module(problem):
     def digits_lost(width):
         return 1e-12 < abs(beside_what_is_right(width)[1]) < 1e-5
 
-    def steps_of_queries_lost():
-        def output_of(query):
-            module = made()
-            set_weights(module, {"query.weight": query})
-            return module(numbers(2, 4, 3))
-
-        return edges.loses_steps(output_of, layer_weights(3, 1.0)["query.weight"])
-
     def scores_of_0():
         module = made()
         no_query = {n: 0 * each for n, each in layer_weights(3, 1.0).items() if "query" in n}
@@ -296,11 +292,8 @@ def about_module(problem):
             weights=(*(f"{name}.weight" for name in LAYERS), "value.bias"),
             large=100,
         )
-        | parts_of_layers(lambda bias: problem.CausalAttention(4, 3, bias=bias))
         | {
-            "default width": lambda: len(problem.CausalAttention(n_positions=2).query.weight),
             "by name": by_name,
-            "starts alike": lambda: edges.starts_alike(lambda: problem.CausalAttention(4, 3)),
             "no buffer": no_buffer,
             "the buffer": lambda: buffer(4),
             "the buffer, one position": lambda: buffer(1),
@@ -332,7 +325,7 @@ def about_module(problem):
             "half precision": lambda: kept(torch.bfloat16),
             "digits are lost": lambda: digits_lost(2),
             "digits are lost, width 4": lambda: digits_lost(4),
-            "steps of queries are lost": steps_of_queries_lost,
+            "steps of queries are lost": lambda: steps_of_queries_lost(made, numbers(2, 4, 3)),
             "rows fall short": lambda: falls_short(*beside_what_is_right()),
             "a longer one after": lambda: after((2, 3, 3), (2, 5, 3)),
             "a shorter one after": lambda: after((2, 5, 3), (2, 3, 3)),
@@ -342,7 +335,6 @@ def about_module(problem):
         },
         estimators=(
             about_layers(lambda width: problem.CausalAttention(width, 12), causal=True),
-            about_names_of_layers(lambda width, bias: problem.CausalAttention(width, 3, bias)),
             what_it_is_called,
         ),
     )

@@ -7,9 +7,11 @@ from fractions import Fraction
 
 import torch
 
+from grader.diagnose import edges
 from grader.diagnose.estimate import PowerLaw
 from grader.diagnose.estimate_shapes import about_names
 from grader.diagnose.numbers import numbers
+from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
 from shared.estimate_weights import (
     ALL,
@@ -118,42 +120,54 @@ def filled(module, weights, dtype=torch.float64):
     return module
 
 
-def parts_of_layers(make):
-    """Return the questions about which parameters the layers have, with a bias and without.
+def steps_of_queries_lost(make, x):
+    """Whether small steps of the layer query's weights don't show in the output; see `edges`."""
 
-    Asked is also which names of the layers a parameter has.
+    def output_of(query):
+        module = make()
+        set_weights(module, {"query.weight": query})
+        return edges.first(module(x.clone()))
+
+    return edges.loses_steps(output_of, parameters(make())["query.weight"].detach())
+
+
+def about_parameters(make, default):
+    """Return the questions about what a module with the layers query, key and value is made of.
+
+    Args:
+        make: makes it, of a width, with a bias or without one.
+        default: makes it without being told either.
     """
     names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
 
     def there(bias):
-        found = parameters(make(bias))
+        """Which names a parameter has, those of the layers themselves among them."""
+        found = parameters(make(4, bias))
         return torch.tensor([float(name in found) for name in (*names, *LAYERS)])
 
-    return {
-        "parameters with bias": lambda: there(True),
-        "parameters without bias": lambda: there(False),
-    }
+    def sizes():
+        found = [getattr(make(5, True), name).weight for name in LAYERS]
+        return torch.tensor([size for weight in found for size in weight.shape])
 
-
-def _asked(bias):
-    return f"Compare the parameters with the list in the README, with bias={bias}."
-
-
-def about_names_of_layers(make):
-    """Return an estimator of what the layers query, key and value of a module are called.
-
-    Args:
-        make: makes the module, of a width, with a bias or without one.
-    """
-
-    def estimate():
+    def what_they_are_called():
         for bias in (True, False):
             found = {name: tuple(p.shape) for name, p in parameters(make(4, bias)).items()}
             shapes = {"weight": (4, 4), "bias": (4,)} if bias else {"weight": (4, 4)}
             wanted = {f"{a}.{part}": shape for a in LAYERS for part, shape in shapes.items()}
-            yield from about_names(found, wanted, _asked(bias))
+            look = f"Compare the parameters with the list in the README, with bias={bias}."
+            yield from about_names(found, wanted, look)
 
-    return estimate
+    return Part(
+        main={
+            "with bias": lambda: there(True),
+            "without bias": lambda: there(False),
+            "sizes": sizes,
+            "default width": lambda: len(default().query.weight),
+            "default bias": lambda: default().query.bias is not None,
+        },
+        edges={"starts alike": lambda: edges.starts_alike(lambda: make(4, True))},
+        estimators=(what_they_are_called,),
+    )
 
 
 def about_layers(make, *, scaled=True, causal=False):

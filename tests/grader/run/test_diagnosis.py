@@ -451,3 +451,19 @@ def test_only_a_mistake_that_nobody_knows_is_kept_as_one(
     """A forbidden call has a verdict of its own, and would be named by no adopted mistake."""
     answers = given({"a": Answer(instead=instead)} if instead else {})
     assert unnamed(known(), answers, []).keys() == parts
+
+
+def test_a_part_that_is_one_fault_s_throughout_names_it_beside_another() -> None:
+    """Another part of the class gives neither what is right nor what that fault gives."""
+    right = Answers({"a": value(1), "b": value(1)}, {})
+    made, used = Answers({"a": value(2)}, {}), Answers({"a": value(3), "b": value(3)}, {})
+    faults = (Fault(("layers",), {"C": used, "C: layers": made}),)
+    found = Fingerprints(
+        {"C": right, "C: layers": right}, faults, {"layers": Text("it has no layers", "Look.")}
+    )
+    other = Answers({"a": value(7), "b": value(7)}, {})
+    of_layers = Answers({"a": value(2), "b": value(1)}, {})
+    assert names(found, {"C": other, "C: layers": of_layers}) == [("layers",)]
+    # One more number that isn't its own, and nothing is certain.
+    of_two = Answers({"a": value(2), "b": value(9)}, {})
+    assert names(found, {"C": other, "C: layers": of_two}) == []

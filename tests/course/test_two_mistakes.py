@@ -1,0 +1,46 @@
+"""Two mistakes in one file, as they come in life: what is told is true, and is not nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.course import own_course
+from grader.diagnose.edits import apply, mistakes_of
+from grader.diagnose.fingerprints import Fingerprints
+from grader.diagnose.naming import diagnose
+from grader.diagnose.probe import ask, load_probe
+from grader.run.local_files import LocalFiles
+
+
+@pytest.mark.parametrize(
+    ("number", "one", "other", "told"),
+    [
+        # What it is made of, and what is computed with that.
+        ("02", "weights_transposed", "made_query_bias_never", {"made_query_bias_never"}),
+        (
+            "02",
+            "made_key_bias_always",
+            "nested_query_at_the_end",
+            {"made_key_bias_always", "nested_query_at_the_end"},
+        ),
+        # Which dropouts there are, and when they drop.
+        ("05", "rates_opposite", "dropout_in_evaluation_only", {"rates_opposite"}),
+    ],
+)
+def test_what_one_part_alone_shows_is_told(
+    number: str, one: str, other: str, told: set[str], tmp_path: Path
+) -> None:
+    course = own_course()
+    (problem,) = course.select([number])
+    mistakes = {mistake.edit.name: mistake for mistake in mistakes_of(course, problem)}
+    first, second = mistakes[one].edit, mistakes[other].edit
+    assert first.base == second.base
+    both = replace(first, blocks=first.blocks + second.blocks)
+    path = tmp_path / "problem.py"
+    path.write_text(apply(both, mistakes[one].right))
+    answers = ask(load_probe(problem), LocalFiles(lambda _: path)(problem))
+    found = diagnose(Fingerprints.load(problem.fingerprints), answers)
+    assert {name for each in found for name in each.names} == told
