@@ -236,9 +236,12 @@ def _is_its_own(given: Answers, of_fault: Answers) -> bool:
 
 
 def _refutes(given: Answers, fault: Fault, part: str) -> bool:
-    """Tell whether a part gives numbers where a fault gives wrong ones, and all of them others."""
+    """Tell whether a part gives numbers where a fault gives wrong ones, and all of them others.
+
+    What a fault loses in one spelling may be a number in another, as where nothing can be seen.
+    """
     own = fault.deviations.get(part, _NOTHING).main
-    asked = [q for q, a in own.items() if a.is_value and q in given.main]
+    asked = [q for q, a in own.items() if a.is_value and not a.is_lost and q in given.main]
     values = [q for q in asked if given.main[q].is_value]
     return bool(values) and not any(same(given.main[q], own[q], dtype=False) for q in values)
 

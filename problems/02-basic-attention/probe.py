@@ -19,8 +19,7 @@ from shared.worked_example import LAYERS
 
 def probe(problem):
     """Return the questions about the class, and about what it is made of."""
-    return {
-        "SimpleAttention": about_module(problem),
+    return about_module(problem) | {
         "SimpleAttention: layers": about_parameters(
             lambda width, bias: problem.SimpleAttention(width, bias=bias),
             lambda: problem.SimpleAttention(),
@@ -29,7 +28,11 @@ def probe(problem):
 
 
 def about_module(problem):
-    """Questions about SimpleAttention."""
+    """Questions about what comes out: of all, and of what some mistakes make no difference to.
+
+    Where the three layers are alike, it is the same which is which; and a token by itself has the
+    whole weight, whatever is made of scores. So of two mistakes one can be told from the other.
+    """
 
     def made(n_embd, bias=True, dtype=torch.float64, **changes):
         # Weights that make scores of ordinary size, though they are not scaled.
@@ -55,6 +58,11 @@ def about_module(problem):
 
     def output(*shape, bias=True):
         return settled(made(shape[-1], bias))(numbers(*shape, start=0.2))
+
+    def of_like_layers(*shape):
+        alike = layer_weights(shape[-1], 1.8 / shape[-1])
+        alike = {f"{n}.{part}": alike[f"key.{part}"] for n in LAYERS for part in ("weight", "bias")}
+        return settled(made(shape[-1], **alike))(numbers(*shape, start=0.2))
 
     def one_far_above():
         """The scores of each row lie some thousands apart."""
@@ -108,7 +116,7 @@ def about_module(problem):
         other(x)
         return torch.equal(one(x), before)
 
-    return Part(
+    forward = Part(
         main={
             "all of size 4": lambda: output(4, 4, 4),
             "all of size 3": lambda: output(3, 3, 3),
@@ -134,7 +142,6 @@ def about_module(problem):
             "varies in training": lambda: edges.varies(lambda: of_many(True)),
             "apart": apart,
             "one sequence": lambda: output(1, 3, 4),
-            "one position": lambda: output(2, 1, 4),
             "one number": lambda: output(2, 3, 1),
             "tokens of some size": lambda: settled(made(4))(6 * numbers(2, 3, 4)),
             "one far above": one_far_above,
@@ -146,3 +153,20 @@ def about_module(problem):
         },
         estimators=(about_layers(lambda width: problem.SimpleAttention(width), scaled=False),),
     )
+    like_layers = {
+        "a batch of 2": lambda: of_like_layers(2, 3, 4),
+        "a batch of 4": lambda: of_like_layers(4, 5, 3),
+        "all of size 3": lambda: of_like_layers(3, 3, 3),
+        "one in a batch": lambda: of_like_layers(1, 4, 5),
+    }
+    one_token = {
+        "a batch of 2": lambda: output(2, 1, 4),
+        "a batch of 3": lambda: output(3, 1, 3),
+        "one in a batch": lambda: output(1, 1, 5),
+        "without bias": lambda: output(2, 1, 4, bias=False),
+    }
+    return {
+        "SimpleAttention": forward,
+        "SimpleAttention: like layers": Part(main=like_layers),
+        "SimpleAttention: one token": Part(main=one_token),
+    }
