@@ -503,11 +503,13 @@ def _meant(group: Group, shows: Counter[str], wrong: Mapping[str, Answers]) -> G
     """Return which are meant of faults that answer alike in a part.
 
     They are those that explain the most parts, and of these those that claim the fewest of what is
-    right.
+    right; a class that is right in all its parts counts once.
     """
+    wrong_owners = {owner(part) for part in wrong}
 
     def merit(fault: Fault) -> tuple[int, int]:
-        claimed = fault.deviations.keys() - wrong.keys()
+        right = fault.deviations.keys() - wrong.keys()
+        claimed = {part if owner(part) in wrong_owners else owner(part) for part in right}
         return max(shows[name] for name in fault.names), -len(claimed)
 
     best = max(map(merit, group))

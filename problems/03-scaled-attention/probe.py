@@ -24,7 +24,7 @@ from shared.worked_example import LAYERS, attention_by_hand, self_attention_by_h
 def probe(problem):
     """Return the questions about each function and class."""
     return {
-        "scaled_dot_product_attention": about_attention(problem),
+        **about_attention(problem),
         "ScaledAttention": about_module(problem),
         "ScaledAttention: layers": about_parameters(
             lambda width, bias: problem.ScaledAttention(width, bias=bias),
@@ -50,7 +50,11 @@ def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
 
 
 def about_attention(problem):
-    """Questions about scaled_dot_product_attention."""
+    """Questions about scaled_dot_product_attention, in three parts.
+
+    Where q, k and v are alike, it is the same which is which; and a single key has the whole
+    weight, whatever is made of scores. So of two mistakes one can be told from the other.
+    """
 
     def called(*given):
         return problem.scaled_dot_product_attention(*given)
@@ -60,6 +64,9 @@ def about_attention(problem):
 
     def alike(size, *leading):
         return attend(*leading, n=size, m=size, d_k=size, d_v=size)
+
+    def of_the_same(*shape):
+        return edges.first(called(*(1.3 * numbers(*shape, start=0.3) for _ in range(3))))
 
     def many():
         return attend(4, n=6, m=7)
@@ -88,7 +95,7 @@ def about_attention(problem):
         right = attention_by_hand(*(each.tolist() for each in inputs(d_k=d_k).values()))
         return edges.loses_digits(attend(d_k=d_k), torch.tensor(right, dtype=torch.float64))
 
-    return Part(
+    of_all = Part(
         main=unless_left_to_chance(
             many,
             {
@@ -125,6 +132,24 @@ def about_attention(problem):
         },
         estimators=(about_function(called),),
     )
+    of_like_tensors = {
+        "3x4": lambda: of_the_same(3, 4),
+        "2x5x3": lambda: of_the_same(2, 5, 3),
+        "3x3x3": lambda: of_the_same(3, 3, 3),
+        "1x4x6": lambda: of_the_same(1, 4, 6),
+    }
+    of_one_key = {  # and one query, so that no shape is in the way
+        "2-D": lambda: attend(n=1, m=1),
+        "3-D": lambda: attend(2, n=1, m=1),
+        "4-D": lambda: attend(2, 3, n=1, m=1),
+    }
+    return {
+        "scaled_dot_product_attention": of_all,
+        "scaled_dot_product_attention: like tensors": Part(
+            main=unless_left_to_chance(many, of_like_tensors)
+        ),
+        "scaled_dot_product_attention: one key": Part(main=unless_left_to_chance(many, of_one_key)),
+    }
 
 
 def about_module(problem):

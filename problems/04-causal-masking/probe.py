@@ -39,7 +39,7 @@ def probe(problem):
     return {
         "causal_mask": about_mask(problem),
         "masked_softmax": about_softmax(problem),
-        "CausalAttention": about_module(problem),
+        **about_module(problem),
         "CausalAttention: layers": about_parameters(
             lambda width, bias: problem.CausalAttention(width, 3, bias),
             lambda: problem.CausalAttention(n_positions=2),
@@ -185,7 +185,11 @@ def about_softmax(problem):
 
 
 def about_module(problem):
-    """The questions about `CausalAttention`."""
+    """The questions about what `CausalAttention` computes, in two parts.
+
+    Where the three layers are alike, it is the same which is which. So what is made of them can be
+    told, also where that is a second mistake.
+    """
 
     def made(n_embd=3, n_positions=6, bias=True, dtype=torch.float64):
         module = problem.CausalAttention(n_embd, n_positions, bias).eval()
@@ -195,6 +199,12 @@ def about_module(problem):
 
     def output(*shape, n_positions, bias=True):
         return made(shape[-1], n_positions, bias)(numbers(*shape, start=0.2)).double()
+
+    def of_like_layers(*shape):
+        alike = layer_weights(shape[-1], 1.8 / math.sqrt(shape[-1]))
+        alike = {f"{n}.{part}": alike[f"key.{part}"] for n in LAYERS for part in ("weight", "bias")}
+        module = filled(problem.CausalAttention(shape[-1], 8).eval(), alike)
+        return module(numbers(*shape, start=0.2)).double()
 
     def between(*shape, n_positions, bias=True):
         """Without the first and the last position, in which some masks leave nothing."""
@@ -276,7 +286,7 @@ def about_module(problem):
         return module(numbers(2, 4, 3)).double()
 
     x, far = numbers(2, 5, 3), double([[[1.0]], [[1e3]], [[30.0]]])
-    return Part(
+    of_all = Part(
         main={
             "all 4": lambda: between(4, 4, 4, n_positions=4),
             "all 3": lambda: output(3, 3, 3, n_positions=3)[:, 1:],
@@ -338,3 +348,12 @@ def about_module(problem):
             what_it_is_called,
         ),
     )
+    like_layers = {
+        "2x5x3": lambda: of_like_layers(2, 5, 3)[:, 1:-1],
+        "4x4x4": lambda: of_like_layers(4, 4, 4)[:, 1:-1],
+        "1x6x3": lambda: of_like_layers(1, 6, 3)[:, 1:-1],
+    }
+    return {
+        "CausalAttention": of_all,
+        "CausalAttention: like layers": Part(main=like_layers),
+    }

@@ -23,7 +23,7 @@ def probe(problem):
     return {
         "split_heads": about_splitting(problem),
         "merge_heads": about_merging(problem),
-        "MultiHeadAttention": about_attention(problem),
+        **about_attention(problem),
         "MultiHeadAttention: layers": about_layers(problem),
         "MultiHeadAttention: defaults": about_defaults(problem),
         "MultiHeadAttention: number of heads": about_number_of_heads(problem),
@@ -93,12 +93,22 @@ LEAVES = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
 
 
 def about_attention(problem):
-    """Questions about what a layer computes without dropout."""
+    """Questions about what a layer computes without dropout, in three parts.
+
+    Where the thirds of c_attn are alike, it is the same which is which; and a token by itself has
+    the whole weight, whatever is made of scores. So of two mistakes one can be told from the other.
+    """
 
     def output(*shape, n_head, causal=False, bias=True, dtype=torch.float64):
         weights = attention_weights(shape[-1], bias)
         module = made(problem, weights, n_head, causal=causal, dtype=dtype).eval()
         return module(numbers(*shape, start=0.5).to(dtype))
+
+    def of_like_thirds(*shape, n_head, causal=False):
+        weights = attention_weights(shape[-1])
+        for name in ("c_attn.weight", "c_attn.bias"):
+            weights[name] = torch.cat([weights[name].chunk(3)[1]] * 3)
+        return made(problem, weights, n_head, causal=causal).eval()(numbers(*shape, start=0.5))
 
     def in_training():
         """A causal layer's output in training; what is drawn there at rate 0 is for dropout."""
@@ -174,7 +184,7 @@ def about_attention(problem):
         return False
 
     x = numbers(2, 4, 6, start=0.5)
-    return Part(
+    of_all = Part(
         main={
             "twos": lambda: output(2, 2, 4, n_head=2),
             "threes": lambda: output(3, 3, 9, n_head=3),
@@ -215,6 +225,23 @@ def about_attention(problem):
             for causal in (False, True)
         ),
     )
+    like_thirds = {
+        "2 heads": lambda: of_like_thirds(2, 4, 6, n_head=2),
+        "3 heads": lambda: of_like_thirds(4, 3, 6, n_head=3),
+        "1 head": lambda: of_like_thirds(2, 5, 4, n_head=1),
+        "causal": lambda: of_like_thirds(3, 5, 8, n_head=2, causal=True),
+    }
+    one_token = {
+        "2 heads": lambda: output(2, 1, 6, n_head=2),
+        "3 heads": lambda: output(4, 1, 9, n_head=3),
+        "1 head": lambda: output(1, 1, 4, n_head=1),
+        "no bias": lambda: output(3, 1, 8, n_head=4, bias=False),
+    }
+    return {
+        "MultiHeadAttention": of_all,
+        "MultiHeadAttention: like thirds": Part(main=like_thirds),
+        "MultiHeadAttention: one token": Part(main=one_token),
+    }
 
 
 def about_layers(problem):

@@ -26,6 +26,16 @@ from grader.run.local_files import LocalFiles
             "nested_query_at_the_end",
             {"made_key_bias_always", "nested_query_at_the_end"},
         ),
+        # Which tensor is which, and what is made of them.
+        (
+            "02",
+            "softmax_largest",
+            "extra_projection_without_bias",
+            {"extra_projection_without_bias"},
+        ),
+        ("03", "roles_kvq", "extra_bias_of_one", {"extra_bias_of_one"}),
+        ("04", "corner_last_rows", "roles_qvk", {"corner_last_rows"}),
+        ("05", "roles_qkq", "heads_one_with_its_width", {"heads_one_with_its_width"}),
         # Which dropouts there are, and when they drop.
         ("05", "rates_opposite", "dropout_in_evaluation_only", {"rates_opposite"}),
     ],

@@ -467,3 +467,16 @@ def test_a_part_that_is_one_fault_s_throughout_names_it_beside_another() -> None
     # One more number that isn't its own, and nothing is certain.
     of_two = Answers({"a": value(2), "b": value(9)}, {})
     assert names(found, {"C": other, "C: layers": of_two}) == []
+
+
+def test_of_faults_that_answer_alike_a_right_class_counts_once_in_all_its_parts() -> None:
+    right, doubled = Answers({"a": value(1)}, {}), Answers({"a": value(2)}, {})
+    parts = ("f", "g", "C", "C: layers")
+    faults = (
+        Fault(("of f and C",), dict.fromkeys(("f", "C", "C: layers"), doubled)),
+        Fault(("of f and g",), dict.fromkeys(("f", "g"), doubled)),
+    )
+    texts = {name: Text(f"it is {name}") for fault in faults for name in fault.names}
+    found = Fingerprints(dict.fromkeys(parts, right), faults, texts)
+    told = names(found, dict.fromkeys(parts, right) | {"f": doubled})
+    assert told == [("of f and C", "of f and g")]
