@@ -77,7 +77,7 @@ class _FoundPart:
 
     Attributes:
         part: which one.
-        group: the faults that answer alike.
+        group: the faults that are meant, which answer alike.
         texts: what to tell of them, or what an estimator says.
         estimate: what that is.
     """
@@ -181,15 +181,21 @@ def unnamed(
         part: {q: a.write() for q, a in given.main.items()}
         | {EDGE + q: a.write() for q, a in given.edges.items()}
         for part, given in wrong
-        if part not in named
     }
+    return {
+        part: given
+        for part, given in without_named(texts, named).items()
+        if {*given.values()} - _NOT_THERE and _FORBIDDEN not in given.values()
+    }
+
+
+def without_named(unknown: Mapping[str, WrongAnswers], named: set[str]) -> dict[str, WrongAnswers]:
+    """Return wrong answers without those of named parts, and what only stops beside these."""
     owners = {owner(part) for part in named}
     return {
         part: given
-        for part, given in texts.items()
-        if {*given.values()} - _NOT_THERE
-        and _FORBIDDEN not in given.values()
-        and not (owner(part) in owners and all(map(_stops, given.values())))
+        for part, given in unknown.items()
+        if part not in named and not (owner(part) in owners and all(map(_stops, given.values())))
     }
 
 
@@ -495,7 +501,7 @@ def _meant_in_all(
             meant = _meant(group, shows, wrong)
             texts = _different(meant, known)
             if len(texts) <= _MOST_ALIKE:
-                found.append(_FoundPart(part, group, tuple(texts)))
+                found.append(_FoundPart(part, meant, tuple(texts)))
     return found
 
 

@@ -54,7 +54,7 @@ def _load(problem: Problem) -> Fingerprints:
 
 def _renewed(result: ProblemResult, known: Fingerprints) -> ProblemResult:
     """Return a result with the sentences of today, and with names for what had none."""
-    from grader.diagnose.naming import reworded
+    from grader.diagnose.naming import reworded, without_named
 
     told = zip(result.diagnoses, result.mistakes, strict=False)
     diagnoses = [reworded(sentence, names, known) for sentence, names in told]
@@ -65,7 +65,7 @@ def _renewed(result: ProblemResult, known: Fingerprints) -> ProblemResult:
         result,
         diagnoses=[*diagnoses, *(each.sentence for each in found)],
         mistakes=[*result.mistakes, *([*each.names] for each in found)],
-        unknown={part: given for part, given in result.unknown.items() if part not in parts},
+        unknown=without_named(result.unknown, parts),
         tests=[_with_names(test, names) for test in result.tests],
     )
 
