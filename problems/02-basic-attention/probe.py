@@ -13,6 +13,7 @@ from shared.shown_weights import (
     about_parameters,
     filled,
     layer_weights,
+    like_layer_weights,
 )
 from shared.worked_example import LAYERS
 
@@ -60,8 +61,7 @@ def about_module(problem):
         return settled(made(shape[-1], bias))(numbers(*shape, start=0.2))
 
     def of_like_layers(*shape):
-        alike = layer_weights(shape[-1], 1.8 / shape[-1])
-        alike = {f"{n}.{part}": alike[f"key.{part}"] for n in LAYERS for part in ("weight", "bias")}
+        alike = like_layer_weights(shape[-1], 1.8 / shape[-1])
         return settled(made(shape[-1], **alike))(numbers(*shape, start=0.2))
 
     def one_far_above():

@@ -16,6 +16,7 @@ from shared.shown_weights import (
     about_parameters,
     filled,
     layer_weights,
+    like_layer_weights,
     steps_of_queries_lost,
 )
 from shared.worked_example import LAYERS, left_alone
@@ -201,8 +202,7 @@ def about_module(problem):
         return made(shape[-1], n_positions, bias)(numbers(*shape, start=0.2)).double()
 
     def of_like_layers(*shape):
-        alike = layer_weights(shape[-1], 1.8 / math.sqrt(shape[-1]))
-        alike = {f"{n}.{part}": alike[f"key.{part}"] for n in LAYERS for part in ("weight", "bias")}
+        alike = like_layer_weights(shape[-1], 1.8 / math.sqrt(shape[-1]))
         module = filled(problem.CausalAttention(shape[-1], 8).eval(), alike)
         return module(numbers(*shape, start=0.2)).double()
 

@@ -105,6 +105,14 @@ def layer_weights(n_embd, size, bias=True):
     return weights
 
 
+def like_layer_weights(n_embd, size):
+    """Weights of the same layers, where all three are one: which is which makes no difference."""
+    weights = layer_weights(n_embd, size)
+    return {
+        f"{name}.{part}": weights[f"key.{part}"] for name in LAYERS for part in ("weight", "bias")
+    }
+
+
 def filled(module, weights, dtype=torch.float64):
     """Give a module these weights by name, and what else it has numbers that its shape tells.
 
