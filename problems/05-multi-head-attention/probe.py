@@ -524,7 +524,7 @@ def about_dropout(problem):
     def back_in_training():
         """The values that occur in training after a call in evaluation."""
         module, sequence = telltale(problem, RATE)
-        module.eval()(sequence[None])
+        module.eval()(sequence[None].clone())  # which may be changed
         return values(drawn(module.train(), sequence, batch=30, seed=3))
 
     def without(rate, *, train):
