@@ -89,7 +89,10 @@ def about_attention(problem):
 
     def steps_of_queries_lost():
         given = inputs(2)
-        return edges.loses_steps(lambda q: called(q, given["k"], given["v"]), given["q"])
+        # Clones, since the code may change what it is given.
+        return edges.loses_steps(
+            lambda q: called(q, given["k"].clone(), given["v"].clone()), given["q"]
+        )
 
     def digits_lost(d_k):
         right = attention_by_hand(*(each.tolist() for each in inputs(d_k=d_k).values()))
