@@ -436,6 +436,11 @@ class ProblemResult:
         return all(t.status in idle for t in self.tests)
 
     @property
+    def absent(self) -> bool:
+        """Whether no file of it was handed in."""
+        return not self.sha256 and all(t.status is Status.MISSING for t in self.tests)
+
+    @property
     def skipped(self) -> bool:
         """Whether it is optional and left out.
 

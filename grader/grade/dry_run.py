@@ -101,7 +101,7 @@ def foresee(
     )
     whole = [_with_what_came(each, result) for each, result in zip(plans, now, strict=False)]
     strangers = {*matched.strangers} if book.roster.entries else set()
-    asked = of_earlier_files(whole, previous.results, book)
+    asked = of_earlier_files([*whole, *absent], previous.results, book)
     summary = RunSummary(
         graded=sum(bool(each.reasons) for each in plans),
         news=news,

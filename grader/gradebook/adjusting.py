@@ -84,9 +84,12 @@ def of_earlier_files(
     Raises:
         UsageError: they, or the roster, can't be read.
     """
-    results, (lines, _) = list(results), read_corrections(book.path(corrections.FILE))
-    people = People(results, match_roster(results, book))
+    lines, _ = read_corrections(book.path(corrections.FILE))
     own = [line for line in lines if not line.for_everybody]
+    if not own:
+        return []
+    results = list(results)
+    people = People(results, match_roster(results, book))
     return [
         f"{corrections.FILE}, line {line.line}: {result.shown_name} has handed in another file "
         f"for {problem.id} since the last run. Does the line still hold?"

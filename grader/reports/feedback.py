@@ -68,7 +68,7 @@ class Section:
         hidden: a line for each hidden test, as far as the policy shows them.
         hidden_points: what the hidden tests gave.
         hidden_max: what they are worth; 0 when there are none.
-        is_missing: whether no file of it was handed in.
+        absent: whether no file of it was handed in.
     """
 
     id: str
@@ -79,7 +79,7 @@ class Section:
     hidden: list[FeedbackLine]
     hidden_points: float
     hidden_max: float
-    is_missing: bool
+    absent: bool
 
 
 def sections(result: SubmissionResult, policy: Policy) -> list[Section]:
@@ -110,7 +110,7 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
         [] if policy is Policy.POINTS else lines,
         total(test.points for test in hidden),
         total(test.max for test in hidden),
-        not problem.sha256 and all(test.status is Status.MISSING for test in problem.tests),
+        problem.absent,
     )
 
 
@@ -166,7 +166,7 @@ def _problem(section: Section) -> Iterator[str]:
     yield ""
     for sentence in section.sentences:
         yield from [_text(sentence), ""]
-    if section.is_missing:  # which the sentences say; a hundred lines would say it no better
+    if section.absent:  # which the sentences say; a hundred lines would say it no better
         return
     for each in section.visible:
         yield from _item(each)

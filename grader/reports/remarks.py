@@ -103,8 +103,7 @@ def remarks_on(result: SubmissionResult) -> list[Remark]:
 
 def _on_problem(problem: ProblemResult) -> Iterable[Remark]:
     number = problem.id[:2]
-    absent = not problem.sha256 and all(t.status is Status.MISSING for t in problem.tests)
-    yield from (Remark(note, number if absent else "") for note in problem.notes)
+    yield from (Remark(note, number if problem.absent else "") for note in problem.notes)
     if not problem.notes:
         yield from map(Remark, _standing_out(problem))
     if problem.repeated:

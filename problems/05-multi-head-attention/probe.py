@@ -194,7 +194,6 @@ def about_attention(problem):
             "2 heads": lambda: output(3, 7, 10, n_head=2),
             "1 head, causal": lambda: output(2, 5, 7, n_head=1, causal=True),
             "no bias": lambda: output(2, 5, 10, n_head=2, bias=False),
-            "1 position": lambda: output(2, 1, 6, n_head=2),
             "kind": lambda: edges.kind(ordinary()(x.clone())),
         },
         edges=edges.of_module(ordinary, x, weights=LEAVES)
