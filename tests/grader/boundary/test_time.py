@@ -96,6 +96,8 @@ def test_reading_an_answer_is_charged(sandbox):
     budget = sandbox.budget()
     problem = sandbox.open(b"def f(): return [[0]] * 90_000", budget=budget)
     left, before = budget.left, time.thread_time()
-    problem.f()
-    assert left - budget.left > 0.8 * (time.thread_time() - before)
+    for _ in range(10):
+        problem.f()
+    # The last tenth of a second was not looked at yet.
+    assert left - budget.left > 0.8 * (time.thread_time() - before) - 0.1
     problem.close()
