@@ -9,6 +9,8 @@ taken from the fingerprints as long as nothing has changed that it hangs on.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -159,9 +161,16 @@ def _run_rare_tests(
     stopped = [outcome for outcome in outcomes if not outcome.is_whole]
     run_rare = partial(run_these, root=course.root)
     while rare and stopped:
-        # A fault in what a rare test asks for is more likely to be caught by it.
+        # A fault in what a rare test asks for is more likely to be caught by it: for each such set
+        # of names one mistake, then for each a second one, and so on.
         asked = {names for id, names in solution.asked.items() if id.partition("[")[0] in rare}
-        stopped.sort(key=lambda o: asked.isdisjoint(solution.asked.get(t.id) for t in o.caught_by))
+        turns: Counter[frozenset[str]] = Counter()
+        queue = []
+        for outcome in stopped:
+            names = {solution.asked.get(test.id, frozenset()) for test in outcome.caught_by} & asked
+            turns.update(names)
+            queue.append((min((turns[each] for each in names), default=math.inf), outcome))
+        stopped = [outcome for _, outcome in sorted(queue, key=lambda pair: pair[0])]
         some, stopped = stopped[: 2 * jobs], stopped[2 * jobs :]
         todo = [outcome.candidate for outcome in some]
         for outcome, tests in zip(
