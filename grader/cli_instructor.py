@@ -28,7 +28,6 @@ from grader.cli import (
 from grader.errors import UsageError
 from grader.files import require_writable
 from grader.result import Isolation, Policy, SubmissionResult
-from grader.run.environment import require_address_space
 from grader.text import counted, plain
 
 # What several of them ask for
@@ -212,7 +211,6 @@ def replay(
         from grader.grade.replay import report
         from grader.grade.settings import Settings
 
-        require_address_space(memory)
         settings = Settings(0, timeout, memory, isolation)
         found = replay_test(path, test, this_course(), settings, out)
     console.print(report(found), markup=False, soft_wrap=True)
@@ -254,7 +252,6 @@ def find(
 ) -> None:
     """Give each student a file with one mistake, to find and to mend; check what comes back."""
     with faults():
-        require_address_space(0)
         from grader.grade.bug_hunt import (
             checked,
             exercise_for,
@@ -357,7 +354,6 @@ def export(
 def doctor() -> None:
     """Say what this machine has, how well it isolates, and what to do about what is missing."""
     with faults():
-        require_address_space(0)
         from grader.grade.doctor import examination_table, examine
 
         found = examine()
@@ -401,7 +397,6 @@ def audit(
 ) -> None:
     """Prove the course: what is right passes, what is wrong is caught and named."""
     with faults():
-        require_address_space(0)
         from grader.author.audit import run_audit
         from grader.author.candidates import candidates
         from grader.author.equivalence import equivalence_findings
@@ -516,7 +511,6 @@ def adopt(
 ) -> None:
     """Name a mistake that the class page shows without a name; the next run tells its students."""
     with faults():
-        require_address_space(0)
         from grader.author.adoption import adopt_group
         from grader.diagnose.fingerprints import Text
 

@@ -10,7 +10,6 @@ from grader.grade.settings import Settings
 from grader.reports.sources import SOURCES
 from grader.reports.statistics import TERM_PAGE
 from grader.reports.student_page import STUDENT_PAGES
-from grader.run.environment import require_address_space
 
 _FOLDERS = (RESULTS, "feedback", "gradescope", STUDENT_PAGES, SOURCES)
 _FILES = ("index.html", TERM_PAGE, "junit.xml", "gradebook.csv")
@@ -27,4 +26,3 @@ def require_ready(out: Path, settings: Settings) -> None:
         UsageError: something is not as it has to be; the text says what to do.
     """
     require_writable(out, _FOLDERS, _FILES)
-    require_address_space(settings.memory_mb)

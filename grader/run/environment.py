@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,11 +11,6 @@ from grader.errors import CourseError, UsageError
 
 _LOADED_LATE = ("numpy", "torch", "pytest", "jinja2", "msgspec", "filelock")
 """Packages that are loaded when a command is at work; another of that name would end it there."""
-
-_TORCHS_ADDRESSES = (
-    "import re, torch; print(re.search(r'VmPeak:\\s+(\\d+)', open('/proc/self/status').read())[1])"
-)
-_START_SECONDS = 300.0
 
 _NO_TORCH = (
     "PyTorch is not installed. Run this once, in the course's folder:\n"
@@ -78,46 +71,3 @@ def _installed(name: str) -> Path | None:
     except PackageNotFoundError:
         return None
     return path if path.is_file() else None
-
-
-def require_address_space(memory_mb: int) -> None:
-    """Make sure that `ulimit -v` leaves room for PyTorch and a student's process.
-
-    Where there is no such limit, as nearly everywhere, nothing is tried.
-
-    Args:
-        memory_mb: how much a student's process may take beyond what PyTorch needs.
-
-    Raises:
-        UsageError: it doesn't.
-    """
-    limit = _address_limit_mb()
-    if limit is None:
-        return
-    torch_mb = _torchs_mb()
-    if torch_mb is None or torch_mb + memory_mb > limit:
-        need = "more" if torch_mb is None else f"{torch_mb + memory_mb} MB"
-        code = f" with a student's code (--memory {memory_mb})" if memory_mb else ""
-        raise UsageError(
-            f"`ulimit -v` lets a process have {limit} MB of addresses; PyTorch{code} needs {need}. "
-            "Try again in a shell without that limit."
-        )
-
-
-def _address_limit_mb() -> int | None:
-    if sys.platform != "linux":
-        return None
-    import resource
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if limit == resource.RLIM_INFINITY else limit >> 20
-
-
-def _torchs_mb() -> int | None:
-    """Return how many MB of addresses PyTorch takes under the limit; None if it can't start."""
-    command = [sys.executable, "-c", _TORCHS_ADDRESSES]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=_START_SECONDS, check=True)
-        return int(done.stdout) >> 10
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return None

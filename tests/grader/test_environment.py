@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UsageError
-from grader.run import environment
-from grader.run.environment import require_address_space, require_own_packages
+from grader.run.environment import require_own_packages
 
 
 def command(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -51,43 +50,6 @@ def test_packages_as_installed_are_in_nobodys_way(
     (tmp_path / "helpers.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     require_own_packages()
-
-
-# How many addresses there are
-
-
-def test_without_a_limit_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "_address_limit_mb", lambda: None)
-    monkeypatch.setattr(environment, "_torchs_mb", lambda: pytest.fail("it was tried"))
-    require_address_space(1024)
-
-
-@pytest.mark.parametrize(
-    ("torch", "need"), [(1000, "needs 2024 MB"), (None, "needs more")], ids=["too little", "none"]
-)
-def test_a_limit_that_leaves_too_little_is_named(
-    monkeypatch: pytest.MonkeyPatch, torch: int | None, need: str
-) -> None:
-    monkeypatch.setattr(environment, "_address_limit_mb", lambda: 2000)
-    monkeypatch.setattr(environment, "_torchs_mb", lambda: torch)
-    with pytest.raises(UsageError, match=rf"`ulimit -v` lets .* 2000 MB .* {need}"):
-        require_address_space(1024)
-    if torch:
-        require_address_space(500)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't keep to ulimit -v")
-@pytest.mark.parametrize("mb", [300, 100_000])
-def test_a_limit_of_the_shell_is_found(tmp_path: Path, mb: int) -> None:
-    limited = (
-        f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({mb << 20}, {mb << 20}))\n"
-        "from grader.run.environment import require_address_space\nrequire_address_space(1024)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", limited], capture_output=True, text=True, timeout=300
-    )
-    assert ("`ulimit -v` lets a process have 300 MB" in done.stderr) is (mb == 300)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")

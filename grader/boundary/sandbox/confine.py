@@ -66,6 +66,9 @@ def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None
             torch alone maps more than half a gigabyte.
         cpu_seconds: after these the process gets SIGXCPU, a second later SIGKILL.
         private_uid: whether the user is this process's alone, so that its threads can be counted.
+
+    Raises:
+        OSError: a limit that this process was started with is lower.
     """
     limits = {
         resource.RLIMIT_AS: (address_space() + memory,) * 2,
@@ -78,8 +81,11 @@ def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None
     }
     if private_uid:
         limits[resource.RLIMIT_NPROC] = (64, 64)
-    for number, limit in limits.items():
-        resource.setrlimit(number, limit)
+    try:
+        for number, limit in limits.items():
+            resource.setrlimit(number, limit)
+    except ValueError:
+        raise OSError("a limit of this shell is too low (`ulimit -Ha` lists them)") from None
 
 
 def address_space() -> int:

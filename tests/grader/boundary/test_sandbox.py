@@ -354,3 +354,14 @@ def test_the_filter_knows_this_machine():
         program = seccomp._program(machine)
         assert len(program) < 4096
         assert len(set(machine.numbers.values())) == len(machine.numbers)
+
+
+def test_a_limit_of_the_shell_that_is_too_low_is_named(monkeypatch):
+    from grader.boundary.sandbox import confine
+
+    def refuse(number, limits):
+        raise ValueError("not allowed to raise maximum limit")
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    with pytest.raises(OSError, match="ulimit -Ha"):
+        confine.limit_resources(1 << 28, 30, private_uid=False)
