@@ -82,8 +82,7 @@ def grade(
     """Grade submissions and write results, gradebook and feedback to a folder."""
     _require_outside(out, paths)
     with faults() as on_early_end:
-        from grader.grade.class_run import grade_class
-        from grader.grade.ready import require_ready
+        from grader.grade.class_run import REPORT_FILES, REPORT_FOLDERS, grade_class
         from grader.grade.same_person import as_on_roster
         from grader.grade.settings import Settings, default_jobs
         from grader.gradebook.folder import open_gradebook_folder
@@ -103,7 +102,7 @@ def grade(
         _require_one_of(problem, part)
         settings = Settings(seed, timeout, memory, isolation, own_tests)
         if not dry_run:
-            require_ready(out, settings)
+            require_writable(out, REPORT_FOLDERS, REPORT_FILES)
         chosen = None if problem is None else course.select([problem])[0]
         own, told = open_gradebook_folder(book, out)
         names = read_names(own.path(NAMES_FILE), (each.id for each in course.problems()))

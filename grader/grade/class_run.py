@@ -48,7 +48,12 @@ from grader.reports.statistics import TERM_PAGE, write_term
 from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.result import Policy, ProblemResult, Provenance, Status, SubmissionResult
 
-_GRADEBOOK = "gradebook.csv"
+_GRADEBOOK, _INDEX, _JUNIT = "gradebook.csv", "index.html", "junit.xml"
+_FEEDBACK, _GRADESCOPE = "feedback", "gradescope"
+REPORT_FOLDERS = (RESULTS, _FEEDBACK, _GRADESCOPE, STUDENT_PAGES, SOURCES)
+REPORT_FILES = (_INDEX, TERM_PAGE, _JUNIT, _GRADEBOOK)
+"""What a run writes: whether it can is found at the start, not after hours."""
+
 _SOURCES = {".py", ".j2", ".js"}
 
 
@@ -336,9 +341,9 @@ class _Keeper:
     def _save(self, result: SubmissionResult) -> None:
         """Write what students see, then the result: where it is, the others are too."""
         name, shown = result.submission, result.without_skipped()
-        write_whole(self._out / "feedback" / f"{name}.md", feedback(shown, self._policy))
-        write_whole(self._out / "feedback" / f"{name}.html", feedback_page(shown, self._policy))
-        for_gradescope = self._out / "gradescope" / f"{name}.json"
+        write_whole(self._out / _FEEDBACK / f"{name}.md", feedback(shown, self._policy))
+        write_whole(self._out / _FEEDBACK / f"{name}.html", feedback_page(shown, self._policy))
+        for_gradescope = self._out / _GRADESCOPE / f"{name}.json"
         if result.status == Status.INTERNAL:
             for_gradescope.unlink(missing_ok=True)
         else:
@@ -383,12 +388,12 @@ class _Keeper:
         pages = self._out / STUDENT_PAGES
         write_student_pages(shown, self._sources, pages, identical)
         about = ClassFacts(news, self.sections(), self.absent())
-        index = self._out / "index.html"
+        index = self._out / _INDEX
         write_dashboard(shown, self.problems(), index, identical, optional, about)
         others = [id for ids in optional.values() for id in ids]
         page = self._out / TERM_PAGE
         write_term(shown, [*self.problems(), *others], page, about.sections)
-        write_junit(shown, self._out / "junit.xml")
+        write_junit(shown, self._out / _JUNIT)
         write_whole(self._stamp(), self._views())
         book = self._out / _GRADEBOOK
         write_gradebook(shown, self._counted(), book, optional, about.sections)
