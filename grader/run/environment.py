@@ -10,16 +10,13 @@ from grader.course import own_course
 from grader.errors import CourseError, UsageError
 
 _LOADED_LATE = ("numpy", "torch", "pytest", "jinja2", "msgspec", "filelock")
-"""Packages that are loaded when a command is at work; another of that name would end it there."""
+"""Packages that are loaded when a command is at work; a file of that name would end it there."""
 
 _NO_TORCH = (
     "PyTorch is not installed. Run this once, in the course's folder:\n"
     "  uv pip install torch --torch-backend cpu\n"
     "That is its small build; with a GPU, leave out --torch-backend cpu."
 )
-
-_LOADED = ("torch", "numpy")
-"""PyTorch, and what it loads by a name that a student may give to a file."""
 
 
 def require_torch() -> None:
@@ -30,13 +27,7 @@ def require_torch() -> None:
     Raises:
         UsageError: it isn't; the text says what to do.
     """
-    for name in _LOADED:
-        found = find_spec(name)
-        if found and found.origin and found.submodule_search_locations is None:
-            raise UsageError(
-                f"{found.origin} stands in the way of the package {name}: Python loads it in "
-                f"place of {name}. Rename that file, and run this again."
-            )
+    require_own_packages()
     if find_spec("torch") is None and _wants_torch():
         raise UsageError(_NO_TORCH)
 
@@ -59,8 +50,8 @@ def require_own_packages() -> None:
         installed = _installed(name)
         if found and found.origin and installed and Path(found.origin).resolve() != installed:
             raise UsageError(
-                f"{found.origin} stands in the way of the package {name}: Python would load it in "
-                "its place. Rename it, or take its folder out of PYTHONPATH (unset PYTHONPATH)."
+                f"{found.origin} stands in the way of the package {name}: Python loads it in its "
+                "place. Rename it, or take its folder out of PYTHONPATH (unset PYTHONPATH)."
             )
 
 

@@ -100,5 +100,5 @@ def test_a_file_with_the_name_of_a_package_is_named(name: str, tmp_path: Path) -
     )
     assert done.returncode == 1
     assert f"{file} stands in the way of the package {name}" in done.stderr
-    assert "Rename that file" in done.stderr
+    assert "Rename it" in done.stderr
     assert "Traceback" not in done.stderr
