@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.course import Course, Problem, in_order
 from grader.result import ProblemResult, Status
 from grader.student import hints
 from grader.student.seen import SeenMistakes
+
+if TYPE_CHECKING:
+    from grader.run.session import Session
 
 
 def position(course: Course, here: Path) -> tuple[Problem, str]:
@@ -21,22 +25,25 @@ def position(course: Course, here: Path) -> tuple[Problem, str]:
 
 
 def open_task(course: Course, here: Path) -> tuple[Problem, str] | None:
-    """Return the first problem that does not pass, and a task within it; None when all pass.
-
-    What has passed, and is as it was then, is not run again.
-    """
-    memory = SeenMistakes(course.root)
+    """Return the first problem that does not pass, and a task within it; None when all pass."""
     for problem in around(course, here):
-        if memory.passes(problem):
-            continue
-        result = _tested(problem, course)
-        memory.keep(problem, result)
-        if not result.passed:
+        session = newly_tested(course, problem)
+        if session and not (result := session.results[problem.id]).passed:
             return problem, task_at_hand(problem, result)
     return None
 
 
-def _tested(problem: Problem, course: Course) -> ProblemResult:
+def newly_tested(course: Course, problem: Problem, *, diagnose: bool = False) -> Session | None:
+    """Test a problem, and remember whether it passes; None when it has, and is as it was then.
+
+    Args:
+        course: the student's copy.
+        problem: which.
+        diagnose: whether to name mistakes.
+    """
+    memory = SeenMistakes(course.root)
+    if memory.passes(problem):
+        return None
     # Imported here, as they load torch: where all has passed nothing has to run.
     from grader.run.announce import loaded
     from grader.run.local_files import LocalFiles
@@ -44,9 +51,10 @@ def _tested(problem: Problem, course: Course) -> ProblemResult:
     from grader.run.suite import run_tests
 
     loaded()
-    session = Session(LocalFiles(), diagnose=False)
+    session = Session(LocalFiles(), diagnose=diagnose)
     run_tests([problem], session, course.root)
-    return session.results[problem.id]
+    memory.keep(problem, session.results[problem.id])
+    return session
 
 
 def around(course: Course, here: Path) -> list[Problem]:

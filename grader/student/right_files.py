@@ -27,10 +27,8 @@ from grader.run.comparison import (
     module_of,
 )
 from grader.run.local_files import LocalFiles
-from grader.run.session import Session
-from grader.run.suite import run_tests
+from grader.student.position import newly_tested
 from grader.student.report import next_step, whole_points, wrapped
-from grader.student.seen import SeenMistakes
 from grader.text import printable
 
 _WIDTH = 80
@@ -84,18 +82,9 @@ def _ask(questions: Sequence[QuestionAndAnswer], pages: _Pages) -> None:
 
 
 def _missing(course: Course, problem: Problem) -> str:
-    """Return a sentence about what a problem's visible tests still miss; empty for nothing.
-
-    What has passed, and is as it was then, is not run again.
-    """
-    memory = SeenMistakes(course.root)
-    if memory.passes(problem):
-        return ""
-    session = Session(LocalFiles(), diagnose=False)
-    run_tests([problem], session, course.root)
-    result = session.results[problem.id]
-    memory.keep(problem, result)
-    if result.passed:
+    """Return a sentence about what a problem's visible tests still miss; empty for nothing."""
+    session = newly_tested(course, problem)
+    if session is None or (result := session.results[problem.id]).passed:
         return ""
     points = f"{shown(whole_points(result))} of {shown(result.max)}"
     return (

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from grader.course import Course, Problem, on_the_way
 from grader.run.announce import loaded
-from grader.run.local_files import LocalFiles
-from grader.run.session import Session
-from grader.run.suite import run_tests
+from grader.student.position import newly_tested
 from grader.student.report import WIDTH, next_step, trouble
 from grader.student.seen import SeenMistakes, named
 
@@ -24,16 +22,13 @@ def why(course: Course, problems: Sequence[Problem]) -> str:
         problems: where to look.
     """
     loaded()
-    memory, todo = SeenMistakes(course.root), ""
+    todo = ""
     for problem in on_the_way(problems):
-        if memory.passes(problem):
+        if not (session := newly_tested(course, problem, diagnose=True)):
             continue
-        session = Session(LocalFiles())
-        run_tests([problem], session, course.root)
         result = session.results[problem.id]
         reading = named(result)
-        memory.keep(problem, result)
-        memory.meet(problem.id, reading.met)
+        SeenMistakes(course.root).meet(problem.id, reading.met)
         width = min(WIDTH, shutil.get_terminal_size().columns)
         if text := trouble(result, session.printed[problem.id], reading=reading, width=width):
             return f"{problem.id}\n\n{'' if reading.sentences else _NO_NAME}{text}"
