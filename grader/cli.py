@@ -21,7 +21,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from grader.course import Course, own_course, use_course
+from grader.course import Course, Problem, own_course, use_course
 from grader.errors import (
     CourseError,
     InternalError,
@@ -165,9 +165,7 @@ def why(
         from grader.student.why import why as told_why
 
         course = this_course()
-        here = [each for each in course.problems() if Path.cwd().is_relative_to(each.folder)]
-        chosen = course.select([problem]) if problem else here or course.problems()
-        print_text(told_why(course, chosen))
+        print_text(told_why(course, _these_problems(course, problem)))
 
 
 @app.command()
@@ -179,15 +177,11 @@ def compare(
     """Once all visible tests of a problem pass: show right files in other styles beside yours."""
     with faults():
         from grader.run.announce import loaded
-        from grader.student.position import around
         from grader.student.right_files import compare as show
 
         loaded()
         course = this_course()
-        here = course.select([problem]) if problem else around(course, Path.cwd())
-        if len(here) != 1:
-            raise UsageError("Say which problem, such as: uv run grader compare 01")
-        opened = show(course, here[0], console)
+        opened = show(course, _this_problem(course, problem, "compare"), console)
     raise typer.Exit(0 if opened else UNSOLVED)
 
 
@@ -228,15 +222,28 @@ def break_(
         from grader.run.environment import require_torch
 
         require_torch()
-        from grader.student.position import position
         from grader.student.write_tests import break_problem, own_tests_of
 
         course = this_course()
-        chosen = course.select([problem])[0] if problem else position(course, Path.cwd())[0]
+        chosen = _this_problem(course, problem, "break")
         result = break_problem(course, chosen, tests or own_tests_of(chosen))
-    for text in [*([] if problem else [f"Your tests of {chosen.id}:"]), *result.lines()]:
+    for text in result.lines():
         print_text(text)
     raise typer.Exit(0 if result.accepts_all else UNSOLVED)
+
+
+def _these_problems(course: Course, name: str | None) -> list[Problem]:
+    """Return the problem that was named, or in whose folder somebody is; else all."""
+    from grader.student.position import around
+
+    return course.select([name]) if name else around(course, Path.cwd())
+
+
+def _this_problem(course: Course, name: str | None, command: str) -> Problem:
+    here = _these_problems(course, name)
+    if len(here) != 1:
+        raise UsageError(f"Say which problem, such as: uv run grader {command} 01")
+    return here[0]
 
 
 # What went wrong

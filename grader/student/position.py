@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     from grader.run.session import Session
 
 
-def position(course: Course, here: Path) -> tuple[Problem, str]:
-    """Return the problem that a student is at, and the task within it that a hint is for, or "".
-
-    Args:
-        course: the student's copy.
-        here: the folder that the student is in: a problem's, or else the next open problem counts.
-    """
-    return open_task(course, here) or (around(course, here)[-1], "")
-
-
 def open_task(course: Course, here: Path) -> tuple[Problem, str] | None:
     """Return the first problem that does not pass, and a task within it; None when all pass."""
     for problem in around(course, here):

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from grader import cli
 from grader.code.course_modules import modules_of_course
 from grader.course import Course, Problem, own_course
-from grader.student.position import position
+from grader.student.position import open_task
 from grader.student.watch import Key, Watch
 
 RIGHT = "def double(x):\n    return x + x\n"
@@ -115,13 +115,13 @@ def test_a_hint_is_for_part_one_until_it_is_done(
     for problem in problems:
         with (problem.folder / "README.md").open("a", encoding="utf-8") as readme:
             readme.write(HINT)
-    ids = [position(two_parts, Path("/"))[0].id]
+    tasks = [open_task(two_parts, Path("/"))]
     problems[0].stub.write_text(RIGHT, encoding="utf-8")
-    ids.append(position(two_parts, Path("/"))[0].id)
+    tasks.append(open_task(two_parts, Path("/")))
     problems[0].stub.write_bytes(problems[0].original.read_bytes())
     problems[1].stub.write_text(WRONG, encoding="utf-8")
-    ids.append(position(two_parts, Path("/"))[0].id)
-    assert ids == ["01-doubling", "06-doubling", "06-doubling"]
+    tasks.append(open_task(two_parts, Path("/")))
+    assert [task[0].id for task in tasks if task] == ["01-doubling", "06-doubling", "06-doubling"]
 
 
 # pytest from the root
