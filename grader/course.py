@@ -386,33 +386,19 @@ class Course:
             CourseError: there is none, or one has no test file of the right name, or a folder of a
                 problem is not in `course.toml`.
         """
-        entries = self.manifest.problems
-        if not entries:
+        manifest = self.manifest
+        if not manifest.problems:
             there_is_none = "there is no [[problems]]; `grader new 01-name` writes one"
             raise CourseError(f"{self.root / MANIFEST}: {there_is_none}")
-        problems = [Problem(self.root / "problems" / e.id) for e in entries if self._counts(e.id)]
+        folders = [self.root / "problems" / entry.id for entry in manifest.problems]
+        problems = [Problem(f) for f in folders if not self.only or f.name in self.only]
         for problem in problems:
             if not problem.test_file.is_file():
                 raise CourseError(f"{problem.id} has no test file; expected {problem.test_file}")
-        unknown = self._not_in_manifest()
-        if unknown and (self.root / "solutions").is_dir():  # else it is a student's work
-            self.manifest.entry(unknown[0].id)
+        if (self.root / "solutions").is_dir():  # elsewhere another folder is a student's work
+            for folder in filter(is_problem_folder, sorted((self.root / "problems").glob("*"))):
+                manifest.entry(folder.name)
         return problems
-
-    def left_over(self) -> list[Problem]:
-        """Return the problems of which a student's copy has nothing but the student's work.
-
-        An update to some parts of the course leaves such folders.
-        """
-        return [] if (self.root / "solutions").is_dir() else self._not_in_manifest()
-
-    def _counts(self, id: str) -> bool:
-        return not self.only or id in self.only
-
-    def _not_in_manifest(self) -> list[Problem]:
-        known = {entry.id for entry in self.manifest.problems}
-        folders = sorted((self.root / "problems").glob("*"))
-        return [Problem(f) for f in folders if is_problem_folder(f) and f.name not in known]
 
     def of_part(self, part: str | None) -> list[Problem]:
         """Return the problems of one part, in order; of all parts if it is None.

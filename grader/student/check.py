@@ -41,9 +41,6 @@ def check(
     for problem, result in results.items():
         SeenMistakes(course.root).keep(problem, result)
     todo = show_progress(console, results, [p for p in problems if p not in begun])
-    if problems == course.problems():
-        for problem in course.left_over():
-            console.print(f"{problem.id} has no tests in this copy, so it is passed over.")
     if hidden and all(p.first_hidden_line() is None for p in problems):
         console.print("The hidden tests are not in this copy of the course.")
     if todo is None and not hidden:
