@@ -20,7 +20,7 @@ function beside it. The rules, in the order in which they apply:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from grader.diagnose.answers import Answer, alike, same
@@ -51,9 +51,6 @@ _GRADIENTS_TOLD = Text(
     "torch.autograd.gradcheck compares a gradient with small steps.",
 )
 """What is told where wrong gradients are all that is known."""
-
-_LOOKS = " looks as if "
-"""What every sentence says between where something is wrong and what."""
 
 _OR = "\nOr as if "
 """What stands between mistakes that answer alike."""
@@ -608,54 +605,12 @@ def _sentence(texts: tuple[Text, ...], parts: list[str], known: Fingerprints) ->
     shown = _shown(parts)
     is_clear = len(_shown(known.reference)) == 1 or texts[0].when.startswith(f"{shown[0]} ")
     where = "It" if is_clear and len(shown) == 1 else f"In {listed(shown)}, it"
-    return where + _LOOKS + _told_of(texts)
-
-
-def _told_of(texts: Sequence[Text]) -> str:
-    """Return what to say of faults that answer alike; no nudge is given twice."""
     looks = [text.look for text in texts]
     told = [
         f"{text.when}. {'' if text.look in looks[place + 1 :] else text.look}".strip()
         for place, text in enumerate(texts)
     ]
-    return _OR.join(told)
-
-
-def reworded(sentence: str, names: Sequence[str], known: Fingerprints) -> str:
-    """Return a sentence in the words that the catalogue has now; as it was if they aren't known.
-
-    Args:
-        sentence: what was told.
-        names: the faults that it is about, as they were told.
-        known: what there is to tell of them.
-    """
-    where, looks, rest = sentence.partition(_LOOKS)
-    known_now = _different(_faults_called(names, known), known)
-    told = rest.split(_OR)
-    if len(told) != len(known_now):
-        # More names may stand beside it than it tells: those that answer alike in one part.
-        known_now = [text for one in told for text in _begun_with(one, known_now)]
-    if not looks or len(told) != len(known_now):
-        return sentence
-    return where + _LOOKS + _told_of(known_now)
-
-
-def _begun_with(told: str, texts: Iterable[Text]) -> list[Text]:
-    """Return the text whose words something begins with that was told; none if that is unclear."""
-    return sorted((t for t in texts if told.startswith(t.when)), key=lambda t: len(t.when))[-1:]
-
-
-def _faults_called(names: Sequence[str], known: Fingerprints) -> list[Fault]:
-    """Return the faults of these names, in order; a fault may have two. None if one is unknown."""
-    by_names = {fault.names: fault for fault in known.faults}
-    found, rest = [], tuple(names)
-    while rest:
-        fault = by_names.get(rest[:1]) or by_names.get(rest[:2])
-        if fault is None or not all(name in known.texts for name in fault.names):
-            return []
-        found.append(fault)
-        rest = rest[len(fault.names) :]
-    return found
+    return f"{where} looks as if {_OR.join(told)}"
 
 
 def _shown(parts: Iterable[str]) -> list[str]:

@@ -46,7 +46,7 @@ def tests_sha256(course: Course, problem: Problem) -> str:
     """Return a hash over a problem's tests, its solution, and what stands beside them.
 
     No mark hangs on the probe, but the mistake that is named beside it does. What mistakes are
-    named by and told in is left out: that can be made anew from what is kept (`words`).
+    named by and told in is left out (`words`): a new name is found in what is kept.
     """
     data = [path for path in problem.folder.glob("*.json") if path != problem.fingerprints]
     asked = [p.read_bytes() for p in (problem.test_file, problem.probe_file) if p.is_file()]

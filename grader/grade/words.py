@@ -1,8 +1,8 @@
-"""What students read of mistakes, made anew from what is kept when the catalogue has changed.
+"""Names mistakes that had no name before, from what is kept, when the catalogue has changed.
 
-No mark rests on it. So a mistake that was adopted, or a sentence that was written anew, asks for no
-test to run again: the names of mistakes are kept with each problem, and so are wrong answers that
-had none.
+No mark rests on it. So a mistake that was adopted asks for no test to run again: wrong answers
+without a name are kept with each problem. A sentence that was told stays as it is until the problem
+is graded again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Words:
         self._known = cache(_load)
 
     def renewed(self, result: ProblemResult) -> ProblemResult:
-        """Return a problem's result in the words of today; the same if they are that already."""
+        """Return a problem's result with the names that the catalogue has now for what had none."""
         problem = self._problems.get(result.id)
         if problem is None:
             return result
@@ -40,9 +40,7 @@ class Words:
         if result.provenance.get("words", "") == now:
             return result
         result = replace(result, provenance={**result.provenance, "words": now})
-        if not (result.mistakes or result.unknown):
-            return result
-        return _renewed(result, self._known(problem))
+        return _renewed(result, self._known(problem)) if result.unknown else result
 
 
 def _load(problem: Problem) -> Fingerprints:
@@ -53,17 +51,15 @@ def _load(problem: Problem) -> Fingerprints:
 
 
 def _renewed(result: ProblemResult, known: Fingerprints) -> ProblemResult:
-    """Return a result with the sentences of today, and with names for what had none."""
-    from grader.diagnose.naming import reworded, without_named
+    """Return a result with names for what had none."""
+    from grader.diagnose.naming import without_named
 
-    told = zip(result.diagnoses, result.mistakes, strict=False)
-    diagnoses = [reworded(sentence, names, known) for sentence, names in told]
-    found = [each for each in _named_now(result, known) if each.sentence not in diagnoses]
+    found = [each for each in _named_now(result, known) if each.sentence not in result.diagnoses]
     parts = {part for each in found for part in each.parts}
     names = tuple(name for each in found for name in each.names)
     return replace(
         result,
-        diagnoses=[*diagnoses, *(each.sentence for each in found)],
+        diagnoses=[*result.diagnoses, *(each.sentence for each in found)],
         mistakes=[*result.mistakes, *([*each.names] for each in found)],
         unknown=without_named(result.unknown, parts),
         tests=[_with_names(test, names) for test in result.tests],
