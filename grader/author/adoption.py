@@ -126,7 +126,7 @@ def adopt(
     """
     known = Fingerprints.load(problem.fingerprints)
     _require_new(name, known)
-    fault = Fault((name,), answers_of(group))
+    fault = Fault(name, answers_of(group))
     if source is None:
         kept = adopted_file(course, problem)
         write_whole(kept, _with_one_more(kept, name, text, group))
@@ -141,7 +141,7 @@ def adopt(
 def adopted(course: Course, problem: Problem) -> tuple[list[Fault], dict[str, Text]]:
     """Return the faults of which the answers alone were adopted, and what to tell of them."""
     entries = _entries(adopted_file(course, problem))
-    faults = [Fault((entry["name"],), _read(entry["answers"])) for entry in entries]
+    faults = [Fault(entry["name"], _read(entry["answers"])) for entry in entries]
     return faults, {entry["name"]: Text(entry["say"], entry["look"]) for entry in entries}
 
 

@@ -65,22 +65,22 @@ class KeptAnswers:
             known = Fingerprints()
         # What they answer is kept as what the reference doesn't.
         self._is_same = _same_answers(known.reference, reference)
-        self._faults = {fault.names: fault for fault in known.faults}
+        self._faults = {fault.name: fault for fault in known.faults}
         self._right = known.right
 
     def answers(self, candidate: Candidate) -> dict[str, Answers] | None:
         """Return what a mistake or variant answers; None where that isn't known."""
         if candidate.kind is CandidateKind.VARIANT:
-            known = Fault((), {}, self._right.get(candidate.name, ""))
+            known = Fault("", {}, self._right.get(candidate.name, ""))
         else:
-            known = self._faults.get((candidate.name,), Fault((), {}))
+            known = self._faults.get(candidate.name, Fault("", {}))
         if not self._is_same or known.rests_on != self._hash(candidate, known.deviations):
             return None
         return with_deviations(self._reference, known.deviations)
 
     def caught_by(self, mistake: Candidate) -> str:
         """Return the id of a test that caught a mistake before; empty where none is known."""
-        fault = self._faults.get((mistake.name,))
+        fault = self._faults.get(mistake.name)
         return "" if fault is None else fault.caught_by
 
     def fault(self, outcome: CandidateOutcome) -> Fault:
@@ -88,7 +88,7 @@ class KeptAnswers:
         found = deviations(outcome.answers, self._reference)
         rests_on = self._hash(outcome.candidate, found)
         before = self.caught_by(outcome.candidate)
-        return Fault((outcome.candidate.name,), found, rests_on, _caught_by(outcome, before))
+        return Fault(outcome.candidate.name, found, rests_on, _caught_by(outcome, before))
 
     def right(self, variants: Iterable[CandidateOutcome]) -> dict[str, str]:
         """Return what to keep of the variants that answer as the reference does."""
@@ -100,7 +100,7 @@ class KeptAnswers:
         }
 
     def _hash(self, candidate: Candidate, found: Mapping[str, Answers]) -> str:
-        told = "\n".join([self._instrument, candidate.source.decode(), Fault((), found).write()])
+        told = "\n".join([self._instrument, candidate.source.decode(), Fault("", found).write()])
         return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
 
 
@@ -196,7 +196,7 @@ def same_fingerprints(kept: Fingerprints, fresh: Fingerprints) -> bool:
         return False
     pairs = zip(kept.faults, fresh.faults, strict=True)
     return _same_answers(kept.reference, fresh.reference) and all(
-        a.names == b.names and _same_answers(a.deviations, b.deviations) for a, b in pairs
+        a.name == b.name and _same_answers(a.deviations, b.deviations) for a, b in pairs
     )
 
 

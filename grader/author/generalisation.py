@@ -91,7 +91,7 @@ def _in_style(course: Course, style: tuple[Problem, str]) -> list[Crossed]:
     others = [edit for edit in edits if edit.base != name]
     own = {edit.name for edit in edits if edit.base == name}
     known = Fingerprints.load(problem.fingerprints)
-    left = tuple(fault for fault in known.faults if own.isdisjoint(fault.names))
+    left = tuple(fault for fault in known.faults if fault.name not in own)
     path = right_files(course, problem)[name]
     return list(_crossed(style, path, others, probe, replace(known, faults=left)))
 

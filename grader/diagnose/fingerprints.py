@@ -36,20 +36,21 @@ class Fault:
     """A known fault.
 
     Attributes:
-        names: what it is called; two where two come together.
+        name: what it is called.
         deviations: by part, its answers that are not the reference's.
         rests_on: a hash over all that these hang on; empty where that isn't known.
         caught_by: id of a test that caught it when this was written, to be tried first.
     """
 
-    names: tuple[str, ...]
+    name: str
     deviations: Mapping[str, Answers]
     rests_on: str = ""
     caught_by: str = ""
 
     def write(self) -> str:
         """Return it as one line of text."""
-        return _json([self.names, _written(self.deviations), self.rests_on, self.caught_by])
+        names = [self.name] if self.name else []
+        return _json([names, _written(self.deviations), self.rests_on, self.caught_by])
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Fingerprints:
     Attributes:
         reference: the right answers, by part.
         faults: what is known.
-        texts: by the names of the faults.
+        texts: what to tell of each, by its name.
         right: of each variant that answered as the reference does, the hash over all that this
             hangs on, by its name.
     """
@@ -88,7 +89,7 @@ class Fingerprints:
 
     @classmethod
     def _of(cls, data: Mapping[str, Any]) -> Fingerprints:
-        faults = [Fault(tuple(names), _read(made), *more) for names, made, *more in data["faults"]]
+        faults = [Fault(name, _read(made), *more) for (name,), made, *more in data["faults"]]
         texts = {name: Text(*text) for name, text in data["texts"].items()}
         return cls(_read(data["reference"]), tuple(faults), texts, data.get("right", {}))
 
@@ -107,14 +108,6 @@ class Fingerprints:
             f'"right": {{{_lines(right)}}},\n'
             f'"faults": [{_lines(faults)}]}}\n',
         )
-
-    def text(self, fault: Fault) -> Text:
-        """Return what to tell of a fault, or of two at once."""
-        texts = [self.texts[name] for name in fault.names]
-        look = next((text.look for text in texts if text.look), "")
-        whens = [text.when for text in texts]
-        when = whens[0] if len(whens) == 1 else f"two things come together: {'; '.join(whens)}"
-        return Text(when, look)
 
 
 def _json(value: object) -> str:

@@ -88,7 +88,7 @@ class _FoundPart:
     def names(self) -> tuple[str, ...]:
         """What the faults are called."""
         first = (self.estimate.name,) if self.estimate else ()
-        return (*first, *(name for fault in self.group for name in fault.names))
+        return (*first, *(fault.name for fault in self.group))
 
     @property
     def thought(self) -> tuple[str, ...]:
@@ -393,12 +393,10 @@ def _is_forbidden(answer: Answer) -> bool:
 
 
 def _best(scored: Iterable[tuple[float, Fault]]) -> Group:
-    """Return the faults with the highest score above 0, single ones before two at once."""
-    found = [(score, -len(fault.names), fault) for score, fault in scored if score > 0]
-    if not found:
-        return []
-    best = max((score, fewer) for score, fewer, _ in found)
-    return [fault for score, fewer, fault in found if (score, fewer) == best]
+    """Return the faults with the highest score above 0."""
+    found = [(score, fault) for score, fault in scored if score > 0]
+    best = max((score for score, _ in found), default=0)
+    return [fault for score, fault in found if score == best]
 
 
 def _closest_at_edges(faults: Group, part: str, given: Answers, reference: Answers) -> Group:
@@ -489,9 +487,7 @@ def _meant_in_all(
     fits: Mapping[str, list[Group]], wrong: Mapping[str, Answers], known: Fingerprints
 ) -> list[_FoundPart]:
     """Return what is told of each part: of the faults that answer alike, those that are meant."""
-    shows = Counter(
-        name for groups in fits.values() for g in groups for f in g for name in set(f.names)
-    )
+    shows = Counter(fault.name for groups in fits.values() for group in groups for fault in group)
     found = []
     for part, groups in fits.items():
         for group in groups:
@@ -513,7 +509,7 @@ def _meant(group: Group, shows: Counter[str], wrong: Mapping[str, Answers]) -> G
     def merit(fault: Fault) -> tuple[int, int]:
         right = fault.deviations.keys() - wrong.keys()
         claimed = {part if owner(part) in wrong_owners else owner(part) for part in right}
-        return max(shows[name] for name in fault.names), -len(claimed)
+        return shows[fault.name], -len(claimed)
 
     best = max(map(merit, group))
     return [fault for fault in group if merit(fault) == best]
@@ -620,8 +616,8 @@ def _shown(parts: Iterable[str]) -> list[str]:
 
 def _different(faults: Group, known: Fingerprints) -> list[Text]:
     """Return what to tell of some faults; the same thought is told once, in its first words."""
-    thoughts: dict[tuple[str, ...], Text] = {}
+    thoughts: dict[str, Text] = {}
     for fault in faults:
-        thought = tuple(known.texts[name].when.rstrip(".") for name in fault.names)
-        thoughts.setdefault(thought, known.text(fault))
+        text = known.texts[fault.name]
+        thoughts.setdefault(text.when.rstrip("."), text)
     return list(thoughts.values())

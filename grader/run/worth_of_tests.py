@@ -95,7 +95,7 @@ def targets(course: Course, problem: Problem) -> list[Target]:
     right = {n: p.read_text(encoding="utf-8") for n, p in right_files(course, problem).items()}
     known = Fingerprints.load(problem.fingerprints)
     mistakes = {m.edit.name: m for m in mistakes_of(course, problem) if not m.edit.family}
-    faults = {f.names[0]: f for f in known.faults if len(f.names) == 1 and _seen_in_answers(f)}
+    faults = {fault.name: fault for fault in known.faults if _seen_in_answers(fault)}
     found = [
         Target(stripped(text), None, _style(name, text), name=name)
         for name, text in right.items()
@@ -129,12 +129,11 @@ def _families(faults: Iterable[Fault]) -> list[list[str]]:
     families: list[list[str]] = []
     known: dict[str, list[str]] = {}
     for fault in faults:
-        name = fault.names[0]
-        keys = [name.partition(_STYLE)[0], repr(sorted(fault.deviations.items(), key=str))]
+        keys = [fault.name.partition(_STYLE)[0], repr(sorted(fault.deviations.items(), key=str))]
         family = next((known[key] for key in keys if key in known), None)
         if family is None:
             families.append(family := [])
-        family.append(name)
+        family.append(fault.name)
         known |= dict.fromkeys(keys, family)
     return families
 

@@ -57,8 +57,7 @@ def some_fault(known: Fingerprints) -> Fault:
     return next(
         fault
         for fault in known.faults
-        if len(fault.names) == 1
-        and named(fault, known).mistakes == [[*fault.names]]
+        if named(fault, known).mistakes == [[fault.name]]
         and not named(fault, without(known, fault)).mistakes
         and named(fault, without(known, fault)).unknown
     )
@@ -66,7 +65,7 @@ def some_fault(known: Fingerprints) -> Fault:
 
 def without(known: Fingerprints, fault: Fault) -> Fingerprints:
     faults = tuple(each for each in known.faults if each is not fault)
-    texts = {name: text for name, text in known.texts.items() if name not in fault.names}
+    texts = {name: text for name, text in known.texts.items() if name != fault.name}
     return replace(known, faults=faults, texts=texts)
 
 
@@ -77,7 +76,7 @@ def test_a_sentence_in_other_words_regrades_nobody(school: Any, known: Fingerpri
     school.grade()
     kept(school, named(fault, known))
     before = of_bob(school).diagnoses
-    texts = {**known.texts, fault.names[0]: Text("the cat sat on the scores", "Which cat?")}
+    texts = {**known.texts, fault.name: Text("the cat sat on the scores", "Which cat?")}
     replace(known, texts=texts).save(problem.fingerprints)
     run = school.grade()
     assert (school.names(), run.graded, run.outdated) == ([], 0, {})

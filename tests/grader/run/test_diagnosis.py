@@ -35,7 +35,7 @@ def known(**faults: Mapping[str, Answers]) -> Fingerprints:
     reference = {"f": right, "g": right}
     texts = {name: Text(f"it is {name}", "Look again.") for name in faults}
     return Fingerprints(
-        reference, tuple(Fault((name,), answers) for name, answers in faults.items()), texts
+        reference, tuple(Fault(name, answers) for name, answers in faults.items()), texts
     )
 
 
@@ -84,7 +84,7 @@ def test_a_fault_in_both_parts_is_told_once() -> None:
 def test_a_question_of_its_own_about_a_class_goes_by_the_name_of_the_class() -> None:
     right = Answers({"a": value(1)}, {})
     parts = ("f", "G: defaults", "G: layers")
-    fault = Fault(("doubled",), {part: Answers({"a": value(2)}, {}) for part in parts[1:]})
+    fault = Fault("doubled", {part: Answers({"a": value(2)}, {}) for part in parts[1:]})
     found = Fingerprints(dict.fromkeys(parts, right), (fault,), {"doubled": Text("G is doubled")})
     (only,) = diagnose(found, {"f": right, **fault.deviations})
     assert only.parts == ("G: defaults", "G: layers")
@@ -95,7 +95,7 @@ def test_what_another_part_of_the_same_class_speaks_against_is_not_named() -> No
     right = Answers({"a": value(1)}, {})
     parts = ("G: layers", "G: text")
     wrong = Answers({"a": value(2)}, {})
-    fault = Fault(("one layer more",), dict.fromkeys(parts, wrong))
+    fault = Fault("one layer more", dict.fromkeys(parts, wrong))
     found = Fingerprints(dict.fromkeys(parts, right), (fault,), {"one layer more": Text("it is")})
     assert names(found, dict.fromkeys(parts, wrong)) == [("one layer more",)]
     assert names(found, {"G: layers": right, "G: text": wrong}) == []
@@ -106,7 +106,7 @@ def test_what_another_part_of_the_same_class_speaks_against_is_not_named() -> No
 
 def test_a_function_is_not_named_twice_in_a_sentence() -> None:
     found = Fingerprints(
-        known().reference, (Fault(("loud",), {"f": DOUBLED}),), {"loud": Text("f adds a 0")}
+        known().reference, (Fault("loud", {"f": DOUBLED}),), {"loud": Text("f adds a 0")}
     )
     (only,) = diagnose(found, given(DOUBLED.main))
     assert only.sentence == "It looks as if f adds a 0."
@@ -172,7 +172,7 @@ def test_another_error_is_no_call_of_a_forbidden_function() -> None:
 def test_an_exception_that_is_raised_elsewhere_too_speaks_for_no_fault() -> None:
     """Such as a class that can't be made with some of the sizes that questions have."""
     right = {"G": Answers({"a": value(1), "b": value(1)}, {}), "G: training": Answers({}, EDGE)}
-    fault = Fault(("in_place",), {"G: training": Answers({}, {"large": STOPS})})
+    fault = Fault("in_place", {"G: training": Answers({}, {"large": STOPS})})
     found = Fingerprints(right, (fault,), {"in_place": Text("it is in place", "Look again.")})
     stopped = {"G: training": Answers({}, {"large": STOPS})}
     assert names(found, {"G": right["G"], **stopped}) == [("in_place",)]
@@ -192,7 +192,7 @@ def test_what_is_wrong_at_the_edges_is_what_the_faults_deviations_are_made_by() 
     """Some numbers may be lost where that is right; to lose others is a fault all the same."""
     other = answer_of(torch.tensor([math.nan, math.nan]))
     right = Answers({"a": value(1)}, {"large": LOST, "small": value(1)})
-    fault = Fault(("loses",), {"f": Answers({}, {"large": other})})
+    fault = Fault("loses", {"f": Answers({}, {"large": other})})
     found = Fingerprints({"f": right}, (fault,), {"loses": Text("a number more is lost")})
     assert names(found, {"f": Answers({"a": value(1)}, {"large": other, "small": value(1)})}) == [
         ("loses",)
@@ -222,14 +222,6 @@ def test_of_faults_that_answer_alike_the_one_that_explains_more_is_told() -> Non
     assert "module_only" not in only.sentence
     (only,) = diagnose(found, given(g=DOUBLED.main))
     assert "module_only" in only.sentence
-
-
-def test_two_at_once_are_told_as_two_and_after_single_ones() -> None:
-    both = Fault(("doubled", "shifted"), {"f": TRIPLED})
-    single = known(doubled={"f": DOUBLED}, shifted={"f": Answers({"a": value(5)}, {})})
-    found = Fingerprints(single.reference, (*single.faults, both), single.texts)
-    (only,) = diagnose(found, given(TRIPLED.main))
-    assert "two things come together: it is doubled; it is shifted" in only.sentence
 
 
 # What is kept of an answer
@@ -457,7 +449,7 @@ def test_a_part_that_is_one_fault_s_throughout_names_it_beside_another() -> None
     """Another part of the class gives neither what is right nor what that fault gives."""
     right = Answers({"a": value(1), "b": value(1)}, {})
     made, used = Answers({"a": value(2)}, {}), Answers({"a": value(3), "b": value(3)}, {})
-    faults = (Fault(("layers",), {"C": used, "C: layers": made}),)
+    faults = (Fault("layers", {"C": used, "C: layers": made}),)
     found = Fingerprints(
         {"C": right, "C: layers": right}, faults, {"layers": Text("it has no layers", "Look.")}
     )
@@ -473,10 +465,10 @@ def test_of_faults_that_answer_alike_a_right_class_counts_once_in_all_its_parts(
     right, doubled = Answers({"a": value(1)}, {}), Answers({"a": value(2)}, {})
     parts = ("f", "g", "C", "C: layers")
     faults = (
-        Fault(("of f and C",), dict.fromkeys(("f", "C", "C: layers"), doubled)),
-        Fault(("of f and g",), dict.fromkeys(("f", "g"), doubled)),
+        Fault("of f and C", dict.fromkeys(("f", "C", "C: layers"), doubled)),
+        Fault("of f and g", dict.fromkeys(("f", "g"), doubled)),
     )
-    texts = {name: Text(f"it is {name}") for fault in faults for name in fault.names}
+    texts = {fault.name: Text(f"it is {fault.name}") for fault in faults}
     found = Fingerprints(dict.fromkeys(parts, right), faults, texts)
     told = names(found, dict.fromkeys(parts, right) | {"f": doubled})
     assert told == [("of f and C", "of f and g")]

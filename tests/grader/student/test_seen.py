@@ -52,7 +52,7 @@ def known(small_course: Course) -> Course:
         path.unlink()
     right, wrong = answers
     texts = {"tripled": Text("x is added once too often", LOOK)}
-    Fingerprints(right, (Fault(("tripled",), wrong),), texts).save(problem.fingerprints)
+    Fingerprints(right, (Fault("tripled", wrong),), texts).save(problem.fingerprints)
     return small_course
 
 
