@@ -4,7 +4,6 @@ What ends in `_by_hand` is the definition, made runnable: plain Python, one numb
 is slow and easy to read, and it is what your code is compared with.
 """
 
-import copy
 import math
 import operator
 from contextlib import contextmanager
@@ -428,14 +427,11 @@ def of_any_size(x, weights):
 @contextmanager
 def left_alone(call, **arguments):
     """Require that what runs meanwhile leaves these tensors, and the gradient mode, as they are."""
-    before = {name: (tensor.clone(), tensor.requires_grad) for name, tensor in arguments.items()}
+    before = {name: as_it_is(tensor) for name, tensor in arguments.items()}
     enabled = torch.is_grad_enabled()
     yield
     check_gradient_mode(call, enabled)
-    for name, tensor in arguments.items():
-        numbers, learns = before[name]
-        same = torch.equal(tensor, numbers) and tensor.requires_grad == learns
-        require(same, f"{call}\nYour code changed its argument {name}.")
+    check_as_before(call, arguments, before)
 
 
 def check_left_alone(function, calls, forms):
@@ -443,13 +439,27 @@ def check_left_alone(function, calls, forms):
 
     And that it returns a tensor of the given form: what does nothing leaves everything alone.
     """
-    before = [copy.deepcopy(arguments) for _, arguments in calls]
+    tensors = [{n: v for n, v in given.items() if torch.is_tensor(v)} for _, given in calls]
+    before = [{name: as_it_is(tensor) for name, tensor in given.items()} for given in tensors]
     found = answers(function, [arguments.values() for _, arguments in calls])
-    for (call, arguments), copies, actual, form in zip(calls, before, found, forms, strict=True):
+    for (call, _), given, copies, actual, form in zip(
+        calls, tensors, before, found, forms, strict=True
+    ):
         check_form(actual, form, call)
-        for name, value in arguments.items():
-            same = not torch.is_tensor(value) or torch.equal(value, copies[name])
-            require(same, f"{call}\nYour code changed its argument {name}.")
+        check_as_before(call, given, copies)
+
+
+def as_it_is(tensor):
+    """Return a copy of a tensor's numbers, and whether gradients are wanted for it."""
+    return tensor.detach().clone(), tensor.requires_grad
+
+
+def check_as_before(call, tensors, before):
+    """Require that tensors, by name, are as they were when `as_it_is` was asked of each."""
+    for name, tensor in tensors.items():
+        numbers, learns = before[name]
+        same = torch.equal(tensor, numbers) and tensor.requires_grad == learns
+        require(same, f"{call}\nYour code changed its argument {name}.")
 
 
 @contextmanager
