@@ -55,9 +55,6 @@ def _about(outcome: CandidateOutcome) -> Iterator[str]:
                 yield f"the stub scores {result.points:g}, or is more than unwritten functions"
         case CandidateKind.SOLUTION | CandidateKind.VARIANT:
             yield from (f"{what} fails {test.id}: {test.message}" for test in outcome.caught_by)
-            for part, given in outcome.answers.items():
-                for each in given.estimates:
-                    yield f"{what} is right, and of its {part} is estimated: {each.when}"
         case CandidateKind.MISTAKE:
             if not outcome.caught_by:
                 yield f"{what} passes all tests"

@@ -96,7 +96,6 @@ class KeptAnswers:
             outcome.candidate.name: self._hash(outcome.candidate, {})
             for outcome in variants
             if not deviations(outcome.answers, self._reference)
-            and not any(given.estimates for given in outcome.answers.values())
         }
 
     def _hash(self, candidate: Candidate, found: Mapping[str, Answers]) -> str:

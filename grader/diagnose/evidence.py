@@ -28,14 +28,14 @@ class Certainty(IntEnum):
 class Source(StrEnum):
     """Who says it."""
 
+    MISSING = "missing"
+    """A test that finds no part of a name in a module."""
     PARTS = "parts"
     """A test that looks at the parts of a module."""
     NUMBERS = "numbers"
     """What the numbers of an answer show: a factor, a sum, places."""
     RELATION = "relation"
     """How the answer is made of the right one: moved, shifted, rounded."""
-    ESTIMATE = "estimate"
-    """What an estimator reads off the answers to many questions."""
     CATALOGUE = "catalogue"
     """A known mistake answers so."""
 
@@ -99,7 +99,7 @@ def _follows(each: Evidence, first: Evidence) -> bool:
     """Tell whether a sentence says nothing more beside one that stands above it.
 
     What gives every number of an answer gives its sums and places, too. Of a class that lacks a
-    part one sentence is enough: what else it answers may come of that.
+    part one sentence is enough: what else it answers comes of that.
     """
     if each.sentence == first.sentence:
         return True
@@ -108,4 +108,4 @@ def _follows(each: Evidence, first: Evidence) -> bool:
         return first.certainty is Certainty.ALL
     if first.certainty is not Certainty.SEEN or not each.owners <= first.owners:
         return False
-    return each.certainty is Certainty.SEEN or first.source is Source.ESTIMATE
+    return each.certainty is Certainty.SEEN or first.source is Source.MISSING

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from grader.diagnose.answers import Answer, same
-from grader.diagnose.estimate import Estimate
 from grader.diagnose.probe import Answers
 from grader.errors import CourseError
 from grader.files import write_whole
@@ -128,7 +127,7 @@ def deviations(
         main = {q: a for q, a in given.main.items() if differs(a, right.main.get(q), dtype=False)}
         edges = {q: a for q, a in given.edges.items() if differs(a, right.edges.get(q))}
         if main or edges:
-            found[part] = Answers(main, edges, given.estimates)
+            found[part] = Answers(main, edges)
     return found
 
 
@@ -138,7 +137,7 @@ def with_deviations(
     """Return the answers that have these deviations."""
     nothing = Answers({}, {})
     return {
-        part: Answers({**right.main, **own.main}, {**right.edges, **own.edges}, own.estimates)
+        part: Answers({**right.main, **own.main}, {**right.edges, **own.edges})
         for part, right in reference.items()
         for own in [wrong.get(part, nothing)]
     }
@@ -156,8 +155,7 @@ def _written(answers: Mapping[str, Answers]) -> dict[str, dict[str, Any]]:
 def _written_part(given: Answers) -> dict[str, Any]:
     kinds = {"main": given.main, "edges": given.edges}
     asked = {kind: {q: a.write() for q, a in answers.items()} for kind, answers in kinds.items()}
-    estimates = [[e.name, e.when, e.look] for e in given.estimates]
-    return {kind: told for kind, told in {**asked, "estimates": estimates}.items() if told}
+    return {kind: told for kind, told in asked.items() if told}
 
 
 def _read(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Answers]:
@@ -165,10 +163,6 @@ def _read(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Answers]:
         return {question: Answer.read(text) for question, text in texts.items()}
 
     return {
-        part: Answers(
-            answers(given.get("main", {})),
-            answers(given.get("edges", {})),
-            tuple(Estimate(*told) for told in given.get("estimates", ())),
-        )
+        part: Answers(answers(given.get("main", {})), answers(given.get("edges", {})))
         for part, given in data.items()
     }

@@ -13,7 +13,6 @@ function beside it. The rules, in the order in which they apply:
   unless it gives all that is wrong there: then two faults have met.
 - What main questions leave open, the edges tell: all of it, or nothing.
 - Of faults that answer alike two are told. More than that is no answer.
-- What an estimator read off the numbers is told where no single fault gives all of them.
 - Where gradients alone are wrong, in a way that no fault has, just that is told.
 """
 
@@ -24,7 +23,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from grader.diagnose.answers import Answer, alike, same
-from grader.diagnose.estimate import Estimate
 from grader.diagnose.evidence import Certainty, Evidence, Source
 from grader.diagnose.fingerprints import Fault, Fingerprints, Text, deviations
 from grader.diagnose.probe import Answers, owner
@@ -75,20 +73,17 @@ class _FoundPart:
     Attributes:
         part: which one.
         group: the faults that are meant, which answer alike.
-        texts: what to tell of them, or what an estimator says.
-        estimate: what that is.
+        texts: what to tell of them.
     """
 
     part: str
     group: Group
     texts: tuple[Text, ...]
-    estimate: Estimate | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """What the faults are called."""
-        first = (self.estimate.name,) if self.estimate else ()
-        return (*first, *(fault.name for fault in self.group))
+        return tuple(fault.name for fault in self.group)
 
     @property
     def thought(self) -> tuple[str, ...]:
@@ -104,18 +99,8 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Eviden
         answers: what the student's code answered.
     """
     wrong = deviations(answers, known.reference)
-    found = _with_estimates(_found(answers, wrong, known), answers, wrong)
-    return _told(found, known) if found else _only_gradients(answers, wrong, known)
-
-
-def leaves_open(known: Fingerprints, answers: Mapping[str, Answers]) -> bool:
-    """Tell whether in some part no single known fault gives all that is wrong.
-
-    Only there it counts what estimators are certain of.
-    """
-    wrong = deviations(answers, known.reference)
     found = _found(answers, wrong, known)
-    return not all(_is_settled(part, _of_part(part, found), wrong) for part in wrong)
+    return _told(found, known) if found else _only_gradients(answers, wrong, known)
 
 
 def _found(
@@ -515,54 +500,6 @@ def _meant(group: Group, shows: Counter[str], wrong: Mapping[str, Answers]) -> G
     return [fault for fault in group if merit(fault) == best]
 
 
-def _with_estimates(
-    found: list[_FoundPart], answers: Mapping[str, Answers], wrong: Mapping[str, Answers]
-) -> list[_FoundPart]:
-    """Put in what estimators are certain of, where no single fault gives all the wrong numbers.
-
-    Where a fault has a name in one part, the same estimate in another part means that fault. And
-    what an estimate takes the place of is told in no other part.
-    """
-    told: list[_FoundPart] = []
-    left: list[tuple[str, list[_FoundPart]]] = []
-    names: dict[str, _FoundPart] = {}
-    for part in wrong:
-        of_part, estimates = _of_part(part, found), answers[part].estimates
-        if not estimates or _is_settled(part, of_part, wrong):
-            told += of_part
-            names |= {estimate.name: each for estimate in estimates for each in of_part[:1]}
-        else:
-            left.append((part, of_part))
-    outdone = {each.texts for _, of_part in left for each in of_part}
-    told = [each for each in told if each.texts not in outdone]
-    for part, of_part in left:
-        for estimate in answers[part].estimates:
-            alike = [e for e in of_part if _gives_all(e.group, part, wrong)][:1]
-            text = Text(estimate.when, estimate.look)
-            group = alike[0].group if alike else []
-            known = names.get(estimate.name, _FoundPart(part, group, (text,), estimate))
-            told.append(replace(known, part=part))
-    return told
-
-
-def _of_part(part: str, found: Iterable[_FoundPart]) -> list[_FoundPart]:
-    return [each for each in found if each.part == part]
-
-
-def _is_settled(part: str, of_part: Iterable[_FoundPart], wrong: Mapping[str, Answers]) -> bool:
-    """Tell whether one known fault gives all that is wrong in a part."""
-    return any(len(each.texts) == 1 and _gives_all(each.group, part, wrong) for each in of_part)
-
-
-def _gives_all(group: Group, part: str, wrong: Mapping[str, Answers]) -> bool:
-    """Tell whether a fault gives all that is wrong in a part, and claims no part that is right."""
-    given = wrong[part]
-    return any(
-        _same_numbers(given, own) and (bool(own.main) or own.edges.keys() == given.edges.keys())
-        for own in (f.deviations[part] for f in group if f.deviations.keys() <= wrong.keys())
-    )
-
-
 def _same_numbers(given: Answers, of_fault: Answers) -> bool:
     """Tell whether the same main answers are wrong, and alike."""
     own = of_fault.main
@@ -583,11 +520,10 @@ def _evidence(found: list[_FoundPart], known: Fingerprints) -> Evidence:
     """Return what to tell of a mistake that was found in some parts."""
     first, parts = found[0], list(dict.fromkeys(each.part for each in found))
     names = tuple(dict.fromkeys(name for each in found for name in each.names))
-    seen = first.estimate is not None and first.estimate.is_seen
     return Evidence(
         _sentence(first.texts, parts, known),
-        Certainty.SEEN if seen else Certainty.ALL,
-        Source.ESTIMATE if first.estimate else Source.CATALOGUE,
+        Certainty.ALL,
+        Source.CATALOGUE,
         tuple(parts),
         names,
     )

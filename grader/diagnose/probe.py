@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from grader.code.course_modules import modules_of_course
@@ -13,7 +13,6 @@ from grader.code.tensors import torch
 from grader.code.time_limit import DoesNotEnd, time_limit
 from grader.course import Problem
 from grader.diagnose.answers import Answer, attempt
-from grader.diagnose.estimate import Estimate, Estimator
 
 PROBE_SECONDS = 10.0
 """How long all questions of a problem may take together. They take less than half a second."""
@@ -34,21 +33,18 @@ class Part:
         edges: those about what is extreme or beside the numbers: large scores, other dtypes,
             gradients, changed arguments, the random state, a second call. They tell mistakes that
             main questions don't show, and the manner in which they fail counts, not the numbers.
-        estimators: questions whose answers are sentences: what the code does, read off its numbers.
     """
 
     main: Mapping[str, Question]
     edges: Mapping[str, Question] = field(default_factory=dict)
-    estimators: tuple[Estimator, ...] = ()
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a part answered, by question, and what estimators are certain of."""
+    """What a part answered, by question."""
 
     main: Mapping[str, Answer]
     edges: Mapping[str, Answer]
-    estimates: tuple[Estimate, ...] = ()
 
 
 Probe = Callable[[Any], Mapping[str, Part]]
@@ -72,13 +68,7 @@ def load_probe(problem: Problem) -> Probe | None:
     return probe
 
 
-def ask(
-    probe: Probe,
-    code: Any,
-    forbidden: Iterable[str] = (),
-    *,
-    is_open: Callable[[Mapping[str, Answers]], bool] = lambda answers: True,
-) -> dict[str, Answers]:
+def ask(probe: Probe, code: Any, forbidden: Iterable[str] = ()) -> dict[str, Answers]:
     """Return the answers of a problem's code, part by part.
 
     There are none when the probe itself fails, or when the code takes too long over it.
@@ -87,19 +77,10 @@ def ask(
         probe: the questions.
         code: the student's module, or what stands for it.
         forbidden: the functions whose call ends an answer, where that is watched here.
-        is_open: tells by all other answers whether estimators are asked, too. They cost as much as
-            many questions, and count only where no known fault gives all that is wrong.
     """
     try:
         with time_limit(PROBE_SECONDS), Guard(tuple(forbidden)):
-            parts = probe(code)
-            answers = {name: _asked(part) for name, part in parts.items()}
-            if not is_open(answers):
-                return answers
-            return {
-                name: replace(given, estimates=_estimates(parts[name]))
-                for name, given in answers.items()
-            }
+            return {name: _asked(part) for name, part in probe(code).items()}
     except (Exception, DoesNotEnd):
         return {}
 
@@ -107,26 +88,6 @@ def ask(
 def _asked(part: Part) -> Answers:
     main = {name: _attempt(question) for name, question in part.main.items()}
     return Answers(main, {name: _attempt(question) for name, question in part.edges.items()})
-
-
-def _estimates(part: Part) -> tuple[Estimate, ...]:
-    found: dict[str, Estimate] = {}
-    for estimator in part.estimators:
-        for estimate in _estimated(estimator):
-            found.setdefault(estimate.name, estimate)  # what is said with a bias holds without
-    return tuple(found.values())
-
-
-def _estimated(estimator: Estimator) -> list[Estimate]:
-    """Return what an estimator is certain of; where code stops, nothing is."""
-    torch.default_generator.manual_seed(_SEED)
-    try:
-        with torch.enable_grad():
-            return list(estimator())
-    except (KeyboardInterrupt, DoesNotEnd):
-        raise
-    except BaseException:  # student code may raise SystemExit or worse
-        return []
 
 
 def _attempt(question: Question) -> Answer:

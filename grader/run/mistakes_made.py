@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from grader.code.tensors import torch
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
-from grader.diagnose.naming import diagnose, leaves_open, unnamed
+from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.probe import ask
 from grader.errors import CannotLoad
 from grader.result import ProblemResult, Status, TestResult
@@ -60,7 +59,7 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
         except CannotLoad:
             return
         known, watched = tests.fingerprints, tests.forbidden if session.watch else ()
-        answers = ask(tests.probe, code, watched, is_open=partial(leaves_open, known))
+        answers = ask(tests.probe, code, watched)
         found = diagnose(known, answers)
         result.unknown = unnamed(known, answers, found)
     if not found and _keeps_something(session, tests.problem.id):
@@ -84,7 +83,8 @@ def _seen_first(result: ProblemResult, shown: Mapping[str, Shown]) -> list[Evide
     first = next(test for test in result.tests if test.status in DIAGNOSED)
     if first.hidden or first.id not in shown:
         return []
-    return [each for each in shown[first.id].evidence if each.source is Source.PARTS]
+    of_parts = (Source.MISSING, Source.PARTS)
+    return [each for each in shown[first.id].evidence if each.source in of_parts]
 
 
 def _drawn_once(

@@ -8,8 +8,7 @@ from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
-from shared.shown_weights import (
-    about_layers,
+from shared.three_layers import (
     about_parameters,
     filled,
     layer_weights,
@@ -151,7 +150,6 @@ def about_module(problem):
             "a constant comes back": constant_comes_back,
             "new weights": new_weights,
         },
-        estimators=(about_layers(lambda width: problem.SimpleAttention(width), scaled=False),),
     )
     like_layers = {
         "a batch of 2": lambda: of_like_layers(2, 3, 4),

@@ -10,9 +10,7 @@ from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.calls import answers
-from shared.shown_weights import (
-    about_function,
-    about_layers,
+from shared.three_layers import (
     about_parameters,
     filled,
     layer_weights,
@@ -133,7 +131,6 @@ def about_attention(problem):
             "low scores": lambda: shifted(-500.0),
             "digits are lost": lambda: digits_lost(5),
         },
-        estimators=(about_function(called),),
     )
     of_like_tensors = {
         "3x4": lambda: of_the_same(3, 4),
@@ -214,7 +211,6 @@ def about_module(problem):
             "digits are lost": lambda: digits_lost(5),
             "changes in eval": lambda: edges.varies(lambda: made(3).eval()(numbers(5, 6, 3))),
         },
-        estimators=(about_layers(lambda width: problem.ScaledAttention(width)),),
     )
 
 

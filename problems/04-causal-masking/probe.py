@@ -5,14 +5,10 @@ import math
 import torch
 
 from grader.diagnose import edges
-from grader.diagnose.estimate_shapes import about_names
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
-from shared import estimate_weights
-from shared.shown_weights import (
-    LOOK,
-    about_layers,
+from shared.three_layers import (
     about_parameters,
     filled,
     layer_weights,
@@ -59,13 +55,6 @@ def about_mask(problem):
         """Whether the last position sees the first one, a long way before it."""
         return problem.causal_mask(270)[-1, 0].double()
 
-    def what_is_seen():
-        masks = [problem.causal_mask(size) for size in (1, 3, 4, 6)]
-        is_plain = all(m.dtype == torch.bool and m.dim() == 2 for m in masks)
-        if not is_plain:
-            return ()
-        return estimate_weights.about_mask(masks, estimate_weights.CAUSAL, LOOK["sight"])
-
     return Part(
         main={f"of {size}": lambda size=size: problem.causal_mask(size) for size in (1, 3, 4, 6)},
         edges={
@@ -76,7 +65,6 @@ def about_mask(problem):
             "far back": far_back,
             "random state moves": lambda: edges.moves_random_state(lambda: problem.causal_mask(3)),
         },
-        estimators=(what_is_seen,),
     )
 
 
@@ -241,11 +229,6 @@ def about_module(problem):
             return 0
         return 1 if hasattr(module, "mask") else 2
 
-    def what_it_is_called():
-        found = dict(problem.CausalAttention(3, 4).named_buffers())
-        shapes = {name: tuple(each.shape) for name, each in found.items()}
-        return about_names(shapes, {"mask": (4, 4)}, "Others look for it by its name.")
-
     def by_name():
         module = problem.CausalAttention(n_embd=3, n_positions=6, bias=True).eval()
         return filled(module, layer_weights(3, 1.0))(x=numbers(2, 5, 3)).double()
@@ -343,10 +326,6 @@ def about_module(problem):
                 lambda: made(3, 8).train()(numbers(5, 8, 3))
             ),
         },
-        estimators=(
-            about_layers(lambda width: problem.CausalAttention(width, 12), causal=True),
-            what_it_is_called,
-        ),
     )
     like_layers = {
         "2x5x3": lambda: of_like_layers(2, 5, 3)[:, 1:-1],

@@ -13,7 +13,6 @@ from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
 from shared.ordinary_weights import attention_weights, filled
-from shared.shown_weights import about_heads
 from shared.telltale import COPIES, plain_weights
 from shared.worked_example import loops_over_pairs, multi_head_by_hand
 
@@ -214,15 +213,6 @@ def about_attention(problem):
             "remembers lengths": remembers_lengths,
             "long": long,
         },
-        estimators=tuple(
-            about_heads(
-                lambda weights, n_head, x, _, causal=causal: made(
-                    problem, weights, n_head, causal=causal
-                ).eval()(x),
-                causal=causal,
-            )
-            for causal in (False, True)
-        ),
     )
     like_thirds = {
         "2 heads": lambda: of_like_thirds(2, 4, 6, n_head=2),

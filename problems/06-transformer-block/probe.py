@@ -7,11 +7,9 @@ from torch import nn
 
 from grader.diagnose import edges
 from grader.diagnose.answers import attempt
-from grader.diagnose.estimate_shapes import about_names
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
-from shared import estimate_norm
 from shared.ordinary_weights import filled
 from shared.small_gpt import (
     batched,
@@ -134,12 +132,6 @@ def about_norm(problem):
         weights = {"weight": torch.ones(width), "bias": torch.zeros(width)}
         return made(problem, "LayerNorm", weights, width, dtype=dtype)
 
-    def normalised(rows, eps):
-        width = rows.shape[-1]
-        weights = {"weight": torch.ones(width), "bias": torch.zeros(width)}
-        options = {} if eps is None else {"eps": eps}
-        return made(problem, "LayerNorm", weights, width, **options)(rows)
-
     def far_off(dtype):
         """How far rows around 10,000 are off, in steps of what is allowed."""
         x = (numbers(6, 8, start=0.5) + 1e4).to(dtype)
@@ -194,13 +186,6 @@ def about_norm(problem):
             "constant": constant,
             "slope of constant": slope_of_constant,
         },
-        estimators=(
-            lambda: estimate_norm.about_norm(
-                normalised,
-                1e-5,
-                "What is the variance of a row, and what is added to it, and where?",
-            ),
-        ),
     )
 
 
@@ -271,14 +256,6 @@ def about_mlp(problem):
     )
 
 
-def names_in(module, weights, bias):
-    """What is certain of the names of a module's parameters, by the weights that it should have."""
-    found = {name: tuple(each.shape) for name, each in parameters(module).items()}
-    wanted = {name: tuple(each.shape) for name, each in weights.items()}
-    look = f"Compare the parameters with the list in the README, with bias={bias}."
-    return about_names(found, wanted, look)
-
-
 def about_layers(problem):
     """Questions about what MLP is made of."""
 
@@ -304,12 +281,6 @@ def about_layers(problem):
             "by position": by_position,
         },
         edges={"starts alike": lambda: edges.starts_alike(lambda: problem.MLP(6))},
-        estimators=tuple(
-            lambda bias=bias: names_in(
-                problem.MLP(6, bias=bias), mlp_weights(Waves(), 6, bias=bias), bias
-            )
-            for bias in (True, False)
-        ),
     )
 
 
@@ -537,12 +508,6 @@ def about_parts(problem):
             "by position": by_position,
             "sizes": sizes,
         },
-        estimators=tuple(
-            lambda bias=bias: names_in(
-                problem.Block(6, 2, bias=bias), block_weights(Waves(), 6, bias=bias), bias
-            )
-            for bias in (True, False)
-        ),
     )
 
 

@@ -8,7 +8,6 @@ import torch
 from grader.code.cost import counting
 from grader.diagnose import edges
 from grader.diagnose.answers import attempt
-from grader.diagnose.estimate_shapes import about_names
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
@@ -111,14 +110,6 @@ def about_parts(problem):
         others = sum(each.numel() for name, each in found.items() if name not in wanted)
         return torch.tensor([*own, others], dtype=torch.float64)
 
-    def what_parts_are_called():
-        for bias in (True, False):
-            sizes = ORDINARY | {"bias": bias}
-            model = problem.GPT(problem.GPTConfig(**sizes))
-            found = {name: tuple(each.shape) for name, each in parameters(model).items()}
-            look = f"Compare the parts with the list in the README, with bias={bias}."
-            yield from about_names(found, shapes(sizes), look)
-
     def tied():
         found = parameters(problem.GPT(problem.GPTConfig(**ORDINARY)))
         wte, lm_head = found["transformer.wte.weight"], found["lm_head.weight"]
@@ -142,7 +133,6 @@ def about_parts(problem):
             "how many": how_many,
             "config": config,
         },
-        estimators=(what_parts_are_called,),
     )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 import torch
 
+from grader.diagnose.evidence import Source
 from grader.errors import CannotLoad, InternalError
 from grader.run.compare import (
     check,
@@ -18,6 +19,7 @@ from grader.run.compare import (
     parameters_of,
     require,
     set_weights,
+    wrong_part,
 )
 from shared.small_gpt import (
     batched,
@@ -121,7 +123,9 @@ def test_layers(problem, rng, bias):
     found, expected = parameters(model), shapes_of(rng, sizes)
     missing = [name for name in expected if name not in found]
     here = ", ".join(found) or "none"
-    require(not missing, f"{call} has no parameter {missing[:1]}. The parameters found are: {here}")
+    if missing:
+        text = f"{call} has no parameter `{missing[0]}`. The parameters found are: {here}."
+        raise wrong_part(text, "GPT", source=Source.MISSING)
     for name, shape in expected.items():
         actual = tuple(found[name].shape)
         require(actual == shape, f"`{name}` of {call} has shape {actual}; expected {shape}.")

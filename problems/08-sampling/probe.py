@@ -6,11 +6,8 @@ from functools import cache, partial
 import torch
 
 from grader.diagnose import edges
-from grader.diagnose.estimate import Estimate
-from grader.diagnose.estimate_shapes import about_shapes
 from grader.diagnose.numbers import numbers as any_numbers
 from grader.diagnose.probe import Part
-from shared.estimate_kept import Kept, about_kept
 
 INF = math.inf
 
@@ -76,36 +73,6 @@ def edges_of(function, amount, factor=1.0):
     }
 
 
-def needed(row, p):
-    """How many tokens of a row it takes to reach p."""
-    if p == 1:
-        return len(row)
-    return int((row.softmax(-1).sort(descending=True).values.cumsum(-1) < p).sum()) + 1
-
-
-def rows_kept(function, amounts, right):
-    """What a filter keeps of rows, for several amounts; nothing where it changes what it keeps.
-
-    Args:
-        function: the filter.
-        amounts: its second argument.
-        right: how many of a row should be kept, by the row and the amount.
-    """
-    rows = []
-    for place, amount in enumerate(amounts):
-        x = 1.3 * numbers(4, 6 + place, start=place)
-        found = function(x.clone(), amount)
-        kept = found != -INF
-        if found.shape != x.shape or not torch.equal(found[kept], x[kept]):
-            return []
-        first = right(x[0], amount)
-        rows += [
-            Kept(row, stays, right(row, amount), right(row, amount) == len(row), first)
-            for row, stays in zip(x, kept, strict=True)
-        ]
-    return rows
-
-
 def about_temperature(problem):
     """Questions about apply_temperature."""
 
@@ -161,12 +128,6 @@ def about_top_k(problem):
             "ties with 4": lambda: ties(4),
             "far apart": lambda: told(problem.keep_top_k(800 * numbers(3, 6), 4)),
         },
-        estimators=(
-            lambda: about_kept(
-                rows_kept(problem.keep_top_k, (1, 2, 3, 5), lambda row, k: min(k, len(row))),
-                "How many tokens of each row should stay, and which ones?",
-            ),
-        ),
     )
 
 
@@ -222,12 +183,6 @@ def about_top_p(problem):
             "1 and unlikely": unlikely,
             "many alike": alike,
         },
-        estimators=(
-            lambda: about_kept(
-                rows_kept(problem.keep_top_p, (0.3, 0.55, 0.8, 0.93, 1.0), needed),
-                "Write down the sums of the sorted probabilities of one row. Where is p reached?",
-            ),
-        ),
     )
 
 
@@ -440,48 +395,7 @@ def about_sample(problem):
             problem,
             {"changes its argument": (needing(temperature=0.7, top_k=4, top_p=0.8), changes)},
         ),
-        estimators=(lambda: about_results(problem), lambda: about_what_is_used(problem)),
     )
-
-
-def about_results(problem):
-    """Return what is wrong with the shapes of what sample returns."""
-    shapes, found = [(3, 5), (4, 2), (1, 6), (2, 3, 4), (1, 2, 3), (5,)], []
-    for shape in shapes:
-        try:
-            found.append(tuple(problem.sample(numbers(*shape)).shape))
-        except Exception:
-            found.append(None)
-    look = (
-        "One token for each row: which shape is that for logits of shape (3, 5), and of (2, 3, 5)?"
-    )
-    return about_shapes(found, [shape[:-1] for shape in shapes], look)
-
-
-def about_what_is_used(problem):
-    """Yield which of sample's arguments change nothing, though the function for it does.
-
-    Where rows share their random numbers, tokens are alike for that reason.
-    """
-    logits = numbers(300, 7) / 2
-
-    def drawn(seed=3, **options):
-        torch.default_generator.manual_seed(seed)
-        return problem.sample(logits.clone(), **options).flatten()
-
-    plain = drawn()
-    if len(plain) < 300 or torch.equal(plain, drawn(seed=4)):
-        return  # nothing is left to chance, or there is too little of it
-    if counted(drawn_often(problem, [0.0] * 7, (300,)), 7).max() > 150:
-        return  # rows share their random numbers
-    for name, amount in (("temperature", 0.2), ("top_k", 2), ("top_p", 0.3)):
-        steps = own_steps(problem, logits, **{name: amount})
-        if steps is None or torch.equal(steps, own_steps(problem, logits)):
-            continue
-        if torch.equal(drawn(**{name: amount}), plain):
-            when = f"sample draws the same tokens with {name} as without"
-            look = "Each step returns new logits. What becomes of them in your code?"
-            yield Estimate(f"estimated: {name} is not used", when, look)
 
 
 def about_arguments(problem):

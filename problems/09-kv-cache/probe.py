@@ -8,13 +8,11 @@ import torch
 from grader.code.cost import counting
 from grader.diagnose import edges
 from grader.diagnose.answers import attempt
-from grader.diagnose.estimate import Estimate
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.errors import Mismatch
 from grader.run.compare import parameters, set_weights
 from shared.ordinary_weights import attention_weights, filled, gpt_weights, quiet
-from shared.shown_weights import about_heads
 from shared.worked_example import multi_head_by_hand
 
 
@@ -302,69 +300,7 @@ def about_attention(problem):
             "gradients reach": reached,
             "changes x, with a past": changes,
         },
-        estimators=(
-            about_heads(
-                lambda weights, n_head, x, past: filled(
-                    problem.CachedAttention(x.shape[-1], n_head).eval(), weights
-                )(x, past),
-                causal=True,
-                with_past=True,
-            ),
-            lambda: about_joining(problem),
-            lambda: about_what_is_joined(problem),
-        ),
     )
-
-
-def about_what_is_joined(problem):
-    """Yield which of keys and values are joined with no past.
-
-    A past that has none of the one, and some of the other, fits new tokens if that is left out. A
-    past that has some of the one only fits if the other is taken from it, as keys for values.
-    """
-
-    def lengths(of_keys, of_values):
-        """How many keys and values come of such a past and three new tokens; 0 if that fails."""
-        past = tuple(numbers(2, 2, length, 4) for length in (of_keys, of_values))
-        try:
-            _, held = attention(problem, 8, 2)(numbers(2, 3, 8, start=0.5), past)
-        except Exception:
-            return 0, 0
-        return tuple(each.shape[2] for each in held)
-
-    only_keys, only_values = lengths(3, 0), lengths(0, 3)
-    for what, one, other in (
-        ("keys", only_keys[0], only_values[0]),
-        ("values", only_values[1], only_keys[1]),
-    ):
-        if one == 3 and other in (0, 3):
-            when = f"the {what} are those of the new tokens only, without those of the past"
-            look = "The past has two parts. What becomes of each of them in your code?"
-            yield Estimate(f"estimated: {what} of the past are left out", when, look)
-
-
-JOINED = {0: "sequences of the batch", 1: "heads", 3: "entries of a head"}
-
-
-def about_joining(problem):
-    """Yield along what past and new tokens are joined, where that is not the length.
-
-    A past with none of something can be joined along that alone, and adds nothing there.
-    """
-    x = numbers(2, 3, 8, start=0.5)
-    _, alone = attention(problem, 8, 2)(x.clone())
-    for dim, what in JOINED.items():
-        shape = [2, 2, 3, 4]
-        shape[dim] = 0
-        past = tuple(torch.zeros(shape, dtype=torch.float64) for _ in range(2))
-        try:
-            _, held = attention(problem, 8, 2)(x.clone(), past)
-        except Exception:
-            continue
-        if all(torch.equal(one, other) for one, other in zip(held, alone, strict=True)):
-            when = f"past and new tokens are joined along the {what}, not along the length"
-            look = "Keys are (B, n_head, length, head_dim). Which of these dimensions grows?"
-            yield Estimate(f"estimated: joined along the {what}", when, look)
 
 
 def about_present(problem):

@@ -3,7 +3,7 @@
 import torch
 
 from grader.diagnose.numbers import numbers
-from shared.shown_weights import filled, layer_weights
+from shared.three_layers import filled, layer_weights
 
 STYLES = {
     "key_by_key": "Choose it where the table of scores would not fit into memory: FlashAttention "

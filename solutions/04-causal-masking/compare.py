@@ -3,7 +3,7 @@
 import torch
 
 from grader.diagnose.numbers import numbers
-from shared.shown_weights import filled, layer_weights
+from shared.three_layers import filled, layer_weights
 from shared.worked_example import SCALED_SCORES, V
 
 STYLES = {

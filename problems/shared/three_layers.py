@@ -1,0 +1,83 @@
+"""Weights and questions for modules with the layers query, key and value: problems 02 to 04."""
+
+import torch
+
+from grader.diagnose import edges
+from grader.diagnose.numbers import numbers
+from grader.diagnose.probe import Part
+from grader.run.compare import parameters, set_weights
+from shared.worked_example import LAYERS
+
+
+def layer_weights(n_embd, size, bias=True):
+    """Weights of the layers query, key and value, by name; `size` is that of the matrices."""
+    weights = {}
+    for start, name in enumerate(LAYERS):
+        weights[f"{name}.weight"] = size * numbers(n_embd, n_embd, start=1.3 * start)
+        if bias:
+            weights[f"{name}.bias"] = 0.4 * numbers(n_embd, start=2.0 + start)
+    return weights
+
+
+def like_layer_weights(n_embd, size):
+    """Weights of the same layers, where all three are one: which is which makes no difference."""
+    weights = layer_weights(n_embd, size)
+    return {
+        f"{name}.{part}": weights[f"key.{part}"] for name in LAYERS for part in ("weight", "bias")
+    }
+
+
+def filled(module, weights, dtype=torch.float64):
+    """Give a module these weights by name, and what else it has numbers that its shape tells.
+
+    A bias that isn't there stays away, and one that should not be there isn't 0: what comes out
+    tells as much.
+    """
+    module = module.to(dtype)
+    found = parameters(module)
+    set_weights(module, {n: w for n, w in weights.items() if n in found or n.endswith("weight")})
+    given = {id(each) for name, each in found.items() if name in weights}  # under any of its names
+    others = {name: each for name, each in found.items() if id(each) not in given}
+    set_weights(module, {name: numbers(*p.shape, start=4.0) for name, p in others.items()})
+    return module
+
+
+def steps_of_queries_lost(make, x):
+    """Whether small steps of the layer query's weights don't show in the output; see `edges`."""
+
+    def output_of(query):
+        module = make()
+        set_weights(module, {"query.weight": query})
+        return edges.first(module(x.clone()))
+
+    return edges.loses_steps(output_of, parameters(make())["query.weight"].detach())
+
+
+def about_parameters(make, default):
+    """Return the questions about what a module with the layers query, key and value is made of.
+
+    Args:
+        make: makes it, of a width, with a bias or without one.
+        default: makes it without being told either.
+    """
+    names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
+
+    def there(bias):
+        """Which names a parameter has, those of the layers themselves among them."""
+        found = parameters(make(4, bias))
+        return torch.tensor([float(name in found) for name in (*names, *LAYERS)])
+
+    def sizes():
+        found = [getattr(make(5, True), name).weight for name in LAYERS]
+        return torch.tensor([size for weight in found for size in weight.shape])
+
+    return Part(
+        main={
+            "with bias": lambda: there(True),
+            "without bias": lambda: there(False),
+            "sizes": sizes,
+            "default width": lambda: len(default().query.weight),
+            "default bias": lambda: default().query.bias is not None,
+        },
+        edges={"starts alike": lambda: edges.starts_alike(lambda: make(4, True))},
+    )
