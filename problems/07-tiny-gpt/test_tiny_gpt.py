@@ -122,9 +122,9 @@ def test_layers(problem, rng, bias):
     model, call = new_model(problem, sizes), named(sizes)
     found, expected = parameters(model), shapes_of(rng, sizes)
     missing = [name for name in expected if name not in found]
-    here = ", ".join(found) or "none"
+    others = ", ".join(name for name in found if name not in expected) or "none"
     if missing:
-        text = f"{call} has no parameter `{missing[0]}`. The parameters found are: {here}."
+        text = f"{call} has no parameter `{missing[0]}`. Parameters of other names: {others}."
         raise wrong_part(text, "GPT", source=Source.MISSING)
     for name, shape in expected.items():
         actual = tuple(found[name].shape)

@@ -107,17 +107,6 @@ def test_all(problem, solution, rng):
 # A class with faults that the catalogue was made to forget
 
 
-NO_ESTIMATES = """
-
-questions = probe
-
-
-def probe(problem):
-    return {name: Part(part.main, part.edges) for name, part in questions(problem).items()}
-"""
-"""What a probe ends with so that nothing has a name but what the catalogue knows."""
-
-
 FAULTS = (
     "module_without_scale",
     "module_softmax_over_queries",
@@ -141,8 +130,6 @@ def planted(tmp_path_factory) -> tuple[Course, Path, dict[str, str]]:
     (problem,) = course.problems()
     known = Fingerprints.load(problem.fingerprints)
     Fingerprints(known.reference).save(problem.fingerprints)
-    with problem.probe_file.open("a", encoding="utf-8") as file:
-        file.write(NO_ESTIMATES)
     folder, faults = root / "class", {}
     edits = {mistake.edit.name: mistake.edit for mistake in mistakes_of(course, problem)}
     for fault in FAULTS:

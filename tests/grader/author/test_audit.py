@@ -113,21 +113,6 @@ def test_idle(problem):
     path.write_text(path.read_text().replace("# --- hidden", tests + "\n\n# --- hidden"))
 
 
-def spoil_estimate(root: Path) -> None:
-    path = root / "problems/01-doubling/probe.py"
-    text = path.read_text().replace("import Part\n", "import Part\n" + ESTIMATOR)
-    path.write_text(text.replace("[3.0]))})}", "[3.0]))}, estimators=(guess,))}"))
-
-
-ESTIMATOR = """
-from grader.diagnose.estimate import Estimate
-
-
-def guess():
-    return [Estimate("a guess", "the number is halved")]
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "finding"),
@@ -140,7 +125,6 @@ def guess():
         (spoil_rule, "no visible test is named for the rule"),
         (spoil_test, "test_idle catches no mistake"),
         (spoil_steadiness, "is unsteady: test_idle"),
-        (spoil_estimate, "variant product is right, and of its double is estimated: the number is"),
     ],
 )
 def test_what_is_wrong_is_found(

@@ -13,9 +13,8 @@ import torch
 from grader.code.loading import load_module
 from grader.course import Course, Problem, own_course
 from grader.diagnose.answers import Answer, alike, answer_of, attempt, same
-from grader.diagnose.estimate import Estimate
 from grader.diagnose.fingerprints import Fault, Fingerprints, Text
-from grader.diagnose.naming import diagnose, leaves_open, unnamed
+from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.probe import Answers, Part, ask, load_probe, owner
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -340,33 +339,6 @@ def test_a_probe_that_fails_itself_names_nothing() -> None:
         raise KeyError("a slip of the author's")
 
     assert ask(probe, SimpleNamespace()) == {}
-
-
-@pytest.mark.parametrize(
-    ("answers", "expected"),
-    [
-        (given(), False),
-        (given({"a": value(2), "b": value(2)}), False),  # doubled
-        (given({"a": value(2), "b": value(2)}, {"a": value(5)}), True),  # and g is something else
-        (given({"a": value(2)}), True),  # doubled in one place of two
-        (given({"a": value(7), "b": value(7)}), True),
-    ],
-)
-def test_estimators_are_asked_where_no_known_fault_gives_all_that_is_wrong(
-    answers: Mapping[str, Answers], expected: bool
-) -> None:
-    assert leaves_open(known(doubled={"f": DOUBLED}), answers) is expected
-
-
-@pytest.mark.parametrize("is_open", [True, False])
-def test_what_is_estimated_stands_beside_the_answers(is_open: bool) -> None:
-    def probe(problem: SimpleNamespace) -> dict[str, Part]:
-        guess = Estimate("halved", "the number is halved")
-        return {"f": Part({"a": lambda: 1.0}, {"large": lambda: 2.0}, (lambda: [guess],))}
-
-    found = ask(probe, SimpleNamespace(), is_open=lambda answers: is_open)["f"]
-    assert [estimate.name for estimate in found.estimates] == ["halved"] * is_open
-    assert (found.main, found.edges) == ({"a": answer_of(1.0)}, {"large": answer_of(2.0)})
 
 
 def test_a_probe_imports_what_stands_in_its_own_course(

@@ -24,7 +24,7 @@ ROWS_SUM = Evidence("Each column sums to 1.", Certainty.SOME, Source.NUMBERS)
 SWAPPED = Evidence("Two dimensions are swapped.", Certainty.ALL, Source.RELATION)
 NAME = Evidence("It looks as if f ...", Certainty.ALL, Source.CATALOGUE, ("F: loss",), ("f",))
 OF_G = Evidence("It looks as if g ...", Certainty.ALL, Source.CATALOGUE, ("g",), ("g",))
-LACKS = Evidence("`a` is missing.", Certainty.SEEN, Source.ESTIMATE, ("F: parts",), ("a",))
+LACKS = Evidence("`a` is missing.", Certainty.SEEN, Source.MISSING, ("F",))
 PARAMETER = Evidence("`a` is a Parameter.", Certainty.SEEN, Source.PARTS, ("F",))
 
 
