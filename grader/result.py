@@ -111,6 +111,11 @@ class TestResult:
         return self.max if self.status is Status.PASSED else 0.0
 
     @property
+    def is_wrong(self) -> bool:
+        """Whether there was a wrong answer; what isn't written yet has none."""
+        return self.status not in (Status.PASSED, Status.NOT_IMPLEMENTED)
+
+    @property
     def name(self) -> str:
         """The test function's name, without the case."""
         return self.id.partition("[")[0]

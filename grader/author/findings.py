@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from grader.author.candidates import CandidateKind
-from grader.author.exactness import wrongly_marked
 from grader.author.fingerprint_writer import same_fingerprints
 from grader.author.release import leaks
 from grader.author.running import CandidateOutcome
 from grader.author.weights import misplaced
+from grader.code.quiet import quiet
 from grader.course import MANIFEST, Problem
 from grader.diagnose.fingerprints import Fingerprints, deviations
 from grader.result import TestResult
+from grader.run.own_tests import Ended, as_problem, run_own_tests
+from grader.run.worth_of_tests import is_less_exact
+
+ORACLE = "oracle.py"
+"""Tests as a careful student would write them, against PyTorch's own functions."""
 
 VISIBLE_SHARE = 0.9
 """The share of mistakes that the visible tests alone must catch."""
@@ -62,6 +68,30 @@ def _about(outcome: CandidateOutcome) -> Iterator[str]:
                 yield f"{what} is caught but not named"
     for test in outcome.unsteady:
         yield f"{what} is unsteady: {test}"
+
+
+def wrongly_marked(solution: Path, right: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+    """Yield a sentence for each right file that should say "Less exact", or should not.
+
+    Students' own tests are not judged by such a file, which the oracle refuses.
+
+    Args:
+        solution: the problem's reference, beside which the oracle may stand.
+        right: what each right file is called, and its code.
+    """
+    oracle = solution.with_name(ORACLE)
+    if not oracle.is_file():
+        return
+    for name, source in right:
+        with quiet():
+            found = run_own_tests(oracle.read_bytes(), as_problem(source), first=())
+        failed = next((test for test in found if test.ended is not Ended.PASSED), None)
+        says = is_less_exact(source.decode())
+        if failed and not says:
+            where = f"{failed.name} of {ORACLE}, line {failed.line}"
+            yield f'{name} fails {where}; its docstring should say "Less exact", and why'
+        elif says and not failed:
+            yield f'{name} says "Less exact" and passes {ORACLE}'
 
 
 def _about_points(mistakes: list[CandidateOutcome], solution: CandidateOutcome) -> Iterator[str]:

@@ -7,13 +7,11 @@ known. What comes out was never looked at when fingerprints were made.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 
 from grader.author.running import several
 from grader.code.quiet import quiet
@@ -24,6 +22,7 @@ from grader.diagnose.fingerprints import Fingerprints, deviations
 from grader.diagnose.naming import diagnose
 from grader.diagnose.probe import Answers, Probe, ask, load_probe
 from grader.errors import CourseError
+from grader.run.own_tests import as_problem
 
 
 @dataclass(frozen=True)
@@ -116,12 +115,10 @@ def _answers_wrongly(answers: dict[str, Answers], known: Fingerprints) -> bool:
 
 
 def _answers(source: str, probe: Probe) -> dict[str, Answers]:
-    module = ModuleType("problem_crossed")
-    sys.modules[module.__name__] = module  # where dataclasses look for their module
     with warnings.catch_warnings(), quiet(), torch.enable_grad():
         warnings.simplefilter("ignore")
         try:
-            exec(compile(source, "<crossed>", "exec"), module.__dict__)
+            code = as_problem(source.encode())
         except Exception:
             return {}
-        return ask(probe, module)
+        return ask(probe, code)

@@ -20,6 +20,8 @@ _TWO_DTYPES = (
     "Two dtypes meet here. A tensor that you make yourself is float32 unless you say otherwise; "
     "give it the dtype of what came in."
 )
+_NO_SUPER = "Call super().__init__() first in __init__."
+_NO_BOOLS = "The mask has to be of bools here: a comparison makes one, and so does .bool()."
 _KNOWN = (
     (
         "view size is not compatible",
@@ -36,14 +38,8 @@ _KNOWN = (
         "modified by an inplace operation",
         "A tensor that the gradient still needs was changed in place. Make a new one instead.",
     ),
-    (
-        "to have the same dtype",
-        _TWO_DTYPES,
-    ),
-    (
-        "expected scalar type",
-        _TWO_DTYPES,
-    ),
+    ("to have the same dtype", _TWO_DTYPES),
+    ("expected scalar type", _TWO_DTYPES),
     (
         "Dimension out of range",
         "There are fewer dimensions than that. Counted from the end, -1 is the last and -2 the one "
@@ -72,22 +68,10 @@ _KNOWN = (
         "max, min, sort and topk along a dimension give two tensors: the values, and where they "
         "stand. Take .values; for max and min there are amax and amin, too.",
     ),
-    (
-        "not an nn.Module subclass",
-        "Call super().__init__() first in __init__.",
-    ),
-    (
-        "before Module.__init__() call",
-        "Call super().__init__() first in __init__.",
-    ),
-    (
-        "where expected condition to be a boolean tensor",
-        "The mask has to be of bools here: a comparison makes one, and so does .bool().",
-    ),
-    (
-        "masked_fill_ only supports boolean masks",
-        "The mask has to be of bools here: a comparison makes one, and so does .bool().",
-    ),
+    ("not an nn.Module subclass", _NO_SUPER),
+    ("before Module.__init__() call", _NO_SUPER),
+    ("where expected condition to be a boolean tensor", _NO_BOOLS),
+    ("masked_fill_ only supports boolean masks", _NO_BOOLS),
 )
 
 

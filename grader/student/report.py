@@ -20,8 +20,6 @@ WIDTH = 96
 _INDENT = 6
 _PRINTED_LINES = 10
 
-_WRITTEN = (Status.PASSED, Status.NOT_IMPLEMENTED)
-
 
 def problem_report(
     result: ProblemResult,
@@ -144,8 +142,7 @@ def _by_function(result: ProblemResult) -> list[list[TestResult]]:
 
 def _stops_alike(result: ProblemResult) -> bool:
     """Tell whether all tests end with the same words: the file can't be loaded, say."""
-    messages = {test.message for test in result.tests if not test.message.startswith(NOT_YET)}
-    return len(messages) == 1 and len(result.tests) > 1 and bool(_failed(result.tests))
+    return result.ended_alike and len(result.tests) > 1 and bool(_failed(result.tests))
 
 
 def _well(tests: list[list[TestResult]], width: int, *, in_full: bool) -> Iterator[str]:
@@ -192,8 +189,7 @@ def _all_pass(cases: list[TestResult]) -> bool:
 
 
 def _failed(cases: list[TestResult]) -> list[TestResult]:
-    """Return the cases with a wrong answer; what isn't written yet has none."""
-    return [t for t in cases if t.status not in _WRITTEN]
+    return [test for test in cases if test.is_wrong]
 
 
 def _waits(cases: list[TestResult]) -> bool:

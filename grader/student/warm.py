@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from grader.course import Problem
 from grader.errors import CourseError
-from grader.result import ProblemResult, Status, TestResult
+from grader.result import ProblemResult, TestResult
 
 if TYPE_CHECKING:  # they load torch, which is for the processes that run tests
     from grader.run.session import Session
@@ -220,7 +220,6 @@ def _run_ahead(suite: Suite, session: Session, ahead: Sequence[str]) -> None:
     places = {test: place for place, test in enumerate(ahead)}
 
     def is_wrong() -> bool:
-        tests = [test for result in session.results.values() for test in result.tests]
-        return any(test.status not in (Status.PASSED, Status.NOT_IMPLEMENTED) for test in tests)
+        return any(test.is_wrong for result in session.results.values() for test in result.tests)
 
     suite.run(session, tests=ahead, order=lambda test: (places[test.id],), enough=is_wrong)

@@ -22,7 +22,7 @@ from watchfiles import watch as changed_files
 
 from grader.course import SUBMISSION_FILE, Course, Problem, in_order, on_the_way
 from grader.errors import CourseError
-from grader.result import ProblemResult, Status, TestResult, shown
+from grader.result import ProblemResult, shown
 from grader.student import hints
 from grader.student.ahead import changed_names, first_tests, text_of
 from grader.student.keys import keys_of_terminal
@@ -188,7 +188,7 @@ class Watch:
                 self._memory.keep(self._problems[id], found.result)
             self._start_next()
             return
-        news = _wrong(found.result) and not _wrong(self._partial)
+        news = _is_wrong(found.result) and not _is_wrong(self._partial)
         self._partial = found.result
         if news and self._on_screen and id == self._current:
             self._show()
@@ -251,7 +251,7 @@ class Watch:
         """Show the current problem, what to look at first, and the progress."""
         id = self._current
         result = self._result(id)
-        if self._running == id and _wrong(self._partial):
+        if self._running == id and _is_wrong(self._partial):
             result = self._partial
         screen = Screen(
             headline=self._headline(id, result),
@@ -331,6 +331,5 @@ class Watch:
         self._console.print(text, markup=False, soft_wrap=True)  # it is wrapped already
 
 
-def _wrong(result: ProblemResult) -> list[TestResult]:
-    idle = (Status.PASSED, Status.NOT_IMPLEMENTED)
-    return [test for test in result.tests if test.status not in idle]
+def _is_wrong(result: ProblemResult) -> bool:
+    return any(test.is_wrong for test in result.tests)

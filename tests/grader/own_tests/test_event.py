@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from grader.author.exactness import wrongly_marked
+from grader.author.findings import wrongly_marked
 from grader.course import own_course
 from grader.diagnose.edits import right_files
 from grader.grade.own_tests_job import job_data, run_in_worker
