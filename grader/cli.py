@@ -21,7 +21,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from grader.course import OWN_TESTS, Course, Problem, own_course, use_course
+from grader.course import Course, Problem, own_course, use_course
 from grader.errors import (
     CourseError,
     InternalError,
@@ -50,6 +50,7 @@ KILLED = 128  # and the signal's number
 # What several commands ask for
 Problems = Annotated[list[str] | None, typer.Argument(help="such as 03; default: all")]
 OneProblem = Annotated[str, typer.Argument(help="such as 03")]
+Seed = Annotated[int, typer.Option(help="what the tests' inputs are drawn from")]
 
 
 def this_course() -> Course:
@@ -90,13 +91,17 @@ def default(
 
 
 @app.command()
-def check(problems: Problems = None) -> None:
+def check(
+    problems: Problems = None,
+    hidden: Annotated[bool, typer.Option("--hidden", help="run the hidden halves too")] = False,
+    seed: Seed = 0,
+) -> None:
     """Show how far your own work in problems/ has come, and what to do next."""
     with faults():
         from grader.student.check import check as run_check
 
         course = this_course()
-        done = run_check(course, course.select(problems or []), console)
+        done = run_check(course, course.select(problems or []), console, hidden=hidden, seed=seed)
     raise typer.Exit(0 if done else UNSOLVED)
 
 
@@ -208,17 +213,20 @@ def break_(
     problem: Annotated[
         str | None, typer.Argument(help="such as 03; default: where you are")
     ] = None,
+    tests: Annotated[
+        Path | None, typer.Option(help="the file of tests; default: the problem's test_mine.py")
+    ] = None,
 ) -> None:
     """Say how good the tests are that you wrote: which wrong solutions they catch."""
     with faults():
         from grader.run.environment import require_torch
 
         require_torch()
-        from grader.student.write_tests import break_problem
+        from grader.student.write_tests import break_problem, own_tests_of
 
         course = this_course()
         chosen = _this_problem(course, problem, "break")
-        result = break_problem(course, chosen, chosen.folder / OWN_TESTS)
+        result = break_problem(course, chosen, tests or own_tests_of(chosen))
     for text in result.lines():
         print_text(text)
     raise typer.Exit(0 if result.accepts_all else UNSOLVED)

@@ -7,13 +7,18 @@ from pathlib import Path
 
 from grader.code.quiet import quiet
 from grader.code.time_limit import DoesNotEnd, time_limit
-from grader.course import Course, Problem
+from grader.course import OWN_TESTS, Course, Problem
 from grader.errors import UsageError
 from grader.result import BreakResult
 from grader.run.own_tests import OwnTest, as_problem, run_own_tests
 from grader.run.worth_of_tests import NoEnd, judge_own_tests, opened, targets
 
 _SECONDS = 10.0
+
+
+def own_tests_of(problem: Problem) -> Path:
+    """Return where a student writes tests of a problem."""
+    return problem.folder / OWN_TESTS
 
 
 def break_problem(course: Course, problem: Problem, path: Path) -> BreakResult:
