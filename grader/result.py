@@ -510,6 +510,11 @@ class SubmissionResult:
         return self.full_name or self.submission
 
     @property
+    def who(self) -> str:
+        """Whose it is: the identity, or where none is known the name."""
+        return self.identity or self.submission
+
+    @property
     def counted(self) -> list[ProblemResult]:
         """The problems whose points make the total."""
         return [p for p in self.problems if not p.optional]

@@ -29,7 +29,7 @@ from grader.grade.provenance import common_provenance, grader_sha256
 from grader.grade.same_person import as_groups, as_said, merge, suggest
 from grader.grade.settings import Settings
 from grader.grade.words import Words
-from grader.gradebook.adjusting import adjusted, key, match_roster, of_earlier_files
+from grader.gradebook.adjusting import adjusted, match_roster, of_earlier_files
 from grader.gradebook.folder import FOLDER, GradebookFolder
 from grader.gradebook.roster import Matched
 from grader.intake.optional_problems import without_skipped
@@ -308,7 +308,7 @@ class _Keeper:
         """Return who can't be told apart on the roster, and who is not on it."""
         if not self._book.roster.entries:
             return []
-        names = {key(result): result.shown_name for result in self.results}
+        names = {result.who: result.shown_name for result in self.results}
         unclear = [entry.shown for entry in self._matched.unclear]
         strangers = sorted(names[each] for each in self._matched.strangers)
         told = []
@@ -324,7 +324,7 @@ class _Keeper:
 
     def sections(self) -> dict[str, str]:
         """Return the section of everybody, by the name of the submission, as the roster has it."""
-        found = {r.submission: self._matched.section(key(r)) for r in self.results}
+        found = {r.submission: self._matched.section(r.who) for r in self.results}
         return {name: section for name, section in found.items() if section}
 
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:

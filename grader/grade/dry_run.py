@@ -23,13 +23,7 @@ from grader.grade.previous import (
 )
 from grader.grade.provenance import common_provenance
 from grader.grade.settings import Settings
-from grader.gradebook.adjusting import (
-    adjusted,
-    key,
-    late_ones,
-    match_roster,
-    of_earlier_files,
-)
+from grader.gradebook.adjusting import adjusted, late_ones, match_roster, of_earlier_files
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.reading import HANDED_IN_LATE
 from grader.intake.submissions import StudentFile, Submission
@@ -111,7 +105,7 @@ def foresee(
         lost=sorted({*previous.damaged, *previous.older} - names),
         told=[
             *told,
-            *(f"Not on the roster: {r.shown_name}." for r in now if key(r) in strangers),
+            *(f"Not on the roster: {r.shown_name}." for r in now if r.who in strangers),
             *asked,
         ],
         absent=sorted(entry.shown for entry in matched.absent),

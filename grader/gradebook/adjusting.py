@@ -40,7 +40,7 @@ def adjusted(
         UsageError: one of the files can't be read, or the late policy is not understood.
     """
     matched = match_roster(results := list(results), book)
-    results = [replace(r, full_name=matched.name(key(r)) or r.full_name) for r in results]
+    results = [replace(r, full_name=matched.name(r.who) or r.full_name) for r in results]
     lines, remarks = read_corrections(book.path(corrections.FILE))
     by_hand, remarks_by_hand = read_criteria(book.path(criteria.FILE))
     policy = read_late_policy(book.path(late_policy.FILE))
@@ -134,12 +134,7 @@ def match_roster(results: Iterable[SubmissionResult], book: GradebookFolder) -> 
     Raises:
         UsageError: the roster can't be read.
     """
-    return book.roster.match(Known(key(r), r.full_name, r.members) for r in results)
-
-
-def key(result: SubmissionResult) -> str:
-    """Return the identity by which the roster knows somebody."""
-    return result.identity or result.submission
+    return book.roster.match(Known(r.who, r.full_name, r.members) for r in results)
 
 
 @dataclass(frozen=True)
