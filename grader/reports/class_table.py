@@ -9,10 +9,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from grader.reports.display_names import by_name, people
-from grader.reports.isolation import NOT_CONFINED, not_confined
 from grader.reports.news import News
 from grader.reports.remarks import SharedRemark, class_remarks
 from grader.reports.tests_by_students import tests_by_students
+from grader.reports.wording import NOT_CONFINED, not_confined
 from grader.result import Status, SubmissionResult, shown
 from grader.text import line
 

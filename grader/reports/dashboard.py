@@ -13,13 +13,13 @@ from grader.diagnose.unknown_answers import groups
 from grader.files import write_whole
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.identical import Identical
-from grader.reports.isolation import NOT_CONFINED, not_confined
 from grader.reports.mistake_table import mistakes_made
 from grader.reports.news import News
 from grader.reports.page import render
 from grader.reports.remarks import class_remarks
 from grader.reports.statistics import TERM_PAGE, ran
 from grader.reports.tests_by_students import tests_by_students
+from grader.reports.wording import NOT_CONFINED, not_confined
 from grader.result import Status, SubmissionResult, shown, total
 
 _AT_A_GLANCE = 3

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from grader.reports.adjustments import told_adjustments
-from grader.reports.isolation import for_students
 from grader.reports.page import render
-from grader.reports.totals import told_totals
+from grader.reports.wording import for_students, told_adjustments, told_totals
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, shown, total
 from grader.text import line, plain
 

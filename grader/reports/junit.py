@@ -11,9 +11,8 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from grader.files import write_whole
-from grader.reports.adjustments import told_adjustments
 from grader.reports.display_names import Person, by_name, people
-from grader.reports.isolation import for_instructors
+from grader.reports.wording import for_instructors, told_adjustments
 from grader.result import BreakResult, ProblemResult, Status, SubmissionResult, TestResult, shown
 from grader.text import line, plain
 

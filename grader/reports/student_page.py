@@ -8,15 +8,13 @@ from itertools import groupby
 from pathlib import Path
 
 from grader.files import write_whole
-from grader.reports.adjustments import told_adjustments
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.identical import Identical
-from grader.reports.isolation import for_instructors
 from grader.reports.mistake_table import MistakeRow, mistakes_made, mistakes_named
 from grader.reports.page import render
 from grader.reports.source_view import SourcePlace, SourceView
 from grader.reports.sources import Sources
-from grader.reports.totals import told_totals
+from grader.reports.wording import for_instructors, told_adjustments, told_totals
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, total
 
 STUDENT_PAGES = "instructor"

@@ -22,7 +22,7 @@ from grader.grade.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.reports.class_table import remarks
 from grader.reports.gradebook_csv import cell, write_gradebook
-from grader.reports.isolation import NOT_CONFINED
+from grader.reports.wording import NOT_CONFINED
 from grader.result import SubmissionResult
 from tests.lent import lent_template
 
