@@ -18,7 +18,7 @@ from grader.course import Course
 from grader.errors import InternalError, UsageError
 from grader.grade import cluster
 from grader.grade.class_run import grade_class
-from grader.grade.cores import core_of_its_own, cores_of_its_own, taken_by_others
+from grader.grade.cores import cores_of_its_own, taken_by_others
 from grader.grade.pool import grade_all
 from grader.grade.settings import Settings
 from grader.intake.submissions import Submission, find_submissions
@@ -122,17 +122,6 @@ def test_faults_of_the_cluster_end_the_run(submissions: list[Submission], what: 
     }[what]
     with pytest.raises(InternalError, match=text):
         cluster._received(FakeFuture(error), submissions[0])
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
-def test_each_worker_of_a_machine_has_a_core_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1002, 1001})
-    monkeypatch.setattr(os, "getpid", lambda: 1000)
-    with core_of_its_own() as first:
-        with core_of_its_own() as second, core_of_its_own() as third:
-            assert (first, second, third) == (1001, 1002, None)
-        with core_of_its_own() as again:
-            assert again == 1002
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
