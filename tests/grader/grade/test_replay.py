@@ -65,8 +65,8 @@ def test_everything_is_shown(graded: Path, small_course: Course) -> None:
     assert "test_hidden: error" in text
     assert 'check(problem.double(x), solution.double(x), "double(x)")' in found.source
     assert "TypeError" in text
-    assert 'return x.tolist()["three"]' in found.tracebacks["test_hidden"]
-    assert "test_doubling.py" in found.tracebacks["test_hidden"]
+    assert 'return x.tolist()["three"]' in found.rerun.tracebacks["test_hidden"]
+    assert "test_doubling.py" in found.rerun.tracebacks["test_hidden"]
     assert "while it is imported" in text
     assert "asked for" in text
     assert "\x1b" not in text
