@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from grader.cli import app
 from grader.course import Course
 from grader.grade import class_run
 from grader.grade.class_run import ClassRun, grade_class
@@ -54,6 +57,14 @@ class School:
         options = {"jobs": 1, "policy": Policy.TITLES, **options}
         return grade_class(submissions, self.course, settings, self.out, **options)  # type: ignore[arg-type]
 
+    def command(self, *words: str, paths: Sequence[Path] = (), status: int = 0) -> str:
+        """Run `grader grade` on the class, or on other paths; return what it says, in one line."""
+        self.graded.clear()
+        given = map(str, paths or [self.folder])
+        done = CliRunner().invoke(app, ["grade", *given, "--out", str(self.out), *words])
+        assert done.exit_code == status, done.output
+        return " ".join(done.output.split())
+
     def gradebook(self) -> dict[str, str]:
         text = (self.out / "gradebook.csv").read_text()
         return {row["submission"]: row["total"] for row in csv.DictReader(text.splitlines())}
@@ -83,6 +94,7 @@ def school_of(course: Course, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
             on_result(made_up(submission, course, settings))
 
     monkeypatch.setattr(class_run, "grade_all", grade_all)
+    monkeypatch.setattr("grader.cli.own_course", lambda: course)
     return made
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from grader.cli_instructor import app
 from grader.grade.class_run import ClassRun
 from grader.result import Policy
 
@@ -128,21 +126,16 @@ def test_a_whole_class_after_one_problem(term: Any) -> None:
     assert list(rows(term)) == ["ada", "bob", "eve"]
 
 
-def test_a_problem_that_nobody_named_is_asked_for(
-    term: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_problem_that_nobody_named_is_asked_for(term: Any) -> None:
     """Nobody's marks become zeros because `--problem` was forgotten."""
     grade_second(term)
     before = (term.out / "gradebook.csv").read_bytes()
-    monkeypatch.setattr("grader.cli.own_course", lambda: term.course)
     folder = term.folder.with_name("second")
     for path in (folder, folder / "bob"):
         for more in ([], ["--dry-run"]):
-            done = CliRunner().invoke(app, ["grade", str(path), "--out", str(term.out), *more])
-            assert done.exit_code == 2, done.output
-            assert "name it, such as --problem 01-doubling" in " ".join(done.output.split())
+            said = term.command(*more, paths=[path], status=2)
+            assert "name it, such as --problem 01-doubling" in said
     assert (term.out / "gradebook.csv").read_bytes() == before
     write(folder / "ada" / OTHER / "problem.py", term.right)  # the others have no excuse then
-    done = CliRunner().invoke(app, ["grade", str(folder), "--out", str(term.out)])
-    assert done.exit_code == 0
-    assert "1 submission has a problem.py that tells no problem." in " ".join(done.output.split())
+    said = term.command(paths=[folder])
+    assert "1 submission has a problem.py that tells no problem." in said

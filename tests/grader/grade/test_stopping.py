@@ -48,11 +48,8 @@ def test_ctrl_c_tells_of_what_is_kept_once_there_is_any(
             on_result(None)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
     monkeypatch.setattr("grader.grade.class_run.grade_class", grade_some)
-    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
-    assert done.exit_code == 130
-    assert done.stderr.split() == told.split()
+    assert school.command(status=130) == told
 
 
 @pytest.mark.parametrize(
@@ -122,15 +119,10 @@ def test_after_a_full_disk_the_next_run_goes_on(
     assert 8 < room < 100
 
 
-def test_a_folder_that_cannot_be_written_is_found_before_grading(
-    school: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+def test_a_folder_that_cannot_be_written_is_found_before_grading(school: Any) -> None:
     school.out.mkdir()
     (school.out / "feedback").write_text("in the way")
-    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
-    assert done.exit_code == 2
-    assert "so nothing was run" in " ".join(done.output.split())
+    assert "so nothing was run" in school.command(status=2)
     assert school.names() == []
 
 

@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from grader.cli import app
 from grader.intake.submissions import take_in
 from tests.grader.intake.test_who_is_who import NAMES, random_names
 
@@ -257,36 +255,26 @@ def test_what_cannot_be_is_told(school: Any, people: dict[str, str], why: str) -
     assert any(why in line for line in run.news.not_applied)
 
 
-def test_the_command_grades_one_alone(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_grades_one_alone(school: Any) -> None:
     school.hand_in("王芳", school.wrong)
     school.grade()
-    school.graded.clear()
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
     for name in ("ada", "bob", "王芳"):
         school.hand_in(name, "def double(x): return 5 * x")
-    command = ["grade", str(school.folder), "--out", str(school.out), "--only", "王芳"]
-    done = CliRunner().invoke(app, [*command, "--only", "ada"])
-    assert done.exit_code == 0, done.output
-    assert "2 submissions graded. 1 other as before." in " ".join(done.output.split())
+    said = school.command("--only", "王芳", "--only", "ada")
+    assert "2 submissions graded. 1 other as before." in said
     assert sorted(school.names())[0] == "ada"
     assert len(school.names()) == 2
-    assert "Missing" not in done.output
-    done = CliRunner().invoke(app, [*command, "--only", "bib"])
-    assert done.exit_code == 2
-    assert "Did you mean 'bob'?" in done.output
+    assert "Missing" not in said
+    assert "Did you mean 'bob'?" in school.command("--only", "ada", "--only", "bib", status=2)
 
 
-def test_the_command_reads_what_names_mean(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+def test_the_command_reads_what_names_mean(school: Any) -> None:
     write(school.folder, {"eve/dubbel.py": school.right})
     write(school.out, {"names.csv": "found,means\ndubbel.py,01\nbob,ada\n"})
-    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
-    assert done.exit_code == 0, done.output
+    assert "names.csv: 'bob' and 'ada' both handed in" in school.command()
     assert school.gradebook() == {"ada": "4", "bob": "0", "eve": "4"}
-    assert "names.csv: 'bob' and 'ada' both handed in" in " ".join(done.output.split())
     write(school.out, {"names.csv": "x"})
-    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
-    assert done.exit_code == 2
+    school.command(status=2)
 
 
 # Names that could harm
@@ -319,16 +307,13 @@ def test_one_hostile_folder_does_not_end_a_run(
     school: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the shell makes of class/*, with links, too many files and what is no submission."""
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
     monkeypatch.setattr("grader.intake.limits.MAX_ENTRIES", 20)
     (school.folder / "all").symlink_to("/")
     (school.folder / "gone").symlink_to("nowhere")
     write(school.folder, {f"full/{n}": "" for n in range(30)})
     write(school.folder, {"notes.txt": ""})
     for paths in (sorted(school.folder.iterdir()), [school.folder]):
-        command = ["grade", *map(str, paths), "--out", str(school.out)]
-        done = CliRunner().invoke(app, command)
-        assert done.exit_code == 0, done.output
+        school.command(paths=paths)
         found = school.gradebook()
         assert (found["ada"], found["bob"]) == ("4", "0")
         assert found.keys() == {"ada", "bob", "all", "gone", "full"}
