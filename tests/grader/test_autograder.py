@@ -23,6 +23,7 @@ from grader.grade.packing import FOR_AN_AUTOGRADER
 from grader.grade.settings import Settings
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 from tests.conftest import name_in_manifest
+from tests.grader.intake.uploads import RIGHT, write
 
 
 @pytest.fixture
@@ -63,10 +64,7 @@ source = { registry = "https://pypi.org/simple" }
 
 
 def hand_in(root: Path, *names: str) -> None:
-    for name in names:
-        file = root / "submission" / name / "problem.py"
-        file.parent.mkdir(parents=True)
-        file.write_text("def double(x): return x + x")
+    write(root / "submission", {f"{name}/problem.py": RIGHT for name in names})
 
 
 def upload(
@@ -129,10 +127,7 @@ def test_for_one_problem_a_bare_file_will_do(
     tmp_path: Path, small_course: Course, files: list[str], found: bool
 ) -> None:
     """What is for another problem is told by its name and never taken for this one."""
-    for name in files:
-        path = tmp_path / "submission" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("def double(x): return x + x")
+    write(tmp_path / "submission", dict.fromkeys(files, RIGHT))
     (test,) = upload(tmp_path, small_course, only="02")["tests"]  # type: ignore[attr-defined]
     assert test["name"].startswith("02-halving:")
     assert ("There is no problem.py" in test["output"]) is not found

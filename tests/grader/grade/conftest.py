@@ -20,6 +20,7 @@ from grader.grade.settings import Settings
 from grader.intake.submissions import Submission, find_submissions
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 from tests.conftest import name_in_manifest
+from tests.grader.intake.uploads import write
 
 
 class School:
@@ -36,9 +37,10 @@ class School:
             self.hand_in(name, source)
 
     def hand_in(self, name: str, source: str, problem: str = "01-doubling") -> None:
-        file = self.folder / name / problem / "problem.py"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(source)
+        write(self.folder, {f"{name}/{problem}/problem.py": source})
+
+    def write_book(self, name: str, text: str) -> None:
+        write(self.out.parent / "book", {name: text})
 
     def add_problem(self, id: str) -> None:
         """Give the course a problem that is like the first one."""
@@ -65,9 +67,14 @@ class School:
         assert done.exit_code == status, done.output
         return " ".join(done.output.split())
 
+    def rows(self, by: str = "submission") -> dict[str, dict[str, str]]:
+        """Return the rows of the gradebook by one of its columns."""
+        with (self.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
+            return {row[by]: row for row in csv.DictReader(file)}
+
     def gradebook(self) -> dict[str, str]:
-        text = (self.out / "gradebook.csv").read_text()
-        return {row["submission"]: row["total"] for row in csv.DictReader(text.splitlines())}
+        """Return everybody's total."""
+        return {name: row["total"] for name, row in self.rows().items()}
 
     def names(self) -> list[str]:
         return [name for name, _ in self.graded]

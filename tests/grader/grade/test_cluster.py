@@ -23,6 +23,7 @@ from grader.grade.pool import grade_all
 from grader.grade.settings import Settings
 from grader.intake.submissions import Submission, find_submissions
 from grader.result import Policy, SubmissionResult
+from tests.grader.intake.uploads import FILE, write
 
 CLASS = {
     "ada": "def double(x): return x + x",
@@ -174,10 +175,7 @@ def needs_dask() -> None:
 
 
 def hand_in(folder: Path) -> None:
-    for name, source in CLASS.items():
-        file = folder / name / "01-doubling" / "problem.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(source)
+    write(folder, {f"{name}/{FILE}": source for name, source in CLASS.items()})
 
 
 @pytest.fixture
@@ -230,10 +228,7 @@ def test_a_submission_that_needs_much_time_is_graded_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster, "first_seconds", lambda settings: 0.5)
-    file = tmp_path / "slow" / "zoe" / "01-doubling" / "problem.py"
-    file.parent.mkdir(parents=True)
-    file.write_text(SLOW)
-    slow = find_submissions([tmp_path / "slow"], shared_course)
+    slow = find_submissions([write(tmp_path / "slow", {f"zoe/{FILE}": SLOW})], shared_course)
     found: list[SubmissionResult] = []
     address = scheduler.scheduler_address
     cluster.grade_on_cluster(

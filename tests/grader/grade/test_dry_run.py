@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.grader.intake.uploads import write
+
 
 def files(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {
@@ -36,14 +38,10 @@ def test_a_first_run_is_foreseen_and_makes_no_folder(school: Any, dry: Any) -> N
 def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any) -> None:
     school.hand_in("eve", school.wrong)
     school.grade()
-    book = school.out.parent / "book"
-    book.mkdir()
-    (book / "corrections.csv").write_text(
-        "submission,problem,mark,reason\neve,01,3,By hand\nkim,01,3,why\nbob,01,3,why\n"
-    )
+    lines = "submission,problem,mark,reason\neve,01,3,By hand\nkim,01,3,why\nbob,01,3,why\n"
+    school.write_book("corrections.csv", lines)
     school.hand_in("bob", school.right)
-    (school.folder / "dan" / "01-doubling").mkdir(parents=True)
-    (school.folder / "dan" / "01-doubling" / "problm.py").write_text(school.right)
+    write(school.folder, {"dan/01-doubling/problm.py": school.right})
     before = files(school.out.parent)
     said = dry()
     assert files(school.out.parent) == before

@@ -24,6 +24,7 @@ from grader.reports.class_table import remarks
 from grader.reports.gradebook_csv import cell, write_gradebook
 from grader.reports.wording import NOT_CONFINED
 from grader.result import SubmissionResult
+from tests.grader.intake.uploads import FILE, write
 from tests.lent import lent_template
 
 CLASS = {
@@ -57,9 +58,7 @@ def results(
     """The class above, graded once."""
     course = new_course(tmp_path_factory.mktemp("course"))
     folder = tmp_path_factory.mktemp("class")
-    for name, source in CLASS.items():
-        (folder / name / "01-doubling").mkdir(parents=True)
-        (folder / name / "01-doubling" / "problem.py").write_text(source)
+    write(folder, {f"{name}/{FILE}": source for name, source in CLASS.items()})
     (folder / "nothing").mkdir()
     with lent_template(origin):
         return grade(course, folder, jobs=2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 import random
@@ -17,6 +16,7 @@ import pytest
 
 from grader.intake.submissions import take_in
 from tests.grader.intake.test_who_is_who import NAMES, random_names
+from tests.grader.intake.uploads import write
 
 OTHER = "02-doubling"
 
@@ -29,26 +29,12 @@ def term(school: Any) -> Any:
     return school
 
 
-def write(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return folder
-
-
-def rows(term: Any) -> dict[str, dict[str, str]]:
-    """Return the gradebook by members."""
-    text = (term.out / "gradebook.csv").read_text(encoding="utf-8")
-    return {row["member"]: row for row in csv.DictReader(text.splitlines())}
-
-
 def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
     """In the second week only one of the two hands in; her file is not the first's of then."""
     first = {"王芳_1004_90_problem.py": term.right, "李娜_1005_91_problem.py": term.wrong}
     term.grade(write(tmp_path / "week1", first), only="01")
     term.grade(write(tmp_path / "week2", {"李娜_1005_99_problem.py": term.right}), only="02")
-    found = rows(term)
+    found = term.rows("member")
     assert (found["1004"]["name"], found["1004"]["01-doubling"]) == ("王芳", "4")
     assert found["1004"][OTHER] == ""
     assert (found["1005"]["name"], found["1005"]["01-doubling"]) == ("李娜", "0")
@@ -58,7 +44,7 @@ def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
 def test_who_is_called_otherwise_now_keeps_the_row(term: Any, tmp_path: Path) -> None:
     term.grade(write(tmp_path / "week1", {"ada_7_90_problem.py": term.right}), only="01")
     term.grade(write(tmp_path / "week2", {"bea_7_91_problem.py": term.right}), only="02")
-    (row,) = rows(term).values()
+    (row,) = term.rows("member").values()
     assert (row["name"], row["01-doubling"], row[OTHER]) == ("bea", "4", "4")
     assert len(list((term.out / "results").iterdir())) == 1
     assert len(list((term.out / "feedback").iterdir())) == 2
@@ -121,7 +107,7 @@ def test_a_term_of_any_names(term: Any, tmp_path: Path) -> None:
             earned.setdefault(str(id), {})[column] = mark
         assert take_in([folder], term.course, term.course.select([problem])[0]).recognised
         term.grade(folder, only=problem)
-    found = rows(term)
+    found = term.rows("member")
     assert found.keys() == earned.keys()
     for id, marks in earned.items():
         assert {column: found[id][column] for column in marks} == marks
@@ -290,10 +276,9 @@ def test_names_are_data_in_every_report(school: Any) -> None:
         school.hand_in(name, school.right)
     school.grade()
     assert school.grade().graded == 0
-    text = (school.out / "gradebook.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    rows = school.rows()
     assert len(rows) == len(odd) + 2
-    names = [row["name"] for row in rows]
+    names = [row["name"] for row in rows.values()]
     assert {"'=cmd|' C calc'!A0", "'＝1+1", "a\ufffdb", "line end", "نیک\u200cآیین"} <= set(names)
     for path in school.out.rglob("*"):
         if path.is_file():
