@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from grader.grade.provenance import common_provenance, provenance
 from grader.grade.settings import Settings
 from grader.intake.submissions import Submission, find_submissions
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
-from tests.conftest import name_in_manifest
 from tests.grader.intake.uploads import write
 
 
@@ -41,12 +39,6 @@ class School:
 
     def write_book(self, name: str, text: str) -> None:
         write(self.out.parent / "book", {name: text})
-
-    def add_problem(self, id: str) -> None:
-        """Give the course a problem that is like the first one."""
-        problems = self.course.root / "problems"
-        shutil.copytree(problems / "01-doubling", problems / id)
-        name_in_manifest(self.course.root, id)
 
     def submissions(self) -> list[Submission]:
         return find_submissions([self.folder], self.course)

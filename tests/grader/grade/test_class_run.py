@@ -13,6 +13,7 @@ from grader.grade.provenance import common_provenance
 from grader.grade.settings import Settings
 from grader.reports.class_table import about_run
 from grader.result import Policy
+from tests.conftest import add_problem
 
 
 def test_what_holds_is_kept(school: Any) -> None:
@@ -36,7 +37,7 @@ def test_only_who_hands_in_again_is_graded_again(school: Any) -> None:
 
 def test_only_the_problem_that_changed_is_graded_again(school: Any) -> None:
     school.grade()
-    school.add_problem("02-doubling")
+    add_problem(school.course.root, "02-doubling")
     previous = load_previous(school.out / "results")
     common = common_provenance(school.course, Settings())
     ada, _ = school.submissions()

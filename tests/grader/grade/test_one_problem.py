@@ -10,6 +10,7 @@ import pytest
 
 from grader.grade.class_run import ClassRun
 from grader.result import Policy
+from tests.conftest import add_problem
 from tests.grader.intake.uploads import write
 
 OTHER = "02-doubling"
@@ -18,7 +19,7 @@ OTHER = "02-doubling"
 @pytest.fixture
 def term(school: Any) -> Any:
     """A class in a course of two problems, whose second was handed in by itself."""
-    school.add_problem(OTHER)
+    add_problem(school.course.root, OTHER)
     hand_in_second(school, ada=school.wrong, bob=school.right)
     return school
 

@@ -13,6 +13,7 @@ from grader.grade.settings import Settings
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult
+from tests.conftest import add_problem
 from tests.grader.intake.uploads import write
 
 OTHER = "02-doubling"
@@ -23,7 +24,7 @@ LATE = "share = 0.5\n[deadlines]\n01 = 2026-11-03T00:00:00Z\n02 = 2026-11-10T00:
 @pytest.fixture
 def term(school: Any) -> Any:
     """A course of two problems, nobody yet, and a policy by which lateness costs half."""
-    school.add_problem(OTHER)
+    add_problem(school.course.root, OTHER)
     shutil.rmtree(school.folder)
     school.write_book("late.toml", LATE)
     return school

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from grader.intake.submissions import take_in
+from tests.conftest import add_problem
 from tests.grader.intake.test_who_is_who import NAMES, random_names
 from tests.grader.intake.uploads import write
 
@@ -24,7 +25,7 @@ OTHER = "02-doubling"
 @pytest.fixture
 def term(school: Any) -> Any:
     """A course of two problems, and nobody yet."""
-    school.add_problem(OTHER)
+    add_problem(school.course.root, OTHER)
     shutil.rmtree(school.folder)
     return school
 
