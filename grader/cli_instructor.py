@@ -83,8 +83,7 @@ def grade(
     """Grade submissions and write results, gradebook and feedback to a folder."""
     _require_outside(out, paths)
     with faults() as on_early_end:
-        from grader.grade.class_run import grade_class
-        from grader.grade.ready import require_ready
+        from grader.grade.class_run import grade_class, require_ready
         from grader.grade.same_person import as_on_roster
         from grader.grade.settings import Settings, default_jobs
         from grader.gradebook.folder import open_gradebook_folder

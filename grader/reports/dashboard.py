@@ -6,11 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
 from statistics import mean, median
 
 from grader.diagnose.unknown_answers import groups
-from grader.files import write_whole
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.identical import Identical
 from grader.reports.mistake_table import mistakes_made
@@ -94,27 +92,6 @@ class ClassFacts:
     news: News = field(default_factory=News)
     sections: Mapping[str, str] = field(default_factory=dict)
     absent: Sequence[str] = ()
-
-
-def write_dashboard(
-    results: Sequence[SubmissionResult],
-    problems: Sequence[str],
-    path: Path,
-    identical: Sequence[Identical] = (),
-    optional: Mapping[str, Sequence[str]] | None = None,
-    facts: ClassFacts | None = None,
-) -> None:
-    """Write the page.
-
-    Args:
-        results: of the whole class.
-        problems: the ids of the problems that count.
-        path: the file to write, whole or not at all.
-        identical: who handed in the same files.
-        optional: of each optional part that is to be shown, the ids of its problems.
-        facts: what is known of the class beside its results.
-    """
-    write_whole(path, dashboard(results, problems, identical, optional, facts))
 
 
 def dashboard(

@@ -9,10 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
 from statistics import StatisticsError, correlation, mean
 
-from grader.files import write_whole
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.mistake_table import mistakes_named
 from grader.reports.page import render
@@ -104,29 +102,18 @@ class TestStatistics:
     discrimination: float | None
 
 
-def write_term(
-    results: Iterable[SubmissionResult],
-    problems: Sequence[str],
-    path: Path,
-    sections: Mapping[str, str] | None = None,
-) -> None:
-    """Write the page.
-
-    Args:
-        results: of the whole class.
-        problems: the ids of those that somebody has a result for.
-        path: the file to write, whole or not at all.
-        sections: of everybody, by the name of the submission.
-    """
-    write_whole(path, term(results, problems, sections))
-
-
 def term(
     results: Iterable[SubmissionResult],
     problems: Sequence[str],
     sections: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the page's text."""
+    """Return the page's text.
+
+    Args:
+        results: of the whole class.
+        problems: the ids of those that somebody has a result for.
+        sections: of everybody, by the name of the submission.
+    """
     valid = [result for result in by_name(results) if result.status != Status.INTERNAL]
     weeks = [week for id in problems if (week := _week(id, valid, sections or {}))]
     return render(

@@ -74,3 +74,31 @@ def test_marks_that_would_go_are_foreseen_and_those_to_come_are_not(school: Any,
 
 def test_one_submission_alone_may_be_foreseen(school: Any, dry: Any) -> None:
     assert "A run would grade 1 submission " in dry("--only", "ada")
+
+
+def test_who_is_on_the_roster_and_who_is_new_is_said_as_a_run_says_it(
+    school: Any, dry: Any
+) -> None:
+    school.grade()
+    for name in ("Kim-Lee", "kim_lee", "eve"):
+        school.hand_in(name, school.wrong)
+    school.write_book("roster.csv", "name\nada\nKim Lee\nZoe\n")
+    lines = [
+        "On the roster, and may be one of several here: Kim Lee.",
+        "Not on the roster: Kim-Lee, bob, eve, kim_lee.",
+        "New since the last run: Kim-Lee, eve, kim_lee.",
+        "On the roster, and nothing has come from: Zoe.",
+    ]
+    assert [line in dry() for line in lines] == [True] * 4
+    said = school.command()
+    assert [line in said for line in lines] == [True] * 4
+
+
+def test_of_several_problems_with_one_each_nobody_handed_in_this_problem(long_school: Any) -> None:
+    for name, problem in {"ada": "06", "bob": "07", "eve": "06"}.items():
+        long_school.hand_in(name, long_school.right, f"{problem}-doubling")
+    long_school.grade(part="two")
+    shutil.rmtree(long_school.folder / "eve")
+    for more in (["--dry-run"], []):
+        said = long_school.command("--part", "two", *more)
+        assert "Missing now, so as they were: eve." in said
