@@ -11,15 +11,47 @@ import csv
 import io
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from grader.errors import UsageError
+from grader.result import ProblemResult
 from grader.text import quoted
 
 Line = TypeVar("Line")
 
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+
+
+@dataclass(frozen=True)
+class BookLine:
+    """One line of a file about somebody's marks.
+
+    Attributes:
+        line: its number, by which it is named.
+        submission: whose marks.
+        problem: an id, or its number.
+    """
+
+    file: ClassVar[str]
+
+    line: int
+    submission: str
+    problem: str
+
+    def concerns(self, problem: ProblemResult) -> bool:
+        """Tell whether it is about a problem."""
+        return problem.id == self.problem or problem.id.startswith(f"{self.problem.zfill(2)}-")
+
+    def not_followed(self, why: str) -> str:
+        """Return the sentence about it if it does not count."""
+        return _not_followed(self.file, self.line, why)
+
+
+def number_of(problem: str) -> str:
+    """Return the number of a problem, of which an id or the number is given."""
+    return problem.partition("-")[0].zfill(2)
 
 
 def read_lines(
@@ -47,12 +79,11 @@ def read_lines(
         try:
             found.append(understood(line, _by_column(columns, cells, needed)))
         except ValueError as error:
-            told.append(not_followed(path.name, line, str(error)))
+            told.append(_not_followed(path.name, line, str(error)))
     return found, told
 
 
-def not_followed(file: str, line: int, why: str) -> str:
-    """Return the sentence about a line that does not count."""
+def _not_followed(file: str, line: int, why: str) -> str:
     return f"{file}, line {line}, does not count: {why}."
 
 
@@ -80,9 +111,15 @@ def read_rows(path: Path) -> list[tuple[int, list[str]]]:
     return [(n, row) for n, row in rows if any(map(str.strip, row)) and row[0][:1] != "#"]
 
 
+def number_said(text: str) -> float | None:
+    """Return the number that a cell says, with a point or a comma; None if it says none."""
+    text = text.strip()
+    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
+
+
 def points_said(text: str) -> float | None:
     """Return the number that a cell says; None if it says none, or a negative one."""
-    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
+    return None if text.startswith("-") else number_said(text)
 
 
 def _by_column(columns: list[str], cells: list[str], needed: Sequence[str]) -> dict[str, str]:
