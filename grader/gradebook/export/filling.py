@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from grader.errors import UsageError
 from grader.gradebook.export.marks import Mark, Marks, called, written
-from grader.gradebook.export.sheet import Choice, Sheet, SheetFormat, SheetPerson, squeezed
+from grader.gradebook.export.sheet import Choice, Sheet, SheetFormat, SheetPerson
 from grader.gradebook.lines import number_said
+from grader.gradebook.roster import squeezed
 from grader.result import SubmissionResult, shown
 from grader.text import counted, quoted
 

@@ -18,10 +18,10 @@ from grader.gradebook.export.sheet import (
     SheetPerson,
     identity_in,
     needed,
-    squeezed,
 )
 from grader.gradebook.export.table import Row, Table
 from grader.gradebook.lines import number_said
+from grader.gradebook.roster import squeezed
 from grader.result import SubmissionResult
 
 IN_OTHER_LANGUAGES = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -166,12 +165,6 @@ def title_and_id(column: str) -> tuple[str, str]:
     title, bracket, id = column.rpartition(" (")
     is_id = bracket and id.endswith(")") and id[:-1].isascii() and id[:-1].isdecimal()
     return (title, id[:-1]) if is_id else (column, "")
-
-
-def squeezed(name: str) -> str:
-    """Return the letters and digits of a name, by which its spellings in files are compared."""
-    plain = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(letter for letter in plain if letter.isalnum())
 
 
 def _has(columns: Iterable[str]) -> str:
