@@ -7,8 +7,6 @@ count all the same.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from grader.errors import UsageError
+from grader.files import column_names, read_rows
 from grader.result import ProblemResult
 from grader.text import quoted
 
@@ -85,30 +84,6 @@ def read_lines(
 
 def _not_followed(file: str, line: int, why: str) -> str:
     return f"{file}, line {line}, does not count: {why}."
-
-
-def column_names(rows: Sequence[tuple[int, list[str]]]) -> list[str]:
-    """Return what the first line calls the columns, in small letters."""
-    return [name.strip().lower() for name in rows[0][1]] if rows else []
-
-
-def read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the lines with their numbers, without those that say nothing.
-
-    Raises:
-        UsageError: it is no CSV file, or can't be read.
-    """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        first = next((row for row in text.splitlines() if row.strip(" ,;") and row[0] != "#"), "")
-        mark = max(",;\t", key=first.count)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-        rows = [(reader.line_num, cells) for cells in reader]
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}.") from None
-    except (ValueError, csv.Error):
-        raise UsageError(f"{path} is not a CSV file in UTF-8; save it as one.") from None
-    return [(n, row) for n, row in rows if any(map(str.strip, row)) and row[0][:1] != "#"]
 
 
 def number_said(text: str) -> float | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grader.errors import UsageError
-from grader.gradebook.lines import column_names, read_rows
+from grader.files import column_names, read_rows
 from grader.text import line, quoted
 
 FILE = "roster.csv"
