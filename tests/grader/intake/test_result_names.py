@@ -11,7 +11,6 @@ import pytest
 
 from grader.course import Course
 from grader.intake.submissions import find_submissions
-from grader.text import line
 from tests.grader.intake.uploads import RIGHT, class_of, submission
 
 
@@ -25,20 +24,14 @@ def test_names_that_become_the_same_stay_apart(class_folder: Path, small_course:
     assert {s.full_name for s in found} == {"é", "è", "A_", "a_"}
 
 
-ODD_NAMES = [
-    "a b",
-    "ü",
-    "-x",
-    "=1+1",
-    "x" * 255,
-    "a;rm -rf",
-    "a\nb",
-    "é\u202e",
-    "..hidden..",
-    "nul",
-]
-ODD_NAMES += [os.fsdecode(b"\xff\xfe\x80"), "ß" * 120, "<script>alert(1)<", "[x](javascript:1)"]
-ODD_NAMES += ["{{7*7}}${IFS}`id`", "\x1b[2J\x07"]
+SHOWN = {
+    "a\nb": "a b",
+    "é\u202e": "é\ufffd",
+    "\x1b[2J\x07": "\ufffd[2J\ufffd",
+    os.fsdecode(b"\xff\xfe\x80"): "\ufffd\ufffd\ufffd",
+}
+ODD_NAMES = ["a b", "ü", "-x", "=1+1", "x" * 255, "a;rm -rf", "..hidden..", "nul", "ß" * 120]
+ODD_NAMES += ["<script>alert(1)<", "[x](javascript:1)", "{{7*7}}${IFS}`id`", *SHOWN]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems don't allow such names")
@@ -51,5 +44,5 @@ def test_odd_names_are_data(hand_in, small_course, name):
     assert not set(submission.name) & set("/\\<>|`$\"'*?:[](){}")
     assert not submission.name.startswith(".")
     assert submission.identity == name
-    assert submission.full_name == line(name)
+    assert submission.full_name == SHOWN.get(name, name)
     assert all(note.isprintable() for note in submission.notes)
