@@ -21,7 +21,7 @@ from grader.errors import InUse
 from grader.files import locked
 from grader.result import SubmissionResult
 from tests.grader.intake.uploads import FILE, write
-from tests.processes import lives
+from tests.processes import below, lives
 
 
 def test_a_run_goes_on_where_it_was_stopped(school: Any) -> None:
@@ -157,21 +157,6 @@ if __name__ == "__main__":
 """
 
 
-def descendants(process: int) -> set[int]:
-    """Return the processes below one, by what /proc says."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            rest = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(stat.parent.name)] = int(rest[1]) if rest[0] != "Z" else 0
-    found = {process}
-    while more := {p for p, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found - {process}
-
-
 def until(condition, seconds: float = 90) -> bool:  # type: ignore[no-untyped-def]
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
@@ -198,7 +183,7 @@ def test_a_command_that_is_stopped_leaves_results_and_no_process(
     )
     try:
         assert until((out / "results/ada.json").is_file)
-        started = descendants(process.pid)
+        started = below(process.pid)
         os.killpg(process.pid, how)
         output, errors = process.communicate(timeout=60)
     finally:
