@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from statistics import mean, median
 
 from grader.diagnose.unknown_answers import groups
@@ -186,9 +185,8 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
     for result in results:
         for problem in result.problems:
             is_running = ran(problem)
-            for name, group in groupby(problem.tests, key=lambda test: test.name):
-                cases = list(group)
-                key = problem.id, name
+            for cases in problem.with_cases:
+                key = problem.id, cases[0].name
                 row = rows.setdefault(key, TestRow(problem.id, cases[0].title, cases[0].hidden))
                 if is_running:
                     row.tried += 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from statistics import StatisticsError, correlation, mean
 
 from grader.reports.display_names import Person, by_name, people
@@ -225,9 +224,8 @@ def how_tests_sort(results: Sequence[SubmissionResult]) -> list[TestStatistics]:
     titles: dict[tuple[str, str], tuple[str, bool]] = {}
     for result in results:
         for problem in filter(ran, result.problems):
-            for name, group in groupby(problem.tests, key=lambda test: test.name):
-                cases = list(group)
-                key = problem.id, name
+            for cases in problem.with_cases:
+                key = problem.id, cases[0].name
                 titles.setdefault(key, (cases[0].title, cases[0].hidden))
                 if all(case.message.startswith(NOT_YET) for case in cases):
                     continue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from grader.files import write_whole
@@ -165,7 +164,7 @@ class _Class:
 def _problem(result: SubmissionResult, problem: ProblemResult, class_: _Class) -> ProblemView:
     source = class_.sources.read(problem.sha256)
     view = None if source is None else SourceView.of(source)
-    tests = [list(cases) for _, cases in groupby(problem.tests, key=lambda test: test.name)]
+    tests = problem.with_cases
     same = class_.identical.get((problem.id, result.submission))
     alike = problem.ended_alike and not problem.passed
     return ProblemView(
