@@ -1,14 +1,16 @@
-"""Files: written whole or not at all, locked against other runs, set aside, hashed."""
+"""Files: written whole or not at all, locked against others, set aside, read as rows, hashed."""
 
 from __future__ import annotations
 
+import csv
 import errno
 import hashlib
+import io
 import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -178,6 +180,35 @@ def set_aside(path: Path, why: str, *, stays: bool = False) -> Path:
     free = next(n for n in map(path.with_name, names) if not os.path.lexists(n))
     with writing(free):
         return Path(shutil.copy2(path, free)) if stays else path.rename(free)
+
+
+def column_names(rows: Sequence[tuple[int, list[str]]]) -> list[str]:
+    """Return what the first line calls the columns, in small letters."""
+    return [name.strip().lower() for name in rows[0][1]] if rows else []
+
+
+def read_rows(path: Path, *, comments: bool = True) -> list[tuple[int, list[str]]]:
+    """Return the lines of a CSV file of any spreadsheet with their numbers, without empty ones.
+
+    Args:
+        path: the file.
+        comments: whether lines that begin with `#` are left out, too.
+
+    Raises:
+        UsageError: it is no CSV file, or can't be read.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        first = next((row for row in text.splitlines() if row.strip(" ,;") and row[0] != "#"), "")
+        mark = max(",;\t", key=first.count)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+        rows = [(reader.line_num, cells) for cells in reader]
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}.") from None
+    except (ValueError, csv.Error):
+        raise UsageError(f"{path} is not a CSV file in UTF-8; save it as one.") from None
+    left_out = "#" if comments else None
+    return [(n, row) for n, row in rows if any(map(str.strip, row)) and row[0][:1] != left_out]
 
 
 def sha256_of(files: Mapping[str, Path]) -> str:

@@ -6,7 +6,10 @@ import math
 import sys
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
+from itertools import groupby
 from typing import Any, ClassVar, TypedDict
+
+from grader.text import some
 
 SCHEMA_VERSION = 6
 
@@ -277,7 +280,7 @@ class BreakResult:
         """Return what the instructor reads of right solutions that are refused; empty if none."""
         if not self.refused:
             return ""
-        names = _some(self.refused)
+        names = some(self.refused, _MOST_NAMED)
         if self.is_open:
             return f"one right file is refused ({names}): look at it; the points are open"
         return f"{len(self.refused)} of {self.right} right files are refused ({names})"
@@ -289,7 +292,8 @@ class BreakResult:
         found = [self._about_points()] if self.max else []
         if self.repeats:
             found.append(
-                f"These repeat visible tests of the course and are left out: {_some(self.repeats)}."
+                f"These repeat visible tests of the course and are left out: "
+                f"{some(self.repeats, _MOST_NAMED)}."
             )
         found += [self._about_right(), *self.refusals]
         if self.core:
@@ -344,9 +348,9 @@ class BreakResult:
         idle = [name for name, caught in ranked if not caught]
         found = []
         if useful and len(self.tests) > 1:
-            found.append(f"Caught by each: {_some(useful)}.")
+            found.append(f"Caught by each: {some(useful, _MOST_NAMED)}.")
         if idle:
-            found.append(f"No mistake is caught by {_some(idle)}.")
+            found.append(f"No mistake is caught by {some(idle, _MOST_NAMED)}.")
         return found
 
 
@@ -357,12 +361,6 @@ def _share(part: float, whole: int) -> float:
 def _bar(caught: float, mistakes: int) -> str:
     full = int(_share(caught, mistakes) * _BAR)
     return "█" * full + "░" * (_BAR - full)
-
-
-def _some(texts: list[str]) -> str:
-    """Return a list in words, without its end if it is long."""
-    more = len(texts) - _MOST_NAMED
-    return ", ".join(texts[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass
@@ -422,6 +420,11 @@ class ProblemResult:
     def max(self) -> float:
         """What the tests that ran are worth, without those that were left out for all."""
         return total([*(t.max for t in self.tests), *(a.max for a in self.adjustments)])
+
+    @property
+    def with_cases(self) -> list[list[TestResult]]:
+        """The tests, each as the list of its cases."""
+        return [list(cases) for _, cases in groupby(self.tests, key=lambda test: test.name)]
 
     @property
     def passed(self) -> bool:
@@ -513,6 +516,11 @@ class SubmissionResult:
     def shown_name(self) -> str:
         """What reports call the student or group."""
         return self.full_name or self.submission
+
+    @property
+    def who(self) -> str:
+        """Whose it is: the identity, or where none is known the name."""
+        return self.identity or self.submission
 
     @property
     def counted(self) -> list[ProblemResult]:

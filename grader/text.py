@@ -64,6 +64,12 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def some(texts: Sequence[object], most: int) -> str:
+    """Return a list in words, and of one longer than `most` how many more there are."""
+    more = len(texts) - most
+    return ", ".join(map(str, texts[:most])) + (f" and {more} more" if more > 0 else "")
+
+
 def quoted(name: str) -> str:
     """Return a name as it stands in a sentence, in any script, with nothing in it that controls."""
     return f"'{plain(name)}'".replace("\n", "\N{REPLACEMENT CHARACTER}")

@@ -103,8 +103,12 @@ forbidden = ["softmax"]
 """
 
 
-def name_in_manifest(root: Path, id: str, part: str = "one") -> None:
-    """Let the small course have another problem, whose folder is there."""
+def add_problem(root: Path, id: str, part: str = "one") -> None:
+    """Let the small course have another problem, which is its first one but for the name."""
+    for name in ("problems", "solutions"):
+        shutil.copytree(root / name / "01-doubling", root / name / id)
+    tests = root / "problems" / id / "test_doubling.py"
+    tests.rename(tests.with_name(f"test_{id[3:].replace('-', '_')}.py"))
     with (root / "course.toml").open("a", encoding="utf-8") as manifest:
         manifest.write(entry(id, part))
 
@@ -215,9 +219,7 @@ def write_course_of_two_parts(root: Path) -> Course:
     """Write a course of 01-doubling and, in part two, 06-doubling and 07-doubling."""
     course = write_small_course(root)
     for number in ("06", "07"):
-        for name in ("problems", "solutions"):
-            shutil.copytree(root / name / "01-doubling", root / name / f"{number}-doubling")
-        name_in_manifest(root, f"{number}-doubling", "two")
+        add_problem(root, f"{number}-doubling", "two")
         readme = README.replace("01 ·", f"{number} ·").replace("Easy", "Part two · Easy")
         (root / f"problems/{number}-doubling/README.md").write_text(readme, encoding="utf-8")
     return course

@@ -40,13 +40,20 @@ def parent_of(process: int) -> int:
     return int(_stat(process)[1])
 
 
-def below(process: int) -> list[int]:
-    """Return the processes that come from another one."""
-    try:
-        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    except OSError:
-        return []
-    return [id for child in map(int, children) for id in (child, *below(child))]
+def below(process: int) -> set[int]:
+    """Return the living processes that come from another one."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, parent, *_ = _stat(int(entry.name))
+            if state != "Z":
+                children.setdefault(int(parent), []).append(int(entry.name))
+    found, waiting = set[int](), [process]
+    while waiting:
+        new = children.get(waiting.pop(), [])
+        found.update(new)
+        waiting += new
+    return found
 
 
 def wait_until_gone(processes: Iterable[int], seconds: float) -> None:

@@ -12,46 +12,31 @@ from grader.files import locked, sha256_of, write_whole
 from grader.grade.cluster import grade_on_cluster
 from grader.grade.outcome import assemble
 from grader.grade.pool import grade_all
-from grader.grade.previous import (
-    RESULTS,
-    Plan,
-    Previous,
-    keep_aside,
-    load_previous,
-    named_as_before,
-    outdated,
-    plan,
-    require_same_course,
-    save_result,
-    sweep,
-)
-from grader.grade.provenance import common_provenance, grader_sha256
-from grader.grade.same_person import as_groups, as_said, merge, suggest
+from grader.grade.preparing import GRADEBOOK, prepare
+from grader.grade.previous import RESULTS, Plan, keep_aside, save_result, sweep
+from grader.grade.provenance import grader_sha256
 from grader.grade.settings import Settings
 from grader.grade.words import Words
-from grader.gradebook.adjusting import adjusted, key, match_roster, of_earlier_files
+from grader.gradebook.adjusting import adjusted, match_roster, of_earlier_files
 from grader.gradebook.folder import FOLDER, GradebookFolder
 from grader.gradebook.roster import Matched
-from grader.intake.optional_problems import without_skipped
 from grader.intake.submissions import Submission
 from grader.reports.class_table import RunSummary
-from grader.reports.dashboard import ClassFacts, write_dashboard
-from grader.reports.display_names import people as people_of
+from grader.reports.dashboard import ClassFacts, dashboard
 from grader.reports.feedback import feedback, feedback_page
-from grader.reports.gradebook_csv import cell, changes, read_gradebook, write_gradebook
+from grader.reports.gradebook_csv import write_gradebook
 from grader.reports.gradescope_json import results_json
 from grader.reports.identical import identical_files
-from grader.reports.junit import write_junit
-from grader.reports.news import News
+from grader.reports.junit import junit
 from grader.reports.sources import SOURCES, Sources
-from grader.reports.statistics import TERM_PAGE, write_term
+from grader.reports.statistics import TERM_PAGE, term
 from grader.reports.student_page import STUDENT_PAGES, write_student_pages
-from grader.result import Policy, ProblemResult, Provenance, Status, SubmissionResult
+from grader.result import Policy, ProblemResult, Status, SubmissionResult
 
-_GRADEBOOK, _INDEX, _JUNIT = "gradebook.csv", "index.html", "junit.xml"
 _FEEDBACK, _GRADESCOPE = "feedback", "gradescope"
+_INDEX, _JUNIT = "index.html", "junit.xml"
 REPORT_FOLDERS = (RESULTS, _FEEDBACK, _GRADESCOPE, STUDENT_PAGES, SOURCES)
-REPORT_FILES = (_INDEX, TERM_PAGE, _JUNIT, _GRADEBOOK)
+REPORT_FILES = (_INDEX, TERM_PAGE, _JUNIT, GRADEBOOK)
 """What a run writes: whether it can is found at the start, not after hours."""
 
 _SOURCES = {".py", ".j2", ".js"}
@@ -126,25 +111,25 @@ def grade_class(
     with locked(out):
         sweep(out)
         adjusted([], book)  # a file that can't be read is told before hours of grading
-        previous = load_previous(out / RESULTS)
-        require_same_course(previous, course, out)
-        submissions, told, unclear = who_is_who(submissions, previous, people or {}, out)
-        submissions = asked_for(submissions, course, part)
-        if not settings.own_tests:
-            submissions = [each.without_own_tests() for each in submissions]
-        names = {submission.name for submission in submissions}
-        common = common_provenance(course, settings)
-        plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
+        ready = prepare(
+            submissions,
+            course,
+            settings,
+            out,
+            people=people or {},
+            fresh=fresh,
+            is_whole=is_whole,
+            part=part,
+        )
+        plans, before = ready.plans, ready.previous.results
         words = Words(course)
         for each in plans:
             each.kept = {id: words.renewed(problem) for id, problem in each.kept.items()}
-        keep_aside(previous, names, course, out / RESULTS)
+        keep_aside(ready.previous, ready.names, course, out / RESULTS)
         keeper = _Keeper(out, course, settings, policy, part, book)
-        keeper.keep_sources(submissions)
-        keeper.take_over([each for each in plans if not each.reasons], previous.results)
-        absent = [result for name, result in previous.results.items() if name not in names]
-        left = [replace(r, problems=[*map(words.renewed, r.problems)]) for r in absent]
-        keeper.leave(left, previous.results)
+        keeper.keep_sources(each.submission for each in plans)
+        left = [replace(r, problems=[*map(words.renewed, r.problems)]) for r in ready.absent]
+        keeper.take_over([each for each in plans if not each.reasons], left, before)
         todo = {each.submission.name: each for each in plans if each.reasons}
         on_start(len(todo))
 
@@ -153,79 +138,21 @@ def grade_class(
             on_result(result)
 
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
-        not_applied = [*unclear, *keeper.adjust()]
-        asked = of_earlier_files(keeper.results, previous.results, book)
-        before, shown = read_gradebook(out / _GRADEBOOK), keeper.shown()
-        news = News(
-            is_first=not before,
-            changes=changes(before, keeper.results, previous.results, joined=previous.joined),
-            new=[who for name, who in people_of(shown).items() if cell(name) not in before],
-            missing=named_missing(absent, submissions, is_whole),
+        not_applied = keeper.adjust()
+        run = ready.summary(
+            keeper.results,
+            keeper.matched,
+            book,
             not_applied=not_applied,
-            of_one_problem=_is_of_one_problem(submissions, common),
+            asked=of_earlier_files(keeper.results, before, book),
         )
-        keeper.write_class_reports(news)
+        keeper.write_class_reports(run)
     return ClassRun(
-        results=shown,
+        **vars(run),
+        results=keeper.shown(),
         problems=keeper.problems(),
         optional=keeper.optional(),
-        graded=len(todo),
-        news=news,
-        outdated=outdated(shown, common),
-        damaged=previous.damaged,
-        older=previous.older,
-        lost=sorted({*previous.damaged, *previous.older} - names),
-        told=[*told, *keeper.about_roster(), *asked],
-        absent=keeper.absent(),
     )
-
-
-def who_is_who(
-    submissions: Sequence[Submission],
-    previous: Previous,
-    people: Mapping[str, str],
-    out: Path | None,
-) -> tuple[list[Submission], list[str], list[str]]:
-    """Return submissions as whose they are, with the names of their files, and what to say.
-
-    What comes last are the lines of `names.csv` that do nothing.
-
-    Args:
-        submissions: what was handed in.
-        previous: what previous runs left.
-        people: for what a submission is called, or its identity, whose it is.
-        out: the folder of reports; None to leave its files as they are.
-    """
-    merge(previous, people, out)
-    submissions, others = as_groups(submissions, previous)
-    submissions, unclear = as_said(submissions, previous, people)
-    submissions, taken = named_as_before(submissions, previous)
-    same = suggest(submissions, previous, people, out)
-    return submissions, [*others, *taken, *same], unclear
-
-
-def asked_for(
-    submissions: Iterable[Submission], course: Course, part: str | None
-) -> list[Submission]:
-    """Return submissions with what is to be graded of them: a part, and what nobody left out."""
-    asked = {problem.id for problem in course.of_part(part)}
-    optional = [problem for problem in course.problems() if problem.part.optional]
-    found = [each.only(id for id in each.files if id in asked) for each in submissions]
-    return [without_skipped(each, optional) for each in found]
-
-
-def _is_of_one_problem(submissions: Sequence[Submission], common: Mapping[str, Provenance]) -> bool:
-    """Tell whether it was said that all of these were handed in for the same single problem."""
-    asked = {tuple(each.files) for each in submissions}
-    return len(common) > 1 and [len(ids) for ids in asked] == [1]
-
-
-def named_missing(
-    absent: Iterable[SubmissionResult], submissions: Sequence[Submission], is_whole: bool | None
-) -> list[str]:
-    """Return who is known and not given, if what is given says that it is the whole class."""
-    says_whole = len(submissions) > 1 if is_whole is None else is_whole
-    return sorted(result.shown_name for result in absent) if says_whole else []
 
 
 def _grade(
@@ -260,7 +187,7 @@ class _Keeper:
         self._out = out
         self._book = book
         self._course = course
-        self._matched = Matched()
+        self.matched = Matched()
         self._parts = {problem.id: problem.part for problem in course.problems()}
         self._part = part
         self._grader_sha256 = grader_sha256(course)
@@ -270,17 +197,14 @@ class _Keeper:
         stamp = self._stamp()
         self._views_hold = stamp.is_file() and stamp.read_bytes() == self._views().encode()
 
-    def take_over(self, plans: list[Plan], previous: dict[str, SubmissionResult]) -> None:
+    def take_over(
+        self,
+        plans: Iterable[Plan],
+        absent: Iterable[SubmissionResult],
+        previous: Mapping[str, SubmissionResult],
+    ) -> None:
         """Keep results of which nothing has to be graded; write only what is new about them."""
-        for each in plans:
-            result = self._assembled(each, {})
-            if not self._views_hold or result != previous.get(result.submission):
-                self._save(result)
-            self.results.append(result)
-
-    def leave(self, results: list[SubmissionResult], previous: dict[str, SubmissionResult]) -> None:
-        """Keep results as they are, of those who are not among the submissions."""
-        for result in results:
+        for result in (*(self._assembled(each, {}) for each in plans), *absent):
             if not self._views_hold or result != previous.get(result.submission):
                 self._save(result)
             self.results.append(result)
@@ -306,30 +230,12 @@ class _Keeper:
             if result != before:
                 self._save(result)
         self.results = found
-        self._matched = match_roster(found, self._book)
+        self.matched = match_roster(found, self._book)
         return told
-
-    def about_roster(self) -> list[str]:
-        """Return who can't be told apart on the roster, and who is not on it."""
-        if not self._book.roster.entries:
-            return []
-        names = {key(result): result.shown_name for result in self.results}
-        unclear = [entry.shown for entry in self._matched.unclear]
-        strangers = sorted(names[each] for each in self._matched.strangers)
-        told = []
-        if unclear:
-            told.append(f"On the roster, and may be one of several here: {', '.join(unclear)}.")
-        if strangers:
-            told.append(f"Not on the roster: {', '.join(strangers)}.")
-        return told
-
-    def absent(self) -> list[str]:
-        """Return who is on the roster and has handed in nothing at all."""
-        return sorted(entry.shown for entry in self._matched.absent)
 
     def sections(self) -> dict[str, str]:
         """Return the section of everybody, by the name of the submission, as the roster has it."""
-        found = {r.submission: self._matched.section(key(r)) for r in self.results}
+        found = {r.submission: self.matched.section(r.who) for r in self.results}
         return {name: section for name, section in found.items() if section}
 
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
@@ -381,21 +287,22 @@ class _Keeper:
                 shown.setdefault(part.id, []).append(id)
         return shown
 
-    def write_class_reports(self, news: News) -> None:
+    def write_class_reports(self, run: RunSummary) -> None:
         """Write what is about the whole class; the gradebook last."""
-        shown, optional = self.shown(), self.optional()
+        shown, problems, optional = self.shown(), self.problems(), self.optional()
         identical = identical_files(shown, self._sources, self._own_files())
-        pages = self._out / STUDENT_PAGES
-        write_student_pages(shown, self._sources, pages, identical)
-        about = ClassFacts(news, self.sections(), self.absent())
-        index = self._out / _INDEX
-        write_dashboard(shown, self.problems(), index, identical, optional, about)
+        write_student_pages(shown, self._sources, self._out / STUDENT_PAGES, identical)
+        about = ClassFacts(run.news, self.sections(), run.absent)
         others = [id for ids in optional.values() for id in ids]
-        page = self._out / TERM_PAGE
-        write_term(shown, [*self.problems(), *others], page, about.sections)
-        write_junit(shown, self._out / _JUNIT)
+        pages = {
+            _INDEX: dashboard(shown, problems, identical, optional, about),
+            TERM_PAGE: term(shown, [*problems, *others], about.sections),
+            _JUNIT: junit(shown),
+        }
+        for name, text in pages.items():
+            write_whole(self._out / name, text)
         write_whole(self._stamp(), self._views())
-        book = self._out / _GRADEBOOK
+        book = self._out / GRADEBOOK
         write_gradebook(shown, self._counted(), book, optional, about.sections)
         self._sources.keep_only(p.sha256 for result in self.results for p in result.problems)
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.course import Course, own_course
 from grader.errors import CourseError, InternalError, UsageError
-from grader.grade.cores import core_of_its_own
+from grader.grade.cores import cores_of_its_own
 from grader.grade.outcome import as_result
 from grader.grade.provenance import grader_sha256, torch_version
 from grader.grade.reference import reference_submission, require_full_marks
@@ -217,7 +217,7 @@ def _opened(order: _Order) -> _Desk:
         )
     with ExitStack() as stack:
         try:
-            core = stack.enter_context(core_of_its_own())
+            (core,) = stack.enter_context(cores_of_its_own(1))
             grader = stack.enter_context(grader_for(course, order.settings, core))
             reference = reference_submission(course)
             require_full_marks(as_result(reference, answer(reference, grader)))

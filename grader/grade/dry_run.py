@@ -4,39 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
 
 from grader.course import Course
-from grader.grade.class_run import asked_for, named_missing, who_is_who
 from grader.grade.outcome import assemble
-from grader.grade.previous import (
-    RESULTS,
-    Plan,
-    load_previous,
-    outdated,
-    plan,
-    require_same_course,
-)
-from grader.grade.provenance import common_provenance
+from grader.grade.preparing import prepare
+from grader.grade.previous import Plan
 from grader.grade.settings import Settings
-from grader.gradebook.adjusting import (
-    adjusted,
-    key,
-    late_ones,
-    match_roster,
-    of_earlier_files,
-)
+from grader.gradebook.adjusting import adjusted, late_ones, match_roster, of_earlier_files
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.reading import HANDED_IN_LATE
 from grader.intake.submissions import StudentFile, Submission
 from grader.reports.class_table import RunSummary, about_run, did_nothing
 from grader.reports.display_names import people as people_of
-from grader.reports.gradebook_csv import cell, changes, column_of_tests, read_gradebook
-from grader.reports.news import News
+from grader.reports.gradebook_csv import cell, column_of_tests
 from grader.result import ProblemResult, SubmissionResult
 from grader.text import counted, line
 
@@ -55,10 +40,10 @@ class Foreseen:
         summary: what the run would say beside its results.
     """
 
-    plans: list[Plan]
+    plans: Sequence[Plan]
     kept: list[SubmissionResult]
     late: list[tuple[SubmissionResult, ProblemResult]]
-    summary: RunSummary = field(default_factory=lambda: RunSummary(graded=0))
+    summary: RunSummary
 
 
 def foresee(
@@ -78,43 +63,28 @@ def foresee(
     Raises:
         UsageError: a file of the book can't be read.
     """
-    previous = load_previous(out / RESULTS)
-    require_same_course(previous, course, out)
-    submissions, told, unclear = who_is_who(submissions, previous, people, None)
-    submissions = asked_for(submissions, course, part)
-    if not settings.own_tests:
-        submissions = [each.without_own_tests() for each in submissions]
-    names = {submission.name for submission in submissions}
-    common = common_provenance(course, settings)
-    plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
-    absent = [result for name, result in previous.results.items() if name not in names]
-    kept = [assemble(p.submission, settings, "", [*p.kept.values()]) for p in plans]
-    now, not_applied = adjusted([*kept, *absent], book)
-    matched = match_roster([*kept, *absent], book)
-    before = read_gradebook(out / "gradebook.csv")
-    news = News(
-        is_first=not before,
-        changes=changes(before, now, previous.results, _pending(plans, settings), previous.joined),
-        missing=named_missing(absent, submissions, is_whole),
-        not_applied=[*unclear, *_about_what_is_there(not_applied, plans)],
-        of_one_problem=len(common) > 1 and {len(each.files) for each in submissions} == {1},
+    ready = prepare(
+        submissions,
+        course,
+        settings,
+        out,
+        people=people,
+        fresh=fresh,
+        is_whole=is_whole,
+        part=part,
+        dry=True,
     )
+    plans = ready.plans
+    kept = [assemble(p.submission, settings, "", [*p.kept.values()]) for p in plans]
+    now, not_applied = adjusted([*kept, *ready.absent], book)
     whole = [_with_what_came(each, result) for each, result in zip(plans, now, strict=False)]
-    strangers = {*matched.strangers} if book.roster.entries else set()
-    asked = of_earlier_files([*whole, *absent], previous.results, book)
-    summary = RunSummary(
-        graded=sum(bool(each.reasons) for each in plans),
-        news=news,
-        outdated=outdated(now, common),
-        damaged=previous.damaged,
-        older=previous.older,
-        lost=sorted({*previous.damaged, *previous.older} - names),
-        told=[
-            *told,
-            *(f"Not on the roster: {r.shown_name}." for r in now if key(r) in strangers),
-            *asked,
-        ],
-        absent=sorted(entry.shown for entry in matched.absent),
+    summary = ready.summary(
+        now,
+        match_roster(now, book),
+        book,
+        not_applied=_about_what_is_there(not_applied, plans),
+        asked=of_earlier_files([*whole, *ready.absent], ready.previous.results, book),
+        pending=_pending(plans, settings),
     )
     return Foreseen(plans, now, late_ones(whole, book), summary)
 

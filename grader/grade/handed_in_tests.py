@@ -6,31 +6,13 @@ import random
 from collections.abc import Sequence
 
 from grader.boundary import Boundary, WorkerFailure
-from grader.course import Course, Problem
+from grader.course import Problem
 from grader.errors import InternalError
 from grader.grade.own_tests_job import JOB, Report, job_data
 from grader.result import BREAK_POINTS, BreakResult, Status
 from grader.run.own_tests import OwnTest
 from grader.run.shaking import shaken
-from grader.run.worth_of_tests import NoEnd, Target, judge_own_tests, targets
-
-
-class Catalogue:
-    """What own tests are judged by, read when it is first wanted.
-
-    Args:
-        course: where it is.
-    """
-
-    def __init__(self, course: Course) -> None:
-        self._course = course
-        self._known: dict[str, list[Target]] = {}
-
-    def of(self, problem: Problem) -> list[Target]:
-        """Return a problem's files, right ones and wrong ones."""
-        if problem.id not in self._known:
-            self._known[problem.id] = targets(self._course, problem)
-        return self._known[problem.id]
+from grader.run.worth_of_tests import NoEnd, Target, judge_own_tests
 
 
 def break_submitted(

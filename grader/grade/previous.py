@@ -98,18 +98,13 @@ class Previous:
     def of(self, submission: Submission) -> SubmissionResult | None:
         """Return the result of who handed in, and of nobody else."""
         result = self.results.get(submission.name)
-        return result if result and identity(result) == submission.identity else None
+        return result if result and result.who == submission.identity else None
 
     def why_none(self, name: str) -> str:
         """Return why there is no result of a submission's problem, as a reason to grade it."""
         if name in self.damaged:
             return _DAMAGED
         return _OLDER if name in self.older else _NEW
-
-
-def identity(result: SubmissionResult) -> str:
-    """Return who a result is of."""
-    return result.identity or result.submission
 
 
 def load_previous(folder: Path) -> Previous:
@@ -119,8 +114,8 @@ def load_previous(folder: Path) -> Previous:
     for path in sorted(folder.glob("[!.]*.json")):
         try:
             result = read_result(path)
-            if known.setdefault(identity(result), path.stem) != path.stem:
-                raise ValueError(f"it is of the same student as {known[identity(result)]}.json")
+            if known.setdefault(result.who, path.stem) != path.stem:
+                raise ValueError(f"it is of the same student as {known[result.who]}.json")
             previous.results[path.stem] = result
         except OlderVersion:
             previous.older.append(path.stem)
@@ -172,7 +167,7 @@ def named_as_before(
     Whoever is new gets no file that is another's, even if that was renamed or two hashes are the
     same.
     """
-    names = {identity(result): name for name, result in previous.results.items()}
+    names = {result.who: name for name, result in previous.results.items()}
     taken = {name.lower() for name in names.values()}
     found, told = [], []
     for each in submissions:

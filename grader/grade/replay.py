@@ -34,20 +34,16 @@ class Replay:
         submission: whose code ran.
         problem: whose test it was.
         source: the test's source.
-        tests: the results, case by case.
+        rerun: how it ended now.
         graded: the results that were graded, by the test's id.
-        tracebacks: where each test ended, by the test's id.
-        printed: what the student's code printed.
         notes: what to bear in mind.
     """
 
     submission: str
     problem: str
     source: str
-    tests: list[TestResult]
+    rerun: Rerun
     graded: dict[str, TestResult]
-    tracebacks: dict[str, str]
-    printed: str
     notes: list[str] = field(default_factory=list)
 
 
@@ -100,10 +96,8 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
         submission.name,
         problem.id,
         _source(problem, name.partition("[")[0]),
-        rerun.tests,
+        rerun,
         {each.id: each for each in graded.tests} if graded else {},
-        rerun.tracebacks,
-        rerun.printed,
         notes,
     )
 
@@ -198,9 +192,9 @@ def _source(problem: Problem, function: str) -> str:
 def report(found: Replay) -> str:
     """Return all that is known, for a terminal."""
     lines = [f"{found.submission}, {found.problem}", *found.notes, "", found.source]
-    for test in found.tests:
+    for test in found.rerun.tests:
         lines += ["", *_case(test, found)]
-    printed = found.printed.rstrip() or "Nothing."
+    printed = found.rerun.printed.rstrip() or "Nothing."
     lines += ["", "What the student's code printed:", *_indented(printed)]
     return plain("\n".join(lines))
 
@@ -211,8 +205,8 @@ def _case(test: TestResult, found: Replay) -> Iterator[str]:
     if graded is not None and graded.status is not test.status:
         yield f"  It was {graded.status} when it was graded, after the tests before it."
     yield from _indented(test.message)
-    if test.id in found.tracebacks:
-        yield from ["", *_indented(found.tracebacks[test.id])]
+    if test.id in found.rerun.tracebacks:
+        yield from ["", *_indented(found.rerun.tracebacks[test.id])]
 
 
 def _indented(text: str) -> Sequence[str]:

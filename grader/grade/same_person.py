@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader.files import set_aside, write_whole
-from grader.grade.previous import RESULTS, Previous, identity, result_path, save_result
+from grader.grade.previous import RESULTS, Previous, result_path, save_result
 from grader.gradebook.roster import Known, Roster
 from grader.intake.names_file import NAMES_FILE
 from grader.intake.only import named
@@ -51,7 +51,7 @@ def as_groups(
         submissions: what was handed in.
         previous: what previous runs left.
     """
-    known = {identity(result): result for result in previous.results.values()}
+    known = {result.who: result for result in previous.results.values()}
     found, told = [], []
     for each in submissions:
         before, members = known.get(each.identity), sorted(each.members)
@@ -112,7 +112,7 @@ def _meant(means: str, submissions: Sequence[Submission], previous: Previous) ->
 
 def _of_result(result: SubmissionResult) -> Submission:
     name = result.submission
-    return Submission(name, {}, identity=identity(result), full_name=result.full_name)
+    return Submission(name, {}, identity=result.who, full_name=result.full_name)
 
 
 def _as(submission: Submission, target: Submission) -> Submission:
@@ -218,7 +218,7 @@ def _write_suggested(lines: Sequence[tuple[Submission, Submission]], path: Path)
 def _maybe_the_same(
     submissions: Sequence[Submission], previous: Previous
 ) -> list[tuple[Submission, Submission]]:
-    results = {identity(result): result for result in previous.results.values()}
+    results = {result.who: result for result in previous.results.values()}
     here = {submission.identity for submission in submissions}
     new = _by_name(submissions)
     gone = _by_name([_of_result(result) for who, result in results.items() if who not in here])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Collection
+from functools import cache, partial
 
 from grader.boundary import Boundary, RemoteProblem
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
-from grader.grade.handed_in_tests import Catalogue, break_submitted
+from grader.grade.handed_in_tests import break_submitted
 from grader.grade.outcome import assemble
 from grader.grade.own_tests_job import JOB
 from grader.grade.provenance import (
@@ -22,6 +23,7 @@ from grader.intake.submissions import StudentFile, Submission
 from grader.result import Status, SubmissionResult
 from grader.run.session import Session
 from grader.run.suite import Suite
+from grader.run.worth_of_tests import targets
 
 # The boundary keeps the time of each call. This is for the trusted side, should it ever hang; for
 # it, waiting for a worker on a busy machine is sleep.
@@ -81,7 +83,7 @@ class Grader:
         self._grader_sha256 = grader_sha256(course)
         self._common = common_provenance(course, settings)
         self._words = {problem.id: words_sha256(problem) for problem in self._problems}
-        self._catalogue = Catalogue(course)
+        self._targets = cache(partial(targets, course))  # read when they are first wanted
         asked = [problem for problem in self._problems if needed is None or problem.id in needed]
         self._suite = Suite(asked, course.root, timeout=TEST_SECONDS)
 
@@ -109,8 +111,9 @@ class Grader:
             result.provenance = provenance(file, self._common[problem.id])
             result.provenance["words"] = self._words[problem.id]
             if file.own_tests is not None:
-                targets = self._catalogue.of(problem)
-                result.own_tests = break_submitted(problem, file.own_tests, targets, self.boundary)
+                result.own_tests = break_submitted(
+                    problem, file.own_tests, self._targets(problem), self.boundary
+                )
             found.append(result)
         return assemble(submission, self._settings, self._grader_sha256, found)
 

@@ -7,13 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.gradebook import corrections, criteria, late_policy
-from grader.gradebook.corrections import (
-    Correction,
-    Followed,
-    follow,
-    not_followed,
-    read_corrections,
-)
+from grader.gradebook.corrections import Correction, Followed, follow, read_corrections
 from grader.gradebook.criteria import ByHand, given_by_hand, lacking, read_criteria
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import Extension, LatePolicy, read_late_policy
@@ -40,7 +34,7 @@ def adjusted(
         UsageError: one of the files can't be read, or the late policy is not understood.
     """
     matched = match_roster(results := list(results), book)
-    results = [replace(r, full_name=matched.name(key(r)) or r.full_name) for r in results]
+    results = [replace(r, full_name=matched.name(r.who) or r.full_name) for r in results]
     lines, remarks = read_corrections(book.path(corrections.FILE))
     by_hand, remarks_by_hand = read_criteria(book.path(criteria.FILE))
     policy = read_late_policy(book.path(late_policy.FILE))
@@ -134,12 +128,7 @@ def match_roster(results: Iterable[SubmissionResult], book: GradebookFolder) -> 
     Raises:
         UsageError: the roster can't be read.
     """
-    return book.roster.match(Known(key(r), r.full_name, r.members) for r in results)
-
-
-def key(result: SubmissionResult) -> str:
-    """Return the identity by which the roster knows somebody."""
-    return result.identity or result.submission
+    return book.roster.match(Known(r.who, r.full_name, r.members) for r in results)
 
 
 @dataclass(frozen=True)
@@ -209,7 +198,7 @@ def _hand_by_person(
         if not why and not any(line.concerns(problem) for problem in meant[0].problems):
             why = f"{quoted(line.submission)} has not been graded in {quoted(line.problem)}"
         if why:
-            told[criteria.not_followed(line.line, why)] = None
+            told[line.not_followed(why)] = None
         else:
             found[meant[0].submission].append(line)
     return found
@@ -242,7 +231,7 @@ def _by_person(
         why = "" if line.for_everybody else people.why_nobody(line.submission)
         why = why or _why_nothing(line, meant)
         if why:
-            told[not_followed(line.line, why)] = None
+            told[line.not_followed(why)] = None
         else:
             key = corrections.EVERYBODY if line.for_everybody else meant[0].submission
             found[key].append(line)

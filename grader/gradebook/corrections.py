@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.gradebook import lines
-from grader.gradebook.lines import points_said, read_lines
+from grader.gradebook.lines import BookLine, points_said, read_lines
 from grader.result import Adjustment, ProblemResult, TestResult, shown, total
 from grader.text import quoted
 
@@ -26,21 +25,17 @@ _NEEDED = ("submission", "problem", "mark", "reason")
 
 
 @dataclass(frozen=True)
-class Correction:
-    """One line of the file.
+class Correction(BookLine):
+    """One line of the file; its submission is `*` where it is about everybody's mark.
 
     Attributes:
-        line: its number, by which it is named.
-        submission: whose mark; `*` for everybody's.
-        problem: an id, or its number.
         test: a test with all its cases, or one case; empty for the whole problem.
         mark: what it gives; None when it is left out, as if it had never been asked.
         reason: the sentence that student and instructor read.
     """
 
-    line: int
-    submission: str
-    problem: str
+    file = FILE
+
     test: str
     mark: float | None
     reason: str
@@ -49,10 +44,6 @@ class Correction:
     def for_everybody(self) -> bool:
         """Whether it is about the whole class."""
         return self.submission == EVERYBODY
-
-    def concerns(self, problem: ProblemResult) -> bool:
-        """Tell whether it is about a problem."""
-        return problem.id == self.problem or problem.id.startswith(f"{self.problem.zfill(2)}-")
 
     def tests(self, problem: ProblemResult) -> list[TestResult]:
         """Return the tests of a problem that it is about; none when it names no test of it."""
@@ -80,11 +71,6 @@ def read_corrections(path: Path) -> tuple[list[Correction], list[str]]:
         UsageError: the file as a whole can't be read.
     """
     return read_lines(path, _NEEDED, _correction)
-
-
-def not_followed(line: int, why: str) -> str:
-    """Return the sentence about a line that does not count."""
-    return lines.not_followed(FILE, line, why)
 
 
 def _correction(line: int, row: dict[str, str]) -> Correction:
@@ -167,7 +153,7 @@ def _agreeing(
         against = [o.line for o in alike if (o.mark, o.test) != (line.mark, line.test)]
         if against:
             which = " and ".join(map(str, against))
-            told[not_followed(line.line, f"line {which} says something else about the same")] = None
+            told[line.not_followed(f"line {which} says something else about the same")] = None
         elif not any(other in found for other in alike):
             found.append(line)
     return found
@@ -182,4 +168,4 @@ def _alike(problem: ProblemResult, one: Correction, other: Correction) -> bool:
 
 def _too_much(line: Correction, most: float) -> str:
     given = shown(line.mark or 0)
-    return not_followed(line.line, f"{given} is more than the {shown(most)} that there are")
+    return line.not_followed(f"{given} is more than the {shown(most)} that there are")

@@ -14,9 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.gradebook import lines
-from grader.gradebook.lines import points_said, read_lines
-from grader.result import Adjustment, ProblemResult, shown
+from grader.gradebook.lines import BookLine, number_of, points_said, read_lines
+from grader.result import Adjustment, shown
 from grader.text import quoted
 
 FILE = "criteria.csv"
@@ -25,30 +24,22 @@ _NEEDED = ("submission", "problem", "criterion", "points", "max")
 
 
 @dataclass(frozen=True)
-class ByHand:
+class ByHand(BookLine):
     """One line of the file.
 
     Attributes:
-        line: its number, by which it is named.
-        submission: whose points.
-        problem: an id, or its number.
         criterion: what they are for.
         points: what is given.
         max: out of how many.
         comment: what the student reads beside it; may be empty.
     """
 
-    line: int
-    submission: str
-    problem: str
+    file = FILE
+
     criterion: str
     points: float
     max: float
     comment: str = ""
-
-    def concerns(self, problem: ProblemResult) -> bool:
-        """Tell whether it is about a problem."""
-        return problem.id == self.problem or problem.id.startswith(f"{self.problem.zfill(2)}-")
 
     def change(self) -> Adjustment:
         """Return what it changes in a problem's marks."""
@@ -69,18 +60,13 @@ def read_criteria(path: Path) -> tuple[list[ByHand], list[str]]:
     worth: dict[tuple[str, str], ByHand] = {}
     found = []
     for each in read:
-        first = worth.setdefault((_number(each.problem), each.criterion.casefold()), each)
+        first = worth.setdefault((number_of(each.problem), each.criterion.casefold()), each)
         if first.max == each.max:
             found.append(each)
         else:
             why = f"{quoted(each.criterion)} is out of {shown(first.max)} in line {first.line}"
-            told.append(not_followed(each.line, why))
+            told.append(each.not_followed(why))
     return found, told
-
-
-def not_followed(line: int, why: str) -> str:
-    """Return the sentence about a line that does not count."""
-    return lines.not_followed(FILE, line, why)
 
 
 def given_by_hand(found: Iterable[ByHand], told: dict[str, None]) -> list[Adjustment]:
@@ -100,7 +86,7 @@ def given_by_hand(found: Iterable[ByHand], told: dict[str, None]) -> list[Adjust
             continue
         numbers = " and ".join(str(each.line) for each in same[1:])
         why = f"line {numbers} gives something else for the same"
-        told[not_followed(same[0].line, why)] = None
+        told[same[0].not_followed(why)] = None
     return changes
 
 
@@ -148,7 +134,3 @@ def _points(text: str) -> float:
     if found is None:
         raise ValueError(f"{quoted(text)} is no number of points")
     return found
-
-
-def _number(problem: str) -> str:
-    return problem.partition("-")[0].zfill(2)

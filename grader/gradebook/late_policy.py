@@ -31,6 +31,7 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from grader.errors import UsageError
+from grader.gradebook.lines import number_of
 from grader.result import Adjustment, ProblemResult, total
 from grader.text import counted, quoted
 
@@ -136,11 +137,7 @@ def moment(text: str) -> datetime | None:
 
 def _of(by_problem: Mapping[str, Value], id: str) -> Value | None:
     """Return what holds for a problem, by its number, or for all."""
-    return by_problem.get(_number(id), by_problem.get(EVERY_PROBLEM))
-
-
-def _number(problem: str) -> str:
-    return problem.partition("-")[0].zfill(2)
+    return by_problem.get(number_of(id), by_problem.get(EVERY_PROBLEM))
 
 
 def _taken(points: float, share: Decimal) -> float:
@@ -236,9 +233,11 @@ def _table(data: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _problem(name: str) -> str:
-    if name != EVERY_PROBLEM and not _PROBLEM.fullmatch(name):
+    if name == EVERY_PROBLEM:
+        return name
+    if not _PROBLEM.fullmatch(name):
         raise ValueError(f"{quoted(name)} is no problem; write its number, such as 03")
-    return name if name == EVERY_PROBLEM else _number(name)
+    return number_of(name)
 
 
 def _deadline(at: Any, zone: tzinfo | None) -> datetime:

@@ -7,19 +7,50 @@ count all the same.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from grader.errors import UsageError
+from grader.files import column_names, read_rows
+from grader.result import ProblemResult
 from grader.text import quoted
 
 Line = TypeVar("Line")
 
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+
+
+@dataclass(frozen=True)
+class BookLine:
+    """One line of a file about somebody's marks.
+
+    Attributes:
+        line: its number, by which it is named.
+        submission: whose marks.
+        problem: an id, or its number.
+    """
+
+    file: ClassVar[str]
+
+    line: int
+    submission: str
+    problem: str
+
+    def concerns(self, problem: ProblemResult) -> bool:
+        """Tell whether it is about a problem."""
+        return problem.id == self.problem or problem.id.startswith(f"{self.problem.zfill(2)}-")
+
+    def not_followed(self, why: str) -> str:
+        """Return the sentence about it if it does not count."""
+        return _not_followed(self.file, self.line, why)
+
+
+def number_of(problem: str) -> str:
+    """Return the number of a problem, of which an id or the number is given."""
+    return problem.partition("-")[0].zfill(2)
 
 
 def read_lines(
@@ -47,42 +78,23 @@ def read_lines(
         try:
             found.append(understood(line, _by_column(columns, cells, needed)))
         except ValueError as error:
-            told.append(not_followed(path.name, line, str(error)))
+            told.append(_not_followed(path.name, line, str(error)))
     return found, told
 
 
-def not_followed(file: str, line: int, why: str) -> str:
-    """Return the sentence about a line that does not count."""
+def _not_followed(file: str, line: int, why: str) -> str:
     return f"{file}, line {line}, does not count: {why}."
 
 
-def column_names(rows: Sequence[tuple[int, list[str]]]) -> list[str]:
-    """Return what the first line calls the columns, in small letters."""
-    return [name.strip().lower() for name in rows[0][1]] if rows else []
-
-
-def read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the lines with their numbers, without those that say nothing.
-
-    Raises:
-        UsageError: it is no CSV file, or can't be read.
-    """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        first = next((row for row in text.splitlines() if row.strip(" ,;") and row[0] != "#"), "")
-        mark = max(",;\t", key=first.count)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-        rows = [(reader.line_num, cells) for cells in reader]
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}.") from None
-    except (ValueError, csv.Error):
-        raise UsageError(f"{path} is not a CSV file in UTF-8; save it as one.") from None
-    return [(n, row) for n, row in rows if any(map(str.strip, row)) and row[0][:1] != "#"]
+def number_said(text: str) -> float | None:
+    """Return the number that a cell says, with a point or a comma; None if it says none."""
+    text = text.strip()
+    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
 
 
 def points_said(text: str) -> float | None:
     """Return the number that a cell says; None if it says none, or a negative one."""
-    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
+    return None if text.startswith("-") else number_said(text)
 
 
 def _by_column(columns: list[str], cells: list[str], needed: Sequence[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grader.errors import UsageError
-from grader.gradebook.lines import column_names, read_rows
+from grader.files import column_names, read_rows
 from grader.text import line, quoted
 
 FILE = "roster.csv"
@@ -199,14 +199,14 @@ def _by_name(each: RosterEntry | Known) -> list[str]:
     if isinstance(each, RosterEntry):
         return [*each.spellings]
     names = [each.name or each.identity, *(each.members if len(each.members) > 1 else ())]
-    return [squeezed for name in names if (squeezed := _squeezed(name))]
+    return [key for name in names if (key := squeezed(name))]
 
 
 def _key(text: str) -> str:
     return unicodedata.normalize("NFC", text).strip().lower()
 
 
-def _squeezed(name: str) -> str:
+def squeezed(name: str) -> str:
     """Return the letters, marks and digits of a name, by which its spellings are compared."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     return "".join(sign for sign in plain if unicodedata.category(sign)[0] in "LMN")
@@ -268,7 +268,7 @@ def _name(said: Mapping[str, str]) -> tuple[str, set[str]]:
     elif whole.count(", ") == 1:
         last, first = whole.split(", ")
         whole = f"{first} {last}"
-    spellings = {_squeezed(whole), _squeezed(last + first) if first and last else ""}
+    spellings = {squeezed(whole), squeezed(last + first) if first and last else ""}
     return whole, spellings - {""}
 
 

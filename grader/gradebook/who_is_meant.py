@@ -37,7 +37,7 @@ class People:
             if result.identity:
                 self._by_identity[result.identity] = result
             own = {result.submission, result.full_name} - {""}
-            entries = matched.of.get(result.identity or result.submission, ())
+            entries = matched.of.get(result.who, ())
             listed = {name for entry in entries for name in entry.names}
             for name in own:
                 self._by_name[_folded(name)][result.submission] = result
@@ -76,7 +76,7 @@ class People:
             return f"{quoted(name)} is on the roster and has handed in nothing"
         if not found:
             return f"nobody in these results is called {quoted(name)}{nearly(name, self._names())}"
-        known = " and ".join(sorted(result.identity or result.submission for result in found))
+        known = " and ".join(sorted(result.who for result in found))
         return f"{quoted(name)} may be {known}; write which"
 
 

@@ -6,8 +6,6 @@ student. More columns may stand beside these.
 
 from __future__ import annotations
 
-import csv
-import io
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +13,7 @@ from pathlib import Path
 
 from grader.course import SUBMISSION_FILE
 from grader.errors import UsageError
+from grader.files import column_names, read_rows
 from grader.intake.problem_names import problem_told
 from grader.intake.tree import Kind, TreeEntry, Wanted
 from grader.text import quoted
@@ -63,17 +62,16 @@ def read_names(path: Path, problems: Iterable[str]) -> Names:
 def _lines(path: Path) -> list[tuple[int, tuple[str, str]]]:
     if not path.is_file():
         return []
+    rows = read_rows(path, comments=False)
+    columns = column_names(rows)
+    if not {*_COLUMNS} <= {*columns}:
+        raise UsageError(f"{path} has to have the columns {' and '.join(_COLUMNS)}.")
     lines = []
-    try:
-        reader = csv.DictReader(io.StringIO(path.read_text("utf-8-sig"), newline=""), strict=True)
-        if not set(_COLUMNS) <= set(reader.fieldnames or ()):
-            raise UsageError(f"{path} has to have the columns {' and '.join(_COLUMNS)}.")
-        for row in reader:
-            found, means = (unicodedata.normalize("NFC", row[name] or "") for name in _COLUMNS)
-            if found and means.strip():
-                lines.append((reader.line_num, (found, means.strip())))
-    except (ValueError, csv.Error):
-        raise UsageError(f"{path} is not a CSV file in UTF-8.") from None
+    for line, cells in rows[1:]:
+        row = dict(zip(columns, cells, strict=False))
+        found, means = (unicodedata.normalize("NFC", row.get(name, "")) for name in _COLUMNS)
+        if found and means.strip():
+            lines.append((line, (found, means.strip())))
     return lines
 
 

@@ -9,12 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from grader.reports.display_names import by_name, people
-from grader.reports.isolation import NOT_CONFINED, not_confined
 from grader.reports.news import News
 from grader.reports.remarks import SharedRemark, class_remarks
 from grader.reports.tests_by_students import tests_by_students
+from grader.reports.wording import NOT_CONFINED, not_confined
 from grader.result import Status, SubmissionResult, shown
-from grader.text import line
+from grader.text import line, some
 
 _NAMED_AT_MOST = 5
 """Of the many that share a remark, as many are named here; the class page names all."""
@@ -88,10 +88,8 @@ def remarks(results: Iterable[SubmissionResult]) -> list[str]:
 
 
 def _shared(remark: SharedRemark) -> str:
-    named = ", ".join(map(str, remark.people[:_NAMED_AT_MOST]))
-    more = len(remark.people) - _NAMED_AT_MOST
-    others = f" and {more} more" if more > 0 else ""
-    return line(f"{remark.text} ({named}{others})" if named else remark.text)
+    named = f" ({some(remark.people, _NAMED_AT_MOST)})" if remark.people else ""
+    return line(f"{remark.text}{named}")
 
 
 @dataclass(kw_only=True)

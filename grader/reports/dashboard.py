@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from pathlib import Path
 from statistics import mean, median
 
 from grader.diagnose.unknown_answers import groups
-from grader.files import write_whole
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.identical import Identical
-from grader.reports.isolation import NOT_CONFINED, not_confined
 from grader.reports.mistake_table import mistakes_made
 from grader.reports.news import News
 from grader.reports.page import render
 from grader.reports.remarks import class_remarks
 from grader.reports.statistics import TERM_PAGE, ran
 from grader.reports.tests_by_students import tests_by_students
+from grader.reports.wording import NOT_CONFINED, not_confined
 from grader.result import Status, SubmissionResult, shown, total
 
 _AT_A_GLANCE = 3
@@ -94,27 +91,6 @@ class ClassFacts:
     news: News = field(default_factory=News)
     sections: Mapping[str, str] = field(default_factory=dict)
     absent: Sequence[str] = ()
-
-
-def write_dashboard(
-    results: Sequence[SubmissionResult],
-    problems: Sequence[str],
-    path: Path,
-    identical: Sequence[Identical] = (),
-    optional: Mapping[str, Sequence[str]] | None = None,
-    facts: ClassFacts | None = None,
-) -> None:
-    """Write the page.
-
-    Args:
-        results: of the whole class.
-        problems: the ids of the problems that count.
-        path: the file to write, whole or not at all.
-        identical: who handed in the same files.
-        optional: of each optional part that is to be shown, the ids of its problems.
-        facts: what is known of the class beside its results.
-    """
-    write_whole(path, dashboard(results, problems, identical, optional, facts))
 
 
 def dashboard(
@@ -209,9 +185,8 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
     for result in results:
         for problem in result.problems:
             is_running = ran(problem)
-            for name, group in groupby(problem.tests, key=lambda test: test.name):
-                cases = list(group)
-                key = problem.id, name
+            for cases in problem.with_cases:
+                key = problem.id, cases[0].name
                 row = rows.setdefault(key, TestRow(problem.id, cases[0].title, cases[0].hidden))
                 if is_running:
                     row.tried += 1

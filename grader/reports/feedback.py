@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
 
-from grader.reports.adjustments import told_adjustments
-from grader.reports.isolation import for_students
 from grader.reports.page import render
-from grader.reports.totals import told_totals
+from grader.reports.wording import for_students, told_adjustments, told_totals
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, shown, total
 from grader.text import line, plain
 
@@ -93,9 +90,9 @@ def sections(result: SubmissionResult, policy: Policy) -> list[Section]:
 
 
 def _section(problem: ProblemResult, policy: Policy) -> Section:
-    visible = [test for test in problem.tests if not test.hidden]
-    hidden = [test for test in problem.tests if test.hidden]
-    lines = _lines(hidden, problem, with_messages=policy is Policy.FULL)
+    tests = problem.with_cases
+    hidden = [cases for cases in tests if cases[0].hidden]
+    with_messages = policy is Policy.FULL
     return Section(
         problem.id,
         problem.points,
@@ -106,21 +103,12 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
             *told_adjustments(problem),
             *(problem.own_tests.lines() if problem.own_tests else []),
         ],
-        _lines(visible, problem, with_messages=True),
-        [] if policy is Policy.POINTS else lines,
-        total(test.points for test in hidden),
-        total(test.max for test in hidden),
+        [_line(cases, problem, True) for cases in tests if not cases[0].hidden],
+        [_line(c, problem, with_messages) for c in hidden if policy is not Policy.POINTS],
+        total(test.points for cases in hidden for test in cases),
+        total(test.max for cases in hidden for test in cases),
         problem.absent,
     )
-
-
-def _lines(
-    tests: list[TestResult], problem: ProblemResult, *, with_messages: bool
-) -> list[FeedbackLine]:
-    return [
-        _line(list(cases), problem, with_messages)
-        for _, cases in groupby(tests, key=lambda test: test.name)
-    ]
 
 
 def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -> FeedbackLine:

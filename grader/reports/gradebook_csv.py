@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.files import write_whole
-from grader.reports.adjustments import told_adjustment
-from grader.reports.why_changed import why_changed
-from grader.result import BREAK_POINTS, Status, SubmissionResult, shown, total
+from grader.reports.wording import told_adjustment
+from grader.result import BREAK_POINTS, ProblemResult, Status, SubmissionResult, shown, total
 
 Row = dict[str, str]
 
@@ -244,6 +243,23 @@ def changes(
         for problem in result.problems:
             before, now = row.get(problem.id), shown(problem.points)
             if before and before != now:
-                why = why_changed(problem, old.get(problem.id))
+                why = _why_changed(problem, old.get(problem.id))
                 found.append(Change(result.submission, problem.id, before, now, why))
     return found + marks_gone(previous, results, pending, joined)
+
+
+def _why_changed(now: ProblemResult, before: ProblemResult | None) -> str:
+    """Return why a problem's mark is not what it was.
+
+    Args:
+        now: the problem as it counts.
+        before: as the run before left it; None when that isn't known.
+    """
+    if before is None or now.tests != before.tests:
+        reasons = [now.reason, *(a.reason for a in now.adjustments)]
+    else:
+        new = [a.reason for a in now.adjustments if a not in before.adjustments]
+        gone = [a.reason for a in before.adjustments if a not in now.adjustments]
+        gone = [f"no longer: {reason}" for reason in gone]
+        reasons = new or gone or [a.reason for a in now.adjustments]
+    return "; ".join(reasons) or now.reason

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.reports.feedback import FeedbackLine, Section, sections
-from grader.reports.isolation import for_students
-from grader.reports.totals import told_totals
+from grader.reports.wording import for_students, told_totals
 from grader.result import Policy, SubmissionResult, shown, total
 from grader.text import plain
 

@@ -7,13 +7,10 @@ the first tests of a problem that failed; where all of it stands is told, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from grader.files import write_whole
-from grader.reports.adjustments import told_adjustments
 from grader.reports.display_names import Person, by_name, people
-from grader.reports.isolation import for_instructors
+from grader.reports.wording import for_instructors, told_adjustments
 from grader.result import BreakResult, ProblemResult, Status, SubmissionResult, TestResult, shown
 from grader.text import line, plain
 
@@ -22,16 +19,6 @@ MOST_TESTS = 8
 
 MOST_LETTERS = 160
 """How much of that is told."""
-
-
-def write_junit(results: Iterable[SubmissionResult], path: Path) -> None:
-    """Write the file, whole or not at all.
-
-    Args:
-        results: of the whole class.
-        path: the file to write.
-    """
-    write_whole(path, junit(results))
 
 
 def junit(results: Iterable[SubmissionResult]) -> str:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -22,20 +21,7 @@ EVERY_SECONDS = 30.0
 """How long to be silent where lines are written."""
 
 
-class BarShown(Protocol):
-    """What shows how far a run is."""
-
-    def add_task(self, description: str, *, total: float | None) -> TaskID:
-        """Begin to show a run; its total may be told later."""
-
-    def update(self, task_id: TaskID, *, total: float | None) -> None:
-        """Tell how many there are to do."""
-
-    def advance(self, task_id: TaskID) -> None:
-        """Tell that one more is done."""
-
-
-def progress_bar(console: Console | None = None) -> AbstractContextManager[BarShown]:
+def progress_bar(console: Console | None = None) -> Progress | ProgressLines:
     """Return what shows how many are done, and how long the others will take.
 
     Args:

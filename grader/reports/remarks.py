@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from grader.reports.adjustments import told_adjustment
 from grader.reports.display_names import Person, by_name, people
+from grader.reports.wording import told_adjustment
 from grader.result import ProblemResult, Status, SubmissionResult
 
 MANY = 5

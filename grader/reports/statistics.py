@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from pathlib import Path
 from statistics import StatisticsError, correlation, mean
 
-from grader.files import write_whole
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.mistake_table import mistakes_named
 from grader.reports.page import render
@@ -104,29 +101,18 @@ class TestStatistics:
     discrimination: float | None
 
 
-def write_term(
-    results: Iterable[SubmissionResult],
-    problems: Sequence[str],
-    path: Path,
-    sections: Mapping[str, str] | None = None,
-) -> None:
-    """Write the page.
-
-    Args:
-        results: of the whole class.
-        problems: the ids of those that somebody has a result for.
-        path: the file to write, whole or not at all.
-        sections: of everybody, by the name of the submission.
-    """
-    write_whole(path, term(results, problems, sections))
-
-
 def term(
     results: Iterable[SubmissionResult],
     problems: Sequence[str],
     sections: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the page's text."""
+    """Return the page's text.
+
+    Args:
+        results: of the whole class.
+        problems: the ids of those that somebody has a result for.
+        sections: of everybody, by the name of the submission.
+    """
     valid = [result for result in by_name(results) if result.status != Status.INTERNAL]
     weeks = [week for id in problems if (week := _week(id, valid, sections or {}))]
     return render(
@@ -238,9 +224,8 @@ def how_tests_sort(results: Sequence[SubmissionResult]) -> list[TestStatistics]:
     titles: dict[tuple[str, str], tuple[str, bool]] = {}
     for result in results:
         for problem in filter(ran, result.problems):
-            for name, group in groupby(problem.tests, key=lambda test: test.name):
-                cases = list(group)
-                key = problem.id, name
+            for cases in problem.with_cases:
+                key = problem.id, cases[0].name
                 titles.setdefault(key, (cases[0].title, cases[0].hidden))
                 if all(case.message.startswith(NOT_YET) for case in cases):
                     continue

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from grader.files import write_whole
-from grader.reports.adjustments import told_adjustments
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.identical import Identical
-from grader.reports.isolation import for_instructors
 from grader.reports.mistake_table import MistakeRow, mistakes_made, mistakes_named
 from grader.reports.page import render
 from grader.reports.source_view import SourcePlace, SourceView
 from grader.reports.sources import Sources
-from grader.reports.totals import told_totals
+from grader.reports.wording import for_instructors, told_adjustments, told_totals
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, total
 
 STUDENT_PAGES = "instructor"
@@ -167,7 +164,7 @@ class _Class:
 def _problem(result: SubmissionResult, problem: ProblemResult, class_: _Class) -> ProblemView:
     source = class_.sources.read(problem.sha256)
     view = None if source is None else SourceView.of(source)
-    tests = [list(cases) for _, cases in groupby(problem.tests, key=lambda test: test.name)]
+    tests = problem.with_cases
     same = class_.identical.get((problem.id, result.submission))
     alike = problem.ended_alike and not problem.passed
     return ProblemView(

@@ -8,6 +8,7 @@ from statistics import mean
 
 from grader.reports.display_names import Person, by_name, people
 from grader.result import BreakResult, SubmissionResult, shown
+from grader.text import counted, some
 
 _MOST_NAMED = 5
 
@@ -68,16 +69,14 @@ class OwnTestsRow:
 
     def __str__(self) -> str:
         """Return it as a line."""
-        files = f"{len(self.judged)} file{'s' if len(self.judged) > 1 else ''}"
-        told = f"Tests that students wrote for {self.problem}: {files}, mean {shown(self.mean)} "
-        told += f"of {shown(self.max)} points."
+        told = f"Tests that students wrote for {self.problem}: "
+        told += f"{counted(len(self.judged), 'file')}, "
+        told += f"mean {shown(self.mean)} of {shown(self.max)} points."
         if self.open:
             told += f" To look at: {len(self.open)}, refused by one right file each."
         nobody = [*self.core_missed, *self.missed]
         if nobody:
-            more = len(nobody) - _MOST_NAMED
-            named = ", ".join(nobody[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-            told += f" Nobody caught: {named}."
+            told += f" Nobody caught: {some(nobody, _MOST_NAMED)}."
         return told
 
 

@@ -6,7 +6,6 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import groupby
 from types import MappingProxyType
 
 from grader.result import NOT_YET, ProblemResult, Status, TestResult, shown, total
@@ -48,7 +47,7 @@ def problem_report(
         encoding: the terminal's; symbols that it does not have are replaced.
     """
     reading = reading or named(result)
-    tests = _by_function(result)
+    tests = result.with_cases
     lines = [result.id, "", *_well(tests, width, in_full=in_full)]
     wrong = _judged(tests)
     if in_full and not _stops_alike(result):
@@ -70,7 +69,7 @@ def problem_report(
 
 def whole_points(result: ProblemResult) -> float:
     """Return the points of those tests of which every case passes."""
-    tests = _by_function(result)
+    tests = result.with_cases
     return total(case.points for cases in tests if _all_pass(cases) for case in cases)
 
 
@@ -91,7 +90,7 @@ def trouble(
         in_full: whether the messages of the other tests are shown as well.
         width: how wide sentences may be.
     """
-    tests = _by_function(result)
+    tests = result.with_cases
     wrong = _judged(tests)
     if not wrong:
         return ""
@@ -136,10 +135,6 @@ def _first_lines(
     return [*above, *shown_test, *nudge]
 
 
-def _by_function(result: ProblemResult) -> list[list[TestResult]]:
-    return [list(cases) for _, cases in groupby(result.tests, key=lambda test: test.name)]
-
-
 def _stops_alike(result: ProblemResult) -> bool:
     """Tell whether all tests end with the same words: the file can't be loaded, say."""
     return result.ended_alike and len(result.tests) > 1 and bool(_failed(result.tests))
@@ -175,7 +170,7 @@ def _place_of(test: TestResult) -> str:
 
 def next_step(result: ProblemResult) -> str:
     """Return the one sentence that tells a student what to do now."""
-    wrong = _judged(_by_function(result))
+    wrong = _judged(result.with_cases)
     if wrong:
         return f"Look at this first: {wrong[0][0].title}."
     unwritten = [t for t in result.tests if t.status is Status.NOT_IMPLEMENTED]

@@ -21,21 +21,16 @@ from grader.grade.autograder import build, grade_uploaded
 from grader.grade.outcome import internal_result
 from grader.grade.packing import FOR_AN_AUTOGRADER
 from grader.grade.settings import Settings
-from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
-from tests.conftest import name_in_manifest
+from grader.result import Policy, Status, SubmissionResult, TestResult
+from tests.conftest import add_problem
+from tests.grader.intake.uploads import RIGHT, write
 
 
 @pytest.fixture
 def small_course(small_course: Course) -> Course:
     """The small course, with versions and a second problem."""
     (small_course.root / "uv.lock").write_text(LOCK)
-    for folder in ("problems", "solutions"):
-        shutil.copytree(
-            small_course.root / folder / "01-doubling", small_course.root / folder / "02-halving"
-        )
-    tests = small_course.root / "problems/02-halving/test_doubling.py"
-    tests.rename(tests.with_name("test_halving.py"))
-    name_in_manifest(small_course.root, "02-halving")
+    add_problem(small_course.root, "02-halving")
     return small_course
 
 
@@ -63,37 +58,40 @@ source = { registry = "https://pypi.org/simple" }
 
 
 def hand_in(root: Path, *names: str) -> None:
-    for name in names:
-        file = root / "submission" / name / "problem.py"
-        file.parent.mkdir(parents=True)
-        file.write_text("def double(x): return x + x")
+    write(root / "submission", {f"{name}/problem.py": RIGHT for name in names})
 
 
 def upload(
-    root: Path, course: Course, status: Status = Status.PASSED, only: str = ""
-) -> dict[str, object]:
+    root: Path,
+    course: Course,
+    status: Status = Status.PASSED,
+    only: str = "",
+    part: str | None = None,
+) -> dict[str, Any]:
     """Grade what is in the folder, by a grader that gives everybody the same status."""
 
     def grade(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
         (submission,) = submissions
+        problems = {problem.id: problem for problem in course.problems()}
+        needed = {id for id, problem in problems.items() if not problem.part.optional}
+        assert needed <= submission.files.keys() <= problems.keys()
         test = TestResult("test_doubles", "it doubles", False, 4, status)
-        assert list(submission.files) == [problem.id for problem in course.problems()]
         found = [
-            ProblemResult(id, file.sha256, [test], [file.reason])
+            replace(problems[id].result(), tests=[test], notes=[file.reason])
             for id, file in submission.files.items()
         ]
         result = SubmissionResult(submission.name, 0, "sandbox", "", found)
         on_result(internal_result("x", "a fault") if status is Status.INTERNAL else result)
 
     problem = course.select([only])[0] if only else None
-    grade_uploaded(root, course, Settings(), Policy.TITLES, grade, problem)
+    grade_uploaded(root, course, Settings(), Policy.TITLES, grade, problem, part)
     return json.loads((root / "results/results.json").read_text())
 
 
 def test_one_submission_is_graded(tmp_path: Path, small_course: Course) -> None:
     hand_in(tmp_path, "01-doubling")
     data = upload(tmp_path, small_course)
-    assert [test["score"] for test in data["tests"]] == [4, 4]  # type: ignore[attr-defined]
+    assert [test["score"] for test in data["tests"]] == [4, 4]
     assert data["score"] == 8
 
 
@@ -129,11 +127,8 @@ def test_for_one_problem_a_bare_file_will_do(
     tmp_path: Path, small_course: Course, files: list[str], found: bool
 ) -> None:
     """What is for another problem is told by its name and never taken for this one."""
-    for name in files:
-        path = tmp_path / "submission" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("def double(x): return x + x")
-    (test,) = upload(tmp_path, small_course, only="02")["tests"]  # type: ignore[attr-defined]
+    write(tmp_path / "submission", dict.fromkeys(files, RIGHT))
+    (test,) = upload(tmp_path, small_course, only="02")["tests"]
     assert test["name"].startswith("02-halving:")
     assert ("There is no problem.py" in test["output"]) is not found
 
@@ -197,21 +192,6 @@ def test_an_archive_for_one_problem_has_no_other_tests(tmp_path: Path) -> None:
     assert "course/problems/01-softmax/probe.py" not in names
 
 
-def of_part_two(root: Path, course: Course, part: str | None = None) -> dict[str, Any]:
-    """Grade what is in the folder; each of its files gives 4 points."""
-
-    def grade(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
-        (submission,) = submissions
-        problems = {problem.id: problem for problem in course.problems()}
-        assert submission.files.keys() <= problems.keys()
-        test = TestResult("test_doubles", "it doubles", False, 4, Status.PASSED)
-        found = [replace(problems[id].result(), tests=[test]) for id in submission.files]
-        on_result(SubmissionResult("x", 0, "sandbox", "", found))
-
-    grade_uploaded(root, course, Settings(), Policy.TITLES, grade, part=part)
-    return json.loads((root / "results/results.json").read_text())
-
-
 @pytest.mark.parametrize(
     ("names", "part", "score", "graded"),
     [
@@ -230,7 +210,7 @@ def test_the_score_is_that_of_the_assignments_part(
     graded: list[str],
 ) -> None:
     hand_in(tmp_path, *names)
-    data = of_part_two(tmp_path, two_parts, part)
+    data = upload(tmp_path, two_parts, part=part)
     assert data["score"] == score
     assert [test["name"][:2] for test in data["tests"]] == graded
 
@@ -239,7 +219,7 @@ def test_who_hands_in_nothing_of_part_two_is_told_what_there_is(
     tmp_path: Path, two_parts: Course
 ) -> None:
     hand_in(tmp_path, "01-doubling")
-    data = of_part_two(tmp_path, two_parts, "two")
+    data = upload(tmp_path, two_parts, part="two")
     assert "Hand in 06-doubling/problem.py, 07-doubling/problem.py." in data["output"]
 
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from grader.errors import UsageError
-from grader.gradebook.export.marks import Mark, Marks, called, number, written
-from grader.gradebook.export.sheet import Choice, Sheet, SheetFormat, SheetPerson, squeezed
+from grader.gradebook.export.marks import Mark, Marks, called, written
+from grader.gradebook.export.sheet import Choice, Sheet, SheetFormat, SheetPerson
+from grader.gradebook.lines import number_said
+from grader.gradebook.roster import squeezed
 from grader.result import SubmissionResult, shown
 from grader.text import counted, quoted
 
@@ -143,7 +145,7 @@ class _Filling:
         if points is None:
             return
         before = person.row.value(self.sheet.column)
-        old = number(before)
+        old = number_said(before)
         if old is not None and shown(old) == shown(points):
             self.same += 1
         elif person.locked:

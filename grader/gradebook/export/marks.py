@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Decimal
 
 from grader.errors import UsageError
 from grader.result import ProblemResult, Status, SubmissionResult, shown, total
-
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
 
 @dataclass(frozen=True)
@@ -122,12 +119,6 @@ def called(result: SubmissionResult) -> str:
     """Return a person's name with the identity, if that says more."""
     name = result.shown_name
     return f"{name} ({result.identity})" if result.identity not in ("", name) else name
-
-
-def number(text: str) -> float | None:
-    """Return the number that a cell says, with a point or a comma; None if it says none."""
-    text = text.strip()
-    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
 
 
 def written(points: float, *, comma: bool) -> str:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable
 
 from grader.errors import UsageError
-from grader.gradebook.export.marks import number
 from grader.gradebook.export.sheet import (
     Choice,
     Sheet,
@@ -19,9 +18,10 @@ from grader.gradebook.export.sheet import (
     SheetPerson,
     identity_in,
     needed,
-    squeezed,
 )
 from grader.gradebook.export.table import Row, Table
+from grader.gradebook.lines import number_said
+from grader.gradebook.roster import squeezed
 from grader.result import SubmissionResult
 
 IN_OTHER_LANGUAGES = (
@@ -64,7 +64,7 @@ def _person(table: Table, row: Row, id: str, choice: Choice) -> SheetPerson:
     is_locked = _said(table, row, "Grade can be changed").lower() == "no"
     key = squeezed(name) if choice.by_name else id
     locked = _LOCKED if is_locked else ""
-    return SheetPerson(row, (key,) if key else (), name, id, number(most), locked)
+    return SheetPerson(row, (key,) if key else (), name, id, number_said(most), locked)
 
 
 def _said(table: Table, row: Row, name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from grader.errors import UsageError
-from grader.gradebook.export.marks import number
 from grader.gradebook.export.sheet import (
     Choice,
     Sheet,
@@ -16,6 +15,7 @@ from grader.gradebook.export.sheet import (
     needed,
 )
 from grader.gradebook.export.table import Row, Table
+from grader.gradebook.lines import number_said
 from grader.result import SubmissionResult
 from grader.text import quoted
 
@@ -43,7 +43,7 @@ def _github(table: Table, choice: Choice) -> Sheet:
             row,
             keys,
             row.value(who),
-            most=None if available is None else number(row.value(available)),
+            most=None if available is None else number_said(row.value(available)),
         )
         for row in table.rows
         if (keys := _keys(row, [user, who]))
@@ -63,7 +63,7 @@ def _nbgrader(table: Table, choice: Choice) -> Sheet:
             "Say which with --column."
         )
     people = [
-        SheetPerson(row, keys, most=None if most is None else number(row.value(most)))
+        SheetPerson(row, keys, most=None if most is None else number_said(row.value(most)))
         for row in table.rows
         if row.value(assignment) == (choice.column or names[0]) and (keys := _keys(row, [student]))
     ]

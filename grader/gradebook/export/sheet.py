@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.errors import UsageError
-from grader.gradebook.export.marks import number
 from grader.gradebook.export.table import Row, Table
+from grader.gradebook.lines import number_said
 from grader.result import SubmissionResult
 from grader.text import quoted
 
@@ -81,7 +80,7 @@ class Sheet:
         """Tell whether numbers in the file have a comma where others have a point."""
         columns = [self.column, *self.numbers]
         cells = [row.value(column) for row in self.table.rows for column in columns]
-        said = [cell for cell in cells if number(cell) is not None]
+        said = [cell for cell in cells if number_said(cell) is not None]
         return any("," in cell for cell in said) and not any("." in cell for cell in said)
 
 
@@ -166,12 +165,6 @@ def title_and_id(column: str) -> tuple[str, str]:
     title, bracket, id = column.rpartition(" (")
     is_id = bracket and id.endswith(")") and id[:-1].isascii() and id[:-1].isdecimal()
     return (title, id[:-1]) if is_id else (column, "")
-
-
-def squeezed(name: str) -> str:
-    """Return the letters and digits of a name, by which its spellings in files are compared."""
-    plain = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(letter for letter in plain if letter.isalnum())
 
 
 def _has(columns: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from grader.intake.layout import Layout, Work, handed_in
-from grader.intake.platforms.download import Download, Platform
+from grader.intake.platforms.download import Download, Platform, Upload, file_in
 from grader.intake.problem_names import Problems
 from grader.intake.tree import Kind, Refused, TreeEntry
 
@@ -21,30 +21,15 @@ _NAME = re.compile(
 _RECEIPT = re.compile(r"[^:]*:\s*(?P<name>.*?)\s*\((?P<user>[^()]+)\)\s*")
 _RECEIPT_BYTES = 1_000_000
 
-Upload = tuple[TreeEntry, re.Match[str]]
-"""A file, and what its name says."""
-
 
 def _look(download: Download, problems: Problems) -> Layout | None:
-    children = download.children
-    found = [(child, match) for child in children if (match := _match(child))]
-    if len(found) * 2 <= len(children):
+    if not (found := download.fitting(_match)):
         return None
-    students: dict[str, list[Upload]] = {}
-    for child, match in found:
-        students.setdefault(match["front"], []).append((child, match))
-    used = {child.name for child, _ in found}
-    layout = Layout("Blackboard download", [_work(*each) for each in students.items()])
-    return layout.with_others(child for child in children if child.name not in used)
+    return download.layout("Blackboard download", found, lambda match: match["front"], _work)
 
 
 def _match(child: TreeEntry) -> re.Match[str] | None:
     return None if child.kind is Kind.FOLDER else _NAME.fullmatch(child.name)
-
-
-def _uploaded_as(name: str) -> Sequence[str]:
-    match = _NAME.fullmatch(name)
-    return (match["file"],) if match and match["file"] else ()
 
 
 def _is_receipt(name: str) -> int:
@@ -52,7 +37,8 @@ def _is_receipt(name: str) -> int:
     return _RECEIPT_BYTES if match and not match["file"] else 0
 
 
-def _work(front: str, uploads: Sequence[Upload]) -> Work:
+def _work(uploads: Sequence[Upload]) -> Work:
+    front = uploads[0][1]["front"]
     newest = max(match["date"] for _, match in uploads)
     entries, older = [], []
     user, name = front.rpartition("_")[2], ""
@@ -87,7 +73,7 @@ def _receipt(receipt: TreeEntry, front: str) -> tuple[str, str] | None:
 
 PLATFORM = Platform(
     _look,
-    uploaded_as=_uploaded_as,
+    uploaded_as=lambda name: file_in(_NAME.fullmatch(name)),
     read=_is_receipt,
     may_hold=lambda name, part: _match(part) is not None,
 )

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from grader.intake.layout import Layout, Work
-from grader.intake.platforms.download import Download, Platform
+from grader.intake.platforms.download import Download, Platform, Upload
 from grader.intake.problem_names import Problems
 from grader.intake.tree import Kind, TreeEntry, gathered
 
@@ -22,22 +24,14 @@ _NAME = re.compile(
 )
 _INDEX = "index.html"
 
-Upload = tuple[TreeEntry, re.Match[str]]
-"""A folder, and what its name says."""
-
 
 def _look(download: Download, problems: Problems) -> Layout | None:
     children = [child for child in download.children if child.name != _INDEX]
-    found = [(child, match) for child in children if (match := _match(child))]
-    if len(found) * 2 <= len(children):
+    download = replace(download, children=children)
+    if not (found := download.fitting(_match)):
         return None
     identity = _identity([match for _, match in found])
-    students: dict[str, list[Upload]] = {}
-    for child, match in found:
-        students.setdefault(identity(match), []).append((child, match))
-    used = {child.name for child, _ in found}
-    layout = Layout("Brightspace download", [_work(*each) for each in students.items()])
-    return layout.with_others(child for child in children if child.name not in used)
+    return download.layout("Brightspace download", found, identity, partial(_work, identity))
 
 
 def _match(child: TreeEntry) -> re.Match[str] | None:
@@ -54,7 +48,8 @@ def _identity(matches: Sequence[re.Match[str]]) -> Callable[[re.Match[str]], str
     return lambda match: f"brightspace:{match['first']}-{match['second']} {match['name']}"
 
 
-def _work(identity: str, uploads: Sequence[Upload]) -> Work:
+def _work(who: Callable[[re.Match[str]], str], uploads: Sequence[Upload]) -> Work:
+    identity = who(uploads[0][1])
     times = [_time(match) for _, match in uploads]
     newest, match = uploads[times.index(max(times))]
     notes = []

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from grader.intake.archives.kinds import archive_suffix
 from grader.intake.layout import Layout, Work, handed_in, typed_online
-from grader.intake.platforms.download import Download, Platform
+from grader.intake.platforms.download import Download, Platform, Upload, file_in, first_match
 from grader.intake.problem_names import Problems, before_reupload
 from grader.intake.tree import Kind, TreeEntry
 from grader.text import quoted
@@ -24,55 +25,42 @@ _NAMES = (
     re.compile(r"(?P<name>.+?)(?P<late>_LATE)?_(?P<id>[1-9]\d*)" + _END, re.DOTALL),
 )
 
-Upload = tuple[TreeEntry, re.Match[str]]
-"""A file, and what its name says."""
-
 Versions = Sequence[tuple[TreeEntry, str]]
 """What one student uploaded for one file, the newest last, each as it was called then."""
 
 
 def _look(download: Download, problems: Problems) -> Layout | None:
-    children = download.children
-    files = [(child, _match(child.name)) for child in children]
-    fits = [(c, match) for c, match in files if match and c.kind is not Kind.FOLDER]
-    if len(fits) * 2 <= len(children) or not _is_canvas([match for _, match in fits]):
+    found = download.fitting(_match)
+    users: dict[str, set[str]] = {}
+    for _, match in found:
+        users.setdefault(match["id"], set()).add(match["name"])
+    unclear = {id: sorted(names) for id, names in users.items() if len(names) > 1}
+    if len(unclear) * 2 >= len(users) or _has_most_twice(found):
         return None
-    students: dict[str, list[Upload]] = {}
-    for child, match in fits:
-        students.setdefault(match["id"], []).append((child, match))
-    unclear = {id: names for id, files in students.items() if len(names := _names(files)) > 1}
-    uploads = [files for id, files in students.items() if id not in unclear]
-    used = {child.name for files in uploads for child, _ in files}
-    layout = Layout("Canvas download", [_work(files, problems) for files in uploads])
+    clear = [upload for upload in found if upload[1]["id"] not in unclear]
+    work = partial(_work, problems=problems)
+    layout = download.layout("Canvas download", clear, lambda match: match["id"], work)
     layout.notes = [
         f"User {id} is called {' and '.join(map(quoted, names))}; whose that is can't be known."
         for id, names in unclear.items()
     ]
-    return layout.with_others(child for child in children if child.name not in used)
+    return layout
 
 
-def _names(files: Sequence[Upload]) -> list[str]:
-    return sorted({match["name"] for _, match in files})
+def _match(child: TreeEntry) -> re.Match[str] | None:
+    return None if child.kind is Kind.FOLDER else first_match(_NAMES, child.name)
 
 
-def _match(name: str) -> re.Match[str] | None:
-    return next((match for pattern in _NAMES if (match := pattern.fullmatch(name))), None)
+def _has_most_twice(uploads: Iterable[Upload]) -> bool:
+    """Tell whether half of the attachments' numbers are there twice, so that they are none."""
+    attachments = Counter(match["attachment"] for _, match in uploads if match["attachment"])
+    twice = sum(number > 1 for number in attachments.values())
+    return twice * 2 >= len(attachments) > 0
 
 
 def _uploaded_as(name: str) -> Sequence[str]:
-    match = _match(name)
-    return (match["file"], before_reupload(match["file"])) if match and match["file"] else ()
-
-
-def _is_canvas(matches: Sequence[re.Match[str]]) -> bool:
-    """Tell whether most numbers are: a user has one name, and no attachment is there twice."""
-    users: dict[str, set[str]] = {}
-    for match in matches:
-        users.setdefault(match["id"], set()).add(match["name"])
-    attachments = Counter(match["attachment"] for match in matches if match["attachment"])
-    unclear = sum(len(names) > 1 for names in users.values())
-    twice = sum(number > 1 for number in attachments.values())
-    return unclear * 2 < len(users) and (not twice or twice * 2 < len(attachments))
+    called = file_in(first_match(_NAMES, name))
+    return (*called, *map(before_reupload, called))
 
 
 def _work(files: Sequence[Upload], problems: Problems) -> Work:
@@ -127,5 +115,7 @@ def _older(versions: Iterable[Versions]) -> list[str]:
 
 
 PLATFORM = Platform(
-    _look, uploaded_as=_uploaded_as, may_hold=lambda name, part: _match(part.name) is not None
+    _look,
+    uploaded_as=_uploaded_as,
+    may_hold=lambda name, part: first_match(_NAMES, part.name) is not None,
 )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from grader.intake.layout import Layout
+from grader.intake.layout import Layout, Work
 from grader.intake.problem_names import Problems
 from grader.intake.tree import Kind, Refused, TreeEntry
+
+Upload = tuple[TreeEntry, re.Match[str]]
+"""A file or folder of a download, and what its name says."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,33 @@ class Download:
         """What the instructor gave is called."""
         return self.around or self.name
 
+    def fitting(self, match: Callable[[TreeEntry], re.Match[str] | None]) -> list[Upload]:
+        """Return what a platform names so; nothing where that isn't more than half."""
+        found = [(child, said) for child in self.children if (said := match(child))]
+        return found if len(found) * 2 > len(self.children) else []
+
+    def layout(
+        self,
+        title: str,
+        uploads: Iterable[Upload],
+        who: Callable[[re.Match[str]], Hashable],
+        work: Callable[[Sequence[Upload]], Work],
+    ) -> Layout:
+        """Return a work for each student, and what else there is.
+
+        Args:
+            title: what this is.
+            uploads: what is somebody's.
+            who: says whose.
+            work: makes one of all that is one student's.
+        """
+        students: dict[Hashable, list[Upload]] = {}
+        for upload in uploads:
+            students.setdefault(who(upload[1]), []).append(upload)
+        used = {child.name for own in students.values() for child, _ in own}
+        layout = Layout(title, [work(own) for own in students.values()])
+        return layout.with_others(child for child in self.children if child.name not in used)
+
 
 @dataclass(frozen=True)
 class Platform:
@@ -54,6 +85,16 @@ class Platform:
     read: Callable[[str], int] = lambda name: 0
     may_hold: Callable[[str, TreeEntry], bool] = lambda name, part: True
     uploaded_as: Callable[[str], Sequence[str]] = lambda name: ()
+
+
+def first_match(patterns: Iterable[re.Pattern[str]], name: str) -> re.Match[str] | None:
+    """Return what a whole name says by the first pattern that it fits; None if it fits none."""
+    return next((match for pattern in patterns if (match := pattern.fullmatch(name))), None)
+
+
+def file_in(match: re.Match[str] | None) -> tuple[str, ...]:
+    """Return what a file was called before a platform put something around its name."""
+    return (match["file"],) if match and match["file"] else ()
 
 
 def children_or_itself(entry: TreeEntry) -> list[TreeEntry]:

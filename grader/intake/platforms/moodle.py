@@ -6,7 +6,14 @@ import re
 from collections.abc import Sequence
 
 from grader.intake.layout import Layout, Work, handed_in, typed_online
-from grader.intake.platforms.download import Download, Platform, children_or_itself
+from grader.intake.platforms.download import (
+    Download,
+    Platform,
+    Upload,
+    children_or_itself,
+    file_in,
+    first_match,
+)
 from grader.intake.problem_names import Problems
 from grader.intake.tree import TreeEntry
 
@@ -18,34 +25,15 @@ _NAMES = (
     re.compile(_START + r"(?P<id>)" + _END, re.DOTALL),
 )
 
-Upload = tuple[TreeEntry, re.Match[str]]
-"""A file or folder, and what its name says."""
-
 
 def _look(download: Download, problems: Problems) -> Layout | None:
-    students: dict[tuple[str, str], list[Upload]] = {}
-    others: list[TreeEntry] = []
-    for child in download.children:
-        if match := _match(child.name):
-            students.setdefault((match["name"], match["id"]), []).append((child, match))
-        else:
-            others.append(child)
-    if len(others) * 2 >= len(download.children):
+    if not (found := download.fitting(lambda child: first_match(_NAMES, child.name))):
         return None
-    works = [_work(name, id, found) for (name, id), found in students.items()]
-    return Layout("Moodle download", works).with_others(others)
+    return download.layout("Moodle download", found, lambda m: (m["name"], m["id"]), _work)
 
 
-def _match(name: str) -> re.Match[str] | None:
-    return next((match for pattern in _NAMES if (match := pattern.fullmatch(name))), None)
-
-
-def _uploaded_as(name: str) -> Sequence[str]:
-    match = _match(name)
-    return (match["file"],) if match and match["file"] else ()
-
-
-def _work(name: str, id: str, found: Sequence[Upload]) -> Work:
+def _work(found: Sequence[Upload]) -> Work:
+    name, id = found[0][1]["name"], found[0][1]["id"]
     entries: list[TreeEntry] = []
     typed = []
     for child, match in found:
@@ -68,5 +56,7 @@ def _work(name: str, id: str, found: Sequence[Upload]) -> Work:
 
 
 PLATFORM = Platform(
-    _look, uploaded_as=_uploaded_as, may_hold=lambda name, part: _match(part.name) is not None
+    _look,
+    uploaded_as=lambda name: file_in(first_match(_NAMES, name)),
+    may_hold=lambda name, part: first_match(_NAMES, part.name) is not None,
 )

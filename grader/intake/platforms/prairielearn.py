@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from grader.intake.layout import Layout, Work, handed_in
-from grader.intake.platforms.download import Download, Platform
+from grader.intake.platforms.download import Download, Platform, Upload, file_in
 from grader.intake.problem_names import Problems, is_bare, problem_told
 from grader.intake.tree import Kind, TreeEntry
 
@@ -20,32 +21,19 @@ _NAME = re.compile(
     re.DOTALL,
 )
 
-Upload = tuple[TreeEntry, re.Match[str]]
-"""A file, and what its name says."""
-
 
 def _look(download: Download, problems: Problems) -> Layout | None:
-    children = download.children
-    found = [(child, match) for child in children if (match := _match(child))]
+    found = download.fitting(_match)
     ids = {match["id"] for _, match in found}
     whose = {(match["id"], match["uid"]) for _, match in found}
-    if len(found) * 2 <= len(children) or len(ids) < len(whose):
+    if not found or len(ids) < len(whose):
         return None
-    students: dict[str, list[Upload]] = {}
-    for child, match in found:
-        students.setdefault(match["uid"].lower(), []).append((child, match))
-    used = {child.name for child, _ in found}
-    layout = Layout("PrairieLearn files", [_work(files, problems) for files in students.values()])
-    return layout.with_others(child for child in children if child.name not in used)
+    work = partial(_work, problems=problems)
+    return download.layout("PrairieLearn files", found, lambda match: match["uid"].lower(), work)
 
 
 def _match(child: TreeEntry) -> re.Match[str] | None:
     return None if child.kind is Kind.FOLDER else _NAME.fullmatch(child.name)
-
-
-def _uploaded_as(name: str) -> Sequence[str]:
-    match = _NAME.fullmatch(name)
-    return (match["file"],) if match else ()
 
 
 def _work(uploads: Sequence[Upload], problems: Problems) -> Work:
@@ -74,5 +62,7 @@ def _called(match: re.Match[str], problems: Problems) -> str:
 
 
 PLATFORM = Platform(
-    _look, uploaded_as=_uploaded_as, may_hold=lambda name, part: _match(part) is not None
+    _look,
+    uploaded_as=lambda name: file_in(_NAME.fullmatch(name)),
+    may_hold=lambda name, part: _match(part) is not None,
 )

@@ -22,6 +22,7 @@ from grader.grade.submission import Grader
 from grader.intake.submissions import StudentFile, Submission
 from grader.result import ProblemResult, SubmissionResult
 from tests.lent import lent_boundary
+from tests.processes import below
 
 FILES = Path(__file__).parent / "files"
 CALL_SECONDS = 2.0
@@ -153,7 +154,7 @@ class Attacked:
     @staticmethod
     def processes() -> set[int]:
         """Return the living processes that come from this one."""
-        return descendants()
+        return below(os.getpid())
 
 
 @pytest.fixture(scope="session")
@@ -185,26 +186,6 @@ def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
         attacked = Attacked(grade.course, boundary, HANGING_SECONDS)
         assert attacked(RIGHT).points == 4  # its prefork servers stay, too
         yield attacked
-
-
-def descendants() -> set[int]:
-    """Return the living processes that come from this one."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
-        if state != "Z":
-            children.setdefault(int(parent), []).append(int(entry.name))
-    found, waiting = set(), [os.getpid()]
-    while waiting:
-        new = children.get(waiting.pop(), [])
-        found.update(new)
-        waiting += new
-    return found
 
 
 def tree(*folders: Path) -> dict[str, tuple[int, str]]:

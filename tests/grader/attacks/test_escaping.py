@@ -9,9 +9,9 @@ from grader.reports.feedback import feedback
 from grader.reports.gradebook_csv import write_gradebook
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 
-FORMULAS = ['=HYPERLINK("http://x","y")', "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1"]
+FORMULAS = ['=HYPERLINK("http://x","y")', "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", " =1", "\n=1"]
 FORMULAS += ["\uff1d1+1", " \uff0b1", "\uff0d1", "\uff20SUM(1)", "\ufe661", "\u22121"]
-NAMES = [*FORMULAS, "a,b", 'a"b', "a\nb", "a;b", "a\r\nada,graded,4,4"]
+NAMES = [*FORMULAS, "a,b", 'a"b', "a\nb", "a;b", "a\r\nada,graded,4,4", "\x1b[31m\u202e\ud800"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -24,6 +24,7 @@ def test_a_name_in_the_gradebook_is_one_cell_and_no_formula(tmp_path, name):
     assert cell[0] not in "=+-@\t\r\uff1d\uff0b\uff0d\uff20\ufe66\u2212"
     assert cell.startswith("'") == (name in FORMULAS)
     assert cell.isprintable()
+    assert cell.removeprefix("'") == name or not name.isprintable()
 
 
 TEXTS = {

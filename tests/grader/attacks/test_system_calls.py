@@ -14,7 +14,7 @@ import pytest
 
 from grader.boundary.starting import TemplateProcess
 from grader.course import Course
-from tests.grader.attacks.conftest import Attacked, Target, descendants
+from tests.grader.attacks.conftest import Attacked, Target
 from tests.lent import lent_boundary
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
@@ -62,9 +62,9 @@ def permitted(
 def test_the_sandbox_alone_refuses_it(
     permitted: Attacked, target: Target, listener: socket.socket, name: str
 ) -> None:
-    processes, files = descendants(), target.tree()
+    processes, files = permitted.processes(), target.tree()
     result = permitted(source(target, name))
-    assert descendants() == processes, "a process is left, or one of ours is gone"
+    assert permitted.processes() == processes, "a process is left, or one of ours is gone"
     assert target.tree() == files
     with pytest.raises(BlockingIOError):
         listener.accept()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
-import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from grader.cli import app
 from grader.course import Course
 from grader.grade import class_run
 from grader.grade.class_run import ClassRun, grade_class
@@ -16,7 +18,7 @@ from grader.grade.provenance import common_provenance, provenance
 from grader.grade.settings import Settings
 from grader.intake.submissions import Submission, find_submissions
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
-from tests.conftest import name_in_manifest
+from tests.grader.intake.uploads import write
 
 
 class School:
@@ -33,15 +35,10 @@ class School:
             self.hand_in(name, source)
 
     def hand_in(self, name: str, source: str, problem: str = "01-doubling") -> None:
-        file = self.folder / name / problem / "problem.py"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(source)
+        write(self.folder, {f"{name}/{problem}/problem.py": source})
 
-    def add_problem(self, id: str) -> None:
-        """Give the course a problem that is like the first one."""
-        problems = self.course.root / "problems"
-        shutil.copytree(problems / "01-doubling", problems / id)
-        name_in_manifest(self.course.root, id)
+    def write_book(self, name: str, text: str) -> None:
+        write(self.out.parent / "book", {name: text})
 
     def submissions(self) -> list[Submission]:
         return find_submissions([self.folder], self.course)
@@ -54,9 +51,22 @@ class School:
         options = {"jobs": 1, "policy": Policy.TITLES, **options}
         return grade_class(submissions, self.course, settings, self.out, **options)  # type: ignore[arg-type]
 
+    def command(self, *words: str, paths: Sequence[Path] = (), status: int = 0) -> str:
+        """Run `grader grade` on the class, or on other paths; return what it says, in one line."""
+        self.graded.clear()
+        given = map(str, paths or [self.folder])
+        done = CliRunner().invoke(app, ["grade", *given, "--out", str(self.out), *words])
+        assert done.exit_code == status, done.output
+        return " ".join(done.output.split())
+
+    def rows(self, by: str = "submission") -> dict[str, dict[str, str]]:
+        """Return the rows of the gradebook by one of its columns."""
+        with (self.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
+            return {row[by]: row for row in csv.DictReader(file)}
+
     def gradebook(self) -> dict[str, str]:
-        text = (self.out / "gradebook.csv").read_text()
-        return {row["submission"]: row["total"] for row in csv.DictReader(text.splitlines())}
+        """Return everybody's total."""
+        return {name: row["total"] for name, row in self.rows().items()}
 
     def names(self) -> list[str]:
         return [name for name, _ in self.graded]
@@ -83,6 +93,7 @@ def school_of(course: Course, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
             on_result(made_up(submission, course, settings))
 
     monkeypatch.setattr(class_run, "grade_all", grade_all)
+    monkeypatch.setattr("grader.cli.own_course", lambda: course)
     return made
 
 

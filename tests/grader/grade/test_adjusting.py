@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from grader.cli import app
 from grader.errors import UsageError
 from grader.grade import class_run
 from grader.grade.previous import load_previous
@@ -20,12 +17,7 @@ HEADER = "submission,problem,test,mark,reason\n"
 
 
 def correct(school: Any, lines: str) -> None:
-    write(school, "corrections.csv", HEADER + lines)
-
-
-def write(school: Any, name: str, text: str) -> None:
-    book(school).mkdir(exist_ok=True)
-    (book(school) / name).write_text(text)
+    school.write_book("corrections.csv", HEADER + lines)
 
 
 def book(school: Any) -> Any:
@@ -67,8 +59,7 @@ def test_a_correction_outlives_a_new_submission_and_is_asked_about(school: Any) 
 def test_what_is_taken_back_counts_no_more(school: Any) -> None:
     correct(school, "*,01,test_doubles,leave out,Broken\n")
     school.grade()
-    rows = csv.DictReader((school.out / "gradebook.csv").read_text().splitlines())
-    assert [row["max"] for row in rows] == ["0", "0"]
+    assert [row["max"] for row in school.rows().values()] == ["0", "0"]
     (book(school) / "corrections.csv").unlink()
     run = school.grade()
     assert [str(c) for c in run.news.changes] == [
@@ -101,7 +92,7 @@ def test_a_line_that_does_not_count_is_said_and_ends_nothing(school: Any) -> Non
 def test_a_file_that_cannot_be_read_is_said_before_anything_is_graded(
     name: str, text: str, school: Any
 ) -> None:
-    write(school, name, text)
+    school.write_book(name, text)
     with pytest.raises(UsageError, match=name):
         school.grade()
     assert school.names() == []
@@ -148,7 +139,7 @@ def test_the_old_places_are_read_and_said_to_be_old(school: Any) -> None:
 
 def test_a_lost_folder_of_reports_loses_nothing_of_the_book(school: Any) -> None:
     correct(school, "bob,01,,3,why\n")
-    write(school, "criteria.csv", "submission,problem,criterion,points,max\nada,01,Style,1,2\n")
+    school.write_book("criteria.csv", "submission,problem,criterion,points,max\nada,01,Style,1,2\n")
     school.grade()
     before = (school.out / "gradebook.csv").read_bytes()
     shutil.rmtree(school.out)
@@ -162,24 +153,19 @@ def test_a_book_that_is_not_there_is_asked_for(school: Any) -> None:
         open_gradebook_folder(school.out / "bok", school.out)
 
 
-def test_the_roster_gives_names_and_sections_and_says_who_handed_in_nothing(
-    school: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(school, "roster.csv", "id,name,section\nada,Ada Lovelace,A\nkim,Kim Lee,B\n")
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
-    command = ["grade", str(school.folder), "--out", str(school.out)]
-    done = CliRunner().invoke(app, command, terminal_width=200)
-    said = " ".join(done.output.split())
+def test_the_roster_gives_names_and_sections_and_says_who_handed_in_nothing(school: Any) -> None:
+    school.write_book("roster.csv", "id,name,section\nada,Ada Lovelace,A\nkim,Kim Lee,B\n")
+    said = school.command()
     assert "On the roster, and nothing has come from: Kim Lee." in said
     assert "Not on the roster: bob." in said
-    rows = {r["submission"]: r for r in csv.DictReader((school.out / "gradebook.csv").open())}
-    assert (rows["ada"]["name"], rows["ada"]["section"]) == ("Ada Lovelace", "A")
+    ada = school.rows()["ada"]
+    assert (ada["name"], ada["section"]) == ("Ada Lovelace", "A")
     page = (school.out / "index.html").read_text()
     assert "Ada Lovelace" in page
     assert "1 on the roster, and nothing has come from them" in " ".join(page.split())
-    CliRunner().invoke(app, [*command, "--only", "ada lovelace"])
+    school.command("--only", "ada lovelace", status=2)
     stored = (school.out / "results/ada.json").stat().st_mtime_ns
-    CliRunner().invoke(app, [*command, "--only", "Ada Lovelace"])
+    school.command("--only", "Ada Lovelace")
     assert (school.out / "results/ada.json").stat().st_mtime_ns == stored
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from grader.cli import app
 from grader.grade.previous import load_previous, plan
 from grader.grade.provenance import common_provenance
 from grader.grade.settings import Settings
 from grader.reports.class_table import about_run
 from grader.result import Policy
+from tests.conftest import add_problem
 
 
 def test_what_holds_is_kept(school: Any) -> None:
@@ -39,7 +37,7 @@ def test_only_who_hands_in_again_is_graded_again(school: Any) -> None:
 
 def test_only_the_problem_that_changed_is_graded_again(school: Any) -> None:
     school.grade()
-    school.add_problem("02-doubling")
+    add_problem(school.course.root, "02-doubling")
     previous = load_previous(school.out / "results")
     common = common_provenance(school.course, Settings())
     ada, _ = school.submissions()
@@ -159,24 +157,12 @@ def test_another_policy_renews_what_students_see(school: Any) -> None:
     assert path.read_text() != "old"
 
 
-def test_reports_inside_the_class_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "class").mkdir()
-    done = CliRunner().invoke(
-        app, ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "class/reports")]
-    )
-    assert done.exit_code == 2
-    assert "Choose one beside it" in " ".join(done.output.split())
-    assert list((tmp_path / "class").iterdir()) == []
+def test_reports_inside_the_class_are_refused(school: Any) -> None:
+    school.out = school.folder / "reports"
+    assert "Choose one beside it" in school.command(status=2)
+    assert not school.out.exists()
 
 
-@pytest.mark.parametrize(
-    ("folder", "line"),
-    [("class", "2 submissions graded."), ("class/ada", "1 submission graded.")],
-)
-def test_how_many_were_graded_is_told(
-    school: Any, monkeypatch: pytest.MonkeyPatch, folder: str, line: str
-) -> None:
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
-    handed_in = school.folder.parent / folder
-    done = CliRunner().invoke(app, ["grade", str(handed_in), "--out", str(school.out)])
-    assert line in done.output
+def test_how_many_were_graded_is_told(school: Any) -> None:
+    assert "2 submissions graded." in school.command()
+    assert "1 submission graded." in school.command(paths=[school.folder / "ada"])

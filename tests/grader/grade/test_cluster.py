@@ -18,11 +18,12 @@ from grader.course import Course
 from grader.errors import InternalError, UsageError
 from grader.grade import cluster
 from grader.grade.class_run import grade_class
-from grader.grade.cores import core_of_its_own, cores_of_its_own, taken_by_others
+from grader.grade.cores import cores_of_its_own, taken_by_others
 from grader.grade.pool import grade_all
 from grader.grade.settings import Settings
 from grader.intake.submissions import Submission, find_submissions
 from grader.result import Policy, SubmissionResult
+from tests.grader.intake.uploads import FILE, write
 
 CLASS = {
     "ada": "def double(x): return x + x",
@@ -125,17 +126,6 @@ def test_faults_of_the_cluster_end_the_run(submissions: list[Submission], what: 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
-def test_each_worker_of_a_machine_has_a_core_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1002, 1001})
-    monkeypatch.setattr(os, "getpid", lambda: 1000)
-    with core_of_its_own() as first:
-        with core_of_its_own() as second, core_of_its_own() as third:
-            assert (first, second, third) == (1001, 1002, None)
-        with core_of_its_own() as again:
-            assert again == 1002
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
 def test_two_runs_on_a_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2001, 2002, 2003})
     monkeypatch.setattr(os, "getpid", lambda: 2001)
@@ -185,10 +175,7 @@ def needs_dask() -> None:
 
 
 def hand_in(folder: Path) -> None:
-    for name, source in CLASS.items():
-        file = folder / name / "01-doubling" / "problem.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(source)
+    write(folder, {f"{name}/{FILE}": source for name, source in CLASS.items()})
 
 
 @pytest.fixture
@@ -241,10 +228,7 @@ def test_a_submission_that_needs_much_time_is_graded_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster, "first_seconds", lambda settings: 0.5)
-    file = tmp_path / "slow" / "zoe" / "01-doubling" / "problem.py"
-    file.parent.mkdir(parents=True)
-    file.write_text(SLOW)
-    slow = find_submissions([tmp_path / "slow"], shared_course)
+    slow = find_submissions([write(tmp_path / "slow", {f"zoe/{FILE}": SLOW})], shared_course)
     found: list[SubmissionResult] = []
     address = scheduler.scheduler_address
     cluster.grade_on_cluster(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from grader.boundary import BoundaryError
 from grader.cli import app
 from grader.grade import doctor
+from grader.grade.provenance import torch_version
 
 
 @pytest.fixture
@@ -53,6 +55,10 @@ def test_a_missing_layer_is_named_with_what_to_do(
     assert found["Landlock"].found == "none"
     assert "kernel" in found["Landlock"].advice or "Linux 5.13" in found["Landlock"].advice
     assert "container" in found["seccomp"].advice
+
+
+def test_the_version_of_torch_is_what_torch_says() -> None:
+    assert torch_version() == str(torch.__version__)
 
 
 def test_too_little_memory_for_all_cores_is_said(

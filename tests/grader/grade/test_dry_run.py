@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from grader.cli import app
+from tests.grader.intake.uploads import write
 
 
 def files(folder: Path) -> dict[str, tuple[int, bytes]]:
@@ -19,17 +18,13 @@ def files(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 @pytest.fixture
-def dry(school: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def dry(school: Any) -> Any:
     """Return what a dry run of the school says."""
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
 
     def run(*more: str) -> str:
-        school.graded.clear()
-        command = ["grade", str(school.folder), "--out", str(school.out), "--dry-run", *more]
-        done = CliRunner().invoke(app, command)
-        assert done.exit_code == 0, done.output
+        said = school.command("--dry-run", *more)
         assert school.names() == []
-        return " ".join(done.output.split())
+        return said
 
     return run
 
@@ -43,14 +38,10 @@ def test_a_first_run_is_foreseen_and_makes_no_folder(school: Any, dry: Any) -> N
 def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any) -> None:
     school.hand_in("eve", school.wrong)
     school.grade()
-    book = school.out.parent / "book"
-    book.mkdir()
-    (book / "corrections.csv").write_text(
-        "submission,problem,mark,reason\neve,01,3,By hand\nkim,01,3,why\nbob,01,3,why\n"
-    )
+    lines = "submission,problem,mark,reason\neve,01,3,By hand\nkim,01,3,why\nbob,01,3,why\n"
+    school.write_book("corrections.csv", lines)
     school.hand_in("bob", school.right)
-    (school.folder / "dan" / "01-doubling").mkdir(parents=True)
-    (school.folder / "dan" / "01-doubling" / "problm.py").write_text(school.right)
+    write(school.folder, {"dan/01-doubling/problm.py": school.right})
     before = files(school.out.parent)
     said = dry()
     assert files(school.out.parent) == before
@@ -83,3 +74,31 @@ def test_marks_that_would_go_are_foreseen_and_those_to_come_are_not(school: Any,
 
 def test_one_submission_alone_may_be_foreseen(school: Any, dry: Any) -> None:
     assert "A run would grade 1 submission " in dry("--only", "ada")
+
+
+def test_who_is_on_the_roster_and_who_is_new_is_said_as_a_run_says_it(
+    school: Any, dry: Any
+) -> None:
+    school.grade()
+    for name in ("Kim-Lee", "kim_lee", "eve"):
+        school.hand_in(name, school.wrong)
+    school.write_book("roster.csv", "name\nada\nKim Lee\nZoe\n")
+    lines = [
+        "On the roster, and may be one of several here: Kim Lee.",
+        "Not on the roster: Kim-Lee, bob, eve, kim_lee.",
+        "New since the last run: Kim-Lee, eve, kim_lee.",
+        "On the roster, and nothing has come from: Zoe.",
+    ]
+    assert [line in dry() for line in lines] == [True] * 4
+    said = school.command()
+    assert [line in said for line in lines] == [True] * 4
+
+
+def test_of_several_problems_with_one_each_nobody_handed_in_this_problem(long_school: Any) -> None:
+    for name, problem in {"ada": "06", "bob": "07", "eve": "06"}.items():
+        long_school.hand_in(name, long_school.right, f"{problem}-doubling")
+    long_school.grade(part="two")
+    shutil.rmtree(long_school.folder / "eve")
+    for more in (["--dry-run"], []):
+        said = long_school.command("--part", "two", *more)
+        assert "Missing now, so as they were: eve." in said

@@ -21,9 +21,10 @@ from grader.grade.previous import save_result
 from grader.grade.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.reports.class_table import remarks
-from grader.reports.gradebook_csv import cell, write_gradebook
-from grader.reports.isolation import NOT_CONFINED
+from grader.reports.gradebook_csv import write_gradebook
+from grader.reports.wording import NOT_CONFINED
 from grader.result import SubmissionResult
+from tests.grader.intake.uploads import FILE, write
 from tests.lent import lent_template
 
 CLASS = {
@@ -57,9 +58,7 @@ def results(
     """The class above, graded once."""
     course = new_course(tmp_path_factory.mktemp("course"))
     folder = tmp_path_factory.mktemp("class")
-    for name, source in CLASS.items():
-        (folder / name / "01-doubling").mkdir(parents=True)
-        (folder / name / "01-doubling" / "problem.py").write_text(source)
+    write(folder, {f"{name}/{FILE}": source for name, source in CLASS.items()})
     (folder / "nothing").mkdir()
     with lent_template(origin):
         return grade(course, folder, jobs=2)
@@ -120,11 +119,6 @@ def test_that_there_was_no_sandbox_is_said_once() -> None:
     results = [SubmissionResult(name, 0, "process", "") for name in "ab"]
     assert [line for line in remarks(results) if "NOT IN A SANDBOX" in line] == [NOT_CONFINED]
     assert NOT_CONFINED not in remarks([SubmissionResult("a", 0, "sandbox", "")])
-
-
-def test_a_formula_in_a_name_is_text() -> None:
-    assert cell("=1+1") == "'=1+1"
-    assert cell("ada") == "ada"
 
 
 @pytest.mark.slow

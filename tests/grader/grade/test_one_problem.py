@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from grader.cli_instructor import app
 from grader.grade.class_run import ClassRun
 from grader.result import Policy
+from tests.conftest import add_problem
+from tests.grader.intake.uploads import write
 
 OTHER = "02-doubling"
 
@@ -21,15 +19,15 @@ OTHER = "02-doubling"
 @pytest.fixture
 def term(school: Any) -> Any:
     """A class in a course of two problems, whose second was handed in by itself."""
-    school.add_problem(OTHER)
-    for name, source in {"ada": school.wrong, "bob": school.right}.items():
-        write(school.folder.with_name("second") / name / "problem.py", source)
+    add_problem(school.course.root, OTHER)
+    hand_in_second(school, ada=school.wrong, bob=school.right)
     return school
 
 
-def write(path: Path, source: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(source)
+def hand_in_second(term: Any, **sources: str) -> None:
+    """Hand the second problem in by itself."""
+    files = {f"{name}/problem.py": source for name, source in sources.items()}
+    write(term.folder.with_name("second"), files)
 
 
 def grade_second(term: Any, **options: object) -> ClassRun:
@@ -38,12 +36,8 @@ def grade_second(term: Any, **options: object) -> ClassRun:
 
 def rows(term: Any) -> dict[str, tuple[str, ...]]:
     """Return of each row both problems, the total and the maximum."""
-    text = (term.out / "gradebook.csv").read_text()
     columns = ("01-doubling", OTHER, "total", "max")
-    return {
-        row["submission"]: tuple(row[column] for column in columns)
-        for row in csv.DictReader(text.splitlines())
-    }
+    return {name: tuple(row[column] for column in columns) for name, row in term.rows().items()}
 
 
 def test_only_the_given_problem_is_entered(term: Any) -> None:
@@ -81,7 +75,7 @@ def test_who_did_not_hand_in_this_problem_keeps_the_row(term: Any) -> None:
     term.hand_in("eve", term.right)
     term.grade(only="01")
     shutil.rmtree(term.folder.with_name("second") / "bob")
-    write(term.folder.with_name("second") / "eve" / "problem.py", term.wrong)
+    hand_in_second(term, eve=term.wrong)
     run = grade_second(term)
     assert (run.news.missing, run.news.of_one_problem) == (["bob"], True)
     eve = {"eve": ("4", "0", "4", "8")}
@@ -94,10 +88,10 @@ def test_who_did_not_hand_in_this_problem_keeps_the_row(term: Any) -> None:
 
 def test_the_graders_own_fault_spares_the_other_problems(term: Any) -> None:
     term.grade(only="01")
-    write(term.folder.with_name("second") / "bob" / "problem.py", "fault")
+    hand_in_second(term, bob="fault")
     grade_second(term)
     assert rows(term)["bob"] == ("", "", "", "")
-    write(term.folder.with_name("second") / "bob" / "problem.py", term.right)
+    hand_in_second(term, bob=term.right)
     grade_second(term)
     assert term.graded == [("bob", [OTHER])]
     assert rows(term)["bob"] == ("0", "4", "4", "8")
@@ -119,7 +113,7 @@ def test_marks_that_rest_on_something_else_are_told(term: Any) -> None:
 def test_a_whole_class_after_one_problem(term: Any) -> None:
     """What holds of the one problem is kept; who is not given is named and stays."""
     for name, source in {"ada": term.wrong, "bob": term.right, "eve": term.right}.items():
-        write(term.folder / name / OTHER / "problem.py", source)
+        term.hand_in(name, source, OTHER)
     grade_second(term)
     shutil.rmtree(term.folder / "bob")
     run = term.grade()
@@ -128,21 +122,16 @@ def test_a_whole_class_after_one_problem(term: Any) -> None:
     assert list(rows(term)) == ["ada", "bob", "eve"]
 
 
-def test_a_problem_that_nobody_named_is_asked_for(
-    term: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_problem_that_nobody_named_is_asked_for(term: Any) -> None:
     """Nobody's marks become zeros because `--problem` was forgotten."""
     grade_second(term)
     before = (term.out / "gradebook.csv").read_bytes()
-    monkeypatch.setattr("grader.cli.own_course", lambda: term.course)
     folder = term.folder.with_name("second")
     for path in (folder, folder / "bob"):
         for more in ([], ["--dry-run"]):
-            done = CliRunner().invoke(app, ["grade", str(path), "--out", str(term.out), *more])
-            assert done.exit_code == 2, done.output
-            assert "name it, such as --problem 01-doubling" in " ".join(done.output.split())
+            said = term.command(*more, paths=[path], status=2)
+            assert "name it, such as --problem 01-doubling" in said
     assert (term.out / "gradebook.csv").read_bytes() == before
-    write(folder / "ada" / OTHER / "problem.py", term.right)  # the others have no excuse then
-    done = CliRunner().invoke(app, ["grade", str(folder), "--out", str(term.out)])
-    assert done.exit_code == 0
-    assert "1 submission has a problem.py that tells no problem." in " ".join(done.output.split())
+    write(folder, {f"ada/{OTHER}/problem.py": term.right})  # the others have no excuse then
+    said = term.command(paths=[folder])
+    assert "1 submission has a problem.py that tells no problem." in said

@@ -17,6 +17,7 @@ from grader.grade.replay import Rerun, find_one, find_test, replay, report
 from grader.grade.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from tests.grader.intake.uploads import FILE, write
 
 SOURCE = """print("while it is imported")
 
@@ -32,10 +33,7 @@ def helper(x):
 @pytest.fixture
 def graded(tmp_path: Path, small_course: Course) -> Path:
     """A class of two, of whom one was graded with a seed of its own."""
-    for name in ("ada", "bob"):
-        file = tmp_path / "class" / name / "01-doubling" / "problem.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(SOURCE)
+    write(tmp_path / "class", {f"{name}/{FILE}": SOURCE for name in ("ada", "bob")})
     (ada, _) = find_submissions([tmp_path / "class"], small_course)
     test = TestResult("test_hidden", "It doubles", True, 2, Status.ERROR, "an error")
     problem = ProblemResult("01-doubling", ada.files["01-doubling"].sha256, [test])
@@ -65,8 +63,8 @@ def test_everything_is_shown(graded: Path, small_course: Course) -> None:
     assert "test_hidden: error" in text
     assert 'check(problem.double(x), solution.double(x), "double(x)")' in found.source
     assert "TypeError" in text
-    assert 'return x.tolist()["three"]' in found.tracebacks["test_hidden"]
-    assert "test_doubling.py" in found.tracebacks["test_hidden"]
+    assert 'return x.tolist()["three"]' in found.rerun.tracebacks["test_hidden"]
+    assert "test_doubling.py" in found.rerun.tracebacks["test_hidden"]
     assert "while it is imported" in text
     assert "asked for" in text
     assert "\x1b" not in text
@@ -111,13 +109,11 @@ def test_one_problems_file_is_found_by_its_test(
     tmp_path: Path, small_course: Course, seeds: list[int]
 ) -> None:
     """The problem may have been handed in by itself, and the others graded with another seed."""
-    file = tmp_path / "class/ada/problem.py"
-    file.parent.mkdir(parents=True)
-    file.write_text(SOURCE)
-    problem = ProblemResult("01-doubling", hashlib.sha256(file.read_bytes()).hexdigest())
+    ada = write(tmp_path / "class/ada", {"problem.py": SOURCE})
+    problem = ProblemResult("01-doubling", hashlib.sha256(SOURCE.encode()).hexdigest())
     problem.provenance = {"seed": 7, "isolation": "process"}
     save_result(SubmissionResult("ada", 8, "sandbox", "", [problem]), tmp_path / "out" / "results")
-    found = replay(file.parent, "test_hidden", small_course, Settings(), tmp_path / "out")
+    found = replay(ada, "test_hidden", small_course, Settings(), tmp_path / "out")
     assert (seeds, found.notes) == ([7], [])
 
 

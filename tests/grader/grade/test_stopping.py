@@ -20,7 +20,8 @@ from grader.course import Course
 from grader.errors import InUse
 from grader.files import locked
 from grader.result import SubmissionResult
-from tests.processes import lives
+from tests.grader.intake.uploads import FILE, write
+from tests.processes import below, lives
 
 
 def test_a_run_goes_on_where_it_was_stopped(school: Any) -> None:
@@ -48,11 +49,8 @@ def test_ctrl_c_tells_of_what_is_kept_once_there_is_any(
             on_result(None)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
     monkeypatch.setattr("grader.grade.class_run.grade_class", grade_some)
-    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
-    assert done.exit_code == 130
-    assert done.stderr.split() == told.split()
+    assert school.command(status=130).endswith(told)
 
 
 @pytest.mark.parametrize(
@@ -122,15 +120,10 @@ def test_after_a_full_disk_the_next_run_goes_on(
     assert 8 < room < 100
 
 
-def test_a_folder_that_cannot_be_written_is_found_before_grading(
-    school: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+def test_a_folder_that_cannot_be_written_is_found_before_grading(school: Any) -> None:
     school.out.mkdir()
     (school.out / "feedback").write_text("in the way")
-    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
-    assert done.exit_code == 2
-    assert "so nothing was run" in " ".join(done.output.split())
+    assert "so nothing was run" in school.command(status=2)
     assert school.names() == []
 
 
@@ -164,21 +157,6 @@ if __name__ == "__main__":
 """
 
 
-def descendants(process: int) -> set[int]:
-    """Return the processes below one, by what /proc says."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            rest = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(stat.parent.name)] = int(rest[1]) if rest[0] != "Z" else 0
-    found = {process}
-    while more := {p for p, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found - {process}
-
-
 def until(condition, seconds: float = 90) -> bool:  # type: ignore[no-untyped-def]
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
@@ -195,10 +173,7 @@ def test_a_command_that_is_stopped_leaves_results_and_no_process(
     tmp_path: Path, small_course: Course, how: signal.Signals
 ) -> None:
     sources = {"ada": "def double(x): return x + x", "zoe": "def double(x):\n    while True: pass"}
-    for name, source in sources.items():
-        file = tmp_path / "class" / name / "01-doubling" / "problem.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(source)
+    write(tmp_path / "class", {f"{name}/{FILE}": source for name, source in sources.items()})
     (tmp_path / "run.py").write_text(RUN)
     out = tmp_path / "out"
     command = [sys.executable, str(tmp_path / "run.py"), str(small_course.root), "grade"]
@@ -208,7 +183,7 @@ def test_a_command_that_is_stopped_leaves_results_and_no_process(
     )
     try:
         assert until((out / "results/ada.json").is_file)
-        started = descendants(process.pid)
+        started = below(process.pid)
         os.killpg(process.pid, how)
         output, errors = process.communicate(timeout=60)
     finally:

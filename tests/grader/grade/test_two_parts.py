@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,6 @@ SIX, SEVEN = "06-doubling", "07-doubling"
 STUB = "def double(x):\n    raise NotImplementedError\n"
 NOTED = f"# my notes\n{STUB}"
 OF_TWO = [SIX, SEVEN, "part_two_total", "part_two_max"]
-
-
-def rows(school: Any) -> dict[str, dict[str, str]]:
-    text = (school.out / "gradebook.csv").read_text()
-    return {row["submission"]: row for row in csv.DictReader(text.splitlines())}
 
 
 def texts(school: Any) -> dict[str, str]:
@@ -173,7 +167,7 @@ def test_nobody_reads_of_part_two_where_nobody_tried_it(long_school: Any) -> Non
     long_school.hand_in("bob", NOTED, SEVEN)
     run = long_school.grade()
     assert run.optional == {}
-    assert [*rows(long_school)["ada"]] == ["submission", "status", "01-doubling", "total", "max"]
+    assert [*long_school.rows()["ada"]] == ["submission", "status", "01-doubling", "total", "max"]
     for name, text in texts(long_school).items():
         assert not any(word in text for word in (SIX, SEVEN, "art two", "part_two")), name
     assert long_school.grade().graded == 0
@@ -183,7 +177,7 @@ def test_who_tried_has_columns_and_totals_of_their_own(long_school: Any) -> None
     long_school.hand_in("ada", long_school.right, SIX)
     long_school.hand_in("ada", long_school.wrong, SEVEN)
     run = long_school.grade()
-    found = rows(long_school)
+    found = long_school.rows()
     assert [*found["ada"]][2:] == ["01-doubling", "total", "max", *OF_TWO]
     assert [*found["ada"].values()][2:] == ["4", "4", "4", "4", "0", "4", "8"]
     assert [*found["bob"].values()][2:] == ["0", "0", "4", "", "", "", ""]
@@ -240,13 +234,13 @@ def test_part_one_alone_leaves_part_two_as_it_was(long_school: Any) -> None:
     run = long_school.grade(part="one")
     assert long_school.graded == [("ada", ["01-doubling"])]
     assert [str(change)[:25] for change in run.news.changes] == ["ada: 01-doubling 4 -> 0 ("]
-    assert rows(long_school)["ada"]["part_two_total"] == "0"
+    assert long_school.rows()["ada"]["part_two_total"] == "0"
 
 
 def test_part_two_alone_shows_its_columns_even_when_empty(long_school: Any) -> None:
     run = long_school.grade(part="two")
     assert (run.graded, run.problems, run.optional) == (0, [], {"two": [SIX, SEVEN]})
-    ada = rows(long_school)["ada"]
+    ada = long_school.rows()["ada"]
     assert [*ada][2:] == ["01-doubling", "total", "max", *OF_TWO]
     assert set([*ada.values()][2:]) == {""}
     assert not run.news.missing
@@ -260,4 +254,4 @@ def test_who_hands_in_nothing_more_keeps_the_marks_of_part_two(long_school: Any)
     long_school.grade()
     (long_school.folder / "ada" / SIX / "problem.py").write_text(STUB)
     assert long_school.grade().graded == 0
-    assert rows(long_school)["ada"]["part_two_total"] == "4"
+    assert long_school.rows()["ada"]["part_two_total"] == "4"

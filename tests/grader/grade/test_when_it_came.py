@@ -13,6 +13,8 @@ from grader.grade.settings import Settings
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult
+from tests.conftest import add_problem
+from tests.grader.intake.uploads import write
 
 OTHER = "02-doubling"
 IN_TIME, A_WEEK_LATER = "2026-11-02T20:00:00Z", "2026-11-09T20:00:00Z"
@@ -22,26 +24,19 @@ LATE = "share = 0.5\n[deadlines]\n01 = 2026-11-03T00:00:00Z\n02 = 2026-11-10T00:
 @pytest.fixture
 def term(school: Any) -> Any:
     """A course of two problems, nobody yet, and a policy by which lateness costs half."""
-    school.add_problem(OTHER)
+    add_problem(school.course.root, OTHER)
     shutil.rmtree(school.folder)
-    book = school.out.parent / "book"
-    book.mkdir()
-    (book / "late.toml").write_text(LATE)
+    school.write_book("late.toml", LATE)
     return school
 
 
 def clones(folder: Path, pushed: str, **sources: str) -> Path:
     """Return Ada's clone of GitHub Classroom, last pushed then; `p01` is her file of 01."""
     grades = "roster_identifier,github_username,student_repository_name,submission_timestamp\n"
-    files = {"grades.csv": f"{grades}Ada,ada,hw-ada,{pushed}\n" if pushed else ""}
+    files = {"grades.csv": f"{grades}Ada,ada,hw-ada,{pushed}\n"} if pushed else {}
     ids = {"p01": "01-doubling", "p02": OTHER}
     files |= {f"hw-submissions/hw-ada/{ids[p]}/problem.py": text for p, text in sources.items()}
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if text:
-            path.write_text(text)
-    return folder
+    return write(folder, files)
 
 
 def problems(run: Any) -> dict[str, ProblemResult]:
@@ -101,9 +96,7 @@ def test_a_flag_is_not_put_on_bytes_that_were_in_time(term: Any, tmp_path: Path)
     names = {"in time": "ada_7_90_problem.py", "late": "ada_LATE_7_91_problem.py"}
     folders = {}
     for when, name in names.items():
-        folders[when] = tmp_path / when
-        folders[when].mkdir()
-        (folders[when] / name).write_text(term.right)
+        folders[when] = write(tmp_path / when, {name: term.right})
     for order, expected in {("in time", "late"): False, ("late", "in time"): False}.items():
         for when in order:
             found = problems(term.grade(folders[when], only="01"))

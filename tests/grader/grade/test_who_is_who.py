@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 import random
@@ -14,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from grader.cli import app
 from grader.intake.submissions import take_in
+from tests.conftest import add_problem
 from tests.grader.intake.test_who_is_who import NAMES, random_names
+from tests.grader.intake.uploads import write
 
 OTHER = "02-doubling"
 
@@ -26,23 +25,9 @@ OTHER = "02-doubling"
 @pytest.fixture
 def term(school: Any) -> Any:
     """A course of two problems, and nobody yet."""
-    school.add_problem(OTHER)
+    add_problem(school.course.root, OTHER)
     shutil.rmtree(school.folder)
     return school
-
-
-def write(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return folder
-
-
-def rows(term: Any) -> dict[str, dict[str, str]]:
-    """Return the gradebook by members."""
-    text = (term.out / "gradebook.csv").read_text(encoding="utf-8")
-    return {row["member"]: row for row in csv.DictReader(text.splitlines())}
 
 
 def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
@@ -50,7 +35,7 @@ def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
     first = {"王芳_1004_90_problem.py": term.right, "李娜_1005_91_problem.py": term.wrong}
     term.grade(write(tmp_path / "week1", first), only="01")
     term.grade(write(tmp_path / "week2", {"李娜_1005_99_problem.py": term.right}), only="02")
-    found = rows(term)
+    found = term.rows("member")
     assert (found["1004"]["name"], found["1004"]["01-doubling"]) == ("王芳", "4")
     assert found["1004"][OTHER] == ""
     assert (found["1005"]["name"], found["1005"]["01-doubling"]) == ("李娜", "0")
@@ -60,7 +45,7 @@ def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
 def test_who_is_called_otherwise_now_keeps_the_row(term: Any, tmp_path: Path) -> None:
     term.grade(write(tmp_path / "week1", {"ada_7_90_problem.py": term.right}), only="01")
     term.grade(write(tmp_path / "week2", {"bea_7_91_problem.py": term.right}), only="02")
-    (row,) = rows(term).values()
+    (row,) = term.rows("member").values()
     assert (row["name"], row["01-doubling"], row[OTHER]) == ("bea", "4", "4")
     assert len(list((term.out / "results").iterdir())) == 1
     assert len(list((term.out / "feedback").iterdir())) == 2
@@ -123,7 +108,7 @@ def test_a_term_of_any_names(term: Any, tmp_path: Path) -> None:
             earned.setdefault(str(id), {})[column] = mark
         assert take_in([folder], term.course, term.course.select([problem])[0]).recognised
         term.grade(folder, only=problem)
-    found = rows(term)
+    found = term.rows("member")
     assert found.keys() == earned.keys()
     for id, marks in earned.items():
         assert {column: found[id][column] for column in marks} == marks
@@ -257,36 +242,26 @@ def test_what_cannot_be_is_told(school: Any, people: dict[str, str], why: str) -
     assert any(why in line for line in run.news.not_applied)
 
 
-def test_the_command_grades_one_alone(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_grades_one_alone(school: Any) -> None:
     school.hand_in("王芳", school.wrong)
     school.grade()
-    school.graded.clear()
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
     for name in ("ada", "bob", "王芳"):
         school.hand_in(name, "def double(x): return 5 * x")
-    command = ["grade", str(school.folder), "--out", str(school.out), "--only", "王芳"]
-    done = CliRunner().invoke(app, [*command, "--only", "ada"])
-    assert done.exit_code == 0, done.output
-    assert "2 submissions graded. 1 other as before." in " ".join(done.output.split())
+    said = school.command("--only", "王芳", "--only", "ada")
+    assert "2 submissions graded. 1 other as before." in said
     assert sorted(school.names())[0] == "ada"
     assert len(school.names()) == 2
-    assert "Missing" not in done.output
-    done = CliRunner().invoke(app, [*command, "--only", "bib"])
-    assert done.exit_code == 2
-    assert "Did you mean 'bob'?" in done.output
+    assert "Missing" not in said
+    assert "Did you mean 'bob'?" in school.command("--only", "ada", "--only", "bib", status=2)
 
 
-def test_the_command_reads_what_names_mean(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
+def test_the_command_reads_what_names_mean(school: Any) -> None:
     write(school.folder, {"eve/dubbel.py": school.right})
     write(school.out, {"names.csv": "found,means\ndubbel.py,01\nbob,ada\n"})
-    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
-    assert done.exit_code == 0, done.output
+    assert "names.csv: 'bob' and 'ada' both handed in" in school.command()
     assert school.gradebook() == {"ada": "4", "bob": "0", "eve": "4"}
-    assert "names.csv: 'bob' and 'ada' both handed in" in " ".join(done.output.split())
     write(school.out, {"names.csv": "x"})
-    done = CliRunner().invoke(app, ["grade", str(school.folder), "--out", str(school.out)])
-    assert done.exit_code == 2
+    school.command(status=2)
 
 
 # Names that could harm
@@ -302,10 +277,9 @@ def test_names_are_data_in_every_report(school: Any) -> None:
         school.hand_in(name, school.right)
     school.grade()
     assert school.grade().graded == 0
-    text = (school.out / "gradebook.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    rows = school.rows()
     assert len(rows) == len(odd) + 2
-    names = [row["name"] for row in rows]
+    names = [row["name"] for row in rows.values()]
     assert {"'=cmd|' C calc'!A0", "'＝1+1", "a\ufffdb", "line end", "نیک\u200cآیین"} <= set(names)
     for path in school.out.rglob("*"):
         if path.is_file():
@@ -319,16 +293,13 @@ def test_one_hostile_folder_does_not_end_a_run(
     school: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the shell makes of class/*, with links, too many files and what is no submission."""
-    monkeypatch.setattr("grader.cli.own_course", lambda: school.course)
     monkeypatch.setattr("grader.intake.limits.MAX_ENTRIES", 20)
     (school.folder / "all").symlink_to("/")
     (school.folder / "gone").symlink_to("nowhere")
     write(school.folder, {f"full/{n}": "" for n in range(30)})
     write(school.folder, {"notes.txt": ""})
     for paths in (sorted(school.folder.iterdir()), [school.folder]):
-        command = ["grade", *map(str, paths), "--out", str(school.out)]
-        done = CliRunner().invoke(app, command)
-        assert done.exit_code == 0, done.output
+        school.command(paths=paths)
         found = school.gradebook()
         assert (found["ada"], found["bob"]) == ("4", "0")
         assert found.keys() == {"ada", "bob", "all", "gone", "full"}

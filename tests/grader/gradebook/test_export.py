@@ -295,6 +295,18 @@ def test_moodles_names_may_be_asked_for_where_numbers_are_those_of_another_week(
     assert filled["Participant 6004"] == "4"
 
 
+def test_names_that_differ_in_vowel_signs_alone_are_those_of_two(
+    tmp_path: Path, saved: Save
+) -> None:
+    file = tmp_path / "Grades.csv"
+    file.write_bytes(moodle_worksheet([Student(93, "राम", "वर्मा"), Student(94, "ராமன்", "")]))
+    rama, raman = (result(f"r{n}", full_name=name) for n, name in enumerate(("रमा वर्मा", "ராமன்")))
+    told = exported("moodle", file, saved(rama, raman), "--by-name")
+    assert told[0] == "1 mark filled in under 'Grade'."
+    filled = marks_in((tmp_path / "Grades-filled.csv").read_bytes(), "Identifier", "Grade")
+    assert filled == {"Participant 93": "", "Participant 94": "20"}
+
+
 def test_numbers_that_names_csv_has_joined_are_known_in_every_weeks_worksheet(
     tmp_path: Path, saved: Save
 ) -> None:

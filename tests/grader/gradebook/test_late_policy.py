@@ -9,7 +9,7 @@ import pytest
 from grader.errors import UsageError
 from grader.gradebook.adjusting import adjusted
 from grader.gradebook.folder import GradebookFolder
-from grader.reports.adjustments import told_adjustments
+from grader.reports.wording import told_adjustments
 from grader.result import Adjustment, SubmissionResult
 from tests.grader.gradebook.built import problem, result
 

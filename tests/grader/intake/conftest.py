@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from grader.course import Course
 from grader.intake.submissions import Intake, Submission, find_submissions, take_in
-from tests.conftest import name_in_manifest
+from tests.conftest import add_problem
 from tests.grader.intake.uploads import (
     FILE,
     ID,
@@ -56,11 +55,7 @@ def take(request: pytest.FixtureRequest, tmp_path: Path, small_course: Course) -
 @pytest.fixture
 def two_problems(small_course: Course) -> Course:
     """The small course with a second problem, whose tests are those of the first."""
-    for place in ("problems", "solutions"):
-        shutil.copytree(small_course.root / place / ID, small_course.root / place / OTHER)
-    name_in_manifest(small_course.root, OTHER)
-    folder = small_course.root / "problems" / OTHER
-    (folder / "test_doubling.py").rename(folder / "test_tripling.py")
+    add_problem(small_course.root, OTHER)
     return small_course
 
 

@@ -50,15 +50,18 @@ def test_a_folder_around_the_class_is_looked_through(
 def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) -> None:
     """Whoever handed in, one row each; two of one name stay apart."""
     submission(class_folder, "ada")
-    shutil.make_archive(str(class_folder / "ada"), "zip", class_folder / "ada")
+    (class_folder / "ada.zip").write_bytes(zip_file({FILE: RIGHT}))
     shutil.make_archive(str(class_folder / "grace"), "gztar", class_folder, "ada")
     (class_folder / "hugo.zip").write_bytes(b"no archive")
     (class_folder / "imani.rar").write_bytes(b"Rar!")
     (class_folder / "grades.csv").write_text("not a submission\n")
-    found = {s.identity: s for s in find_submissions([class_folder], small_course)}
+    intake = take_in([class_folder], small_course)
+    found = {s.identity: s for s in intake.submissions}
     assert list(found) == ["ada", "ada (ada.zip)", "grace", "hugo", "imani"]
-    assert all(found[n].files["01-doubling"].source for n in ("ada", "ada (ada.zip)", "grace"))
+    sources = [source(found[name]) for name in ("ada", "ada (ada.zip)", "grace")]
+    assert (sources, found["ada"].name) == ([b"x = 1\n", RIGHT, b"x = 1\n"], "ada")
     assert found["grace"].notes == []
+    assert any(told.startswith("'ada' is there twice: graded") for told in intake.unmatched)
     for name in ("hugo", "imani"):
         assert found[name].files["01-doubling"].bad
         assert found[name].files["01-doubling"].reason.startswith(f"bad archive: '{name}.")

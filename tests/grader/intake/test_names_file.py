@@ -39,6 +39,13 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert read_names(path, KNOWN) == Names({"dubbeling.py": ID, "twice": ID}, {"Ada hw": "王芳"})
 
 
+def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
+    """As other files of the book are; but a name may begin with a number sign."""
+    path = tmp_path / "names.csv"
+    path.write_text("Found;Means\n#2.py;02\n\na, b;ada\n")
+    assert read_names(path, KNOWN) == Names({"#2.py": OTHER}, {"a, b": "ada"})
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [

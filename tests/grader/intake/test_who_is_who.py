@@ -56,6 +56,7 @@ def test_a_canvas_student_is_the_user_number(take: Take) -> None:
 def test_students_of_one_name_are_told_apart_and_said(take: Take) -> None:
     intake = take({"ada_12_98_problem_01.py": RIGHT, "ada_13_99_problem_01.py": WRONG})
     first, second = intake.submissions
+    assert (source(first), source(second)) == (RIGHT, WRONG)
     assert first.full_name == second.full_name == "ada"
     assert first.name != second.name
     (line,) = intake.unmatched
@@ -86,21 +87,6 @@ def test_one_name_in_two_forms_is_said(tmp_path: Path, small_course: Course) -> 
     assert len({s.identity for s in intake.submissions}) == 2
     assert {s.identity: s.full_name for s in intake.submissions}[forms[0]] == forms[0]
     assert any("'rené' is there twice" in line for line in intake.unmatched)
-
-
-def test_a_folder_and_an_archive_of_one_name(tmp_path: Path, small_course: Course) -> None:
-    folder = write(
-        tmp_path / "class",
-        {"ada.zip": zip_file({f"{ID}/problem.py": WRONG}), f"ada/{ID}/problem.py": RIGHT},
-    )
-    write(folder, {"bob.zip": zip_file(COURSE)})
-    intake = take_in([folder], small_course)
-    found = {s.identity: s for s in intake.submissions}
-    assert set(found) == {"ada", "ada (ada.zip)", "bob"}
-    assert source(found["ada"]) == RIGHT
-    assert found["ada"].name == "ada"
-    (line,) = [line for line in intake.unmatched if "twice" in line]
-    assert line.startswith("'ada' is there twice: graded as ada and ")
 
 
 def test_a_folder_that_is_called_as_an_archive(tmp_path: Path, small_course: Course) -> None:

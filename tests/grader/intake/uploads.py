@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -41,11 +41,12 @@ def submission(root: Path, name: str, *, below: str = "", file: str = "problem.p
     return root / name
 
 
-def write(folder: Path, files: Files) -> Path:
+def write(folder: Path, files: Mapping[str, bytes] | Mapping[str, str]) -> Path:
+    """Write files, whose names are paths in a folder, and return the folder."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
     return folder
 
 

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from grader.reports.feedback import feedback, feedback_page
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 CANARY = "canary-7f3a"
+TITLE = "The rows sum to 1"
 
 
-def result(message: str, title: str = "The rows sum to 1") -> SubmissionResult:
+def result(message: str) -> SubmissionResult:
     tests = [
-        TestResult("test_seen[1]", title, False, 1, Status.FAILED, "f(x)\nIt returned 2."),
-        TestResult("test_seen[2]", title, False, 1, Status.PASSED),
+        TestResult("test_seen[1]", TITLE, False, 1, Status.FAILED, "f(x)\nIt returned 2."),
+        TestResult("test_seen[2]", TITLE, False, 1, Status.PASSED),
         TestResult("test_unseen", "Other numbers", True, 2, Status.ERROR, message),
     ]
     problem = ProblemResult("01-softmax", tests=tests, diagnoses=["Your output is ..."])
     return SubmissionResult("ada", 0, "sandbox", "", [problem])
-
-
-@pytest.mark.parametrize("policy", [Policy.POINTS, Policy.TITLES])
-def test_a_hidden_message_stays_hidden(policy: Policy) -> None:
-    assert CANARY not in feedback(result(CANARY), policy)
 
 
 def test_each_policy_shows_more_than_the_one_before() -> None:
@@ -40,14 +34,6 @@ def test_visible_tests_are_shown_in_full() -> None:
     assert "1 of 4 points" in text
     assert "It returned 2." in text
     assert "Your output is" in text
-
-
-def test_signs_and_control_characters_are_shown_as_text() -> None:
-    text = feedback(result("\x1b[31m\u202e<b>", title="<script>|`"), Policy.FULL)
-    assert "\x1b" not in text
-    assert "\u202e" not in text
-    assert "\\<script\\>\\|\\`" in text
-    assert "      �[31m�<b>" in text
 
 
 def test_what_is_said_of_the_problem_is_not_said_again_of_each_test() -> None:
@@ -69,4 +55,4 @@ def test_of_what_was_not_handed_in_no_test_is_listed() -> None:
     for text in (feedback(given, Policy.FULL), feedback_page(given, Policy.FULL)):
         assert note in text
         assert "0 of 4 points" in text
-        assert "The rows sum to 1" not in text
+        assert TITLE not in text

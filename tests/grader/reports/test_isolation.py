@@ -12,8 +12,8 @@ from grader.reports.class_table import remarks
 from grader.reports.dashboard import dashboard
 from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradescope_json import results_json
-from grader.reports.isolation import NOT_CONFINED
 from grader.reports.junit import junit
+from grader.reports.wording import NOT_CONFINED
 from grader.result import Isolation, Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 

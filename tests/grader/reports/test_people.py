@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from grader.code.loading import judge_load, load_module
-from grader.reports.adjustments import told_adjustment
 from grader.reports.class_table import class_table, remarks
 from grader.reports.dashboard import dashboard
 from grader.reports.display_names import by_name, people
@@ -16,6 +15,7 @@ from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradescope_json import results_json
 from grader.reports.junit import junit
 from grader.reports.remarks import MANY, class_remarks
+from grader.reports.wording import told_adjustment
 from grader.result import (
     Adjustment,
     Policy,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from grader.course import Course
 from grader.run.comparison import sealed_comparison
-from tests.conftest import name_in_manifest
+from tests.conftest import add_problem
 from tests.warm import WarmPython
 
 StudentPytest = Callable[..., Any]
@@ -126,11 +125,7 @@ def two_problems(
     student_pytest: StudentPytest, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> StudentPytest:
     """Run pytest from the root of a course of two problems, of which the second is unwritten."""
-    (problem,) = small_course.problems()
-    second = small_course.root / "problems/02-doubling-again"
-    shutil.copytree(problem.folder, second)
-    name_in_manifest(small_course.root, second.name)
-    (second / "test_doubling.py").rename(second / "test_doubling_again.py")
+    add_problem(small_course.root, "02-doubling-again")
     monkeypatch.chdir(small_course.root)
     return student_pytest
 

@@ -120,13 +120,6 @@ def test_canvas_uploads_again(take: Take) -> None:
     assert "has the archives 'part-1.zip' and 'part-2.zip'" in found["eli"].files[ID].reason
 
 
-def test_canvas_students_of_one_name(take: Take) -> None:
-    found = take({"ada_12_98_problem_01.py": RIGHT, "ada_13_99_problem_01.py": WRONG})
-    assert [(s.identity, source(s)) for s in found.submissions] == [
-        *(("canvas:12", RIGHT), ("canvas:13", WRONG))
-    ]
-
-
 def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) -> None:
     """A class of archives with a date in each name is a class of archives."""
     names = ["ada_2024_12_hw.zip", "bea_2024_12_hw.zip"]

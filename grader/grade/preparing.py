@@ -1,0 +1,191 @@
+"""What is known before anything is graded, and what is said of it: the same in a dry run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course import Course
+from grader.grade.previous import (
+    RESULTS,
+    Plan,
+    Previous,
+    load_previous,
+    named_as_before,
+    outdated,
+    plan,
+    require_same_course,
+)
+from grader.grade.provenance import common_provenance
+from grader.grade.same_person import as_groups, as_said, merge, suggest
+from grader.grade.settings import Settings
+from grader.gradebook.folder import GradebookFolder
+from grader.gradebook.roster import Matched
+from grader.intake.optional_problems import without_skipped
+from grader.intake.submissions import Submission
+from grader.reports.class_table import RunSummary
+from grader.reports.display_names import people as people_of
+from grader.reports.gradebook_csv import Row, cell, changes, read_gradebook
+from grader.reports.news import News
+from grader.result import Provenance, SubmissionResult
+
+GRADEBOOK = "gradebook.csv"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known before anything is graded.
+
+    Attributes:
+        plans: for each submission what has to be graded of it, and what is kept.
+        absent: the results of those who are not among the submissions.
+        previous: what previous runs left.
+        gradebook: the rows of the last run's.
+        common: for each problem what its marks rest on besides the student's file.
+        missing: who is absent, if the submissions say that they are the whole class.
+        told: sentences about whose files are whose.
+        unclear: the lines of `names.csv` that do nothing.
+    """
+
+    plans: Sequence[Plan]
+    absent: Sequence[SubmissionResult]
+    previous: Previous
+    gradebook: dict[str, Row]
+    common: dict[str, Provenance]
+    missing: Sequence[str]
+    told: Sequence[str]
+    unclear: Sequence[str]
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the submissions."""
+        return {each.submission.name for each in self.plans}
+
+    def summary(
+        self,
+        results: Iterable[SubmissionResult],
+        matched: Matched,
+        book: GradebookFolder,
+        *,
+        not_applied: Iterable[str],
+        asked: Iterable[str],
+        pending: Collection[tuple[str, str]] = (),
+    ) -> RunSummary:
+        """Return what is to be said of a run beside its results.
+
+        Args:
+            results: of the whole class, with what the book changes in them.
+            matched: the class beside its roster.
+            book: the instructor's own files.
+            not_applied: what these say that does nothing.
+            asked: questions about corrections.
+            pending: marks that are still to come, each by its row and its column.
+        """
+        results = sorted(results, key=lambda result: result.submission)
+        shown = [result.without_skipped() for result in results]
+        before, previous = self.gradebook, self.previous
+        news = News(
+            is_first=not before,
+            changes=changes(before, results, previous.results, pending, previous.joined),
+            new=[who for name, who in people_of(shown).items() if cell(name) not in before],
+            missing=self.missing,
+            not_applied=[*self.unclear, *not_applied],
+            of_one_problem=self._is_of_one_problem(),
+        )
+        return RunSummary(
+            graded=sum(bool(each.reasons) for each in self.plans),
+            news=news,
+            outdated=outdated(shown, self.common),
+            damaged=previous.damaged,
+            older=previous.older,
+            lost=sorted({*previous.damaged, *previous.older} - self.names),
+            told=[*self.told, *_about_roster(results, matched, book), *asked],
+            absent=sorted(entry.shown for entry in matched.absent),
+        )
+
+    def _is_of_one_problem(self) -> bool:
+        """Tell whether it was said that all was handed in for the same single problem."""
+        asked = {tuple(each.submission.files) for each in self.plans}
+        return len(self.common) > 1 and [len(ids) for ids in asked] == [1]
+
+
+def prepare(
+    submissions: Sequence[Submission],
+    course: Course,
+    settings: Settings,
+    out: Path,
+    *,
+    people: Mapping[str, str],
+    fresh: bool,
+    is_whole: bool | None,
+    part: str | None,
+    dry: bool = False,
+) -> Prepared:
+    """Find out whose is what, and what has to be graded; a dry run leaves all files as they are.
+
+    All other arguments are those of `grade_class`.
+
+    Raises:
+        UsageError: the folder is another course's.
+    """
+    previous = load_previous(out / RESULTS)
+    require_same_course(previous, course, out)
+    submissions, told, unclear = _who_is_who(submissions, previous, people, None if dry else out)
+    submissions = _asked_for(submissions, course, part)
+    if not settings.own_tests:
+        submissions = [each.without_own_tests() for each in submissions]
+    names = {each.name for each in submissions}
+    absent = [result for name, result in previous.results.items() if name not in names]
+    says_whole = len(submissions) > 1 if is_whole is None else is_whole
+    common = common_provenance(course, settings)
+    return Prepared(
+        [plan(each, previous, common, fresh=fresh) for each in submissions],
+        absent,
+        previous,
+        read_gradebook(out / GRADEBOOK),
+        common,
+        sorted(result.shown_name for result in absent) if says_whole else [],
+        told,
+        unclear,
+    )
+
+
+def _who_is_who(
+    submissions: Sequence[Submission],
+    previous: Previous,
+    people: Mapping[str, str],
+    out: Path | None,
+) -> tuple[list[Submission], list[str], list[str]]:
+    """Return submissions as whose they are, with the names of their files, and what to say.
+
+    What comes last are the lines of `names.csv` that do nothing.
+    """
+    merge(previous, people, out)
+    submissions, others = as_groups(submissions, previous)
+    submissions, unclear = as_said(submissions, previous, people)
+    submissions, taken = named_as_before(submissions, previous)
+    same = suggest(submissions, previous, people, out)
+    return submissions, [*others, *taken, *same], unclear
+
+
+def _asked_for(
+    submissions: Iterable[Submission], course: Course, part: str | None
+) -> list[Submission]:
+    """Return submissions with what is to be graded of them: a part, and what nobody left out."""
+    asked = {problem.id for problem in course.of_part(part)}
+    optional = [problem for problem in course.problems() if problem.part.optional]
+    found = [each.only(id for id in each.files if id in asked) for each in submissions]
+    return [without_skipped(each, optional) for each in found]
+
+
+def _about_roster(
+    results: Iterable[SubmissionResult], matched: Matched, book: GradebookFolder
+) -> list[str]:
+    """Return who can't be told apart on the roster, and who is not on it."""
+    if not book.roster.entries:
+        return []
+    unclear = ", ".join(entry.shown for entry in matched.unclear)
+    strangers = ", ".join(sorted(r.shown_name for r in results if r.who in matched.strangers))
+    told = [f"On the roster, and may be one of several here: {unclear}."] if unclear else []
+    return [*told, *([f"Not on the roster: {strangers}."] if strangers else [])]

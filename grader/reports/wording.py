@@ -1,0 +1,72 @@
+"""What all reports say in the same words: points, what changed them, how code was kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grader.result import Adjustment, Isolation, ProblemResult, SubmissionResult, shown
+
+NOT_CONFINED = (
+    "NOT IN A SANDBOX: students' code could read and change whatever you can, these marks included."
+)
+
+_FOR_STUDENTS = {
+    Isolation.SANDBOX: "Graded in a sandbox.",
+    Isolation.PROCESS: (
+        "Graded without a sandbox: code that was handed in could read and change files of the "
+        "computer that graded it, and so these marks."
+    ),
+    None: "",
+}
+
+
+def told_totals(result: SubmissionResult) -> list[str]:
+    """Return a sentence on the points that count, and one on each optional part that was tried."""
+    all_that_counts = f"{shown(result.points)} of {shown(result.max)} points"
+    optional = [
+        f"Part {id}: {shown(part.points)} of {shown(part.max)} points"
+        for id, part in result.optional.items()
+    ]
+    return [all_that_counts, *optional] if result.counted or not optional else optional
+
+
+def told_adjustments(problem: ProblemResult) -> list[str]:
+    """Return a sentence for each adjustment, after one on what the tests gave; none without any."""
+    if not problem.adjustments:
+        return []
+    gave = f"The tests gave {_points(problem.earned)}."
+    return [gave, *(told_adjustment(each) for each in problem.adjustments)]
+
+
+def told_adjustment(adjustment: Adjustment) -> str:
+    """Return what an adjustment changes, and why. What adds to the maximum was given by hand."""
+    if adjustment.max > 0:
+        given, most = shown(adjustment.points), _points(adjustment.max)
+        return f"by hand, {given} of {most}: {adjustment.reason}"
+    changes = []
+    if shown(adjustment.points) not in {"0", "-0"}:
+        sign = "+" if adjustment.points > 0 else "-"
+        changes.append(f"{sign}{_points(abs(adjustment.points))}")
+    if adjustment.max:
+        changes.append(f"{_points(-adjustment.max)} fewer can be reached")
+    return ": ".join([*([", ".join(changes)] if changes else []), adjustment.reason])
+
+
+def _points(points: float) -> str:
+    return f"{shown(points)} point{'' if shown(points) == '1' else 's'}"
+
+
+def not_confined(results: Iterable[SubmissionResult]) -> list[str]:
+    """Return the submissions whose code, in any problem, was not in a sandbox."""
+    return sorted(r.submission for r in results if r.isolation == Isolation.PROCESS)
+
+
+def for_students(result: SubmissionResult) -> str:
+    """Return how code was kept apart; empty when the grader failed before any code ran."""
+    return _FOR_STUDENTS[result.isolation]
+
+
+def for_instructors(result: SubmissionResult) -> str:
+    """Return the level of isolation, and what it means where it is not the sandbox."""
+    level = result.isolation or ""
+    return f"{level}. {NOT_CONFINED}" if level == Isolation.PROCESS else str(level)
