@@ -99,6 +99,7 @@ def use_large_pages() -> None:
     """Ask the system to hold this process's memory in large pages, where it has such.
 
     A fork copies a table with an entry for each page, and there are some fifty thousand small ones.
+    It pays where there are many forks: nearly 200 MB are no longer shared with the parent then.
     """
     with open("/proc/self/maps") as maps:
         found = [line.split() for line in maps]
