@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.boundary import Boundary
+from grader.boundary.boundary import Boundary
 from grader.boundary.starting import TemplateProcess
 from tests.processes import below, wait_until_gone
 

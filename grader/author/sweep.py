@@ -23,8 +23,9 @@ from functools import partial
 from pathlib import Path
 
 from grader.author.running import several
-from grader.boundary import Boundary, BoundaryError
+from grader.boundary.boundary import Boundary
 from grader.boundary.proxy.caller import RemoteProblem
+from grader.boundary.starting import BoundaryError
 from grader.code import forbidden as watching
 from grader.code.forbidden import ForbiddenCall
 from grader.code.tensors import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from grader.boundary import Boundary
+from grader.boundary.boundary import Boundary
 
 
 def try_sandbox(prefork_server: socket.socket | None) -> None:

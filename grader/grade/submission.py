@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Collection
 
-from grader.boundary import Boundary, RemoteProblem
+from grader.boundary.boundary import Boundary
+from grader.boundary.proxy.caller import RemoteProblem
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
 from grader.grade.handed_in_tests import Catalogue, break_submitted

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.boundary import Boundary
+from grader.boundary.boundary import Boundary
 from grader.boundary.starting import TemplateProcess
 from grader.course import Course
 from grader.grade.settings import Settings

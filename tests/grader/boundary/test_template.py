@@ -82,7 +82,7 @@ def encodes_without_a_graph():
 # What trusted processes do here; a file that they import by its name.
 TARGETS = """
 import os, sys, tempfile
-from grader.boundary import Boundary
+from grader.boundary.boundary import Boundary
 
 def look(connection, prefork_server, canary, source):
     with Boundary("sandbox", call_seconds=60, prefork_server=prefork_server) as boundary:

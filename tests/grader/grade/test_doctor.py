@@ -7,7 +7,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from grader.boundary import BoundaryError
+from grader.boundary.starting import BoundaryError
 from grader.cli import app
 from grader.grade import doctor
 
