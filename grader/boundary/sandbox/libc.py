@@ -12,9 +12,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 _CLONE_NEWNS = 0x20000
 _MOUNT_SETATTR, _HERE, _RECURSIVE = 442, -100, 0x8000
 _NOATIME, _ALL_ATIME = 0x10, 0x70
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _MADV_COLLAPSE, _LARGE_PAGE = 25, 1 << 21
-_KEPT_BYTES, _KEPT_AT_LEAST = 1 << 29, 1 << 25  # some versions refuse the first
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -83,16 +81,6 @@ def keep_access_times() -> bool:
     everywhere = ctypes.c_int(_HERE), b"/", ctypes.c_uint(_RECURSIVE)
     has_mounts_of_its_own = _libc.unshare(_CLONE_NEWNS) == 0
     return has_mounts_of_its_own and ask(_MOUNT_SETATTR, *everywhere, *arguments) == 0
-
-
-def keep_memory() -> None:
-    """Let the C library keep the memory of tensors that are gone for those that come.
-
-    It would give large pieces back to the system and get them anew, page by page.
-    """
-    if hasattr(_libc, "mallopt"):  # not every C library has it
-        for threshold in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
-            _libc.mallopt(threshold, _KEPT_BYTES) or _libc.mallopt(threshold, _KEPT_AT_LEAST)
 
 
 def use_large_pages() -> None:
