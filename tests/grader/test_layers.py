@@ -35,7 +35,7 @@ DO_WITHOUT_COURSE = {"gradebook", "reports"}
 
 WORKERS_SIDE = {"boundary/worker", "boundary/protocol"}
 WORKERS_SIDE |= {f"code/{name}" for name in ("cost", "forbidden", "is_stub", "operands")}
-WORKERS_SIDE |= {f"code/{name}" for name in ("returned", "tensors", "no_torch")}
+WORKERS_SIDE |= {f"code/{name}" for name in ("printed", "returned", "tensors", "no_torch")}
 """All that a process with a student's code in it may hold of the package."""
 
 

@@ -6,7 +6,6 @@ import __future__
 import ast
 import functools
 import importlib.util
-import io
 import linecache
 import operator
 import os
@@ -21,7 +20,6 @@ from grader.boundary.worker.objects import is_public
 from grader.code.forbidden import ForbiddenCall
 
 _NAMES_TOLD = 2000
-_MOST_PRINTED = 20_000
 
 _FUTURE = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -100,23 +98,6 @@ def public_names(module: ModuleType) -> list[str]:
     members = list(vars(module).items())
     names = [name for name, value in members if is_public(name) and callable(value)]
     return names[-_NAMES_TOLD:]
-
-
-class PrintedText(io.TextIOBase):
-    """What the student's code prints between two responses, cut."""
-
-    def __init__(self) -> None:
-        self._text = ""
-
-    def write(self, text: str) -> int:
-        """Keep a text."""
-        self._text += str(text)[: _MOST_PRINTED - len(self._text)]
-        return len(text)
-
-    def take(self) -> str:
-        """Return what was printed since the last time."""
-        text, self._text = self._text, ""
-        return text.encode("utf-8", "replace").decode()
 
 
 # What a file tries while it is loaded and a sandbox stops, also where it hides that. It is found by
