@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import errno
-import importlib.util
 import linecache
 import re
 import sys
 import traceback
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 
+from grader.code.compiled import compiled
 from grader.code.is_stub import says_stub
 from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad
@@ -38,23 +37,10 @@ def load_module(path: Path, name: str) -> ModuleType:
     """
     module = ModuleType(name)
     module.__file__ = str(path)
-    source = path.read_bytes()
-    code = _compiled(source, str(path))
-    importlib.util.decode_source(source)  # compile doesn't look into comments
+    _, code, _ = compiled(path.read_bytes(), str(path))
     sys.modules[name] = module
     exec(code, module.__dict__)
     return module
-
-
-def _compiled(source: bytes, name: str) -> CodeType:
-    try:
-        try:
-            tree = ast.parse(source, name)
-        except MemoryError:  # so Python's parser tells that it can't go deeper
-            raise RecursionError from None
-        return compile(tree, name, "exec")
-    except RecursionError:
-        raise SyntaxError("it is nested too deeply") from None
 
 
 def judge_load(exception: BaseException, path: Path) -> CannotLoad:

@@ -5,7 +5,6 @@ import __future__
 
 import ast
 import functools
-import importlib.util
 import linecache
 import operator
 import os
@@ -17,6 +16,7 @@ from typing import Any
 from grader.boundary.protocol.wire import FILE, MAX_ATTEMPTS, MAX_NAME, MODULE, ErrorForm
 from grader.boundary.worker.exceptions import describe_loading
 from grader.boundary.worker.objects import is_public
+from grader.code.compiled import compiled
 from grader.code.forbidden import ForbiddenCall
 
 _NAMES_TOLD = 2000
@@ -45,26 +45,13 @@ def run_file(source: bytes, module: ModuleType) -> ErrorForm | None:
     module.__file__ = FILE
     sys.modules[MODULE] = module
     try:
-        file, flags = _read(source)
-        text = importlib.util.decode_source(source)  # compile doesn't look into comments
+        file, code, text = compiled(source, FILE)
         # For what reads its own source, as torch.jit.script does.
         linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
-        _run(file, flags, module)
+        _run(file, code.co_flags & _FUTURE, module)
     except BaseException as exception:
         return describe_loading(exception, source)
     return None
-
-
-def _read(source: bytes) -> tuple[ast.Module, int]:
-    """Return a file's statements, and what it says of all of them by `from __future__ import`."""
-    try:
-        try:
-            file = ast.parse(source, FILE)
-        except MemoryError:  # so Python's parser tells that it can't go deeper
-            raise RecursionError from None
-        return file, compile(file, FILE, "exec").co_flags & _FUTURE
-    except RecursionError:
-        raise SyntaxError("it is nested too deeply") from None
 
 
 def _run(file: ast.Module, flags: int, module: ModuleType) -> None:
