@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import linecache
 import re
 import sys
@@ -12,6 +11,7 @@ from types import FrameType, ModuleType, TracebackType
 
 from grader.code.compiled import compiled
 from grader.code.is_stub import says_stub
+from grader.code.out_of_memory import out_of_memory
 from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad
 from grader.result import Status
@@ -82,15 +82,6 @@ def _remedy(text: str) -> str:
     if "unicodeescape" in text:
         return "\nIn quotes a backslash begins a special character. Write \\\\ for one itself."
     return "\nSave it as plain text in UTF-8, and try again." if _ENCODING.search(text) else ""
-
-
-def out_of_memory(exception: BaseException) -> bool:
-    """Return whether an exception says that memory ran out; torch has no type of its own for it."""
-    if isinstance(exception, OSError):
-        return exception.errno == errno.ENOMEM
-    if isinstance(exception, RuntimeError):
-        return "can't allocate memory" in str(exception)
-    return isinstance(exception, MemoryError)
 
 
 def named(exception: BaseException) -> str:
