@@ -16,5 +16,5 @@ def try_sandbox(prefork_server: socket.socket | None) -> None:
     Raises:
         BoundaryError: there is none, or it has a hole; the text says why.
     """
-    with Boundary("sandbox", prefork_server=prefork_server):
+    with Boundary(prefork_server=prefork_server):
         pass

@@ -147,7 +147,7 @@ class Attacked:
 
     def another(self) -> tuple[Boundary, Attacked]:
         """Return a boundary that isn't entered yet, and what grades behind it."""
-        boundary = Boundary("sandbox", call_seconds=CALL_SECONDS, memory_mb=256)
+        boundary = Boundary(call_seconds=CALL_SECONDS, memory_mb=256)
         return boundary, Attacked(self.course, boundary)
 
     @staticmethod
