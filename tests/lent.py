@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.boundary import Boundary
+from grader.boundary.boundary import Boundary
 from grader.boundary.starting import TemplateProcess
 from tests.processes import below, wait_until_gone
 
@@ -63,7 +63,7 @@ def lent_boundary(template: TemplateProcess, **options: object) -> Iterator[Boun
         options: of the boundary.
     """
     prefork_server = lent_prefork_server(template)
-    with Boundary("sandbox", prefork_server=prefork_server, **options) as boundary:  # type: ignore[arg-type]
+    with Boundary(prefork_server=prefork_server, **options) as boundary:  # type: ignore[arg-type]
         assert boundary._workers is not None
         yield boundary
         ends = [id for first in boundary._workers.processes for id in (first, *below(first))]

@@ -23,8 +23,9 @@ from functools import partial
 from pathlib import Path
 
 from grader.author.running import several
-from grader.boundary import Boundary, BoundaryError
+from grader.boundary.boundary import Boundary
 from grader.boundary.proxy.caller import RemoteProblem
+from grader.boundary.starting import BoundaryError
 from grader.code import forbidden as watching
 from grader.code.forbidden import ForbiddenCall
 from grader.code.tensors import torch
@@ -110,7 +111,7 @@ def _left_open_of_a_share(
     sets: list[tuple[str, ...]], shares: int, number: int
 ) -> dict[tuple[str, ...], list[str]]:
     limits = {"call_seconds": _CALL_SECONDS, "submission_seconds": _ALL_SECONDS}
-    with suppress(BoundaryError), Boundary("sandbox", **limits) as boundary:  # type: ignore[arg-type]
+    with suppress(BoundaryError), Boundary(**limits) as boundary:  # type: ignore[arg-type]
         return left_open(boundary, sets, share=slice(number, None, shares))
     return {}
 

@@ -20,10 +20,9 @@ from grader.boundary.sandbox.selftest import attack
 from grader.boundary.spawn import ForkedWorkers, SpawnedWorkers, Workers
 from grader.boundary.starting import BoundaryError
 from grader.code.tensors import torch
+from grader.result import Isolation
 
 T = TypeVar("T")
-
-LEVELS = ("sandbox", "process")
 
 
 class Boundary:
@@ -32,7 +31,7 @@ class Boundary:
     Entering it starts what it needs. It serves one thread of the process that enters it.
 
     Args:
-        level: "sandbox" (confined processes; Linux) or "process" (other processes, not confined).
+        level: how students' code is kept apart. A sandbox is for Linux only.
         call_seconds: how long one call of student code may take.
         submission_seconds: how long all calls of one submission may take together; see `budget`.
         memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox only.
@@ -50,7 +49,7 @@ class Boundary:
 
     def __init__(
         self,
-        level: str = "sandbox",
+        level: Isolation = Isolation.SANDBOX,
         *,
         call_seconds: float = 10.0,
         submission_seconds: float = 120.0,
@@ -60,8 +59,6 @@ class Boundary:
         many: bool = False,
         prefork_server: socket.socket | None = None,
     ) -> None:
-        if level not in LEVELS:
-            raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
         self.level = level
         self.printed: list[str] = []
         self._call_seconds = call_seconds
@@ -79,7 +76,7 @@ class Boundary:
         Raises:
             BoundaryError: the level asked for isn't to be had here; the text says why.
         """
-        if self.level == "process":
+        if self.level == Isolation.PROCESS:
             self._workers = SpawnedWorkers(self._jobs)
             return self
         try:

@@ -35,7 +35,6 @@ from grader.boundary.sandbox.libc import (
     die_with,
     hide_from_debuggers,
     keep_access_times,
-    keep_memory,
     use_large_pages,
 )
 from grader.boundary.template import end, keep_only
@@ -43,6 +42,7 @@ from grader.boundary.worker import serving
 from grader.boundary.worker.removal import close_roads, functions, operators, remove
 from grader.boundary.worker.student_file import hide_own_modules
 from grader.code.forbidden import without_compiler
+from grader.code.kept_memory import keep_memory
 from grader.code.tensors import HAS_TORCH, torch
 
 _MESSAGE, _SETTINGS = 4096, 1 << 17

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
-import errno
-import importlib.util
 import linecache
 import re
 import sys
 import traceback
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 
+from grader.code.compiled import compiled
 from grader.code.is_stub import says_stub
+from grader.code.out_of_memory import out_of_memory
 from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad
 from grader.result import Status
@@ -38,23 +37,10 @@ def load_module(path: Path, name: str) -> ModuleType:
     """
     module = ModuleType(name)
     module.__file__ = str(path)
-    source = path.read_bytes()
-    code = _compiled(source, str(path))
-    importlib.util.decode_source(source)  # compile doesn't look into comments
+    _, code, _ = compiled(path.read_bytes(), str(path))
     sys.modules[name] = module
     exec(code, module.__dict__)
     return module
-
-
-def _compiled(source: bytes, name: str) -> CodeType:
-    try:
-        try:
-            tree = ast.parse(source, name)
-        except MemoryError:  # so Python's parser tells that it can't go deeper
-            raise RecursionError from None
-        return compile(tree, name, "exec")
-    except RecursionError:
-        raise SyntaxError("it is nested too deeply") from None
 
 
 def judge_load(exception: BaseException, path: Path) -> CannotLoad:
@@ -96,15 +82,6 @@ def _remedy(text: str) -> str:
     if "unicodeescape" in text:
         return "\nIn quotes a backslash begins a special character. Write \\\\ for one itself."
     return "\nSave it as plain text in UTF-8, and try again." if _ENCODING.search(text) else ""
-
-
-def out_of_memory(exception: BaseException) -> bool:
-    """Return whether an exception says that memory ran out; torch has no type of its own for it."""
-    if isinstance(exception, OSError):
-        return exception.errno == errno.ENOMEM
-    if isinstance(exception, RuntimeError):
-        return "can't allocate memory" in str(exception)
-    return isinstance(exception, MemoryError)
 
 
 def named(exception: BaseException) -> str:

@@ -9,24 +9,9 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
+from grader.code.printed import Printed
+
 _KEPT = 100_000
-
-
-class Printed(io.TextIOBase):
-    """Takes what is printed in place of the terminal, and keeps the beginning of it."""
-
-    def __init__(self) -> None:
-        self._text = ""
-
-    def write(self, text: str) -> int:
-        """Keep a text, unless there is much already."""
-        self._text += text[: max(0, _KEPT - len(self._text))]
-        return len(text)
-
-    def take(self) -> str:
-        """Return what was printed since this was last asked."""
-        text, self._text = self._text, ""
-        return text
 
 
 @contextmanager
@@ -39,7 +24,7 @@ def quiet() -> Iterator[Printed]:
     before = sys.stdin, sys.breakpointhook, pdb.set_trace
     sys.stdin = io.StringIO()
     sys.breakpointhook = pdb.set_trace = _no_debugger
-    printed = Printed()
+    printed = Printed(_KEPT)
     try:
         with redirect_stdout(printed), redirect_stderr(printed), warnings.catch_warnings():
             warnings.simplefilter("ignore")

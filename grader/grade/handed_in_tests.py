@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from grader.boundary import Boundary, WorkerFailure
+from grader.boundary.boundary import Boundary
+from grader.boundary.connection import WorkerFailure
 from grader.course import Problem
 from grader.errors import InternalError
 from grader.grade.own_tests_job import JOB, Report, job_data

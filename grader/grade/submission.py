@@ -6,7 +6,8 @@ import socket
 from collections.abc import Collection
 from functools import cache, partial
 
-from grader.boundary import Boundary, RemoteProblem
+from grader.boundary.boundary import Boundary
+from grader.boundary.proxy.caller import RemoteProblem
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
 from grader.grade.handed_in_tests import break_submitted

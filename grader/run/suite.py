@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from types import FunctionType
@@ -13,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from grader.code.kept_memory import keep_memory
 from grader.code.quiet import quiet
 from grader.code.tensors import Tensor
 from grader.code.time_limit import TIMEOUT_SECONDS
@@ -72,7 +70,7 @@ class Suite:
         *,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
-        _keep_memory()
+        keep_memory()
         self._timeout = timeout
         self.tests = collect(problems, root)
         self._own = [(values, deepcopy(values)) for values in _values_of(self.tests)]
@@ -141,21 +139,3 @@ def _values_of(tests: Iterable[CollectedTest]) -> list[Any]:
             id(value): value for value in values if isinstance(value, Tensor | numpy.ndarray)
         }.values()
     ]
-
-
-# Of the C library's malloc.h; and more than the tests' largest tensors take together.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_KEPT_BYTES = 1 << 29
-
-
-def _keep_memory() -> None:
-    """Let the C library keep the memory of tensors that are gone for those that come.
-
-    It would give large pieces back to the system and get them anew, page by page, which takes up to
-    a sixth of the time that tests take. Other systems than Linux have other ways.
-    """
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # not every C library knows it
-            mallopt = ctypes.CDLL(None).mallopt
-            for threshold in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
-                mallopt(threshold, _KEPT_BYTES)

@@ -178,7 +178,7 @@ FORGED = ["moved", "graph", "order", "form", "device", "module"]
 
 OPENS = f"""
 import sys, numpy
-from grader.boundary import Boundary
+from grader.boundary.boundary import Boundary
 from grader.boundary.connection import WorkerFailure
 with Boundary("sandbox" if sys.platform == "linux" else "process") as boundary:
     for kind in ["nothing", *{FORGED}]:

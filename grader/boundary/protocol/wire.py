@@ -559,7 +559,7 @@ def send(
         text = _encode(message)
     except UnicodeEncodeError:
         raise Unsendable("a text that is no Unicode") from None
-    if len(text) > MAX_HEADER or size > MAX_PAYLOAD:
+    if len(text) > MAX_HEADER:
         raise Unsendable("it is too large")
     frame = _LENGTHS.pack(len(text), size) + text
     if left is None:
@@ -763,10 +763,10 @@ class Memory:
         """Put a response's tensors where the trusted side looks; return how many bytes they take.
 
         Raises:
-            Unsendable: they are too many, or too large.
+            Unsendable: they are too large.
         """
         sizes = [tensor.nbytes + -tensor.nbytes % ALIGNED for tensor in tensors]
-        if len(sizes) > MAX_TENSORS or sum(sizes) > MAX_PAYLOAD:
+        if sum(sizes) > MAX_PAYLOAD:  # with what lies between them
             raise Unsendable("it is too large")
         self.write_all(accumulate(sizes[:-1], initial=RESPONSES_AT), tensors)
         return sum(sizes)

@@ -8,7 +8,7 @@ Whether it changed tensors that it was given isn't asked: they lie in shared mem
 these it tells which hold other things than before.
 
 - `serving` shows it from top to bottom: it receives a request, runs the student's code, responds
-- `student_file` runs the student's file, and keeps what it prints and notes what it tries
+- `student_file` runs the student's file, and notes what it tries
 - `objects` describes and updates the modules and objects that the trusted side knows
 - `exceptions` describes what was raised
 - `costs` counts what code costs, also below what code can switch off

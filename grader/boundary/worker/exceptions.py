@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import errno
 import linecache
 import re
 import traceback
@@ -13,11 +12,11 @@ from grader.boundary.protocol.codec import class_name
 from grader.boundary.protocol.wire import FILE, MAX_TEXT, MODULE, ErrorForm
 from grader.code.is_stub import came_after, says_stub
 from grader.code.operands import Operands, operands_of
+from grader.code.out_of_memory import out_of_memory
 
 _META = re.compile(r"\bmeta\b|\bMeta\w+Type\b")
 # As it is, where a metaclass has a property of this name.
 _MRO: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
-_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 
 
 def describe_exception(exception: BaseException) -> ErrorForm:
@@ -35,9 +34,7 @@ def _described(exception: BaseException) -> ErrorForm:
         kind = "RuntimeError"
         reasons = (f" (after {type(e).__name__}: {_text(e)})" for e in came_after(exception))
         text = (text + "".join(reasons)).lstrip()
-    if isinstance(exception, OSError) and exception.errno == errno.ENOMEM:
-        kind = "MemoryError"
-    if kind == "RuntimeError" and any(sign in text for sign in _OUT_OF_MEMORY):
+    if out_of_memory(exception, text):
         kind = "MemoryError"
     line, where, operands = _place(exception)
     name, pairs = class_name(type(exception)), [*operands.items()]

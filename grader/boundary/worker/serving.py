@@ -67,12 +67,12 @@ from grader.boundary.worker.objects import (
 from grader.boundary.worker.removal import refuse_later, remove
 from grader.boundary.worker.student_file import (
     Attempts,
-    PrintedText,
     hide_own_modules,
     public_names,
     run_file,
 )
 from grader.code.cost import counting
+from grader.code.printed import Printed
 from grader.code.returned import Results
 from grader.code.tensors import Tensor, nn, torch
 
@@ -88,6 +88,7 @@ _run_backward = torch.autograd.Variable._execution_engine.run_backward
 
 _STATE_BYTES = _state().nbytes
 _RESULTS_WATCHED = 64
+_MOST_PRINTED = 20_000
 
 
 Job = Callable[[bytes, ModuleType], object]
@@ -183,7 +184,7 @@ class Worker:
         self._random = RandomState()
         self._is_prepared = called is not None
         self._called = [] if called is None else called
-        self._printed: PrintedText | None = None
+        self._printed: Printed | None = None
         self._do: dict[Any, Callable[[Any, RequestReader], tuple[Response, list[Tensor]]]] = {
             Load: self._load,
             CallRequest: self._call,
@@ -222,7 +223,7 @@ class Worker:
 
     def _load(self, do: Load, reader: RequestReader) -> tuple[Response, list[Tensor]]:
         if do.capture:
-            self._printed = sys.stdout = sys.stderr = PrintedText()
+            self._printed = sys.stdout = sys.stderr = Printed(_MOST_PRINTED)
         if not self._is_prepared:
             remove(do.forbidden, self._called)
         refuse_later(do.forbidden, self._called)

@@ -5,8 +5,6 @@ import __future__
 
 import ast
 import functools
-import importlib.util
-import io
 import linecache
 import operator
 import os
@@ -18,10 +16,10 @@ from typing import Any
 from grader.boundary.protocol.wire import FILE, MAX_ATTEMPTS, MAX_NAME, MODULE, ErrorForm
 from grader.boundary.worker.exceptions import describe_loading
 from grader.boundary.worker.objects import is_public
+from grader.code.compiled import compiled
 from grader.code.forbidden import ForbiddenCall
 
 _NAMES_TOLD = 2000
-_MOST_PRINTED = 20_000
 
 _FUTURE = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -47,26 +45,13 @@ def run_file(source: bytes, module: ModuleType) -> ErrorForm | None:
     module.__file__ = FILE
     sys.modules[MODULE] = module
     try:
-        file, flags = _read(source)
-        text = importlib.util.decode_source(source)  # compile doesn't look into comments
+        file, code, text = compiled(source, FILE)
         # For what reads its own source, as torch.jit.script does.
         linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
-        _run(file, flags, module)
+        _run(file, code.co_flags & _FUTURE, module)
     except BaseException as exception:
         return describe_loading(exception, source)
     return None
-
-
-def _read(source: bytes) -> tuple[ast.Module, int]:
-    """Return a file's statements, and what it says of all of them by `from __future__ import`."""
-    try:
-        try:
-            file = ast.parse(source, FILE)
-        except MemoryError:  # so Python's parser tells that it can't go deeper
-            raise RecursionError from None
-        return file, compile(file, FILE, "exec").co_flags & _FUTURE
-    except RecursionError:
-        raise SyntaxError("it is nested too deeply") from None
 
 
 def _run(file: ast.Module, flags: int, module: ModuleType) -> None:
@@ -100,23 +85,6 @@ def public_names(module: ModuleType) -> list[str]:
     members = list(vars(module).items())
     names = [name for name, value in members if is_public(name) and callable(value)]
     return names[-_NAMES_TOLD:]
-
-
-class PrintedText(io.TextIOBase):
-    """What the student's code prints between two responses, cut."""
-
-    def __init__(self) -> None:
-        self._text = ""
-
-    def write(self, text: str) -> int:
-        """Keep a text."""
-        self._text += str(text)[: _MOST_PRINTED - len(self._text)]
-        return len(text)
-
-    def take(self) -> str:
-        """Return what was printed since the last time."""
-        text, self._text = self._text, ""
-        return text.encode("utf-8", "replace").decode()
 
 
 # What a file tries while it is loaded and a sandbox stops, also where it hides that. It is found by

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.boundary import Boundary
+from grader.boundary.boundary import Boundary
 from grader.boundary.starting import TemplateProcess
 from grader.course import Course
 from grader.grade.settings import Settings
@@ -148,7 +148,7 @@ class Attacked:
 
     def another(self) -> tuple[Boundary, Attacked]:
         """Return a boundary that isn't entered yet, and what grades behind it."""
-        boundary = Boundary("sandbox", call_seconds=CALL_SECONDS, memory_mb=256)
+        boundary = Boundary(call_seconds=CALL_SECONDS, memory_mb=256)
         return boundary, Attacked(self.course, boundary)
 
     @staticmethod

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.boundary import BoundaryError, WorkerFailure
+from grader.boundary.connection import WorkerFailure
 from grader.boundary.protocol.codec import ValueReader
 from grader.boundary.protocol.wire import (
     ProtocolError,
@@ -31,6 +31,7 @@ from grader.boundary.protocol.wire import (
     receive,
     within,
 )
+from grader.boundary.starting import BoundaryError
 from grader.code.forbidden import ForbiddenCall
 from grader.diagnose.answers import attempt
 from grader.errors import Mismatch

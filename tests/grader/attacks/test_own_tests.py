@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.boundary import Boundary
+from grader.boundary.boundary import Boundary
 from grader.boundary.starting import TemplateProcess
 from grader.course import own_course
 from grader.grade.handed_in_tests import break_submitted

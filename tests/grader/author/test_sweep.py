@@ -10,7 +10,7 @@ import pytest
 
 from grader.author import sweep
 from grader.author.sweep import answering, left_open, sweep_findings
-from grader.boundary import Boundary
+from grader.boundary.boundary import Boundary
 from grader.boundary.starting import TemplateProcess
 from grader.course import Course
 from tests.lent import lent_boundary

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from grader.boundary import Boundary, RemoteProblem
+from grader.boundary.boundary import Boundary
+from grader.boundary.proxy.caller import RemoteProblem
 from grader.boundary.starting import TemplateProcess
 from tests.lent import lent_boundary
 

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from grader.boundary import WorkerFailure
-from grader.boundary.connection import MAX_BYTES, SubmissionBudget
+from grader.boundary.connection import MAX_BYTES, SubmissionBudget, WorkerFailure
 from grader.boundary.protocol.codec import Received, ValueReader
 from grader.boundary.protocol.wire import ProtocolError, TensorValue
 from grader.code.forbidden import Guard

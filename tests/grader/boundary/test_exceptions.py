@@ -69,13 +69,20 @@ def test_exceptions_of_unusual_classes_are_ordinary_errors(opened, what):
         assert caught.value.student_place[:2] == (1, "f")
 
 
-@pytest.mark.parametrize("what", ["mmap.mmap(-1, 1 << 50)", "raise_(OSError(12, 'no'))"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "mmap.mmap(-1, 1 << 50)",
+        "raise_(OSError(12, 'no'))",
+        "raise_(RuntimeError('DefaultCPUAllocator: not enough memory'))",
+    ],
+)
 def test_what_the_system_says_of_memory_is_out_of_memory(opened, tmp_path, what):
     source = f"import mmap\ndef raise_(e): raise e\ndef f(): return {what}\n"
     path = tmp_path / "problem.py"
     path.write_text(source)
     for problem, remote in ((opened(source), True), (local(path), False)):
-        with pytest.raises((MemoryError, OSError)) as caught:
+        with pytest.raises((MemoryError, OSError, RuntimeError)) as caught:
             problem.f()
         verdict = judge(caught.value, Guard(()), remote=remote)
         assert verdict.status is Status.MEMORY

@@ -15,11 +15,12 @@ from contextlib import suppress
 import pytest
 import torch
 
-from grader.boundary import Boundary, BoundaryError, WorkerFailure
-from grader.boundary.connection import SubmissionBudget
+from grader.boundary.boundary import Boundary
+from grader.boundary.connection import SubmissionBudget, WorkerFailure
 from grader.boundary.protocol.wire import SIZE
 from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
 from grader.boundary.spawn import ForkedWorkers
+from grader.boundary.starting import BoundaryError
 from grader.errors import CannotLoad
 from grader.result import Status
 from tests.lent import lent_boundary, lent_prefork_server
@@ -268,7 +269,7 @@ def test_a_prefork_server_whose_grader_is_gone_ends_without_a_word(sandbox, capf
 
 GRADER = """
 import sys
-from grader.boundary import Boundary
+from grader.boundary.boundary import Boundary
 with Boundary(sys.argv[1], call_seconds=100) as boundary:
     problem = boundary.open(b"import os\\ndef pids(): return [os.getpid(), os.getppid()]\\n"
                             b"def f():\\n    while True: pass")
@@ -306,7 +307,7 @@ def test_level_process_works_without_a_sandbox():
 
 def test_level_sandbox_is_refused_where_there_is_none(monkeypatch):
     monkeypatch.setattr("grader.boundary.boundary._missing", lambda: "no such thing here")
-    with pytest.raises(BoundaryError, match="no such thing here"), Boundary("sandbox"):
+    with pytest.raises(BoundaryError, match="no such thing here"), Boundary():
         pass
 
 

@@ -13,8 +13,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grader.boundary import WorkerFailure
-from grader.boundary.connection import Connection, SubmissionBudget
+from grader.boundary.connection import Connection, SubmissionBudget, WorkerFailure
 from grader.boundary.protocol.wire import SIZE, Memory, read_response
 from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
 from grader.boundary.spawn import WorkerEnding, WorkerProcess, Workers

@@ -8,7 +8,7 @@ import gc
 import pytest
 import torch
 
-from grader.boundary import WorkerFailure
+from grader.boundary.connection import WorkerFailure
 from grader.boundary.protocol.wire import MAX_FIELDS, MAX_REFERENCES
 from grader.result import Status
 

@@ -16,6 +16,7 @@ import torch
 
 from grader.boundary.sandbox import selftest
 from grader.boundary.sandbox.libc import keep_access_times
+from tests.grader.test_layers import WORKERS_SIDE
 from tests.processes import NOBODY, memory_of, python_for_others
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
@@ -273,12 +274,11 @@ def test_large_tensors_lie_in_large_pages(opened):
 
 def of_a_worker(module):
     """Return whether a module of the grader's may be in a worker: no more than it needs itself."""
-    packages = ("protocol", "sandbox", "worker", "prefork_server", "template")
-    allowed = {"grader", "grader.boundary", "grader.code"}
-    allowed |= {"grader.code.cost", "grader.code.forbidden", "grader.code.operands"}
-    allowed |= {"grader.code.returned", "grader.code.is_stub", "grader.code.tensors"}
-    mine = any(f"{module}.".startswith(f"grader.boundary.{name}.") for name in packages)
-    return (mine or module in allowed) and module != "grader.boundary.sandbox.selftest"
+    of_its_server = {"boundary/prefork_server", "boundary/sandbox", "boundary/template"}
+    places = WORKERS_SIDE | of_its_server | {"code/kept_memory"}
+    mine = any(f"{module}.".startswith(f"grader.{place.replace('/', '.')}.") for place in places)
+    packages = {"grader", "grader.boundary", "grader.code"}
+    return (mine or module in packages) and module != "grader.boundary.sandbox.selftest"
 
 
 @pytest.mark.slow

@@ -82,10 +82,10 @@ def encodes_without_a_graph():
 # What trusted processes do here; a file that they import by its name.
 TARGETS = """
 import os, sys, tempfile
-from grader.boundary import Boundary
+from grader.boundary.boundary import Boundary
 
 def look(connection, prefork_server, canary, source):
-    with Boundary("sandbox", call_seconds=60, prefork_server=prefork_server) as boundary:
+    with Boundary(call_seconds=60, prefork_server=prefork_server) as boundary:
         problem = boundary.open(source)
         asked = ("modules", "threads", "open_files", "environment", "arguments")
         found = {name: getattr(problem, name)() for name in asked}
@@ -99,7 +99,7 @@ def look(connection, prefork_server, canary, source):
 
 def call(connection, prefork_server, files):
     ended = {}
-    with Boundary("sandbox", call_seconds=60, prefork_server=prefork_server) as boundary:
+    with Boundary(call_seconds=60, prefork_server=prefork_server) as boundary:
         for source, forbidden in files:
             problem = boundary.open(source, forbidden)
             for name in ("attends", "encodes", "encodes_without_a_graph"):
@@ -112,7 +112,7 @@ def call(connection, prefork_server, files):
     connection.send(ended)
 
 def hold(connection, prefork_server, canary):
-    with Boundary("sandbox", prefork_server=prefork_server) as boundary:
+    with Boundary(prefork_server=prefork_server) as boundary:
         connection.send((os.getpid(), *boundary._workers.processes))
         try:
             connection.recv()

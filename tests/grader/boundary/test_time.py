@@ -8,8 +8,8 @@ import time
 import pytest
 import torch
 
-from grader.boundary import Boundary, WorkerFailure
-from grader.boundary.connection import SubmissionBudget
+from grader.boundary.boundary import Boundary
+from grader.boundary.connection import SubmissionBudget, WorkerFailure
 from grader.result import Status
 from tests.busy import busy_core
 from tests.lent import lent_boundary

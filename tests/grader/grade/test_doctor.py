@@ -8,7 +8,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from grader.boundary import BoundaryError
+from grader.boundary.starting import BoundaryError
 from grader.cli import app
 from grader.grade import doctor
 from grader.grade.provenance import torch_version
