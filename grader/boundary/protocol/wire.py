@@ -465,6 +465,7 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
         values: what each call returned.
         results: the numbers of the results by which the worker watches them.
         moved_away: arguments that got another form or place.
+        learning: arguments that gradients are wanted for now, and were not before.
         changed_lists: lists among the arguments that hold other things now.
         overwritten: whether one of these calls changed what another one of them returned.
         stale: the numbers of earlier results that changed.
@@ -488,6 +489,7 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
     graphs: list[GraphForm] = []
     results: list[Index] = []
     moved_away: list[Index] = []
+    learning: list[Index] = []
     changed_lists: list[Index] = []
     overwritten: bool = False
     stale: list[Index] = []

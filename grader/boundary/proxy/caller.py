@@ -313,6 +313,8 @@ class Caller:
             ending = self._ending(response, packer)
             if ending is None:
                 changed = _changed_arguments(response, packer, connection, places)
+                for number in response.learning:  # as it would be without a boundary
+                    packer.arguments[numbered(number, len(packer.arguments))][0].requires_grad_()
                 _mark_lists(response, packer)
                 values = self._values(response, connection, tensors, packer)
                 if twin is not None:

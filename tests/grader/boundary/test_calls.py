@@ -304,6 +304,13 @@ def test_arrays_go_both_ways(opened):
     assert [type(each).__name__ for each in problem.kinds()] == ["float16", "ndarray", "ndarray"]
 
 
+def test_gradients_that_code_asks_for_its_argument_stay_asked_for(opened):
+    problem, x = opened("def f(x): return 2 * x.requires_grad_().detach()"), torch.ones(3)
+    assert torch.equal(problem.f(x), 2 * torch.ones(3))
+    assert torch.equal(x, torch.ones(3))
+    assert x.requires_grad
+
+
 def test_a_changed_array_is_seen(opened):
     problem, array = opened(ARRAYS), numpy.arange(1.0, 7.0).reshape(2, 3)
     for function, given in (
