@@ -117,18 +117,20 @@ def grade(
                 print_lines(_about_other_runs())
             if dry_run:
                 from grader.grade.dry_run import foresee, foreseen_lines, reading_table
+                from grader.grade.preparing import prepare
 
-                foreseen = foresee(
+                ready = prepare(
                     submissions,
                     course,
                     settings,
                     out,
-                    book=own,
                     people=names.people,
                     fresh=fresh,
                     is_whole=is_whole,
                     part=part,
+                    dry=True,
                 )
+                foreseen = foresee(ready, settings, own)
                 console.print(reading_table(foreseen))
                 print_lines([*intake.unmatched, *foreseen_lines(foreseen)])
                 return

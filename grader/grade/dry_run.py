@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
 
-from grader.course import Course
 from grader.grade.outcome import assemble
-from grader.grade.preparing import prepare
+from grader.grade.preparing import Prepared
 from grader.grade.previous import Plan
 from grader.grade.settings import Settings
 from grader.gradebook.adjusting import adjusted, late_ones, match_roster, of_earlier_files
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.reading import HANDED_IN_LATE
-from grader.intake.submissions import StudentFile, Submission
+from grader.intake.submissions import StudentFile
 from grader.reports.class_table import RunSummary, about_run, did_nothing
 from grader.reports.display_names import people as people_of
 from grader.reports.gradebook_csv import cell, column_of_tests
@@ -46,34 +44,12 @@ class Foreseen:
     summary: RunSummary
 
 
-def foresee(
-    submissions: Sequence[Submission],
-    course: Course,
-    settings: Settings,
-    out: Path,
-    *,
-    book: GradebookFolder,
-    people: Mapping[str, str],
-    fresh: bool = False,
-    is_whole: bool | None = None,
-    part: str | None = None,
-) -> Foreseen:
-    """Return what `grade_class` would do with the same arguments.
+def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Foreseen:
+    """Return what `grade_class` would do with what was prepared.
 
     Raises:
         UsageError: a file of the book can't be read.
     """
-    ready = prepare(
-        submissions,
-        course,
-        settings,
-        out,
-        people=people,
-        fresh=fresh,
-        is_whole=is_whole,
-        part=part,
-        dry=True,
-    )
     plans = ready.plans
     kept = [assemble(p.submission, settings, "", [*p.kept.values()]) for p in plans]
     now, not_applied = adjusted([*kept, *ready.absent], book)

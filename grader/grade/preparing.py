@@ -117,9 +117,9 @@ def prepare(
     out: Path,
     *,
     people: Mapping[str, str],
-    fresh: bool,
-    is_whole: bool | None,
-    part: str | None,
+    fresh: bool = False,
+    is_whole: bool | None = None,
+    part: str | None = None,
     dry: bool = False,
 ) -> Prepared:
     """Find out whose is what, and what has to be graded; a dry run leaves all files as they are.

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from grader.grade.dry_run import foresee, foreseen_lines
+from grader.grade.preparing import prepare
 from grader.grade.settings import Settings
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.submissions import find_submissions
@@ -109,6 +110,7 @@ def test_the_dry_run_says_the_same(term: Any, tmp_path: Path) -> None:
     week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
     submissions = find_submissions([week2], term.course)
     book = GradebookFolder(term.out.parent / "book", term.out)
-    found = foresee(submissions, term.course, Settings(), term.out, book=book, people={})
+    ready = prepare(submissions, term.course, Settings(), term.out, people={}, dry=True)
+    found = foresee(ready, Settings(), book)
     assert found.late == []
     assert not any("would change" in text for text in foreseen_lines(found))
