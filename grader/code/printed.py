@@ -18,7 +18,7 @@ class Printed(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Keep a text, unless there is much already."""
-        self._text += text[: max(0, self._most - len(self._text))]
+        self._text += str(text)[: max(0, self._most - len(self._text))]
         return len(text)
 
     def take(self) -> str:
