@@ -689,7 +689,7 @@ class RequestReader(ValueReader):
         self.generators: list[tuple[torch.Generator, Tensor]] = []
         self._leaves: list[Tensor] = []
         self._made: dict[int, torch.Generator] = {}
-        self._given: list[tuple[Any, object, bool]] = []
+        self._given: list[tuple[Any, tuple[Any, ...]]] = []
         self._lists: list[tuple[list[Any], list[Any]]] = []
 
     def calls(self, written: list[Arguments]) -> list[ReceivedCall]:
@@ -715,7 +715,7 @@ class RequestReader(ValueReader):
                 with torch.enable_grad():
                     apply: Callable[..., Tensor] = _Given.apply
                     tensor = apply(leaf, [tensor])
-        self._given.append((tensor, _place(tensor), tensor.requires_grad))
+        self._given.append((tensor, _place(tensor)))
         return tensor
 
     def _sent(self, value: TensorValue) -> Tensor:
@@ -725,7 +725,7 @@ class RequestReader(ValueReader):
     def array(self, value: ArrayValue) -> Any:
         """Return an array argument."""
         found = super().array(value)
-        self._given.append((found, _place(found), False))
+        self._given.append((found, _place(found)))
         return found
 
     def special(self, value: AnyValue) -> Any:
@@ -759,23 +759,20 @@ class RequestReader(ValueReader):
         return self._made[number]
 
     def moved_away(self) -> list[int]:
-        """Return the numbers of the arguments that got another form or place, or learn no more.
+        """Return the numbers of the arguments that got another form or place, or a graph.
 
         Whether their entries changed, the other side sees.
         """
         return [
             number
-            for number, (value, place, learned) in enumerate(self._given)
-            if _place(value) != place or (learned and not value.requires_grad)
+            for number, (value, place) in enumerate(self._given)
+            if _place(value) != place and not _learns_now(value, place)
         ]
 
     def learning(self) -> list[int]:
-        """Return the numbers of the arguments that gradients are wanted for, and were not."""
-        return [
-            number
-            for number, (value, _, learned) in enumerate(self._given)
-            if not learned and type(value) is not numpy.ndarray and value.requires_grad
-        ]
+        """Return the numbers of the arguments of which code asked for gradients, and no more."""
+        given = enumerate(self._given)
+        return [number for number, (value, place) in given if _learns_now(value, place)]
 
     def changed_lists(self) -> list[int]:
         """Return the numbers of the lists among the arguments that hold other things now."""
@@ -798,10 +795,15 @@ class _Given(torch.autograd.Function):
         return *upstream, None
 
 
-def _place(value: Any) -> object:
+def _place(value: Any) -> tuple[Any, ...]:
     if type(value) is numpy.ndarray:
         return value.__array_interface__["data"][0], value.shape, value.strides, value.dtype
-    return value.data_ptr(), value.shape, value.stride()
+    return value.data_ptr(), value.shape, value.stride(), value.requires_grad
+
+
+def _learns_now(value: Any, place: tuple[Any, ...]) -> bool:
+    is_leaf = type(value) is not numpy.ndarray and value.is_leaf
+    return is_leaf and place != _place(value) == (*place[:-1], True)
 
 
 # Responses: results, as the student's code returns them

@@ -96,7 +96,7 @@ LAYERS = ("query", "key", "value")
                 ),
             ],
             "SimpleAttention has no layer called `query`.",
-            "the layers are kept under other names",
+            "",
         ),
     ],
 )
