@@ -758,21 +758,21 @@ class RequestReader(ValueReader):
             self.generators.append((generator, self.tensors[number]))
         return self._made[number]
 
-    def moved_away(self) -> list[int]:
+    def changed_arguments(self) -> tuple[list[int], list[int]]:
         """Return the numbers of the arguments that got another form or place, or a graph.
 
         Whether their entries changed, the other side sees.
-        """
-        return [
-            number
-            for number, (value, place) in enumerate(self._given)
-            if _place(value) != place and not _learns_now(value, place)
-        ]
 
-    def learning(self) -> list[int]:
-        """Return the numbers of the arguments of which code asked for gradients, and no more."""
-        given = enumerate(self._given)
-        return [number for number, (value, place) in given if _learns_now(value, place)]
+        Returns:
+            Those, and the numbers of those of which code asked for gradients, and did no more.
+        """
+        moved: list[int] = []
+        learning: list[int] = []
+        for number, (value, place) in enumerate(self._given):
+            if (now := _place(value)) != place:
+                only_learns = torch.is_tensor(value) and value.is_leaf and now[:-1] == place[:-1]
+                (learning if only_learns else moved).append(number)
+        return moved, learning
 
     def changed_lists(self) -> list[int]:
         """Return the numbers of the lists among the arguments that hold other things now."""
@@ -799,11 +799,6 @@ def _place(value: Any) -> tuple[Any, ...]:
     if type(value) is numpy.ndarray:
         return value.__array_interface__["data"][0], value.shape, value.strides, value.dtype
     return value.data_ptr(), value.shape, value.stride(), value.requires_grad
-
-
-def _learns_now(value: Any, place: tuple[Any, ...]) -> bool:
-    is_leaf = type(value) is not numpy.ndarray and value.is_leaf
-    return is_leaf and place != _place(value) == (*place[:-1], True)
 
 
 # Responses: results, as the student's code returns them

@@ -325,7 +325,7 @@ class Worker:
     ) -> tuple[Response, list[Tensor]]:
         """Write down what calls returned, and keep what later requests may refer to."""
         packer, value, graphs = StudentsPacker(self._kept), None, []
-        response.moved_away, response.learning = reader.moved_away(), reader.learning()
+        response.moved_away, response.learning = reader.changed_arguments()
         response.changed_lists = reader.changed_lists()
         try:
             with _counted_on(response):

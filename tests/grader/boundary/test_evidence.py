@@ -18,7 +18,7 @@ for module in [m for m in gc.get_objects() if isinstance(m, types.ModuleType)]:
                 setattr(module, name, lambda *a, **k: True)
 for worker in gc.get_objects():
     if type(worker).__name__ in ("RequestReader", "StudentModule"):
-        type(worker).moved_away = lambda self: []
+        type(worker).changed_arguments = lambda self: ([], [])
 torch.get_rng_state = torch.default_generator.get_state
 """
 
