@@ -801,7 +801,7 @@ def _place(value: Any) -> tuple[Any, ...]:
     return value.data_ptr(), value.shape, value.stride(), value.requires_grad
 
 
-# Responses: results, as the student's code returns them
+# Responses: results, as the student's code returns them and as a test gets them
 
 
 class ResponsePacker(Packer):
@@ -884,3 +884,27 @@ def _oddity(tensor: Tensor, plain: Tensor | None) -> str:
         return "a tensor of torch.func that was kept for too long"
     of_class = "" if type(tensor) is Tensor else f" of the class {class_name(type(tensor))}"
     return f"a tensor{of_class} whose numbers can't be read"
+
+
+class ResponseReader(ValueReader):
+    """Reads a worker's values, for a test.
+
+    Args:
+        tensors: the response's.
+
+    Attributes:
+        results: the tensors among the values, by the number that the worker gave them.
+        outputs: the tensors at which the calls' graphs end.
+    """
+
+    def __init__(self, tensors: list[Tensor]) -> None:
+        super().__init__(tensors)
+        self.results: dict[int, Tensor] = {}
+        self.outputs: list[Tensor] = []
+
+    def tensor(self, value: TensorValue) -> Tensor:
+        """Return a tensor, and note which result it is."""
+        tensor = self._sent(value)
+        if value.result is not None:
+            self.results[value.result] = tensor
+        return tensor

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import numpy
 
 from grader.boundary.connection import Connection, SubmissionBudget, WorkerFailure
-from grader.boundary.protocol.codec import NAMES, RequestPacker, ValueReader
+from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
 from grader.boundary.protocol.wire import (
     FILE,
     MAX_REFERENCES,
@@ -505,33 +505,20 @@ class ArgumentPacker(RequestPacker):
         return StudentsValue(written, type(value).__name__)
 
 
-class ResultReader(ValueReader):
+class ResultReader(ResponseReader):
     """Reads a worker's values: tensors of this side's graph, modules, references.
 
     Args:
         tensors: the response's.
         caller: calls what is read.
         connection: to the worker that responded.
-
-    Attributes:
-        results: the tensors among the values, by the number that the worker gave them.
-        outputs: the tensors at which the calls' graphs end.
     """
 
     def __init__(self, tensors: list[Tensor], caller: Caller, connection: Connection) -> None:
         super().__init__(tensors)
-        self.results: dict[int, Tensor] = {}
-        self.outputs: list[Tensor] = []
         self._caller = caller
         self._connection = connection
         self._references = 0
-
-    def tensor(self, value: TensorValue) -> Tensor:
-        """Return a tensor, and note which result it is."""
-        tensor = super().tensor(value)
-        if value.result is not None:
-            self.results[value.result] = tensor
-        return tensor
 
     def form(self, value: FormValue) -> Tensor:
         """Return a tensor without entries that no comparison takes for an answer."""
