@@ -770,7 +770,9 @@ class RequestReader(ValueReader):
         learning: list[int] = []
         for number, (value, place) in enumerate(self._given):
             if (now := _place(value)) != place:
-                only_learns = torch.is_tensor(value) and value.is_leaf and now[:-1] == place[:-1]
+                only_learns = (
+                    now == (*place[:-1], True) and torch.is_tensor(value) and value.is_leaf
+                )
                 (learning if only_learns else moved).append(number)
         return moved, learning
 

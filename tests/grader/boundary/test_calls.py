@@ -311,6 +311,12 @@ def test_gradients_that_code_asks_for_its_argument_stay_asked_for(opened):
     assert x.requires_grad
 
 
+def test_gradients_that_are_not_wanted_any_more_are_a_change(opened):
+    problem, x = opened("def f(x): x.requires_grad_(False)"), torch.ones(3, requires_grad=True)
+    problem.f(x)
+    assert not torch.equal(x, torch.ones(3))
+
+
 def test_a_changed_array_is_seen(opened):
     problem, array = opened(ARRAYS), numpy.arange(1.0, 7.0).reshape(2, 3)
     for function, given in (
