@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -161,16 +161,8 @@ def _run_rare_tests(
     stopped = [outcome for outcome in outcomes if not outcome.is_whole]
     run_rare = partial(run_these, root=course.root)
     while rare and stopped:
-        # A fault in what a rare test asks for is more likely to be caught by it: for each such set
-        # of names one mistake, then for each a second one, and so on.
         asked = {names for id, names in solution.asked.items() if id.partition("[")[0] in rare}
-        turns: Counter[frozenset[str]] = Counter()
-        queue = []
-        for outcome in stopped:
-            names = {solution.asked.get(test.id, frozenset()) for test in outcome.caught_by} & asked
-            turns.update(names)
-            queue.append((min((turns[each] for each in names), default=math.inf), outcome))
-        stopped = [outcome for _, outcome in sorted(queue, key=lambda pair: pair[0])]
+        stopped = _in_turns(stopped, asked, solution.asked)
         some, stopped = stopped[: 2 * jobs], stopped[2 * jobs :]
         todo = [outcome.candidate for outcome in some]
         for outcome, tests in zip(
@@ -180,3 +172,26 @@ def _run_rare_tests(
             outcome.result.tests.extend(test for test in tests if test.id not in before)
             for test in outcome.caught_by:
                 rare.pop(test.name, None)
+
+
+def _in_turns(
+    mistakes: list[CandidateOutcome],
+    asked: set[frozenset[str]],
+    asked_by: Mapping[str, frozenset[str]],
+) -> list[CandidateOutcome]:
+    """Return first one mistake for each set of names, then for each a second one, and so on.
+
+    A fault in what a test asks for is more likely to be caught by it.
+
+    Args:
+        mistakes: what was caught, and by which tests.
+        asked: the sets of names that tests ask for which have caught nothing.
+        asked_by: by the id of a test, which names it asks for.
+    """
+    turns: Counter[frozenset[str]] = Counter()
+    turn_of = {}
+    for mistake in mistakes:
+        names = {asked_by.get(test.id, frozenset()) for test in mistake.caught_by} & asked
+        turns.update(names)
+        turn_of[mistake.candidate] = min((turns[each] for each in names), default=math.inf)
+    return sorted(mistakes, key=lambda mistake: turn_of[mistake.candidate])

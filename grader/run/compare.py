@@ -230,8 +230,9 @@ def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bo
     layer = getattr(module, name, None)
     if layer is None:
         here = ", ".join(child for child, _ in module.named_children()) or "none"
-        sentence = f"{owner} has no layer called `{name}`. The layers found are: {here}."
-        raise wrong_part(sentence, owner, source=Source.MISSING)
+        raise missing_part(
+            f"{owner} has no layer called `{name}`. The layers found are: {here}.", owner
+        )
     if not isinstance(layer, nn.Linear):
         raise wrong_part(f"`{name}` of {owner} is {_kind(layer)}; it should be {wanted}.", owner)
     form = (layer.in_features, layer.out_features, layer.bias is not None)
@@ -240,17 +241,26 @@ def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bo
         raise wrong_part(f"`{name}` of {owner} is {found}; it should be {wanted}.", owner)
 
 
-def wrong_part(
-    sentence: str, owner: str, message: str = "", source: Source = Source.PARTS
-) -> Mismatch:
-    """Return what to raise where a module lacks a part, or has one of another kind.
+def wrong_part(sentence: str, owner: str, message: str = "") -> Mismatch:
+    """Return what to raise where a module has a part of another kind or size.
 
     Args:
         sentence: what is wrong, in full: it stands above all names of mistakes.
         owner: the module's class.
         message: what the test itself says, if that is another sentence.
-        source: `Source.MISSING` where there is no part of that name.
     """
+    return _seen_of(Source.PARTS, sentence, owner, message)
+
+
+def missing_part(sentence: str, owner: str, message: str = "") -> Mismatch:
+    """Return what to raise where a module lacks a part: of its class no more is told then.
+
+    The arguments are those of `wrong_part`.
+    """
+    return _seen_of(Source.MISSING, sentence, owner, message)
+
+
+def _seen_of(source: Source, sentence: str, owner: str, message: str) -> Mismatch:
     evidence = Evidence(sentence, Certainty.SEEN, source, (owner,))
     return Mismatch(message or sentence, Shown((evidence,)))
 
@@ -267,7 +277,7 @@ def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Param
         if name not in found:
             here = ", ".join(found) or "none"
             text = f"{owner} has no parameter `{name}`. The parameters found are: {here}."
-            raise wrong_part(text, owner, not_yet(text), Source.MISSING)
+            raise missing_part(text, owner, not_yet(text))
     return {name: found[name] for name in names}
 
 

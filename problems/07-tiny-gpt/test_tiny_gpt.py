@@ -7,7 +7,6 @@ from functools import partial
 import pytest
 import torch
 
-from grader.diagnose.evidence import Source
 from grader.errors import CannotLoad, InternalError
 from grader.run.compare import (
     check,
@@ -15,11 +14,11 @@ from grader.run.compare import (
     check_gradients,
     check_number,
     gradients,
+    missing_part,
     parameters,
     parameters_of,
     require,
     set_weights,
-    wrong_part,
 )
 from shared.small_gpt import (
     batched,
@@ -125,7 +124,7 @@ def test_layers(problem, rng, bias):
     others = ", ".join(name for name in found if name not in expected) or "none"
     if missing:
         text = f"{call} has no parameter `{missing[0]}`. Parameters of other names: {others}."
-        raise wrong_part(text, "GPT", source=Source.MISSING)
+        raise missing_part(text, "GPT")
     for name, shape in expected.items():
         actual = tuple(found[name].shape)
         require(actual == shape, f"`{name}` of {call} has shape {actual}; expected {shape}.")

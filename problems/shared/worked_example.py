@@ -292,12 +292,6 @@ def holding(module, weights, dtype=None):
     return module
 
 
-def waves(*shape, start=0.0, pace=1.7):
-    """Numbers between -1 and 1 that look random and are the same everywhere."""
-    steps = torch.arange(math.prod(shape), dtype=torch.float64)
-    return torch.sin(pace * steps + start).reshape(shape)
-
-
 # What holds for all that is written here.
 
 
