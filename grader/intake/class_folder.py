@@ -11,25 +11,28 @@ from grader.intake.tree import IS_TWICE, Kind, Refused, TreeEntry
 _ANY = "any"
 
 
-def submissions_in(here: Survey, *, bare: bool, several: bool) -> list[TreeEntry]:
+def submissions_in(here: Survey, *, bare: bool, several: bool) -> tuple[Survey, list[TreeEntry]]:
     """Return what to list of a folder: itself if it is one submission, else those in it.
+
+    They come after the folder in which they stand, which may be the only one in it.
 
     Args:
         here: the folder.
         bare: whether a `problem.py` counts that stands in no problem's folder.
         several: whether more paths were given; then a folder is a class only if that is certain.
     """
-    inside = _listed(here)
+    around, inside = here, _listed(here)
     works = [entry for entry in inside if _is_submission(entry, here.known, bare=bare)]
     if has_work(here, bare=bare):
-        return inside if len(works) > 1 else [here.folder]
+        return here, inside if len(works) > 1 else [here.folder]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER and not works:
-        works = _class_in(inside[0], here.known, bare=bare)
-        inside = works or inside
+        around = _class_in(inside[0], here.known, bare=bare) or here
+        inside = _listed(around)
     # What is there more than once, as a folder and as a link, may be somebody's, but is nobody's.
     folders = [entry for entry in inside if entry.kind is not Kind.OTHER or _is_twice(entry)]
     is_one = here.folder.is_packed and len(folders) < 2
-    return [here.folder] if is_one or (several and len(works) < 2) else inside
+    is_uncertain = several and around is here and len(works) < 2
+    return (here, [here.folder]) if is_one or is_uncertain else (around, inside)
 
 
 def has_work(here: Survey, *, bare: bool) -> bool:
@@ -71,12 +74,12 @@ def _is_twice(entry: TreeEntry) -> bool:
     return entry.fault == IS_TWICE
 
 
-def _class_in(folder: TreeEntry, known: tuple[str, ...], *, bare: bool) -> list[TreeEntry]:
-    """Return what a folder holds if that is a class, of two submissions or more."""
+def _class_in(folder: TreeEntry, known: tuple[str, ...], *, bare: bool) -> Survey | None:
+    """Return what stands in a folder if that is a class, of two submissions or more."""
     with suppress(Refused):
         here = survey(folder, known)
         inside = _listed(here)
         works = [entry for entry in inside if _is_submission(entry, known, bare=bare)]
         if len(works) + sum(map(_is_twice, inside)) > 1 and not has_work(here, bare=bare):
-            return inside
-    return []
+            return here
+    return None

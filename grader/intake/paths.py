@@ -165,12 +165,11 @@ def _recognised(found: TreeEntry, problems: Problems, *, several: bool) -> Layou
     # A file that tells its problem only because that is given doesn't make it a submission.
     if not has_work(here, bare=False) and (layout := recognise(found, problems)):
         return layout
-    students = submissions_in(here, bare=bool(problems.given), several=several)
+    around, students = submissions_in(here, bare=bool(problems.given), several=several)
     works = [_itself(found) if student is found else plain_work(student) for student in students]
     layout = Layout("", works)
     if all(student is not found for student in students):
-        single = here.single_files(problems.given)
-        layout.unmatched = [unmatched_file(file.name, ()) for file, _ in single]
+        layout.unmatched = [unmatched_file(file.name, ()) for file in around.scripts]
     if len(students) == 1 and not problems.given:
         layout.notes = _hidden_class(here, problems, several=several)
     if students == [found] and not several and not layout.notes:
@@ -185,7 +184,7 @@ def _itself(found: TreeEntry, *notes: str) -> Work:
 
 def _hidden_class(here: Survey, problems: Problems, *, several: bool) -> list[str]:
     """Return a hint if what seems to be one submission is a class once its problem is given."""
-    given = submissions_in(here, bare=True, several=several)
+    _, given = submissions_in(here, bare=True, several=several)
     return [notices.have_bare_files(len(given), problems)] if len(given) > 1 else []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from pathlib import PurePath
 
 from grader.intake.noise import is_minor
 from grader.intake.problem_names import is_bare, problem_told
@@ -69,6 +70,12 @@ class Survey:
         handed_in = (seen.entry for seen in self.seen if seen.role is not Role.MINOR)
         return [entry for entry in handed_in if entry.kind is not Kind.FOLDER]
 
+    @property
+    def scripts(self) -> list[TreeEntry]:
+        """What looks like code, such as `bob.py`, `bob.py.txt` or a notebook."""
+        plain = (file for file in self.files if file.is_plain_file)
+        return [file for file in plain if {".py", ".ipynb"} & _endings(file.name)]
+
     @cached_property
     def folders(self) -> list[TreeEntry]:
         """All folders, whatever they are for."""
@@ -98,6 +105,10 @@ def survey(folder: TreeEntry, known: tuple[str, ...]) -> Survey:
         Refused: the folder can't be read.
     """
     return Survey(folder, known, tuple(_classified(c, known) for c in folder.children()))
+
+
+def _endings(name: str) -> set[str]:
+    return set(PurePath(name.lower()).suffixes)
 
 
 def _classified(entry: TreeEntry, known: tuple[str, ...]) -> Seen:

@@ -6,6 +6,7 @@ import pytest
 
 from grader.course import Course
 from tests.grader.intake.uploads import (
+    FILE,
     ID,
     OTHER,
     RIGHT,
@@ -159,6 +160,20 @@ def test_a_bare_file_beside_a_class_is_told(take_one: Take) -> None:
     intake = take_one(files | {"problem.py": WRONG})
     assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT]
     assert intake.unmatched == ["'problem.py' was not used; it fits no student."]
+
+
+@pytest.mark.parametrize("place", ["", "spring/"])
+def test_code_that_lies_beside_students_folders_is_told(
+    take: Take, take_one: Take, place: str
+) -> None:
+    """It may be what somebody handed in, without a folder of their name around it."""
+    files = {f"{place}{name}/{FILE}": RIGHT for name in ("ada", "bea")}
+    loose = ["Cem.PY", "dora.py.txt", "eva.ipynb"]
+    beside = [f"{place}{name}" for name in [*loose, "grades.csv", "test_doubling.py"]]
+    for taken in (take, take_one):
+        intake = taken(files | dict.fromkeys(beside, RIGHT))
+        assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT]
+        assert intake.unmatched == [f"'{n}' was not used; it fits no student." for n in loose]
 
 
 def test_a_stray_bare_file_does_not_hide_a_download(take_one: Take) -> None:
