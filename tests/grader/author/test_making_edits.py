@@ -66,7 +66,7 @@ def test_what_is_inserted_stands_beside_a_line_that_stays() -> None:
     assert "+    k = k.detach()\n" in made(wrong)
     wrong = RIGHT["reference"].replace("def scores", "_kept = {}\n\n\ndef scores")
     wrong = wrong.replace("return q @ k.mT", "return _kept.setdefault(0, q @ k.mT)")
-    assert "+_kept = {}\n+\n+\n def scores(q, k, scale=None):\n" in made(wrong)
+    assert "+_kept = {}\n def scores(q, k, scale=None):\n" in made(wrong)
 
 
 def test_the_right_file_that_needs_least_is_taken() -> None:
