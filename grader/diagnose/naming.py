@@ -117,7 +117,7 @@ def _found(
         part: [g for g in groups if not _is_borne(answers[part], g[0], part, unexplained)]
         for part, groups in fits.items()
     }
-    return _meant_in_all(_without_what_may_follow(fits), wrong, known)
+    return _meant_in_all(fits, wrong, known)
 
 
 def _only_gradients(
@@ -452,20 +452,6 @@ def _explained(
 
 
 # What is told of what fits
-
-
-def _without_what_may_follow(fits: Mapping[str, list[Group]]) -> dict[str, list[Group]]:
-    """Leave out what only stops, where a wrong number of the same class may explain it."""
-    named = {
-        owner(part)
-        for part, groups in fits.items()
-        for group in groups
-        if group[0].deviations[part].main and _has_numbers(group[0])
-    }
-    return {
-        part: [g for g in groups if owner(part) not in named or _has_numbers(g[0])]
-        for part, groups in fits.items()
-    }
 
 
 def _meant_in_all(
