@@ -436,7 +436,16 @@ def about_zero_grad(problem):
         bench.optimizer.zero_grad()
         return stepped(bench, [slopes(bench, 1)])
 
-    return Part(main={"gradients": cleared, "weights": weights, "between steps": between})
+    def infinite():
+        bench = loose(problem, (3,))
+        bench.set_gradients({"a": torch.full((3,), math.inf).double()})
+        bench.optimizer.zero_grad()
+        return all(g is None or not g.any() for g in bench.gradients().values())
+
+    return Part(
+        main={"gradients": cleared, "weights": weights, "between steps": between},
+        edges={"infinite": infinite},
+    )
 
 
 def model_weights(start=0.0):
@@ -504,7 +513,7 @@ def about_step(problem):
             "loss, one": lambda: loss(1, 2),
             "a step": lambda: after((3, 4), max_norm=1000.0),
             "a clipped step": lambda: after((3, 4), max_norm=0.1),
-            "a step of the default": lambda: after((2, 5)),
+            "a step of the default": lambda: after((1, 2)),
             "three steps": lambda: after((3, 4), (1, 6), (2, 2), max_norm=1000.0),
             "with what was there": lambda: after((3, 4), before=True, max_norm=1000.0),
         },
@@ -547,7 +556,8 @@ def about_evaluation(problem):
             g is not None and torch.equal(g, model_weights(2.0)[n])
             for n, g in model.gradients().items()
         ]
-        return torch.tensor([all(same), all(kept)])
+        gone = [g is None or not g.any() for g in model.gradients().values()]
+        return torch.tensor([all(same), all(kept), any(gone)])
 
     return Part(
         main={
