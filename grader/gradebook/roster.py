@@ -130,7 +130,7 @@ class Roster:
         found: defaultdict[str, list[RosterEntry]] = defaultdict(list)
         free = list(self.entries)
         unclear: list[RosterEntry] = []
-        for round in (_by_id, _by_key, _by_name):
+        for round in (_by_id, keys_of, _by_name):
             pairs = _pairs(self.entries, known, round)
             for entry in [*free]:
                 whose = [each for each in pairs.get(entry, ()) if _may_be(entry, each, found)]
@@ -185,7 +185,7 @@ def _by_id(each: RosterEntry | Known) -> list[str]:
     return [own] if ":" in own else []
 
 
-def _by_key(each: RosterEntry | Known) -> list[str]:
+def keys_of(each: RosterEntry | Known) -> list[str]:
     """Return the logins, e-mails and numbers of somebody, in small letters."""
     if isinstance(each, RosterEntry):
         return [*each.keys]
