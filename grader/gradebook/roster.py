@@ -109,6 +109,10 @@ class Matched:
         entries = self.of.get(identity, ())
         return entries[0].name if len(entries) == 1 else ""
 
+    def names(self, identity: str) -> list[str]:
+        """Return what an instructor may call somebody, or one of a group."""
+        return [name for entry in self.of.get(identity, ()) for name in entry.names]
+
     def section(self, identity: str) -> str:
         """Return the section that somebody is in; of a group all of them."""
         return ", ".join(dict.fromkeys(e.section for e in self.of.get(identity, ()) if e.section))
@@ -212,6 +216,12 @@ def squeezed(name: str) -> str:
     return "".join(sign for sign in plain if unicodedata.category(sign)[0] in "LMN")
 
 
+def first_name_first(name: str) -> str:
+    """Return a name as people say it, if it is written as it is sorted: `Lovelace, Ada`."""
+    last, comma, first = name.partition(", ")
+    return name if not comma or ", " in first else f"{first} {last}"
+
+
 # Reading
 
 
@@ -267,7 +277,7 @@ def _name(said: Mapping[str, str]) -> tuple[str, set[str]]:
         whole = f"{first} {last}".strip()
     elif whole.count(", ") == 1:
         last, first = whole.split(", ")
-        whole = f"{first} {last}"
+        whole = first_name_first(whole)
     spellings = {squeezed(whole), squeezed(last + first) if first and last else ""}
     return whole, spellings - {""}
 

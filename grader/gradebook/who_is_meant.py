@@ -11,7 +11,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 
-from grader.gradebook.roster import Known, Matched, RosterEntry, keys_of
+from grader.gradebook.roster import Known, Matched, RosterEntry, first_name_first, keys_of
 from grader.result import SubmissionResult
 from grader.text import quoted
 
@@ -81,9 +81,8 @@ def names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     """Return all that somebody may be called, and what the members of a group may be."""
     known = Known(result.who, result.full_name, result.members)
     members = result.full_name.split(" + ") if len(result.members) > 1 else []
-    listed = [name for entry in matched.of.get(result.who, ()) for name in entry.names]
-    own = {result.submission, result.full_name, *members, *keys_of(known), *listed}
-    return own - {""}
+    own = {result.submission, result.full_name, *members, *keys_of(known)}
+    return {*own, *matched.names(result.who)} - {""}
 
 
 def nearly(name: str, known: Iterable[str]) -> str:
@@ -93,8 +92,8 @@ def nearly(name: str, known: Iterable[str]) -> str:
 
 
 def _folded(name: str) -> str:
-    """Return a name in the one of its spellings in Unicode by which names are compared."""
-    return " ".join(unicodedata.normalize("NFC", name).split())
+    """Return a name in the one of its spellings by which names are compared."""
+    return first_name_first(" ".join(unicodedata.normalize("NFC", name).split()))
 
 
 def _small(name: str) -> str:

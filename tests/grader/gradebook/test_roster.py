@@ -113,7 +113,7 @@ LATE = "flagged = 0.2\n[extensions]\n"
 
 
 @pytest.mark.parametrize(
-    "name", ["José Ruiz", "josé ruiz", "canvas:7", "jruiz", "JRuiz", "ruizjosé"]
+    "name", ["José Ruiz", "Ruiz, José", "josé ruiz", "canvas:7", "jruiz", "JRuiz", "ruizjosé"]
 )
 def test_an_extension_is_for_whom_the_roster_calls_so(name: str, folder: Path) -> None:
     (folder / "roster.csv").write_text(CANVAS, encoding="utf-8")
