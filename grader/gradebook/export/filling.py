@@ -91,8 +91,10 @@ def _require_scale(sheet: Sheet, marks: Marks, choice: Choice, scale: bool) -> N
     if scale and (not most or 0 in most):
         raise UsageError(f"{choice.file} doesn't say how many points there are to scale to.")
     if other and not scale:
+        differ = any(mark.max != marks.most for mark in marks.of.values())
+        worth = f"{'up to ' if differ else ''}{shown(marks.most)}"
         raise UsageError(
-            f"{marks.what} is worth {shown(marks.most)} points here, but {shown(other[0])} in "
+            f"{marks.what} is worth {worth} points here, but {shown(other[0])} in "
             f"{choice.file}. Change it there, or use --scale to convert the marks."
         )
 

@@ -235,6 +235,9 @@ def test_a_mark_out_of_less_than_the_others_is_not_filled_in_unasked(
     exported("canvas", file, reports, "--column", "Week 3", "--scale")
     filled = marks_in((tmp_path / "grades-filled.csv").read_bytes(), "ID", "Week 3 (123456)")
     assert filled["1001"] == "22.22"
+    file.write_bytes(canvas_gradebook(CLASS[:2], possible="100.00"))
+    why = refused("canvas", file, reports, "--problem", "03", "--column", "Week 3")
+    assert "03-scaled-attention is worth up to 25 points here, but 100 in grades.csv." in why
 
 
 def test_the_sum_counts_what_was_not_handed_in_as_nothing(tmp_path: Path, saved: Save) -> None:

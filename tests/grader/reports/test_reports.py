@@ -230,7 +230,10 @@ def test_all_points_are_those_that_somebody_could_reach() -> None:
     problems = [ProblemResult("01-softmax", "abc", [full], adjustments=a) for a in ([], [by_hand])]
     results = [SubmissionResult(str(n), 0, "sandbox", "", [p]) for n, p in enumerate(problems)]
     full_and_untried = '<td class="number">1</td><td class="number">0</td>'
-    assert full_and_untried in dashboard(results, ["01-softmax"])
+    page = dashboard(results, ["01-softmax"])
+    assert full_and_untried in page
+    assert "of at most 15 points" in page
+    assert 'title="90-100 %: 2"' in page  # 10 of 10, and 14 of 15
 
 
 @pytest.mark.parametrize("count", [0, 1])
