@@ -11,7 +11,7 @@ from grader.errors import UsageError
 from grader.grade import class_run
 from grader.grade.previous import load_previous
 from grader.gradebook.folder import open_gradebook_folder
-from grader.reports.class_table import about_run, did_nothing
+from grader.reports.class_table import about_book, about_run
 
 HEADER = "submission,problem,test,mark,reason\n"
 
@@ -83,8 +83,8 @@ def test_a_line_that_does_not_count_is_said_and_ends_nothing(school: Any) -> Non
     run = school.grade()
     assert school.gradebook()["bob"] == "3"
     assert not any("does not count" in text for text in about_run(run))
-    last = did_nothing(run)
-    assert last[:2] == ["", "Did nothing:"]
+    last = about_book(run)
+    assert last[:2] == ["", "Check in the book:"]
     assert "line 2, does not count" in last[2]
     assert "line 2, does not count" in (school.out / "index.html").read_text()
 

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from grader.course import own_course
-from grader.reports.class_table import RunSummary, about_run, did_nothing, remarks
+from grader.reports.class_table import RunSummary, about_book, about_run, remarks
 from grader.reports.dashboard import dashboard
 from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradescope_json import refused_json, results_json
@@ -126,12 +126,12 @@ def test_nothing_reaches_a_terminal_raw(text: str) -> None:
     result = result_with(text, name=text)
     result.problems[0].tests = result.problems[0].tests[1:2]  # so that its message is a remark
     run = RunSummary(
-        graded=0, news=News(missing=[text], not_applied=[text]), damaged={text: text}, absent=[text]
+        graded=0, news=News(missing=[text], about_book=[text]), damaged={text: text}, absent=[text]
     )
     lines = [
         *remarks([result]),
         *about_run(run),
-        *did_nothing(run),
+        *about_book(run),
         problem_report(result.problems[0], 0),
     ]
     assert lines
