@@ -625,6 +625,7 @@ def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, s
         "lovelaceada_1001_501_problem.py",
         "lovelaceada_LATE_1001_520_problem-1.py",
         "lovelaceada_1001_530_notes.pdf",
+        "müllerzoë_1002_502_problem.ipynb",
         "_1003_503_hw_2.zip",
         "_1004_text.html",
     ]
@@ -633,8 +634,9 @@ def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, s
             download.writestr(name, "x")
     options = ["--feedback", str(tmp_path / "f.zip"), "--download", str(download.filename)]
     told = exported("canvas", file, reports, "--column", "Week 3", *options)
-    assert "No feedback for Müller, Zoë (1002): no file in submissions.zip fits." in told
-    assert "No feedback for 陳, 小文 (1004): no file in submissions.zip fits." in told
+    lacks = "submissions.zip has no .py, .txt, .md or .zip of theirs."
+    assert f"No feedback for Müller, Zoë (1002): {lacks}" in told
+    assert f"No feedback for 陳, 小文 (1004): {lacks}" in told
     with zipfile.ZipFile(tmp_path / "f.zip") as archive:
         late = "lovelaceada_LATE_1001_520_problem-1.py"
         assert archive.namelist() == ["_1003_503_hw_2.zip", late]
