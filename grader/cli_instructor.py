@@ -90,9 +90,9 @@ def grade(
         from grader.intake.only import only_these
         from grader.intake.submissions import take_in
         from grader.reports.class_table import (
+            about_book,
             about_run,
             class_table,
-            did_nothing,
             optional_table,
             remarks,
         )
@@ -161,11 +161,10 @@ def grade(
         for each, ids in run.optional.items():
             console.print(optional_table(run.results, each, ids))
         print_lines([*remarks(run.results), *intake.unmatched, *about_run(run)])
-        graded = counted(len(submissions), "submission")
-        others = len(run.results) - len(submissions)
-        kept = f" {counted(others, 'other')} as before." if others else ""
-        console.print(f"{graded} graded.{kept} Reports are in {out}.", markup=False)
-        print_lines(did_nothing(run))
+        graded, kept = counted(run.graded, "submission"), len(run.results) - run.graded
+        told_kept = f", {kept} as before" if kept else ""
+        console.print(f"{graded} graded{told_kept}. Reports are in {out}.", markup=False)
+        print_lines(about_book(run))
     if any(result.status == "internal" for result in run.results):
         sys.exit(GRADERS_FAULT)
 

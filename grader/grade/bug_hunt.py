@@ -24,7 +24,7 @@ from grader.intake.result_names import result_name
 from grader.intake.submissions import StudentFile, Submission, read_source
 from grader.result import shown
 from grader.run.worth_of_tests import Target, targets
-from grader.text import line
+from grader.text import line, quoted
 
 _MOST_WRONG = 3
 """In so many lines at most a file may be wrong, to be an exercise."""
@@ -173,15 +173,17 @@ def place_of(folder: Path, student: str, problem: Problem) -> Path:
 
 
 def known_names(given: Iterable[str]) -> list[str]:
-    """Return students' names, each once, however its letters and blanks are written.
+    """Return students' names, as they are alike however letters and blanks are written.
 
     Raises:
-        UsageError: one is empty.
+        UsageError: one is empty, or there twice.
     """
     names = [line(unicodedata.normalize("NFC", name)) for name in given]
     if not all(names):
         raise UsageError("A name is empty. Who gets the exercise?")
-    return list(dict.fromkeys(names))
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise UsageError(f"{quoted(twice)} is there twice. Say names that differ, such as e-mails.")
+    return names
 
 
 def write_exercises(dealt: Mapping[str, Exercise], folder: Path, problem: Problem) -> list[str]:

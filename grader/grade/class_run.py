@@ -138,12 +138,12 @@ def grade_class(
             on_result(result)
 
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
-        not_applied = keeper.adjust()
+        about_book = keeper.adjust()
         run = ready.summary(
             keeper.results,
             keeper.matched,
             book,
-            not_applied=not_applied,
+            about_book=about_book,
             asked=of_earlier_files(keeper.results, before, book),
         )
         keeper.write_class_reports(run)

@@ -17,14 +17,13 @@ from grader.gradebook.adjusting import adjusted, late_ones, match_roster, of_ear
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.reading import HANDED_IN_LATE
 from grader.intake.submissions import StudentFile
-from grader.reports.class_table import RunSummary, about_run, did_nothing
+from grader.reports.class_table import RunSummary, about_book, about_run
 from grader.reports.display_names import people as people_of
 from grader.reports.gradebook_csv import cell, column_of_tests
 from grader.result import ProblemResult, SubmissionResult
 from grader.text import counted, line
 
 _NEW = "new"
-_NOTHING = "Nothing had to be graded"
 
 
 @dataclass
@@ -52,13 +51,13 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
     """
     plans = ready.plans
     kept = [assemble(p.submission, settings, "", [*p.kept.values()]) for p in plans]
-    now, not_applied = adjusted([*kept, *ready.absent], book)
+    now, about_book = adjusted([*kept, *ready.absent], book)
     whole = [_with_what_came(each, result) for each, result in zip(plans, now, strict=False)]
     summary = ready.summary(
         now,
         match_roster(now, book),
         book,
-        not_applied=_about_what_is_there(not_applied, plans),
+        about_book=_about_what_is_there(about_book, plans),
         asked=of_earlier_files([*whole, *ready.absent], ready.previous.results, book),
         pending=_pending(plans, settings),
     )
@@ -134,7 +133,7 @@ def foreseen_lines(foreseen: Foreseen) -> list[str]:
     late = list(dict.fromkeys(result.shown_name for result, _ in foreseen.late))
     unclear = [(each.submission.shown_name, _unclear(each)) for each in foreseen.plans]
     told = [line(f"{name}: {' '.join(what)}") for name, what in unclear if what]
-    told += [_would(text) for text in about_run(foreseen.summary) if not text.startswith(_NOTHING)]
+    told += [_would(text) for text in about_run(foreseen.summary)]
     again = [p.submission.shown_name for p in foreseen.plans if {*p.reasons.values()} - {_NEW}]
     if again:
         told.append(line(f"Would be graded again, so marks may change: {', '.join(again)}."))
@@ -144,7 +143,7 @@ def foreseen_lines(foreseen: Foreseen) -> list[str]:
     graded = counted(foreseen.summary.graded, "submission")
     told.append(f"A run would grade {graded}{f' (problems: {of_each})' if of_each else ''}.")
     told.append("This was a dry run: nothing was graded, and nothing was written.")
-    return [*told, *did_nothing(foreseen.summary)]
+    return [*told, *about_book(foreseen.summary)]
 
 
 def _would(text: str) -> str:

@@ -68,7 +68,7 @@ class Prepared:
         matched: Matched,
         book: GradebookFolder,
         *,
-        not_applied: Iterable[str],
+        about_book: Iterable[str],
         asked: Iterable[str],
         pending: Collection[tuple[str, str]] = (),
     ) -> RunSummary:
@@ -78,7 +78,7 @@ class Prepared:
             results: of the whole class, with what the book changes in them.
             matched: the class beside its roster.
             book: the instructor's own files.
-            not_applied: what these say that does nothing.
+            about_book: what to look at in these.
             asked: questions about corrections.
             pending: marks that are still to come, each by its row and its column.
         """
@@ -90,7 +90,7 @@ class Prepared:
             changes=changes(before, results, previous.results, pending, previous.joined),
             new=[who for name, who in people_of(shown).items() if cell(name) not in before],
             missing=self.missing,
-            not_applied=[*self.unclear, *not_applied],
+            about_book=[*self.unclear, *about_book],
             of_one_problem=self._is_of_one_problem(),
         )
         return RunSummary(

@@ -12,6 +12,7 @@ from grader.course import Course, Problem
 from grader.errors import SubmissionError, UsageError
 from grader.grade.previous import (
     RESULTS,
+    Previous,
     load_previous,
     named_as_before,
     read_result,
@@ -77,8 +78,9 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
         UsageError: there is no such test.
     """
     problem, name = find_test(test, course)
-    submission = find_one(path, course, problem)
-    graded, notes = _graded(submission, problem, out)
+    previous = load_previous(out / RESULTS)
+    submission = find_one(path, course, problem, previous)
+    graded, notes = _graded(submission, problem, previous, out)
     provenance = graded.provenance if graded else Provenance()
     settings = replace(
         settings,
@@ -103,10 +105,9 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
 
 
 def _graded(
-    submission: Submission, problem: Problem, out: Path
+    submission: Submission, problem: Problem, previous: Previous, out: Path
 ) -> tuple[ProblemResult | None, list[str]]:
     """Return how a submission's problem was graded, if that is known, and what to say of it."""
-    previous = load_previous(out / RESULTS)
     groups, _ = as_groups([submission], previous)
     (submission,), _ = named_as_before(groups, previous)
     path = result_path(out / RESULTS, submission.name)
@@ -126,13 +127,16 @@ def _graded(
 # What is meant
 
 
-def find_one(path: Path, course: Course, only: Problem | None = None) -> Submission:
+def find_one(
+    path: Path, course: Course, only: Problem | None = None, previous: Previous | None = None
+) -> Submission:
     """Return the submission at a path, or the one of that name in the class that stands there.
 
     Args:
         path: a submission, or a class's path with a submission's name behind it.
         course: what was handed in for.
         only: the problem to look for, as it may have been handed in by itself.
+        previous: what previous runs left, which knows the real names that reports show.
 
     Raises:
         SubmissionError: there is none, or more than one.
@@ -144,8 +148,14 @@ def find_one(path: Path, course: Course, only: Problem | None = None) -> Submiss
         raise SubmissionError(
             f"{path} holds {len(found)} submissions; put a name behind it: {path}/NAME"
         )
+    results = previous.results.values() if previous else ()
+    names = {result.who: result.full_name for result in results}
+    known = [
+        replace(each, full_name=names.get(each.identity) or each.full_name)
+        for each in find_submissions([path.parent], course, only)
+    ]
     try:
-        return only_these(find_submissions([path.parent], course, only), [path.name])[0]
+        return only_these(known, [path.name])[0]
     except UsageError as error:
         raise SubmissionError(f"In {path.parent}: {error}") from None
 

@@ -7,6 +7,7 @@ import io
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 from grader.files import set_aside, write_whole
@@ -179,10 +180,11 @@ def suggest(
     people: Mapping[str, str],
     out: Path | None,
 ) -> list[str]:
-    """Write lines for `names.csv` about who is called like one who is missing.
+    """Write lines for `names.csv` about rows of one name that may be one person's.
 
     Moodle numbers people anew in each assignment, and somebody may have moved to another folder.
-    Who has handed in the same problem under both names is two.
+    Who has handed in the same problem under both names is two, and so is who has both now. The
+    lines are written at each run until they are in `names.csv`, or show to be wrong.
 
     Args:
         submissions: what was handed in.
@@ -190,17 +192,24 @@ def suggest(
         people: what has been said already.
         out: the folder of reports; None to write nothing.
     """
-    lines = _maybe_the_same([s for s in submissions if s.identity not in people], previous)
+    lines, unclear = _maybe_the_same(submissions, previous, people)
     if out is not None:
         _write_suggested(lines, out / SUGGESTED)
-    if not lines:
-        return []
-    now, then = lines[0]
-    who = f"{quoted(now.shown_name)} is {quoted(now.identity)} now, not {quoted(then.identity)}"
-    return [
-        f"Called like one who is missing now: {len(lines)} (such as: {who}). If they are the same, "
-        f"put the lines of {SUGGESTED} into {NAMES_FILE} and run this again."
-    ]
+    told = []
+    if lines:
+        now, then = lines[0]
+        who = f"{quoted(now.shown_name)} is {quoted(now.identity)} and {quoted(then.identity)}"
+        told.append(
+            f"Of one name, and perhaps the same: {len(lines)} (such as: {who}). If they are, put "
+            f"the lines that a run writes to {SUGGESTED} into {NAMES_FILE}, and run this again."
+        )
+    for same in unclear:
+        who = ", ".join(quoted(each.identity) for each in same)
+        told.append(
+            f"Called {quoted(same[0].shown_name)}, and it isn't clear which are the same: {who}. "
+            f"Say so in {NAMES_FILE}."
+        )
+    return told
 
 
 def _write_suggested(lines: Sequence[tuple[Submission, Submission]], path: Path) -> None:
@@ -216,24 +225,28 @@ def _write_suggested(lines: Sequence[tuple[Submission, Submission]], path: Path)
 
 
 def _maybe_the_same(
-    submissions: Sequence[Submission], previous: Previous
-) -> list[tuple[Submission, Submission]]:
+    submissions: Sequence[Submission], previous: Previous, people: Mapping[str, str]
+) -> tuple[list[tuple[Submission, Submission]], list[list[Submission]]]:
+    """Return who may be the same, each with whom, and those of one name who may only in part."""
     results = {result.who: result for result in previous.results.values()}
-    here = {submission.identity for submission in submissions}
-    new = _by_name(submissions)
-    gone = _by_name([_of_result(result) for who, result in results.items() if who not in here])
-    pairs = [
-        (new[name][0], gone[name][0])
-        for name in new.keys() & gone.keys()
-        if len(new[name]) == len(gone[name]) == 1
-    ]
-    done = {who: {p.id for p in result.problems} for who, result in results.items()}
-    same = [
-        (a, b)
-        for a, b in pairs
-        if not done.get(a.identity, set()) & done[b.identity] and _is_safe(a) and _is_safe(b)
-    ]
-    return sorted(same, key=lambda pair: pair[0].identity)
+    here = {each.identity: each for each in submissions}
+    known = {who: _of_result(result) for who, result in results.items()} | here
+    did = {who: {p.id for p in results[who].problems} if who in results else set() for who in known}
+    for who, each in here.items():
+        did[who] |= {id for id, file in each.files.items() if file.is_there}
+    lines, unclear = [], []
+    for same in _by_name([each for who, each in known.items() if who not in people]).values():
+        same.sort(key=lambda e: (e.identity not in results, sorted(did[e.identity]), e.identity))
+        pairs = list(combinations(same, 2))
+        may_be = [
+            not (did[a.identity] & did[b.identity] or {a.identity, b.identity} <= here.keys())
+            for a, b in pairs
+        ]
+        if all(may_be) and all(map(_is_safe, same)):
+            lines += [(each, same[0]) for each in same[1:]]
+        elif any(may_be):
+            unclear.append(same)
+    return sorted(lines, key=lambda pair: pair[0].identity), unclear
 
 
 def _is_safe(submission: Submission) -> bool:

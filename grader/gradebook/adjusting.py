@@ -66,7 +66,7 @@ def of_earlier_files(
     before: Mapping[str, SubmissionResult],
     book: GradebookFolder,
 ) -> list[str]:
-    """Return a question about each correction for a student who has handed in another file since.
+    """Return a question about each correction for a student who has handed in a new file since.
 
     What is for everybody holds whatever somebody hands in.
 
@@ -85,7 +85,7 @@ def of_earlier_files(
     results = list(results)
     people = People(results, match_roster(results, book))
     return [
-        f"{corrections.FILE}, line {line.line}: {result.shown_name} has handed in another file "
+        f"{corrections.FILE}, line {line.line}: {result.shown_name} has handed in a new file "
         f"for {problem.id} since the last run. Does the line still hold?"
         for line in own
         if not people.why_nobody(line.submission)
@@ -98,9 +98,9 @@ def of_earlier_files(
 def _handed_in_anew(
     result: SubmissionResult, before: SubmissionResult | None
 ) -> list[ProblemResult]:
-    """Return the problems for which there was another file before."""
+    """Return the problems for which there was another file before, or none that could be read."""
     old = {problem.id: problem.sha256 for problem in before.problems} if before else {}
-    return [p for p in result.problems if p.sha256 and old.get(p.id, "") not in ("", p.sha256)]
+    return [p for p in result.problems if p.sha256 and old.get(p.id, p.sha256) != p.sha256]
 
 
 def late_ones(

@@ -109,6 +109,10 @@ class Matched:
         entries = self.of.get(identity, ())
         return entries[0].name if len(entries) == 1 else ""
 
+    def names(self, identity: str) -> list[str]:
+        """Return what an instructor may call somebody, or one of a group."""
+        return [name for entry in self.of.get(identity, ()) for name in entry.names]
+
     def section(self, identity: str) -> str:
         """Return the section that somebody is in; of a group all of them."""
         return ", ".join(dict.fromkeys(e.section for e in self.of.get(identity, ()) if e.section))
@@ -130,7 +134,7 @@ class Roster:
         found: defaultdict[str, list[RosterEntry]] = defaultdict(list)
         free = list(self.entries)
         unclear: list[RosterEntry] = []
-        for round in (_by_id, _by_key, _by_name):
+        for round in (_by_id, keys_of, _by_name):
             pairs = _pairs(self.entries, known, round)
             for entry in [*free]:
                 whose = [each for each in pairs.get(entry, ()) if _may_be(entry, each, found)]
@@ -185,7 +189,7 @@ def _by_id(each: RosterEntry | Known) -> list[str]:
     return [own] if ":" in own else []
 
 
-def _by_key(each: RosterEntry | Known) -> list[str]:
+def keys_of(each: RosterEntry | Known) -> list[str]:
     """Return the logins, e-mails and numbers of somebody, in small letters."""
     if isinstance(each, RosterEntry):
         return [*each.keys]
@@ -210,6 +214,12 @@ def squeezed(name: str) -> str:
     """Return the letters, marks and digits of a name, by which its spellings are compared."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     return "".join(sign for sign in plain if unicodedata.category(sign)[0] in "LMN")
+
+
+def first_name_first(name: str) -> str:
+    """Return a name as people say it, if it is written as it is sorted: `Lovelace, Ada`."""
+    last, comma, first = name.partition(", ")
+    return name if not comma or ", " in first else f"{first} {last}"
 
 
 # Reading
@@ -267,7 +277,7 @@ def _name(said: Mapping[str, str]) -> tuple[str, set[str]]:
         whole = f"{first} {last}".strip()
     elif whole.count(", ") == 1:
         last, first = whole.split(", ")
-        whole = f"{first} {last}"
+        whole = first_name_first(whole)
     spellings = {squeezed(whole), squeezed(last + first) if first and last else ""}
     return whole, spellings - {""}
 

@@ -1,7 +1,7 @@
 """Whom a name means: by identity, by the name of the submission, or by the real name.
 
-What the roster says of somebody is a name too. Capitals make no difference where nobody is called
-exactly so.
+What the roster says of somebody is a name too, and so is what the platform knows a member of a
+group by. Capitals make no difference where nobody is called exactly so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 
-from grader.gradebook.roster import Matched
+from grader.gradebook.roster import Known, Matched, RosterEntry, first_name_first, keys_of
 from grader.result import SubmissionResult
 from grader.text import quoted
 
@@ -31,17 +31,16 @@ class People:
         self._by_identity: dict[str, SubmissionResult] = {}
         self._by_name: _ByName = defaultdict(dict)
         self._by_small: _ByName = defaultdict(dict)
-        awaited = [*matched.absent, *matched.unclear]
-        self._awaited = {_small(name) for entry in awaited for name in entry.names}
+        self._others: defaultdict[str, list[RosterEntry]] = defaultdict(list)
+        """Those on the roster of whom it isn't known that something here is theirs."""
+        for entry in [*matched.absent, *matched.unclear]:
+            for name in entry.names:
+                self._others[_small(name)].append(entry)
         for result in results:
             if result.identity:
                 self._by_identity[result.identity] = result
-            own = {result.submission, result.full_name} - {""}
-            entries = matched.of.get(result.who, ())
-            listed = {name for entry in entries for name in entry.names}
-            for name in own:
+            for name in names_of(result, matched):
                 self._by_name[_folded(name)][result.submission] = result
-            for name in own | listed:
                 self._by_small[_small(name)][result.submission] = result
 
     def meant(self, name: str) -> list[SubmissionResult]:
@@ -61,23 +60,29 @@ class People:
         return list(found.values())
 
     def is_awaited(self, name: str) -> bool:
-        """Tell whether a name is that of somebody on the roster who has handed in nothing."""
-        return not self.meant(name) and _small(name) in self._awaited
-
-    def _names(self) -> list[str]:
-        return [*self._by_identity, *self._by_name]
+        """Tell whether a name is that of one on the roster who has handed in nothing."""
+        return not self.meant(name) and len(self._others.get(_small(name), ())) == 1
 
     def why_nobody(self, name: str) -> str:
         """Return why a name does not mean exactly one of the class; empty if it does."""
         found = self.meant(name)
-        if len(found) == 1:
+        others = [] if name in self._by_identity else self._others.get(_small(name), [])
+        if len(found) == 1 and not others:
             return ""
         if self.is_awaited(name):
             return f"{quoted(name)} is on the roster and has handed in nothing"
-        if not found:
-            return f"nobody in these results is called {quoted(name)}{nearly(name, self._names())}"
-        known = " and ".join(sorted(result.who for result in found))
-        return f"{quoted(name)} may be {known}; write which"
+        if not found and not others:
+            return f"nobody in these results is called {quoted(name)}{nearly(name, self._by_name)}"
+        whose = sorted([*(result.who for result in found), *(each.names[-1] for each in others)])
+        return f"{quoted(name)} may be {' and '.join(whose)}; write which"
+
+
+def names_of(result: SubmissionResult, matched: Matched) -> set[str]:
+    """Return all that somebody may be called, and what the members of a group may be."""
+    known = Known(result.who, result.full_name, result.members)
+    members = result.full_name.split(" + ") if len(result.members) > 1 else []
+    own = {result.submission, result.full_name, *members, *keys_of(known)}
+    return {*own, *matched.names(result.who)} - {""}
 
 
 def nearly(name: str, known: Iterable[str]) -> str:
@@ -87,8 +92,8 @@ def nearly(name: str, known: Iterable[str]) -> str:
 
 
 def _folded(name: str) -> str:
-    """Return a name in the one of its spellings in Unicode by which names are compared."""
-    return " ".join(unicodedata.normalize("NFC", name).split())
+    """Return a name in the one of its spellings by which names are compared."""
+    return first_name_first(" ".join(unicodedata.normalize("NFC", name).split()))
 
 
 def _small(name: str) -> str:

@@ -147,12 +147,10 @@ def about_run(run: RunSummary) -> list[str]:
             f"{id}: some marks are of a previous run and no longer hold "
             f"({', '.join(names)} changed); grade what was handed in for it again."
         )
-    if not run.graded:
-        told.append("Nothing had to be graded: all previous results still hold.")
     return [line(text) for text in told]
 
 
-def did_nothing(run: RunSummary) -> list[str]:
-    """Return what the instructor's own files say that does nothing, as a block that stands last."""
-    lines = run.news.not_applied
-    return ["", "Did nothing:", *(f"- {line(text)}" for text in lines)] if lines else []
+def about_book(run: RunSummary) -> list[str]:
+    """Return what to look at in the instructor's own files, as a block that stands last."""
+    lines = run.news.about_book
+    return ["", "Check in the book:", *(f"- {line(text)}" for text in lines)] if lines else []

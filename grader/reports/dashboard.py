@@ -62,13 +62,15 @@ class ProblemRow:
         id: the problem's id.
         max: the most that anybody could reach.
         points: of everybody.
-        full: how many have all points that they could reach; not all may have points by hand yet.
+        shares: of everybody, of what they could reach; not all may have points by hand yet.
+        full: how many have all points that they could reach.
         untried: who tried nothing.
     """
 
     id: str
     max: float = 0.0
     points: list[float] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
     full: int = 0
     untried: list[Person] = field(default_factory=list)
 
@@ -76,6 +78,11 @@ class ProblemRow:
     def mean(self) -> float:
         """The mean of all submissions' points."""
         return mean(self.points) if self.points else 0.0
+
+    @property
+    def share(self) -> float:
+        """The mean of all submissions' shares."""
+        return mean(self.shares) if self.shares else 0.0
 
 
 @dataclass(frozen=True)
@@ -155,7 +162,7 @@ def _numbers(
         "mean": mean(points) if points else 0.0,
         "median": median(points) if points else 0.0,
         "most": most,
-        "bins": _distribution(points, most),
+        "bins": _distribution(_shares(marked)),
         "levels": sorted({result.isolation for result in results if result.isolation}),
         "seeds": sorted({result.seed for result in valid}),
     }
@@ -207,15 +214,26 @@ def _problems(
             row = rows[problem.id]
             row.max = max(row.max, problem.max)
             row.points.append(problem.points)
+            row.shares += [problem.points / problem.max] if problem.max else []
             row.full += problem.points >= problem.max > 0
             if problem.untouched:
                 row.untried.append(who[result.submission])
     return list(rows.values())
 
 
-def _distribution(points: Sequence[float], most: float) -> list[tuple[str, int]]:
+def _shares(results: Sequence[SubmissionResult]) -> Iterator[float]:
+    """Give everybody's share of all that counts; what is not graded yet is what others had."""
+    worth: dict[str, float] = {}
+    for problem in (p for result in results for p in result.counted):
+        worth[problem.id] = max(worth.get(problem.id, 0.0), problem.max)
+    for result in results:
+        most = total({**worth, **{p.id: p.max for p in result.counted}}.values())
+        yield result.points / most if most else 0.0
+
+
+def _distribution(shares: Iterable[float]) -> list[tuple[str, int]]:
     """Return how many submissions reached 0-10 %, 10-20 % and so on; all points are in the last."""
-    counts = Counter(min(int(p / most * _BINS), _BINS - 1) if most else 0 for p in points)
+    counts = Counter(min(int(share * _BINS), _BINS - 1) for share in shares)
     width = 100 // _BINS
     return [(f"{n * width}-{(n + 1) * width} %", counts[n]) for n in range(_BINS)]
 

@@ -20,7 +20,7 @@ class News:
         missing: who is known, and not in what says that it is the whole class: their rows are as
             they were.
         of_one_problem: whether only one problem was handed in.
-        not_applied: what the instructor's own files say that does nothing, and why.
+        about_book: what does nothing in the instructor's own files, and why, and what is lacking.
     """
 
     is_first: bool = True
@@ -28,7 +28,7 @@ class News:
     new: Sequence[Person] = ()
     missing: Sequence[str] = ()
     of_one_problem: bool = False
-    not_applied: Sequence[str] = field(default_factory=tuple)
+    about_book: Sequence[str] = field(default_factory=tuple)
 
     @property
     def told_missing(self) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.errors import UsageError
 from grader.files import write_together
-from grader.gradebook.adjusting import adjusted
+from grader.gradebook.adjusting import adjusted, match_roster
 from grader.gradebook.export import canvas_gradebook, moodle_worksheet, others
 from grader.gradebook.export.feedback_archive import Pack, for_canvas, for_moodle
 from grader.gradebook.export.filling import Filled, fill
@@ -122,7 +122,9 @@ def _filled(order: Order, results: Sequence[SubmissionResult]) -> Filled:
         raise UsageError(f"{order.file} can't be read: {error.strerror}.") from None
     sheet = platform.sheet(read_table(data, order.choice.file), order.choice)
     marks = marks_of(results, order.problem, order.part)
-    return fill(platform, sheet, marks, order.choice, scale=order.scale)
+    matched = match_roster(results, order.book)
+    listed = {r.submission: matched.names(r.who) for r in results}
+    return fill(platform, sheet, marks, replace(order.choice, listed=listed), scale=order.scale)
 
 
 def _packed(order: Order, filled: Filled) -> Pack | None:

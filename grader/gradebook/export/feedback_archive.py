@@ -75,7 +75,10 @@ def for_canvas(rows: Rows, folder: Path, download: Path) -> Pack:
     for person, submission in rows:
         usable = [name for name in names.get(person.id, []) if _kind(name)]
         if not usable:
-            pack.told.append(f"No feedback for {whose(person)}: no file in {download.name} fits.")
+            pack.told.append(
+                f"No feedback for {whose(person)}: {download.name} has no .py, .txt, .md or .zip "
+                "of theirs."
+            )
             continue
         name = max(usable, key=lambda name: (_kind(name) == "text", _numbers(name)[1]))
         kind = "md" if _kind(name) == "text" else "html"

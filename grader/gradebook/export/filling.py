@@ -11,7 +11,9 @@ from grader.gradebook.export.sheet import Choice, Sheet, SheetFormat, SheetPerso
 from grader.gradebook.lines import number_said
 from grader.gradebook.roster import squeezed
 from grader.result import SubmissionResult, shown
-from grader.text import counted, quoted
+from grader.text import counted, quoted, some
+
+_SUCH_AS = 3
 
 
 @dataclass
@@ -42,7 +44,7 @@ def fill(
         scale: whether marks are put on the scale that the file names.
 
     Raises:
-        UsageError: marks and file have different scales.
+        UsageError: marks and file have different scales, or nobody in common.
     """
     _require_scale(sheet, marks, choice, scale)
     work = _Filling(sheet, marks, scale, sheet.writes_comma())
@@ -69,6 +71,8 @@ def fill(
         most = written(marks.most, comma=work.comma)
         sheet.table.fill(sheet.worth, sheet.column, most)
     namesakes = "" if choice.by_name else platform.namesakes
+    if not work.found:
+        raise UsageError(work.nobody_known(choice.file, namesakes))
     told = [*work.sentences(choice.file, namesakes), *sheet.told, *marks.told]
     return Filled(sheet.table.encoded(), work.rows, told)
 
@@ -87,8 +91,10 @@ def _require_scale(sheet: Sheet, marks: Marks, choice: Choice, scale: bool) -> N
     if scale and (not most or 0 in most):
         raise UsageError(f"{choice.file} doesn't say how many points there are to scale to.")
     if other and not scale:
+        differ = any(mark.max != marks.most for mark in marks.of.values())
+        worth = f"{'up to ' if differ else ''}{shown(marks.most)}"
         raise UsageError(
-            f"{marks.what} is worth {shown(marks.most)} points here, but {shown(other[0])} in "
+            f"{marks.what} is worth {worth} points here, but {shown(other[0])} in "
             f"{choice.file}. Change it there, or use --scale to convert the marks."
         )
 
@@ -198,6 +204,15 @@ class _Filling:
             told.append(f"With a mark, but not in {file}: {', '.join(map(called, missing))}.")
         told += self._namesakes(missing, namesakes)[:1]
         return told
+
+    def nobody_known(self, file: str, namesakes: str) -> str:
+        """Return what is said if no row of the file is anybody's here; as for `sentences`."""
+        results = [*self.marks.results.values()]
+        there = some([whose(person) for person in self.sheet.people], _SUCH_AS) or "nobody"
+        here = some([called(result) for result in results], _SUCH_AS)
+        ways = self._namesakes(results, namesakes)[:1]
+        said = f"Nothing was filled in: nobody in {file} is known by that name or id here."
+        return " ".join([said, f"There: {there}. Here: {here}.", *ways])
 
     def _namesakes(self, missing: Sequence[SubmissionResult], text: str) -> list[str]:
         known = {squeezed(result.full_name): result.identity for result in missing}

@@ -16,6 +16,7 @@ from grader.gradebook.export.sheet import (
 )
 from grader.gradebook.export.table import Row, Table
 from grader.gradebook.lines import number_said
+from grader.gradebook.roster import first_name_first
 from grader.result import SubmissionResult
 from grader.text import quoted
 
@@ -78,7 +79,11 @@ def _plain(table: Table, choice: Choice) -> Sheet:
     column = _any_column(table, choice)
     if column == id_column:
         raise UsageError("Marks can't go into the column by which people are known.")
-    people = [SheetPerson(row, keys) for row in table.rows if (keys := _keys(row, [id_column]))]
+    people = [
+        SheetPerson(row, (first_name_first(key),))
+        for row in table.rows
+        for key in _keys(row, [id_column])
+    ]
     return Sheet(table, column, people)
 
 
@@ -105,7 +110,8 @@ def _ids_of(platform: str) -> Callable[[SubmissionResult, Choice], list[str]]:
 def _any_name(result: SubmissionResult, choice: Choice) -> list[str]:
     id = result.identity.partition(":")[2]
     names = [result.identity, id, result.submission, result.full_name, *result.members]
-    return [name.lower() for name in names if name]
+    names += choice.listed.get(result.submission, ())
+    return [first_name_first(name).lower() for name in names if name]
 
 
 GRADESCOPE = SheetFormat(_gradescope, _ids_of("gradescope"))

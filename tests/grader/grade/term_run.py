@@ -39,7 +39,7 @@ def run_week(download: Path, out: Path, problem: str, only: Sequence[str] = ()) 
         policy=Policy.TITLES,
         is_whole=intake.is_whole and not only,
     )
-    return [*intake.unmatched, *run.told, *run.news.not_applied, *map(str, run.news.changes)]
+    return [*intake.unmatched, *run.told, *run.news.about_book, *map(str, run.news.changes)]
 
 
 def made_up(

@@ -11,7 +11,7 @@ from grader.errors import UsageError
 from grader.grade import class_run
 from grader.grade.previous import load_previous
 from grader.gradebook.folder import open_gradebook_folder
-from grader.reports.class_table import about_run, did_nothing
+from grader.reports.class_table import about_book, about_run
 
 HEADER = "submission,problem,test,mark,reason\n"
 
@@ -47,13 +47,22 @@ def test_a_correction_outlives_a_new_submission_and_is_asked_about(school: Any) 
     school.hand_in("ada", school.wrong)
     school.hand_in("bob", "def double(x): return 5 * x")
     asked = (
-        "corrections.csv, line 3: bob has handed in another file for 01-doubling since the last "
+        "corrections.csv, line 3: bob has handed in a new file for 01-doubling since the last "
         "run. Does the line still hold?"
     )
     assert about_run(school.grade()).count(asked) == 1
     assert (school.names(), school.gradebook()["bob"]) == (["ada", "bob"], "3")
     assert (book(school) / "corrections.csv").read_text().endswith("Only a slip\n")
     assert not [text for text in about_run(school.grade()) if "still hold?" in text]
+
+
+def test_a_correction_is_asked_about_when_a_file_comes_that_can_be_read(school: Any) -> None:
+    (school.folder / "bob/01-doubling/problem.py").rename(school.folder / "bob/doubling_2.rar")
+    correct(school, "bob,01,,3,Only the name was wrong\n")
+    school.grade()
+    school.hand_in("bob", school.right)
+    (asked,) = [text for text in about_run(school.grade()) if "still hold?" in text]
+    assert "line 2: bob has handed in a new file for 01-doubling" in asked
 
 
 def test_what_is_taken_back_counts_no_more(school: Any) -> None:
@@ -74,8 +83,8 @@ def test_a_line_that_does_not_count_is_said_and_ends_nothing(school: Any) -> Non
     run = school.grade()
     assert school.gradebook()["bob"] == "3"
     assert not any("does not count" in text for text in about_run(run))
-    last = did_nothing(run)
-    assert last[:2] == ["", "Did nothing:"]
+    last = about_book(run)
+    assert last[:2] == ["", "Check in the book:"]
     assert "line 2, does not count" in last[2]
     assert "line 2, does not count" in (school.out / "index.html").read_text()
 

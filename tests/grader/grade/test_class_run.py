@@ -165,4 +165,6 @@ def test_reports_inside_the_class_are_refused(school: Any) -> None:
 
 def test_how_many_were_graded_is_told(school: Any) -> None:
     assert "2 submissions graded." in school.command()
-    assert "1 submission graded." in school.command(paths=[school.folder / "ada"])
+    school.hand_in("ada", school.wrong)
+    assert "1 submission graded, 1 as before." in school.command(paths=[school.folder / "ada"])
+    assert "0 submissions graded, 2 as before." in school.command()

@@ -46,7 +46,7 @@ def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any)
     said = dry()
     assert files(school.out.parent) == before
     assert "would change: eve: 01-doubling 0 -> 3 (Corrected: By hand)" in said
-    assert "corrections.csv, line 4: bob has handed in another file for 01-doubling" in said
+    assert "corrections.csv, line 4: bob has handed in a new file for 01-doubling" in said
     assert "corrections.csv, line 2" not in said
     assert "Would be graded again, so marks may change: bob." in said
     assert "dan: There is no problem.py in 01-doubling." in said

@@ -78,7 +78,9 @@ def test_odd_names_are_people_too(tmp_path):
 
     assert "A name is empty" in run("ada", "  ")
     assert not [*tmp_path.iterdir()]
-    assert "4 exercises" in run("../x", "ada", " ada", "محمد", "x" * 400)
+    assert "'ada' is there twice" in run("ada", "bob", " ada")
+    assert not [*tmp_path.iterdir()]
+    assert "4 exercises" in run("../x", "ada", "محمد", "x" * 400)
     assert len([*tmp_path.rglob("problem.py")]) == 4
     assert "there already" in run("bob", "ada")
     assert not (tmp_path / "bob").exists()

@@ -131,6 +131,18 @@ def test_an_unknown_test_is_told(small_course: Course, test: str) -> None:
         find_test(test, small_course)
 
 
+def test_a_submission_may_be_named_as_reports_name_it(
+    graded: Path, small_course: Course, seeds: list[int]
+) -> None:
+    """Canvas's download has no real names, and the roster knew them when it was graded."""
+    path = graded / "out/results/ada.json"
+    path.write_text(path.read_text().replace('"full_name": ""', '"full_name": "Ada Lovelace"'))
+    found = replay(
+        graded / "class/Ada Lovelace", "test_hidden", small_course, Settings(), graded / "out"
+    )
+    assert (found.submission, seeds) == ("ada", [7])
+
+
 def test_a_submission_may_be_named_behind_its_class(graded: Path, small_course: Course) -> None:
     assert find_one(graded / "class" / "ada", small_course).name == "ada"
     with pytest.raises(SubmissionError, match="2 submissions"):

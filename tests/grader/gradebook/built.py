@@ -17,7 +17,11 @@ def problem(id: str, points: float, max: float, **more: object) -> ProblemResult
 
 
 def result(
-    submission: str, *problems: ProblemResult, identity: str = "", full_name: str = ""
+    submission: str,
+    *problems: ProblemResult,
+    identity: str = "",
+    full_name: str = "",
+    members: tuple[str, ...] = (),
 ) -> SubmissionResult:
     """Return a result of some problems; without any, of 03 with 20 of 25 points."""
     return SubmissionResult(
@@ -28,4 +32,5 @@ def result(
         list(problems) or [problem("03-scaled-attention", 20, 25)],
         identity=identity or submission,
         full_name=full_name,
+        members=members,
     )

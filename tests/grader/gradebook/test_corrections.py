@@ -70,6 +70,13 @@ def test_a_name_taken_by_somebody_else_means_nobody(folder: Path) -> None:
     assert "'Ada Lovelace' may be Ada Lovelace and canvas:1; write which." in told[0]
 
 
+def test_a_number_of_nobody_is_not_taken_for_that_of_another(folder: Path) -> None:
+    kim = result("kim", identity="moodle:110", full_name="Kim Lee")
+    _, told = corrected(folder, "moodle:1105,03,,25,why\nKim Le,03,,25,why\n", kim)
+    assert told[0].endswith("nobody in these results is called 'moodle:1105'.")
+    assert told[1].endswith("nobody in these results is called 'Kim Le', did you mean 'Kim Lee'.")
+
+
 def test_a_test_may_be_marked_with_all_its_cases_or_one(folder: Path) -> None:
     found, _ = corrected(folder, "ada,3,test_cases,4,Nearly\n", result("ada"))
     assert marks(found) == [(24, 25)]

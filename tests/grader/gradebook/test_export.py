@@ -235,6 +235,9 @@ def test_a_mark_out_of_less_than_the_others_is_not_filled_in_unasked(
     exported("canvas", file, reports, "--column", "Week 3", "--scale")
     filled = marks_in((tmp_path / "grades-filled.csv").read_bytes(), "ID", "Week 3 (123456)")
     assert filled["1001"] == "22.22"
+    file.write_bytes(canvas_gradebook(CLASS[:2], possible="100.00"))
+    why = refused("canvas", file, reports, "--problem", "03", "--column", "Week 3")
+    assert "03-scaled-attention is worth up to 25 points here, but 100 in grades.csv." in why
 
 
 def test_the_sum_counts_what_was_not_handed_in_as_nothing(tmp_path: Path, saved: Save) -> None:
@@ -286,7 +289,7 @@ def test_moodles_names_may_be_asked_for_where_numbers_are_those_of_another_week(
     file = tmp_path / "Grades.csv"
     file.write_bytes(moodle_worksheet(students))
     reports = saved(*(handed_in(s, s.id - 1000, "moodle") for s in CLASS))
-    assert "0 marks filled in under 'Grade'." in exported("moodle", file, reports)
+    assert "Nothing was filled in" in refused("moodle", file, reports, "--problem", "03")
     told = exported("moodle", file, reports, "--by-name")
     assert told[0] == "15 marks filled in under 'Grade'."
     assert "Grades.csv has 'Kim Lee' in lines 30 and 32, so these were left as they were." in told
@@ -345,11 +348,16 @@ def test_a_worksheet_of_other_numbers_says_both_ways_out(
     file.write_bytes(moodle_worksheet([Student(93, "Ada", "Lovelace")]))
     full_name = names.get("name", "Ada Lovelace")
     reports = saved(result("ada", identity="moodle:7", full_name=full_name))
-    told = exported("moodle", file, reports, *([names["by"]] if "by" in names else []))
-    (ways,) = [text for text in told if "--by-name" in text] or [""]
-    assert bool(ways) is not bool(names)
-    assert not ways or "Ada Lovelace is in both lists" in ways
-    assert not ways or ways.endswith("in names.csv whose a number is, such as moodle:93,moodle:7.")
+    if "by" in names:
+        assert not any(
+            "--by-name" in text for text in exported("moodle", file, reports, "--by-name")
+        )
+        return
+    told = refused("moodle", file, reports, "--problem", "03")
+    assert "There: Ada Lovelace (93). Here: " in told
+    assert ("Ada Lovelace is in both lists" in told) is not bool(names)
+    ways = "in names.csv whose a number is, such as moodle:93,moodle:7."
+    assert told.endswith(ways) is not bool(names)
 
 
 def test_a_worksheet_without_names_is_filled_in_by_numbers(tmp_path: Path, saved: Save) -> None:
@@ -502,6 +510,32 @@ def test_any_file_by_a_column_that_is_named(tmp_path: Path, saved: Save) -> None
     assert (tmp_path / "list-filled.csv").read_text() == "Nr;Wer;Punkte\n1;ADA;20\n2;陳 小明;20\n"
 
 
+@pytest.mark.parametrize("column", ["Student", "SIS Login ID", "Email"])
+def test_any_file_by_what_the_roster_says_of_people(
+    column: str, tmp_path: Path, saved: Save
+) -> None:
+    roster = "Student,ID,SIS Login ID,Section,Email\n"
+    roster += '"Lovelace, Ada",1,adal,A,Ada@x.edu\n"Noether, Emmy",2,emmy,A,emmy@x.edu\n'
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book/roster.csv").write_text(roster)
+    file = tmp_path / "list.csv"
+    file.write_text(roster)
+    people = result("noetheremmy", identity="canvas:2"), result("adalovelace", identity="canvas:1")
+    exported("csv", file, saved(*people), "--id-column", column, "--new-column", "Week 3")
+    filled = marks_in((tmp_path / "list-filled.csv").read_bytes(), "ID", "Week 3")
+    assert filled == {"1": "20", "2": "20"}
+
+
+def test_a_file_in_which_nobody_is_known_is_refused(tmp_path: Path, saved: Save) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("who,mail\nAda L,ada@x.edu\n")
+    reports = saved(result("ada", identity="canvas:7", full_name="Ada Lovelace"))
+    options = ["--id-column", "mail", "--new-column", "Week 3"]
+    told = refused("csv", file, reports, "--problem", "03", *options)
+    assert "Nothing was filled in: nobody in list.csv is known by that name or id here." in told
+    assert told.endswith("There: ada@x.edu. Here: Ada Lovelace (canvas:7).")
+
+
 def test_the_roster_of_classroom_50_by_its_user_names(tmp_path: Path, saved: Save) -> None:
     header = "username,first_name,last_name,email,section,github_id,role"
     file = tmp_path / "roster.csv"
@@ -591,6 +625,7 @@ def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, s
         "lovelaceada_1001_501_problem.py",
         "lovelaceada_LATE_1001_520_problem-1.py",
         "lovelaceada_1001_530_notes.pdf",
+        "müllerzoë_1002_502_problem.ipynb",
         "_1003_503_hw_2.zip",
         "_1004_text.html",
     ]
@@ -599,8 +634,9 @@ def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, s
             download.writestr(name, "x")
     options = ["--feedback", str(tmp_path / "f.zip"), "--download", str(download.filename)]
     told = exported("canvas", file, reports, "--column", "Week 3", *options)
-    assert "No feedback for Müller, Zoë (1002): no file in submissions.zip fits." in told
-    assert "No feedback for 陳, 小文 (1004): no file in submissions.zip fits." in told
+    lacks = "submissions.zip has no .py, .txt, .md or .zip of theirs."
+    assert f"No feedback for Müller, Zoë (1002): {lacks}" in told
+    assert f"No feedback for 陳, 小文 (1004): {lacks}" in told
     with zipfile.ZipFile(tmp_path / "f.zip") as archive:
         late = "lovelaceada_LATE_1001_520_problem-1.py"
         assert archive.namelist() == ["_1003_503_hw_2.zip", late]

@@ -113,7 +113,7 @@ LATE = "flagged = 0.2\n[extensions]\n"
 
 
 @pytest.mark.parametrize(
-    "name", ["José Ruiz", "josé ruiz", "canvas:7", "jruiz", "JRuiz", "ruizjosé"]
+    "name", ["José Ruiz", "Ruiz, José", "josé ruiz", "canvas:7", "jruiz", "JRuiz", "ruizjosé"]
 )
 def test_an_extension_is_for_whom_the_roster_calls_so(name: str, folder: Path) -> None:
     (folder / "roster.csv").write_text(CANVAS, encoding="utf-8")
@@ -146,6 +146,50 @@ def test_a_correction_for_who_handed_in_nothing_is_told(folder: Path) -> None:
         folder, "corrections.csv", text, result("r", identity="canvas:7", full_name="r")
     )
     assert "'Kim Lee' is on the roster and has handed in nothing" in told
+
+
+GRADESCOPE = "First Name,Last Name,Email\nLi,Wei,li1@x.edu\nDana,Kim,dana@x.edu\n"
+NAMESAKE = "Li,Wei,li2@x.edu\n"
+LI_WEI = result("li", identity="gradescope:li2@x.edu", full_name="Li Wei")
+GROUP = result(
+    "li-dana",
+    identity="gradescope:li1@x.edu+dana@x.edu",
+    full_name="Li Wei + Dana Kim",
+    members=("li1@x.edu", "dana@x.edu"),
+)
+
+
+@pytest.mark.parametrize(
+    ("roster", "come"),
+    [
+        ("", [GROUP, LI_WEI]),
+        (GRADESCOPE + NAMESAKE, [GROUP, LI_WEI]),
+        (GRADESCOPE + NAMESAKE, [GROUP]),
+        (GRADESCOPE + NAMESAKE, [LI_WEI]),
+        (GRADESCOPE + NAMESAKE, []),
+    ],
+)
+def test_a_name_that_two_people_share_is_nobodys(
+    roster: str, come: list[SubmissionResult], folder: Path
+) -> None:
+    if roster:
+        (folder / "roster.csv").write_text(roster, encoding="utf-8")
+    ada = result("ada", full_name="Ada")
+    lines = "submission,problem,mark,reason\nLi Wei,03,3,why\n"
+    *marks, told = adjusted_by(folder, "corrections.csv", lines, ada, *come)
+    assert marks == [f"{each.full_name}: 20 of 25" for each in (ada, *come)]
+    assert "line 2, does not count: 'Li Wei' may be " in told
+    *_, told = adjusted_by(folder, "late.toml", f'{LATE}"Li Wei" = "2 days"\n', ada, *come)
+    assert "this extension does not count: 'Li Wei' may be " in told
+
+
+@pytest.mark.parametrize("name", ["Li Wei", "Dana Kim", "dana@x.edu", "Li1@x.edu"])
+@pytest.mark.parametrize("roster", ["name\nAda\n", GRADESCOPE])
+def test_a_group_is_meant_by_each_of_its_members(name: str, roster: str, folder: Path) -> None:
+    (folder / "roster.csv").write_text(roster, encoding="utf-8")
+    lines = f"submission,problem,mark,reason\n{name},03,3,why\n"
+    found = adjusted_by(folder, "corrections.csv", lines, GROUP)
+    assert found == ["Li Wei + Dana Kim: 3 of 25"]
 
 
 # Points by hand

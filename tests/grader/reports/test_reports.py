@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from grader.course import own_course
-from grader.reports.class_table import RunSummary, about_run, did_nothing, remarks
+from grader.reports.class_table import RunSummary, about_book, about_run, remarks
 from grader.reports.dashboard import dashboard
 from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradescope_json import refused_json, results_json
@@ -126,12 +126,12 @@ def test_nothing_reaches_a_terminal_raw(text: str) -> None:
     result = result_with(text, name=text)
     result.problems[0].tests = result.problems[0].tests[1:2]  # so that its message is a remark
     run = RunSummary(
-        graded=0, news=News(missing=[text], not_applied=[text]), damaged={text: text}, absent=[text]
+        graded=0, news=News(missing=[text], about_book=[text]), damaged={text: text}, absent=[text]
     )
     lines = [
         *remarks([result]),
         *about_run(run),
-        *did_nothing(run),
+        *about_book(run),
         problem_report(result.problems[0], 0),
     ]
     assert lines
@@ -230,7 +230,10 @@ def test_all_points_are_those_that_somebody_could_reach() -> None:
     problems = [ProblemResult("01-softmax", "abc", [full], adjustments=a) for a in ([], [by_hand])]
     results = [SubmissionResult(str(n), 0, "sandbox", "", [p]) for n, p in enumerate(problems)]
     full_and_untried = '<td class="number">1</td><td class="number">0</td>'
-    assert full_and_untried in dashboard(results, ["01-softmax"])
+    page = dashboard(results, ["01-softmax"])
+    assert full_and_untried in page
+    assert "of at most 15 points" in page
+    assert 'title="90-100 %: 2"' in page  # 10 of 10, and 14 of 15
 
 
 @pytest.mark.parametrize("count", [0, 1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.reports.statistics import how_tests_sort, recurring, term
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult, not_yet
 
 FIRST, SECOND = "01-softmax", "02-basic-attention"
 
@@ -77,6 +77,18 @@ def test_a_test_that_the_good_ones_fail_discriminates_backwards() -> None:
     assert found["everybody"].discrimination is None
     assert found["sorts"].passed == 0.5
     assert all(each.discrimination is None for each in how_tests_sort(results[:7]))
+
+
+def test_only_code_that_ran_is_counted() -> None:
+    tests = [
+        TestResult("v", "What v asks", False, 4, Status.ERROR, why := "bad archive: 'a.rar'"),
+        TestResult("h", "What h asks", True, 6, Status.ERROR, not_yet(why)),
+    ]
+    bob = ProblemResult(FIRST, "", tests)
+    results = [submission("ada", problem(FIRST, 2, 1)), submission("bob", bob)]
+    assert {each.tried for each in how_tests_sort(results)} == {1}
+    assert row(term(results, [FIRST]), FIRST)[1] == "1"
+    assert not how_tests_sort(results[1:])
 
 
 def test_an_empty_term_has_a_page() -> None:
