@@ -119,6 +119,11 @@ class TestResult:
         return self.status not in (Status.PASSED, Status.NOT_IMPLEMENTED)
 
     @property
+    def is_judged(self) -> bool:
+        """Whether it says something: not that it waits for something else to be right."""
+        return not self.message.startswith(NOT_YET)
+
+    @property
     def name(self) -> str:
         """The test function's name, without the case."""
         return self.id.partition("[")[0]
@@ -434,7 +439,7 @@ class ProblemResult:
     @property
     def ended_alike(self) -> bool:
         """Whether all tests say the same, but for rules that can't be judged for that reason."""
-        judged = [t for t in self.tests if not t.message.startswith(NOT_YET)]
+        judged = [test for test in self.tests if test.is_judged]
         return len({(t.status, t.message) for t in judged}) == 1
 
     @property

@@ -32,7 +32,7 @@ class TestRow:
         problem: the problem's id.
         title: the test's sentence.
         hidden: whether students can't see the test.
-        tried: how many tried the problem with code that runs.
+        tried: how many tried the problem with code that runs, and could be judged.
         failed: those who tried and didn't pass all cases.
         seconds: the longest run.
         slowest: whose it was.
@@ -195,7 +195,7 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
             for cases in problem.with_cases:
                 key = problem.id, cases[0].name
                 row = rows.setdefault(key, TestRow(problem.id, cases[0].title, cases[0].hidden))
-                if is_running:
+                if is_running and any(case.is_judged for case in cases):
                     row.tried += 1
                     if any(test.status is not Status.PASSED for test in cases):
                         row.failed.append(who[result.submission])

@@ -13,7 +13,7 @@ from statistics import StatisticsError, correlation, mean
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.mistake_table import mistakes_named
 from grader.reports.page import render
-from grader.result import NOT_YET, ProblemResult, Status, SubmissionResult, total
+from grader.result import ProblemResult, Status, SubmissionResult, total
 
 TERM_PAGE = "term.html"
 
@@ -226,7 +226,7 @@ def how_tests_sort(results: Sequence[SubmissionResult]) -> list[TestStatistics]:
             for cases in problem.with_cases:
                 key = problem.id, cases[0].name
                 titles.setdefault(key, (cases[0].title, cases[0].hidden))
-                if all(case.message.startswith(NOT_YET) for case in cases):
+                if not any(case.is_judged for case in cases):
                     continue
                 passed[key][result.submission] = all(c.status is Status.PASSED for c in cases)
                 worth[key][result.submission] = total(case.points for case in cases)

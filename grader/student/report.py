@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from grader.result import NOT_YET, ProblemResult, Status, TestResult, shown, total
+from grader.result import ProblemResult, Status, TestResult, shown, total
 from grader.run.mistakes_made import FITS
 from grader.student.seen import Reading, named
 from grader.text import counted, printable
@@ -190,7 +190,7 @@ def _failed(cases: list[TestResult]) -> list[TestResult]:
 def _waits(cases: list[TestResult]) -> bool:
     """Tell whether a rule can't be judged before something else is right."""
     failed = _failed(cases)
-    return bool(failed) and all(test.message.startswith(NOT_YET) for test in failed)
+    return bool(failed) and not any(test.is_judged for test in failed)
 
 
 def _waiting(tests: list[list[TestResult]]) -> list[list[TestResult]]:

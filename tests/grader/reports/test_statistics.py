@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grader.reports.dashboard import dashboard
 from grader.reports.statistics import how_tests_sort, recurring, term
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, not_yet
 
@@ -89,6 +90,17 @@ def test_only_code_that_ran_is_counted() -> None:
     assert {each.tried for each in how_tests_sort(results)} == {1}
     assert row(term(results, [FIRST]), FIRST)[1] == "1"
     assert not how_tests_sort(results[1:])
+
+
+def test_both_pages_count_those_who_could_be_judged() -> None:
+    """A test that waits for something else to be right says nothing about who it waits for."""
+    waiting = TestResult("h", "What h asks", True, 6, Status.FAILED, not_yet("v is wrong"))
+    bob = ProblemResult(FIRST, "", [outcome(n, 2, ok=False) for n in "vw"] + [waiting])
+    cem = ProblemResult(FIRST, "", [outcome(n, 2, ok=n != "h") for n in "vwh"])
+    results = [submission("bob", bob), submission("cem", cem)]
+    assert [each.tried for each in how_tests_sort(results)] == [2, 2, 1]
+    page = dashboard(results, [FIRST])
+    assert f"<strong>1 of 1</strong> who tried {FIRST}: What h asks" in page
 
 
 def test_an_empty_term_has_a_page() -> None:
