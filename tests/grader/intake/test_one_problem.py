@@ -155,11 +155,18 @@ def test_a_bare_file_in_a_folder_nearly_called_so(take_one: Take) -> None:
     assert ada.notes == ["The work is one level down, in '1-doubling'."]
 
 
+def loose(name: str) -> str:
+    return (
+        f"'{name}' was not used; it fits no student. If it is a student's, put it into a folder "
+        "with the student's name."
+    )
+
+
 def test_a_bare_file_beside_a_class_is_told(take_one: Take) -> None:
     files = {f"{name}/problem.py": RIGHT for name in ("ada", "bea")}
     intake = take_one(files | {"problem.py": WRONG})
     assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT]
-    assert intake.unmatched == ["'problem.py' was not used; it fits no student."]
+    assert intake.unmatched == [loose("problem.py")]
 
 
 @pytest.mark.parametrize("place", ["", "spring/"])
@@ -168,12 +175,12 @@ def test_code_that_lies_beside_students_folders_is_told(
 ) -> None:
     """It may be what somebody handed in, without a folder of their name around it."""
     files = {f"{place}{name}/{FILE}": RIGHT for name in ("ada", "bea")}
-    loose = ["Cem.PY", "dora.py.txt", "eva.ipynb"]
-    beside = [f"{place}{name}" for name in [*loose, "grades.csv", "test_doubling.py"]]
+    code = ["Cem.PY", "dora.py.txt", "eva.ipynb"]
+    beside = [f"{place}{name}" for name in [*code, "grades.csv", "test_doubling.py"]]
     for taken in (take, take_one):
         intake = taken(files | dict.fromkeys(beside, RIGHT))
         assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT]
-        assert intake.unmatched == [f"'{n}' was not used; it fits no student." for n in loose]
+        assert intake.unmatched == [loose(name) for name in code]
 
 
 def test_a_stray_bare_file_does_not_hide_a_download(take_one: Take) -> None:
